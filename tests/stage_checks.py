@@ -47,9 +47,7 @@ from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.print_placed import print_placed
 from ingot_runtime.format.program import Program
 
-_READ_LOWERED: dict[
-    str, LoweredGroup
-] = {}  # by their texts: networks and tests have the same ones many times
+_READ: dict[str, object] = {}  # by their texts: networks and tests have the same ones many times
 _verify_loops = functools.lru_cache(maxsize=1 << 14)(verify_loops)
 
 
@@ -57,10 +55,13 @@ def check_text(
     value: object, text: str, parse: Callable[[str], object], printed: Callable[[Any], str]
 ) -> None:
     """Reading the text of a stage gives the stage; NaN, which equals nothing, the same text.
-    ``parse`` verifies what it reads."""
+    ``parse`` verifies what it reads; what is equal to one that was read once needs no reading."""
+    if _READ.get(text) == value:
+        return
     read = parse(text)
     assert printed(read) == text
     assert read == value or "nan" in text.lower()
+    _READ[text] = value
 
 
 def check_imported(model: ImportedModel) -> None:
@@ -81,14 +82,10 @@ def check_fused(fused: FusedGraph) -> None:
 def check_lowered(
     lowered: LoweredGroup, group: Group | None = None, buffers: Sequence[BufferSpec] = ()
 ) -> None:
-    """Stage 7 of a group: what is equal to one that was read once needs no reading; its text says
-    nothing of ``group``."""
+    """Stage 7 of a group; its text says nothing of ``group``."""
     if group:
         verify_lowered(lowered, group, buffers)
-    text = print_lowered(lowered)
-    if _READ_LOWERED.get(text) != lowered:
-        check_text(lowered, text, parse_lowered, print_lowered)
-        _READ_LOWERED[text] = lowered
+    check_text(lowered, print_lowered(lowered), parse_lowered, print_lowered)
 
 
 def check_memory(plan: MemoryPlan, fused: FusedGraph) -> None:

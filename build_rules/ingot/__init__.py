@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         UserError,
         VerificationError,
     )
+    from ingot_runtime import __version__
     from ingot_runtime.ingot_error import IngotError
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "UnsupportedError",
     "UserError",
     "VerificationError",
+    "__version__",
     "compile",
 ]
 _MODULES = {
@@ -72,6 +74,7 @@ _MODULES = {
     "ingot_compiler.ir.errors": (
         "BuildError IncompatibleTargetError InternalError LimitError ModelError UnsupportedError UserError VerificationError"
     ),
+    "ingot_runtime": "__version__",
     "ingot_runtime.ingot_error": "IngotError",
 }
 
@@ -86,3 +89,8 @@ def __getattr__(name: str) -> object:
             globals()[name] = value
             return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, whether they are imported yet or not."""
+    return sorted(__all__)

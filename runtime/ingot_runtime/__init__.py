@@ -22,15 +22,18 @@ from .errors import (
     TimedOutError,
     VersionError,
 )
+from .ingot_error import IngotError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself costs 10 ms
     import os
 
-    from .executor.session import Session
+    from .executor.bound import Bound
+    from .executor.session import Session, TensorSpec
 
 __version__ = "0.1.0"
 __all__ = [
+    "Bound",
     "BundleError",
     "BusyError",
     "CancelledError",
@@ -40,15 +43,24 @@ __all__ = [
     "FileError",
     "FormatError",
     "IncompatibleError",
+    "IngotError",
     "InputError",
     "LimitError",
     "NotABundleError",
     "ResourceError",
     "RunError",
+    "Session",
+    "TensorSpec",
     "TimedOutError",
     "VersionError",
+    "__version__",
     "load",
 ]
+_MODULES = {
+    "Bound": "executor.bound",
+    "Session": "executor.session",
+    "TensorSpec": "executor.session",
+}
 
 
 def load(
@@ -89,3 +101,19 @@ def load(
     return load_bundle(
         bundle, threads, devices, verify, variant, executor, features, digest, max_bytes
     )
+
+
+def __getattr__(name: str) -> object:
+    """Import the class of a session when it is first asked for: it needs ctypes, errors do not."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, whether they are imported yet or not."""
+    return sorted(__all__)

@@ -19,11 +19,12 @@ from tests.unit.test_attention import attention_program
 from tests.unit.test_contraction import panels
 from tests.unit.test_depthwise import depthwise_program
 
-from ingot_compiler.backends.host.emit.kernels.attention import attention_query_block
+from ingot_compiler.backends.host.attention_layout import attention_query_block
 from ingot_compiler.backends.host.llvm import load_in_process
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.tiles import choose_pixels, choose_row_block, choose_tile
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.lowering.loops import Buffer, Contraction, Local, LoopProgram, Store
 

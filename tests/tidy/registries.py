@@ -84,7 +84,7 @@ REGISTRIES = (
     Registry(
         "compiler/ingot_compiler/backends/host/emit/math",
         "compiler/ingot_compiler/backends/host/emit/math/__init__.py",
-        ("number",),
+        ("emitter", "quarter_turns"),
     ),
     Registry(
         "build_rules/ingot_build_rules/rules",

@@ -6,10 +6,14 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from tests.tidy.arrows import Order, find_circle, import_graph, orders, upward
+from tests.tidy.arrows import Graph, Order, find_circle, import_graph, orders, upward
 from tests.tidy.source import PACKAGES, Module, modules
 
-GRAPH = import_graph(modules())
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    """Every import of the tree."""
+    return import_graph(modules())
 
 
 def planted(**texts: str) -> dict[str, dict[str, str]]:
@@ -25,25 +29,25 @@ def planted(**texts: str) -> dict[str, dict[str, str]]:
     }
 
 
-def test_no_circle_among_modules() -> None:
+def test_no_circle_among_modules(graph: Graph) -> None:
     """No module needs itself, through whatever others: each can be read, and tried, after those
     that it imports."""
-    circle = find_circle(GRAPH)
-    steps = [f"{GRAPH[one][other]}: {one} -> {other}" for one, other in itertools.pairwise(circle)]
+    circle = find_circle(graph)
+    steps = [f"{graph[one][other]}: {one} -> {other}" for one, other in itertools.pairwise(circle)]
     assert not steps, "\n".join(["imports that run in a circle:", *steps])
 
 
 @pytest.mark.parametrize("order", orders(), ids=lambda order: order.container or "packages")
-def test_no_arrow_runs_up(order: Order) -> None:
+def test_no_arrow_runs_up(order: Order, graph: Graph) -> None:
     """Rooms import rooms below their own, as the contracts of `pyproject.toml` order them."""
-    assert upward(GRAPH, order) == []
+    assert upward(graph, order) == []
 
 
 @pytest.mark.parametrize("order", orders(), ids=lambda order: order.container or "packages")
-def test_every_room_is_there(order: Order) -> None:
+def test_every_room_is_there(order: Order, graph: Graph) -> None:
     """A contract that names a room which has moved away would hold nothing."""
     prefix = f"{order.container}." if order.container else ""
-    assert {room for layer in order.layers for room in layer if prefix + room not in GRAPH} == set()
+    assert {room for layer in order.layers for room in layer if prefix + room not in graph} == set()
 
 
 def test_every_package_has_an_order_of_all_its_rooms() -> None:

@@ -15,6 +15,7 @@ ALLOWED = {
         "ingot_build_rules",
         "ingot_compiler",
         "ingot_artifacts",
+        "ingot_runtime.__version__",
         "ingot_runtime.ingot_error",
     ),
     "ingot_build_rules": (
@@ -41,7 +42,10 @@ ONLY_IN = {
     "ziglang": ("ingot_compiler.backends.host",),
     "rich": ("ingot_build_rules.cli",),
     "diskcache": ("ingot_artifacts.store",),
-    "subprocess": ("ingot_compiler.backends.host", "ingot_build_rules.engine.executors.pool"),
+    "subprocess": (
+        "ingot_compiler.backends.host",
+        "ingot_build_rules.engine.executors.worker_process",
+    ),
     "multiprocessing": (),
     "argparse": ("ingot_build_rules.cli", "ingot_runtime.command"),
     "pickle": (),
@@ -91,7 +95,7 @@ PURE_ALL_THE_SAME = {
         "random",
     ): "its own generator with a stated seed, the same everywhere",
     (
-        "ingot_build_rules.project.values",
+        "ingot_build_rules.project.read_value",
         "os",
     ): "the text of a path object, which a project declared in Python may have",
 }

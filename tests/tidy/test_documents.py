@@ -90,3 +90,10 @@ def test_blocks_are_found(tmp_path: Path) -> None:
     path = tmp_path / "page.md"
     path.write_text(text)
     assert shell_blocks(str(path)) == ["ingot --help"]
+
+
+@pytest.mark.parametrize("name", ["LICENSE", "NOTICE"])
+def test_each_distribution_has_the_same_licence(name: str) -> None:
+    """A distribution can name files of its own folder alone, so each has a copy."""
+    folders = (ROOT, ROOT / "runtime", ROOT / "runtime" / "ingot_runtime_devices")
+    assert len({(folder / name).read_bytes() for folder in folders}) == 1

@@ -16,7 +16,7 @@ REGISTRIES = {
     "backends/host/anchors.py": "what ops with tiles ask for",
     "backends/host/emit/math/__init__.py": "functions as instructions",
     "backends/host/emit/value.py": "comparisons as instructions",
-    "backends/host/main/steps.py": "instructions of main",
+    "backends/host/main/arithmetic.py": "instructions of main",
     "frontend/known_values.py": "functions of known sizes",
     "ir/dims.py": "functions of sizes",
     "ir/op_names.py": "the core ops",

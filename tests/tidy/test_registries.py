@@ -48,6 +48,15 @@ def test_every_support_source_is_compiled() -> None:
     assert included - sources.keys() == {"abi.h"}  # which is made
 
 
+def test_every_file_of_main_is_used() -> None:
+    """A file of LLVM IR that no module of `main` names is dead."""
+    folder = ROOT / "compiler/ingot_compiler/backends/host/main"
+    texts = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py")))
+    assert [
+        path.stem for path in (folder / "ll").glob("*.ll") if f'"{path.stem}"' not in texts
+    ] == []
+
+
 def test_files_of_onnx_ops_have_their_names() -> None:
     """The list says which file an op is in; the file says which op it is."""
     assert [op.name for op in OPS_BY_NAME.values()] == list(OPS_BY_NAME)

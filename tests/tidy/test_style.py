@@ -21,8 +21,6 @@ LONG_FUNCTIONS: dict[str, str] = {
 }
 LONG_FILES: dict[str, str] = {
     "build_rules/ingot_build_rules/compilation/compilation.py": "formatted to 100 columns, to be split",
-    "build_rules/ingot_build_rules/engine/scheduler.py": "formatted to 100 columns, to be split",
-    "compiler/ingot_compiler/backends/host/writer.py": "formatted to 100 columns, to be split",
     "runtime/ingot_runtime/executor/session.py": "formatted to 100 columns, to be split",
 }
 # One word per idea (DESIGN 11): banned word -> the word to use

@@ -25,9 +25,11 @@ from onnx.reference import ReferenceEvaluator
 from ingot_artifacts.store.layout import versioned
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build
 from ingot_build_rules.engine.executors.pool import PoolExecutor
+from ingot_build_rules.workspace.build_report import Report
+from ingot_build_rules.workspace.build_request import BuildRequest
 from ingot_build_rules.workspace.cache_folder import cache_trust
 from ingot_build_rules.workspace.open_workspace import load_project
-from ingot_build_rules.workspace.run_build import BuildRequest, Report, run_build
+from ingot_build_rules.workspace.run_build import run_build
 from ingot_build_rules.workspace.user_key import key_path, user_key
 
 TARGET = "x86-64-v3"

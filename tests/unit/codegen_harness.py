@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.llvm import Engine, host_target, load_in_process
+from ingot_compiler.backends.host.llvm import host_target, load_in_process
+from ingot_compiler.backends.host.llvm_binding import Engine
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import evaluate, symbol

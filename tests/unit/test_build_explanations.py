@@ -25,8 +25,8 @@ from ingot_build_rules.engine.actions.key import Ingredient
 from ingot_build_rules.engine.events.differ import differences
 from ingot_build_rules.engine.events.explain import explain, name_of
 from ingot_build_rules.engine.events.trace_file import TargetTrace, TracedAction
+from ingot_build_rules.workspace.build_report import Report
 from ingot_build_rules.workspace.difference_text import short_texts
-from ingot_build_rules.workspace.run_build import Report
 
 FROM_OUTSIDE = re.compile(
     r"(source|file|code|tool|target|options|planner|shapes|place|devices|toolchain)\b"

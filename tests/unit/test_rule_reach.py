@@ -28,7 +28,9 @@ DRIVER = (
 ENGINE = tuple(
     f"ingot_build_rules/engine/{name}"
     for name in (
+        "cached_results.py",
         "scheduler.py",
+        "tasks.py",
         "actions/codec.py",
         "actions/key.py",
         "executors/",

@@ -3,6 +3,7 @@ handler."""
 
 import ctypes
 import faulthandler
+import functools
 import math
 import mmap
 import os
@@ -25,7 +26,7 @@ from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_compiler.backends.host.support.compile_support import compile_support
 from ingot_compiler.backends.host.support.host import HostDigests
-from ingot_compiler.backends.host.targets.target import Target, parse_target
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_runtime.format import abi
 
 _MIB = 1 << 20
@@ -98,13 +99,12 @@ def test_verification_names_the_first_bad_mib(level: str, export: str) -> None:
     assert look(1, 3) == (abi.RC_DAMAGED, 1, 2)
 
 
-def memory_image(target: Target) -> Image:
+@functools.cache
+def memory_image(level: str) -> Image:
     """Export the memory functions and conversions as kernels, under which they can be called."""
+    target = parse_target(level)
     names = ["memcpy", "memmove", "memset", "memcmp", "bcmp"]
     return Image(link_image([("support", compile_support(target))], names, SUPPORT_EXPORTS, target))
-
-
-_IMAGES = {level: memory_image(parse_target(level)) for level in _LEVELS}
 
 
 @given(st.sampled_from(_LEVELS), st.integers(0, 300), st.integers(0, 200), st.integers(0, 200))
@@ -113,7 +113,7 @@ def test_memory_functions_are_those_of_c(level: str, n: int, to: int, source: in
     word = ctypes.c_uint64
     copy, move, fill, compare, equal = (
         ctypes.CFUNCTYPE(ctypes.c_int64 if index < 3 else ctypes.c_int32, word, word, word)(address)
-        for index, address in enumerate(_IMAGES[level].kernels)
+        for index, address in enumerate(memory_image(level).kernels)
     )
     content = bytes(index * 7 % 251 for index in range(600))
     for function in (copy, move):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ingot_build_rules.workspace.declared_project import DeclaredProject, PathText
 
 if TYPE_CHECKING:
-    from ingot_build_rules.workspace.run_build import Report
+    from ingot_build_rules.workspace.build_report import Report
 
 
 class Project(DeclaredProject):
@@ -53,9 +53,10 @@ class Project(DeclaredProject):
             UserError: everything that is wrong with the project. The error of the first bundle or
             test that failed, unless ``keep_going``: then each result in the report has its own.
         """
+        from ingot_build_rules.workspace.build_request import BuildRequest
         from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_folder
         from ingot_build_rules.workspace.open_workspace import loaded_project
-        from ingot_build_rules.workspace.run_build import BuildRequest, run_build
+        from ingot_build_rules.workspace.run_build import run_build
 
         loaded = loaded_project(self)
         given = os.fspath(cache) if cache is not None else None

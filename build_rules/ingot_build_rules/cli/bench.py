@@ -7,19 +7,11 @@ here: comparison with others (``tests/benchmarks``).
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ingot_build_rules.cli import arrays, console, usage
-
-if TYPE_CHECKING:
-    from ingot_runtime.executor.session import Session
-
-_WARM_UP_CALLS = 3
-_CALLS_MIN = 5
-_TRACES = 5
+from ingot_build_rules.view.measure import launch_seconds, measure, percentiles
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,25 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def measure(call: Callable[[], object], seconds: float) -> list[float]:
-    """Call repeatedly for at least ``seconds``; return the duration of each call in seconds."""
-    for _ in range(_WARM_UP_CALLS):
-        call()
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while len(times) < _CALLS_MIN or time.perf_counter() < end:
-        started = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - started)
-    return times
-
-
-def percentiles(times: Sequence[float]) -> dict[str, float]:
-    """Return median, 10th and 90th percentile, in seconds."""
-    tenths = statistics.quantiles(times, n=10, method="inclusive")
-    return {"median": statistics.median(times), "p10": tenths[0], "p90": tenths[-1]}
-
-
 def kernel_times(arguments: argparse.Namespace, feed: dict[str, Any]) -> list[dict[str, Any]]:
     """Step the same program by the vm and time each launch; the slowest first."""
     import ingot_runtime
@@ -102,27 +75,22 @@ def kernel_times(arguments: argparse.Namespace, feed: dict[str, Any]) -> list[di
         executor="vm",
         verify="code",
     )
-    rounds = [_trace(session, feed) for _ in range(_TRACES)]
+    times = launch_seconds(session, feed)
     recorded = describe_bundle(arguments.bundle)["debug"].get("launches", {})
     launches = recorded.get(session.loaded.variant.target, [])
     rows = [
         {
             "launch": ordinal,
-            "seconds": statistics.median(one[ordinal] for one in rounds),
+            "seconds": times[ordinal],
             "kernel": launch["kernel"],
             "kind": launch["kind"],
             "nodes": [name for name, _ in launch["nodes"]],
             "writes": launch["writes"],
         }
         for ordinal, launch in enumerate(launches)
-        if all(ordinal in one for one in rounds)
+        if ordinal in times
     ]
     return sorted(rows, key=lambda row: (-row["seconds"], row["launch"]))
-
-
-def _trace(session: Session, feed: dict[str, Any]) -> dict[int, float]:
-    session.run(feed)
-    return {ordinal: seconds for ordinal, _, seconds in session.trace()}
 
 
 def _lines(report: dict[str, Any], top: int) -> list[str]:

@@ -23,8 +23,9 @@ from ingot_compiler.ir.errors import UserError, VerificationError
 
 if TYPE_CHECKING:
     from ingot_build_rules.engine.events.events import Event, Observer
+    from ingot_build_rules.workspace.build_report import Report
+    from ingot_build_rules.workspace.build_request import BuildRequest
     from ingot_build_rules.workspace.open_workspace import LoadedProject
-    from ingot_build_rules.workspace.run_build import BuildRequest, Report
     from ingot_runtime.ingot_error import IngotError
 
 _LIST_MAX = 20
@@ -128,7 +129,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT, build_observer
     from ingot_build_rules.workspace.build_project import exit_code_of
     from ingot_build_rules.workspace.open_workspace import load_project
-    from ingot_build_rules.workspace.run_build import project_history, run_build
+    from ingot_build_rules.workspace.opened_build import project_history
+    from ingot_build_rules.workspace.run_build import run_build
 
     if arguments.json and arguments.events == STANDARD_OUTPUT:
         raise _two_outputs()
@@ -189,7 +191,7 @@ def _write_traces(loaded: LoadedProject, arguments: argparse.Namespace, timed: T
 
 
 def _request(loaded: LoadedProject, arguments: argparse.Namespace) -> BuildRequest:
-    from ingot_build_rules.workspace.run_build import BuildRequest
+    from ingot_build_rules.workspace.build_request import BuildRequest
 
     return BuildRequest(
         project_cache_folder(loaded, arguments.cache, allow_outside=arguments.allow_outside),

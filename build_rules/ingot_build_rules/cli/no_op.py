@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ingot_build_rules.engine.cache.unchanged import Stamp
+    from ingot_build_rules.workspace.build_report import Report
     from ingot_build_rules.workspace.open_workspace import LoadedProject
-    from ingot_build_rules.workspace.run_build import Report
 
 _LOOKS_CLOSER = (
     "-n",

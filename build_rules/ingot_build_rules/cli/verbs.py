@@ -20,6 +20,7 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("clean", "remove what builds of a project have made"),
     ("run", "run a bundle on inputs from a file"),
     ("inspect", "show what is in a bundle: sections, devices, memory, kernels, assembly"),
+    ("report", "write one page that shows a bundle: graph, kernels, times, memory, assembly"),
     ("diff", "say what differs between two bundles"),
     ("verify", "check every byte of bundles"),
     ("reproduce", "make a bundle again from its source, compare, say what differs and why"),

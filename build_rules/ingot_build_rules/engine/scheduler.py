@@ -18,7 +18,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal, TypeVar, cast
 
 from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
@@ -27,11 +26,9 @@ from ingot_build_rules.engine.actions.action_spec import specify
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.backlog import Backlog
 from ingot_build_rules.engine.actions.build import Count
-from ingot_build_rules.engine.actions.checked_result import checked_result
-from ingot_build_rules.engine.actions.errors import ActionError, BuildStoppedError, HitDiffersError
+from ingot_build_rules.engine.actions.errors import ActionError, BuildStoppedError
 from ingot_build_rules.engine.actions.key import KeyMaker
 from ingot_build_rules.engine.actions.perform import Outcome
-from ingot_build_rules.engine.actions.record import Record
 from ingot_build_rules.engine.actions.rule import (
     AnyRule,
     FileDigests,
@@ -41,10 +38,12 @@ from ingot_build_rules.engine.actions.rule import (
     Rulebook,
 )
 from ingot_build_rules.engine.actions.values import Values
-from ingot_build_rules.engine.cache.action_cache import ActionCache, Resolve
-from ingot_build_rules.engine.cache.file_digests import WatchedFiles, timestamp
+from ingot_build_rules.engine.cache.action_cache import ActionCache
+from ingot_build_rules.engine.cache.file_digests import timestamp
 from ingot_build_rules.engine.cache.leases import ActionLeases
+from ingot_build_rules.engine.cached_results import CachedResults
 from ingot_build_rules.engine.executors.executor import Executor, Handle
+from ingot_build_rules.engine.tasks import Tasks, results
 
 Value = TypeVar("Value")
 _POLL_SECONDS = 0.02
@@ -89,19 +88,19 @@ class Scheduler:
     backlog: Backlog = field(default_factory=Backlog)
     counts: dict[str, Count] = field(init=False)
     would_run: list[Action] = field(default_factory=list[Action])
+    _results: CachedResults = field(init=False)
     _actions: dict[bytes, Action] = field(default_factory=dict[bytes, Action])
     _makers: dict[str, Action] = field(default_factory=dict[str, Action])
     _given: dict[str, bytes | memoryview] = field(default_factory=dict[str, bytes | memoryview])
-    _ready: deque[Task] = field(default_factory=deque[Task])
+    _tasks: Tasks = field(default_factory=Tasks)
     _queue: list[tuple[int, int, Action]] = field(default_factory=list[tuple[int, int, Action]])
     _blocked: list[Action] = field(default_factory=list[Action])
     _running: dict[Handle, Action] = field(default_factory=dict[Handle, Action])
-    _live: dict[Task, None] = field(default_factory=dict[Task, None])
-    _task: Task | None = None
     _stopped: bool = False
     _look_again: float = 0.0
 
     def __post_init__(self) -> None:
+        self._results = CachedResults(self.cache, self.values, self.files)
         self.counts = self.backlog.counts
         self.counts.update((rule.name, Count()) for rule in self.rulebook.rules)
 
@@ -124,17 +123,16 @@ class Scheduler:
         ]
         if pending:
             await Wait(pending)
-        return tuple(cast("list[Output]", _results(actions)))
+        return tuple(cast("list[Output]", results(actions)))
 
     async def gather(self, coroutines: Sequence[Coroutine[Any, Any, Value]]) -> tuple[Value, ...]:
         """Run coroutines beside each other."""
-        assert self._task is not None
-        tasks = [Task(coroutine=coroutine, trace=self._task.trace) for coroutine in coroutines]
-        self._live.update(dict.fromkeys(tasks))
-        self._ready.extend(tasks)
+        assert self._tasks.current is not None
+        tasks = self._tasks.add(coroutines, self._tasks.current)
+        self._tasks.ready.extend(tasks)
         if tasks:
             await Wait(list[PendingWork](tasks))
-        return tuple(cast("list[Value]", _results(tasks)))
+        return tuple(cast("list[Value]", results(tasks)))
 
     async def value(self, artifact: Artifact[Value]) -> Value:
         """Load an artifact, made again if it is lost."""
@@ -173,31 +171,11 @@ class Scheduler:
     def run_all(self, goals: Sequence[Coroutine[Any, Any, Any]]) -> list[Task]:
         """Run goals beside each other, not all at once; each has a result or an error when this
         returns."""
-        tasks = [Task(coroutine=goal) for goal in goals]
-        self._live.update(dict.fromkeys(tasks))
-        waiting, active = deque(tasks), list[Task]()
+        tasks = self._tasks.add(goals)
         try:
-            while waiting or active:
-                active = [task for task in active if not task.done]
-                while waiting and len(active) < _GOALS_AT_ONCE_MAX:
-                    active.append(waiting.popleft())
-                    self._ready.append(active[-1])
-                if not active:
-                    break
-                if not (self._ready or self._queue or self._running or self._blocked):
-                    raise RuntimeError("every coroutine waits for another: a result needs itself")
-                self._advance()
+            self._run_to_end(tasks)
         finally:
-            if self._running:  # nobody may begin what is still running
-                self._cancel_running()
-                self.executor.close(kill=True)
-            for action in self._running.values():
-                self.leases.release(action.key.digest)
-            self._running.clear()
-            for task in list(self._live):  # after Ctrl-C: those that will not go on
-                if task.coroutine is not None:
-                    task.coroutine.close()
-            self._live.clear()
+            self._abandon()
         return tasks
 
     def used_records(self) -> list[bytes]:
@@ -211,11 +189,24 @@ class Scheduler:
         }
         return sorted(places)
 
-    # -- tasks -------------------------------------------------------------------------------------
+    # -- the course of a build ---------------------------------------------------------------------
+
+    def _run_to_end(self, goals: Sequence[Task]) -> None:
+        waiting, active = deque(goals), list[Task]()
+        while True:
+            active = [task for task in active if not task.done]
+            while waiting and len(active) < _GOALS_AT_ONCE_MAX:
+                active.append(waiting.popleft())
+                self._tasks.ready.append(active[-1])
+            if not active:
+                return
+            if not (self._tasks.ready or self._queue or self._running or self._blocked):
+                raise RuntimeError("every coroutine waits for another: a result needs itself")
+            self._advance()
 
     def _advance(self) -> None:
-        while self._ready:
-            self._step(self._ready.popleft())
+        while self._tasks.ready:
+            self._tasks.step()
             self._start_actions()
         self._start_actions()
         if self._running:
@@ -225,34 +216,15 @@ class Scheduler:
             time.sleep(_POLL_SECONDS)
         self._look_at_blocked()
 
-    def _step(self, task: Task) -> None:
-        assert task.coroutine is not None
-        self._task = task
-        try:
-            wait = task.coroutine.send(None)
-        except StopIteration as stop:
-            self._settle(task, stop.value, None)
-        except Exception as error:  # noqa: BLE001
-            self._settle(task, None, error)
-        else:
-            pending = [item for item in cast("Wait", wait).pending if not item.done]
-            task.missing = len(pending)
-            for item in pending:
-                item.waiters.append(task)
-            if not pending:
-                self._ready.append(task)
-        finally:
-            self._task = None
-
-    def _settle(self, pending: PendingWork, result: object, error: BaseException | None) -> None:
-        pending.done, pending.result, pending.error = True, result, error
-        if isinstance(pending, Task):
-            self._live.pop(pending, None)
-        waiters, pending.waiters = pending.waiters, []
-        for task in waiters:
-            task.missing -= 1
-            if not task.missing:
-                self._ready.append(task)
+    def _abandon(self) -> None:
+        """Drop what has not ended, as after Ctrl-C."""
+        if self._running:  # nobody may begin what is still running
+            self._cancel_running()
+            self.executor.close(kill=True)
+        for action in self._running.values():
+            self.leases.release(action.key.digest)
+        self._running.clear()
+        self._tasks.close()
 
     # -- actions -----------------------------------------------------------------------------------
 
@@ -261,9 +233,8 @@ class Scheduler:
         key = self.keys.key(rule, inputs)
         action = self._actions.get(key.digest)
         if action is None:
-            action = Action(
-                number=len(self._actions), rule=rule, inputs=inputs, key=key, label=label
-            )
+            number = len(self._actions)
+            action = Action(number=number, rule=rule, inputs=inputs, key=key, label=label)
             self._actions[key.digest] = action
             self._trace(label, action)
             if not self._take_hit(action):
@@ -273,16 +244,12 @@ class Scheduler:
         return action
 
     def _trace(self, label: str, action: Action) -> None:
-        if self._task is not None:
-            self._task.trace.append((label, action))
-
-    def _resolver(self, action: Action, files: FileDigests) -> Resolve | None:
-        resolve = action.rule.resolve
-        return None if resolve is None else partial(resolve, files, action.inputs)
+        if self._tasks.current is not None:
+            self._tasks.current.trace.append((label, action))
 
     def _take_hit(self, action: Action) -> bool:
         """End an action by its record, if there is one and it is not to be checked."""
-        found = self._find(action)
+        found = self._results.find(action)
         if found is None:
             return False
         where, record = found
@@ -301,24 +268,11 @@ class Scheduler:
         self._finish(action, "hit", result, None)
         return True
 
-    def _find(self, action: Action) -> tuple[bytes, Record] | None:
-        try:
-            return self.cache.find(action.key, self._resolver(action, self.files))
-        except (
-            BlobMissing,
-            BlobDamaged,
-        ):  # what the action noted is resolved by an artifact that is lost
-            return None
-        except (ValueError, LookupError, TypeError):  # no run of this rule has noted such a name
-            self.cache.forget(action.key.digest)
-            return None
-
     def _is_checked(self, action: Action) -> bool:
         """A share of the keys; none where nothing may run."""
         share = 0.0 if self.policy.expect_cached else self.policy.checked_share
-        return int.from_bytes(action.key.digest[-4:], "big") ^ self.policy.check_seed < share * (
-            1 << 32
-        )
+        drawn = int.from_bytes(action.key.digest[-4:], "big") ^ self.policy.check_seed
+        return drawn < share * (1 << 32)
 
     def _enqueue(self, action: Action) -> None:
         if self.policy.expect_cached and not self._stopped:
@@ -330,11 +284,8 @@ class Scheduler:
             heapq.heappush(self._queue, (action.number, id(action), action))
 
     def _stop_action(self, action: Action) -> None:
-        why = (
-            "the build expects everything in the cache"
-            if self.policy.expect_cached
-            else "another action failed"
-        )
+        cached = "the build expects everything in the cache"
+        why = cached if self.policy.expect_cached else "another action failed"
         error = BuildStoppedError(f"{action.rule.name} was not run", action.label, why)
         self._finish(action, "stopped", None, error)
 
@@ -370,13 +321,8 @@ class Scheduler:
     def _submit(self, action: Action) -> None:
         """Hand an action to the executor; one whose inputs are lost waits for who makes them."""
         try:
-            spec = specify(
-                action.rule,
-                action.key,
-                action.inputs,
-                self.values,
-                self.backlog.cost(action.rule.name),
-            )
+            cost = self.backlog.cost(action.rule.name)
+            spec = specify(action.rule, action.key, action.inputs, self.values, cost)
         except BlobMissing as error:
             self.leases.release(action.key.digest)
             self._make_lost(action, error.digest)
@@ -400,7 +346,7 @@ class Scheduler:
             return
         if error is None and not lost:
             try:
-                result = self._keep(action, outcome)
+                result = self._results.keep(action, outcome)
             except (BlobMissing, BlobDamaged) as failure:
                 lost = failure.digest
             except Exception as failure:  # noqa: BLE001  # a full disk, a hit that differs
@@ -434,37 +380,11 @@ class Scheduler:
             self._stopped = True
             self._cancel_running()
         then, action.then = action.then, []
-        self._settle(action, result, error)
+        self._tasks.settle(action, result, error)
         if how != "stopped":
             self.observers.ended(action)
         for follower, digest in then:
             self._follow(follower, action, digest)
-
-    def _keep(self, action: Action, outcome: Outcome) -> object:
-        result = checked_result(action.rule.name, outcome, self.values)
-        if action.expected is not None and action.expected.result != outcome.result:
-            self.cache.forget(action.where)
-            raise HitDiffersError(
-                f"{action.rule.name} gave another result than the cache had",
-                action.label,
-                f"key {action.key.digest.hex()[:16]}",
-                "the cache has forgotten it; if it happens again, a rule depends on more than its key: report it",
-            )
-        files = WatchedFiles(self.files)
-        resolve = self._resolver(action, files)
-        reads = tuple((name, resolve(name)) for name in outcome.reads) if resolve else None
-        # What changed while the action ran is not what it has read: the result may not be found by
-        # what it is now.
-        lasting = all(files.is_steady(path, action.started) for path in files.paths)
-        action.where, record = self.cache.keep(
-            action.key, action.rule.name, outcome, reads, lasting=lasting
-        )
-        action.refs, action.reads = record.refs, record.reads
-        action.result_bytes = len(outcome.result) + sum(map(self._size_bytes, record.refs))
-        return result
-
-    def _size_bytes(self, digest: str) -> int:
-        return self.values.blobs.size_bytes(digest) or 0
 
     # -- what was lost -----------------------------------------------------------------------------
 
@@ -497,9 +417,8 @@ class Scheduler:
             if action.lost_count > _LOST_COUNT_MAX or self._makers.get(digest) is action:
                 raise _vanishes(digest)
             # The first time, a process may have healed what another one missed.
-            maker = (
-                None if action.lost_count == 1 and self._is_there(digest) else self._remake(digest)
-            )
+            is_healed = action.lost_count == 1 and self._is_there(digest)
+            maker = None if is_healed else self._remake(digest)
         except ActionError as error:
             self._finish(action, "failed", None, error)
             return
@@ -527,16 +446,6 @@ class Scheduler:
             self._finish(action, "stopped" if maker.how == "stopped" else "failed", None, error)
 
 
-def _results(pending: Sequence[PendingWork]) -> list[object]:
-    """The results of what has ended; an error that is no mere consequence of another goes first."""
-    errors = [item.error for item in pending if item.error is not None]
-    if errors:
-        raise next(
-            (error for error in errors if not isinstance(error, BuildStoppedError)), errors[0]
-        )
-    return [item.result for item in pending]
-
-
 def _failure_of(maker: Action, digest: str) -> Exception | None:
     """Why an artifact that was made again is not there, if so."""
     if maker.error is None and digest not in maker.refs:
@@ -546,6 +455,8 @@ def _failure_of(maker: Action, digest: str) -> Exception | None:
 
 def _vanishes(digest: str) -> ActionError:
     return ActionError(
-        "an artifact is lost", f"artifact {digest[:16]}", "the cache has lost it, and making it again did not bring it back",
+        "an artifact is lost",
+        f"artifact {digest[:16]}",
+        "the cache has lost it, and making it again did not bring it back",
         "run `ingot cache verify`, or choose another --cache",
-    )  # fmt: skip
+    )

@@ -6,11 +6,11 @@ compiling.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingot_build_rules.compilation.options import make_options, resolve_target
-from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ProjectModel
+from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ModelSpec, ProjectModel
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_compiler.ir.errors import UnsupportedError
 
@@ -33,26 +33,32 @@ def compile_requests(
     Raises:
         UnsupportedError: devices that have no code generation yet.
     """
-    texts = {spec.name: spec.text for spec in project.targets}
     bundles = [bundle for bundle in project.bundles if bundle.name in names]
-    if any(NATIVE in (*bundle.targets, *texts.values()) for bundle in bundles):
-        native = str(resolve_target(NATIVE))
-        texts = {name: native if text == NATIVE else text for name, text in texts.items()} | {
-            NATIVE: native
-        }
+    texts = _target_texts(project, bundles)
     models = {spec.name: spec for spec in project.models}
-    requests: list[CompileRequest] = []
-    for bundle in bundles:
-        model = models[bundle.model]
-        targets = [texts.get(name, name) for name in bundle.targets]
-        try:
-            options = make_options(
-                targets, dict(model.shapes), dict(bundle.devices), bundle.place, bundle.planner
-            )
-        except UnsupportedError as error:
-            where = f"{path}:{bundle.line}" if bundle.line else path
-            raise UnsupportedError(
-                error.what, f"{where}, [bundle.{bundle.name}]", error.why, error.do
-            ) from None
-        requests.append(CompileRequest(bundle, model.source, options))
-    return tuple(requests)
+    return tuple(_request(bundle, models[bundle.model], texts, path) for bundle in bundles)
+
+
+def _target_texts(project: ProjectModel, bundles: Sequence[BundleSpec]) -> dict[str, str]:
+    """The text of each target that the project names; what is native is looked up if a bundle asks
+    for it."""
+    texts = {spec.name: spec.text for spec in project.targets}
+    if not any(NATIVE in (*bundle.targets, *texts.values()) for bundle in bundles):
+        return texts
+    native = str(resolve_target(NATIVE))
+    resolved = {name: native if text == NATIVE else text for name, text in texts.items()}
+    return resolved | {NATIVE: native}
+
+
+def _request(
+    bundle: BundleSpec, model: ModelSpec, texts: Mapping[str, str], path: str
+) -> CompileRequest:
+    targets = [texts.get(name, name) for name in bundle.targets]
+    shapes, devices = dict(model.shapes), dict(bundle.devices)
+    try:
+        options = make_options(targets, shapes, devices, bundle.place, bundle.planner)
+    except UnsupportedError as error:
+        file = f"{path}:{bundle.line}" if bundle.line else path
+        where = f"{file}, [bundle.{bundle.name}]"
+        raise UnsupportedError(error.what, where, error.why, error.do) from None
+    return CompileRequest(bundle, model.source, options)

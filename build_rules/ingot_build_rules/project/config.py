@@ -29,18 +29,24 @@ def split_config(texts: Sequence[str]) -> dict[str, str]:
     """
     config: dict[str, str] = {}
     for text in texts:
-        quote, at = "", 0
-        while at < len(text) and (quote or text[at] != "="):
-            if text[at] in "\"'":
-                quote = "" if quote == text[at] else quote or text[at]
-            at += 1
+        at = _equals_index(text)
         if at in (0, len(text)):
-            why = f"expected PATH=VALUE, got {text!r}"
-            raise UserError(
-                "wrong value of --config", "option --config", why, f"write for example: {_EXAMPLE}"
-            )
+            why, do = f"expected PATH=VALUE, got {text!r}", f"write for example: {_EXAMPLE}"
+            raise UserError("wrong value of --config", "option --config", why, do)
         config[text[:at].strip()] = text[at + 1 :]
     return config
+
+
+def _equals_index(text: str) -> int:
+    """Where the first ``=`` outside of quotes stands; the length of the text where there is
+    none."""
+    quote = ""
+    for at, letter in enumerate(text):
+        if letter == "=" and not quote:
+            return at
+        if letter in "\"'":
+            quote = "" if quote == letter else quote or letter
+    return len(text)
 
 
 def override(
@@ -67,33 +73,22 @@ def _resolve(text: str, tree: Tree, place: Place) -> tuple[Path, ValueKind] | Pr
     in it."""
     path = _split(text)
     if not path:
-        return ProjectProblem(
-            place,
-            f"{text!r} is no path",
-            "expected keys with dots between",
-            f"write for example: {_EXAMPLE}",
-        )
+        what, why = f"{text!r} is no path", "expected keys with dots between"
+        return ProjectProblem(place, what, why, f"write for example: {_EXAMPLE}")
     table = TABLES.get(path[0])
     if table is None:
         return _unknown(path, 0, TABLES, place)
-    position = 1
-    if table.named:
-        declared = _table(tree, path[0])
-        if len(path) < 2 or path[1] not in declared:
-            return _unknown(path, 1, declared, place)
-        position = 2
-    keys = [key.name for key in table.keys]
+    declared = _table(tree, path[0])
+    if table.named and (len(path) < 2 or path[1] not in declared):
+        return _unknown(path, 1, declared, place)
+    position = 2 if table.named else 1
     key = table.key(path[position]) if len(path) > position else None
     if key is None:
-        return _unknown(path, position, keys, place)
+        return _unknown(path, position, [key.name for key in table.keys], place)
     depth_max = position + (2 if key.kind in ("shapes", "pairs") else 1)
     if len(path) > depth_max:
-        return ProjectProblem(
-            place,
-            f"{text!r} is no path",
-            f"{dotted(path[:depth_max])} holds a value, no keys",
-            "shorten it",
-        )
+        what, why = f"{text!r} is no path", f"{dotted(path[:depth_max])} holds a value, no keys"
+        return ProjectProblem(place, what, why, "shorten it")
     return path, key.kind
 
 

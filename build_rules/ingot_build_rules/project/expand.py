@@ -10,7 +10,7 @@ bundles ``B/STEM``, a test T of B for the tests ``T/STEM``; ``{stem}`` in their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -59,29 +59,24 @@ def expand(project: ProjectModel, list_folder: ListFolder, path: str = FILE_NAME
     for name, glob in globs.items():
         _check_glob(name, glob, findings)
     findings.raise_all()
+    expanded = _expanded(project, globs, findings)
+    report_outputs(expanded, findings)
+    findings.raise_all()
+    return Expansion(expanded, tuple(globs.values()))
+
+
+def _expanded(project: ProjectModel, globs: Mapping[str, Glob], findings: Findings) -> ProjectModel:
     stems: Stems = {
         name: tuple(match.stem for match in glob.matches) for name, glob in globs.items()
     }
     models = [model for spec in project.models for model in _models(spec, globs.get(spec.name))]
     bundles, bundle_stems = _repeat(project.bundles, lambda spec: spec.model, stems, _bundle)
     tests, _ = _repeat(project.tests, lambda spec: spec.bundle, bundle_stems, _test)
-    _check_references(
-        "bundle",
-        "model",
-        bundles,
-        lambda spec: spec.model,
-        {spec.name for spec in models},
-        findings,
-    )
-    _check_references(
-        "test", "bundle", tests, lambda spec: spec.bundle, {spec.name for spec in bundles}, findings
-    )
-    expanded = replace(
-        project, models=_sorted(models), bundles=_sorted(bundles), tests=_sorted(tests)
-    )
-    report_outputs(expanded, findings)
-    findings.raise_all()
-    return Expansion(expanded, tuple(globs.values()))
+    models_of = [(spec.name, spec.model) for spec in bundles]
+    bundles_of = [(spec.name, spec.bundle) for spec in tests]
+    _check_references("bundle", "model", models_of, models, findings)
+    _check_references("test", "bundle", bundles_of, bundles, findings)
+    return replace(project, models=_sorted(models), bundles=_sorted(bundles), tests=_sorted(tests))
 
 
 def _models(spec: ModelSpec, glob: Glob | None) -> list[ModelSpec]:
@@ -130,44 +125,36 @@ def _sorted(specs: Sequence[AnySpec]) -> tuple[AnySpec, ...]:
 def _check_glob(name: str, glob: Glob, findings: Findings) -> None:
     at = ("model", name, "source")
     if not glob.matches:
+        what = f"nothing matches {glob.pattern!r}"
         why = f"expected files in {', '.join(glob.folders)}, got none that match"
-        findings.add(
-            at, f"nothing matches {glob.pattern!r}", why, "check the path, or remove the model"
-        )
+        findings.add(at, what, why, "check the path, or remove the model")
     seen: dict[str, Match] = {}
     for match in glob.matches:
         if not all(map(is_plain, match.stem.split("/"))):
+            what = f"{match.path!r} cannot be a model's name"
             why = f"its name would be {name}/{match.stem}; expected {NAME_RULE} in each part"
-            findings.add(
-                at,
-                f"{match.path!r} cannot be a model's name",
-                why,
-                "rename the file, or narrow the glob",
-            )
+            findings.add(at, what, why, "rename the file, or narrow the glob")
         elif match.stem in seen:
+            what = f"two files of {glob.pattern!r} have one name"
             why = f"{seen[match.stem].path!r} and {match.path!r} would both be {name}/{match.stem}"
-            findings.add(
-                at,
-                f"two files of {glob.pattern!r} have one name",
-                why,
-                "rename one, or narrow the glob",
-            )
+            findings.add(at, what, why, "rename one, or narrow the glob")
         seen.setdefault(match.stem, match)
 
 
 def _check_references(
     kind: str,
     of: str,
-    specs: Sequence[Spec],
-    name_of: Callable[[Spec], str],
-    known: Collection[str],
+    referred: Sequence[tuple[str, str]],
+    declared: Sequence[ModelSpec | BundleSpec],
     findings: Findings,
 ) -> None:
-    for spec in specs:
-        name = name_of(spec)
-        if name not in known:
-            do = did_you_mean(name, known, "choose one of these")
-            findings.add((kind, spec.name, of), f"no {of} {name!r}", one_of(known), do)
+    """``referred``: what refers to another table, and the name that it gives of one that is
+    ``declared``."""
+    known = {spec.name for spec in declared}
+    for name, target in referred:
+        if target not in known:
+            do = did_you_mean(target, known, "choose one of these")
+            findings.add((kind, name, of), f"no {of} {target!r}", one_of(known), do)
 
 
 def _locator(project: ProjectModel, path: str) -> Locate:

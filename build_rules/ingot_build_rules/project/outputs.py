@@ -7,39 +7,43 @@ In: a project. Out: problems. Not done here: whether the place can be written
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
 
-from ingot_build_rules.project.model import FILE_NAME, ProjectModel
+from ingot_build_rules.project.model import FILE_NAME, BundleSpec, ProjectModel
 from ingot_build_rules.project.problems import Findings
 
 
 def report_outputs(project: ProjectModel, findings: Findings) -> None:
     """Note every output that is taken."""
-    read = {posixpath.normpath(spec.source): f"[model.{spec.name}]" for spec in project.models}
-    for test in project.tests:
-        for path in (test.inputs, test.outputs):
-            read[posixpath.normpath(path)] = f"[test.{test.name}]"
-    written: dict[str, str] = {}
+    readers = _readers(project)
+    writers: dict[str, str] = {}
     for bundle in project.bundles:
         path = posixpath.normpath(bundle.output)
-        at = ("bundle", bundle.name, "output")
-        if path == FILE_NAME or path.split("/")[0] == ".ingot":
-            findings.add(
-                at,
-                f"the output {bundle.output!r} is the project's own",
-                "writing would destroy it",
-                "choose another output",
-            )
-        elif path in read:
-            why = f"{read[path]} reads it; writing would destroy it"
-            findings.add(
-                at, f"the output {bundle.output!r} is an input", why, "choose another output"
-            )
-        elif path in written:
-            why = f"[bundle.{written[path]}] and [bundle.{bundle.name}] write it"
-            findings.add(
-                at,
-                f"two bundles have the output {bundle.output!r}",
-                why,
-                "choose another output for one of them",
-            )
-        written.setdefault(path, bundle.name)
+        clash = _clash(bundle, path, readers, writers)
+        if clash is not None:
+            findings.add(("bundle", bundle.name, "output"), *clash)
+        writers.setdefault(path, bundle.name)
+
+
+def _readers(project: ProjectModel) -> dict[str, str]:
+    """Each file that the project reads, and the header of the table that names it."""
+    readers = {posixpath.normpath(spec.source): f"[model.{spec.name}]" for spec in project.models}
+    for test in project.tests:
+        for path in (test.inputs, test.outputs):
+            readers[posixpath.normpath(path)] = f"[test.{test.name}]"
+    return readers
+
+
+def _clash(
+    bundle: BundleSpec, path: str, readers: Mapping[str, str], writers: Mapping[str, str]
+) -> tuple[str, str, str] | None:
+    """What is wrong with an output, why, and what to do; None where its ``path`` is free."""
+    output, do = f"the output {bundle.output!r}", "choose another output"
+    if path == FILE_NAME or path.partition("/")[0] == ".ingot":
+        return f"{output} is the project's own", "writing would destroy it", do
+    if path in readers:
+        return f"{output} is an input", f"{readers[path]} reads it; writing would destroy it", do
+    if path in writers:
+        why = f"[bundle.{writers[path]}] and [bundle.{bundle.name}] write it"
+        return f"two bundles have {output}", why, f"{do} for one of them"
+    return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingot_build_rules.project.model import ProjectModel
+from ingot_build_rules.project.model import BundleSpec, ModelSpec, ProjectModel, TestSpec
 
 
 def plain(project: ProjectModel) -> dict[str, Any]:
@@ -18,34 +18,37 @@ def plain(project: ProjectModel) -> dict[str, Any]:
         "cache": project.cache,
         "default_targets": list(project.default_targets),
         "targets": {spec.name: spec.text for spec in project.targets},
-        "models": {
-            spec.name: {
-                "source": spec.source,
-                "shapes": {name: list(sizes) for name, sizes in spec.shapes},
-            }
-            for spec in project.models
-        },
-        "bundles": {
-            spec.name: {
-                "model": spec.model,
-                "targets": list(spec.targets),
-                "devices": dict(spec.devices),
-                "place": [list(pair) for pair in spec.place],
-                "planner": spec.planner,
-                "output": spec.output,
-            }
-            for spec in project.bundles
-        },
-        "tests": {
-            spec.name: {
-                "bundle": spec.bundle,
-                "inputs": spec.inputs,
-                "outputs": spec.outputs,
-                "tolerance": spec.relative_tolerance,
-                "absolute_tolerance": spec.absolute_tolerance,
-                "threads": spec.threads,
-                "executor": spec.executor,
-            }
-            for spec in project.tests
-        },
+        "models": {spec.name: _model(spec) for spec in project.models},
+        "bundles": {spec.name: _bundle(spec) for spec in project.bundles},
+        "tests": {spec.name: _test(spec) for spec in project.tests},
+    }
+
+
+def _model(spec: ModelSpec) -> dict[str, Any]:
+    return {
+        "source": spec.source,
+        "shapes": {name: list(sizes) for name, sizes in spec.shapes},
+    }
+
+
+def _bundle(spec: BundleSpec) -> dict[str, Any]:
+    return {
+        "model": spec.model,
+        "targets": list(spec.targets),
+        "devices": dict(spec.devices),
+        "place": [list(pair) for pair in spec.place],
+        "planner": spec.planner,
+        "output": spec.output,
+    }
+
+
+def _test(spec: TestSpec) -> dict[str, Any]:
+    return {
+        "bundle": spec.bundle,
+        "inputs": spec.inputs,
+        "outputs": spec.outputs,
+        "tolerance": spec.relative_tolerance,
+        "absolute_tolerance": spec.absolute_tolerance,
+        "threads": spec.threads,
+        "executor": spec.executor,
     }

@@ -7,6 +7,8 @@ done here: single tables (``tables``), references (``references``), files (``exp
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ingot_build_rules.project.model import (
     NATIVE,
     STEM,
@@ -46,35 +48,47 @@ def read_tree(tree: Tree, findings: Findings) -> ProjectModel:
 def _make_project(tables: Tables, findings: Findings) -> ProjectModel:
     """All values are right here, and all that must be there is."""
     settings, defaults = tables.settings["project"], tables.settings["defaults"]
+    _refuse_plugins(settings, findings)
+    many = tables.groups["bundle"]
+    return ProjectModel(
+        name=settings.get("name", ""),
+        cache=settings.get("cache"),
+        default_targets=settings.get("default-targets", ()),
+        targets=tuple(_target(*item) for item in _lined("target", tables, findings)),
+        models=tuple(_model(*item, defaults) for item in _lined("model", tables, findings)),
+        bundles=tuple(
+            _bundle(*item, defaults, many) for item in _lined("bundle", tables, findings)
+        ),
+        tests=tuple(_test(*item) for item in _lined("test", tables, findings)),
+    )
+
+
+def _refuse_plugins(settings: Values, findings: Findings) -> None:
     if "plugins" in settings:
         where = findings.locate(("project", "plugins")).text
         why = f"expected built-in targets alone, got {', '.join(settings['plugins'])}"
         raise UnsupportedError("no targets from plugins yet", where, why, "remove plugins")
 
-    def lined(kind: str) -> list[tuple[str, Values, int]]:
-        found = sorted(tables.named[kind].items())
-        return [(name, values, findings.locate((kind, name)).line) for name, values in found]
 
-    return ProjectModel(
-        name=settings.get("name", ""),
-        cache=settings.get("cache"),
-        default_targets=settings.get("default-targets", ()),
-        targets=tuple(
-            TargetSpec(name, values["target"], line) for name, values, line in lined("target")
-        ),
-        models=tuple(
-            ModelSpec(name, values["source"], values.get("shape", defaults.get("shape", ())), line)
-            for name, values, line in lined("model")
-        ),
-        bundles=tuple(
-            _bundle(name, values, defaults, name in tables.groups["bundle"], line)
-            for name, values, line in lined("bundle")
-        ),
-        tests=tuple(_test(name, values, line) for name, values, line in lined("test")),
-    )
+def _lined(kind: str, tables: Tables, findings: Findings) -> list[tuple[str, int, Values]]:
+    """The tables of a kind, sorted: name, line, values."""
+    found = sorted(tables.named[kind].items())
+    return [(name, findings.locate((kind, name)).line, values) for name, values in found]
 
 
-def _bundle(name: str, values: Values, defaults: Values, many: bool, line: int) -> BundleSpec:
+def _target(name: str, line: int, values: Values) -> TargetSpec:
+    return TargetSpec(name, values["target"], line)
+
+
+def _model(name: str, line: int, values: Values, defaults: Values) -> ModelSpec:
+    shapes = values.get("shape", defaults.get("shape", ()))
+    return ModelSpec(name, values["source"], shapes, line)
+
+
+def _bundle(
+    name: str, line: int, values: Values, defaults: Values, many: Collection[str]
+) -> BundleSpec:
+    file = f"{name}/{STEM}" if name in many else name
     return BundleSpec(
         name,
         values["model"],
@@ -82,12 +96,12 @@ def _bundle(name: str, values: Values, defaults: Values, many: bool, line: int) 
         devices=tuple(sorted(values.get("devices", ()))),
         place=values.get("place", ()),
         planner=values.get("planner", defaults.get("planner", "best")),
-        output=values.get("output", f"dist/{name}/{STEM}.ingot" if many else f"dist/{name}.ingot"),
+        output=values.get("output", f"dist/{file}.ingot"),
         line=line,
     )
 
 
-def _test(name: str, values: Values, line: int) -> TestSpec:
+def _test(name: str, line: int, values: Values) -> TestSpec:
     return TestSpec(
         name,
         values["bundle"],

@@ -6,7 +6,7 @@ In: checked values. Out: problems. Not done here: outputs that collide (``output
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from ingot_build_rules.compilation.device_options import KINDS, kind_of
 from ingot_build_rules.project.lines import Path
@@ -26,23 +26,30 @@ def check_references(tables: Tables, findings: Findings) -> None:
         _check_named_target(name, values, findings)
     _check_targets(("defaults",), tables.settings["defaults"], tables, findings)
     for name, values in tables.named["bundle"].items():
-        path = ("bundle", name)
-        if _check_reference(path, "model", values, tables, findings):
-            _check_output((*path, "output"), values, name in tables.groups["bundle"], findings)
-        _check_targets(path, values, tables, findings)
-        _check_devices(path, values, findings)
+        _check_bundle(name, values, tables, findings)
     for name, values in tables.named["test"].items():
-        if (
-            _check_reference(("test", name), "bundle", values, tables, findings)
-            and name not in tables.groups["test"]
-        ):
-            for key in ("inputs", "outputs"):
-                if STEM in values.get(key, ""):
-                    _refuse_stem(("test", name, key), "bundle", findings)
+        _check_test(name, values, tables, findings)
     if not tables.named["bundle"] and not findings.problems:
         do = 'add [model.a] with source = "a.onnx" and [bundle.a] with model = "a"'
         findings.add((), "the project is empty", "expected at least one [bundle.NAME]", do)
     _check_default_targets(tables, findings)
+
+
+def _check_bundle(name: str, values: Values, tables: Tables, findings: Findings) -> None:
+    path = ("bundle", name)
+    if _check_reference(path, "model", values, tables, findings):
+        _check_output((*path, "output"), values, name in tables.groups["bundle"], findings)
+    _check_targets(path, values, tables, findings)
+    devices = dict(values.get("devices", ()))
+    _check_devices((*path, "devices"), devices, findings)
+    _check_placements(path, values, {HOST, *devices}, findings)
+
+
+def _check_test(name: str, values: Values, tables: Tables, findings: Findings) -> None:
+    is_known = _check_reference(("test", name), "bundle", values, tables, findings)
+    for key in ("inputs", "outputs"):
+        if is_known and name not in tables.groups["test"] and STEM in values.get(key, ""):
+            _refuse_stem(("test", name, key), "bundle", findings)
 
 
 def _check_reference(
@@ -92,28 +99,25 @@ def _target_error(text: str) -> UserError | None:
     return None
 
 
-def _check_devices(path: Path, values: Values, findings: Findings) -> None:
-    devices = dict(values.get("devices", ()))
+def _check_devices(path: Path, devices: Mapping[str, str], findings: Findings) -> None:
     if HOST in devices:
-        why = f"{HOST!r} is always there"
-        findings.add(
-            (*path, "devices", HOST), f"device name {HOST!r} is taken", why, "choose another name"
-        )
+        what, why = f"device name {HOST!r} is taken", f"{HOST!r} is always there"
+        findings.add((*path, HOST), what, why, "choose another name")
     for name, text in devices.items():
         kind = kind_of(text)
         if kind not in KINDS:
-            what, why = (
-                f"wrong value of 'devices.{name}' in {header(path)}",
-                f"{one_of(KINDS)}, got the text {text!r}",
-            )
-            findings.add(
-                (*path, "devices", name), what, why, did_you_mean(kind, KINDS, "write null")
-            )
-    known = {HOST, *devices}
+            what = f"wrong value of 'devices.{name}' in {header(path[:-1])}"
+            why = f"{one_of(KINDS)}, got the text {text!r}"
+            findings.add((*path, name), what, why, did_you_mean(kind, KINDS, "write null"))
+
+
+def _check_placements(
+    path: Path, values: Values, devices: Collection[str], findings: Findings
+) -> None:
     for glob, device in values.get("place", ()):
-        if device not in known:
-            do = did_you_mean(device, known, f"declare it below {header((*path, 'devices'))}")
-            findings.add((*path, "place", glob), f"unknown device {device!r}", one_of(known), do)
+        if device not in devices:
+            do = did_you_mean(device, devices, f"declare it below {header((*path, 'devices'))}")
+            findings.add((*path, "place", glob), f"unknown device {device!r}", one_of(devices), do)
 
 
 def _check_output(path: Path, values: Values, many: bool, findings: Findings) -> None:

@@ -33,31 +33,33 @@ def select(project: ProjectModel, words: Sequence[str] = ()) -> Selection:
     Raises:
         UserError: every word that means nothing.
     """
-    bundles = {spec.name: None for spec in project.bundles}
-    tests = {spec.name: None for spec in project.tests}
-    outputs = {posixpath.normpath(spec.output): {spec.name} for spec in project.bundles}
+    bundles = {spec.name for spec in project.bundles}
+    tests = {spec.name for spec in project.tests}
+    outputs = {posixpath.normpath(spec.output): (spec.name,) for spec in project.bundles}
     asked = words or project.default_targets
     if not asked:
         return Selection(tuple(sorted(bundles)), tuple(sorted(tests)))
-    chosen: tuple[set[str], set[str]] = (set(), set())
+    chosen, chosen_tests = set[str](), set[str]()
     where = "command line" if words else "[project] default-targets"
     findings = Findings(where, lambda _: Place(0, where))
     for word in asked:
-        kind, _, rest = word.partition(".")
-        found = _named(word, bundles) or outputs.get(posixpath.normpath(word), set())
-        found = found or (_named(rest, bundles) if kind == "bundle" else set())
-        found_tests = (
-            set[str]()
-            if found
-            else _named(word, tests) or (_named(rest, tests) if kind == "test" else set())
-        )
-        if not found and not found_tests:
+        named = _called(word, "bundle", bundles, outputs.get(posixpath.normpath(word), ()))
+        named_tests = set[str]() if named else _called(word, "test", tests)
+        if not named and not named_tests:
             do = did_you_mean(word, {*bundles, *tests, *outputs}, "choose one of these")
             findings.add((), f"nothing is called {word!r}", one_of({*bundles, *tests}), do)
-        chosen[0].update(found)
-        chosen[1].update(found_tests)
+        chosen |= named
+        chosen_tests |= named_tests
     findings.raise_all()
-    return Selection(tuple(sorted(chosen[0])), tuple(sorted(chosen[1])))
+    return Selection(tuple(sorted(chosen)), tuple(sorted(chosen_tests)))
+
+
+def _called(word: str, kind: str, names: Collection[str], output: Collection[str] = ()) -> set[str]:
+    """What a word means among the names of one kind: a name, else an output, else a name with its
+    kind before it."""
+    prefix, _, rest = word.partition(".")
+    found = _named(word, names) or set(output)
+    return found or (_named(rest, names) if prefix == kind else set())
 
 
 def _named(word: str, names: Collection[str]) -> set[str]:

@@ -48,44 +48,34 @@ def read_tables(tree: Tree, findings: Findings) -> Tables:
         for kind, table in TABLES.items()
         if not table.named
     }
-    groups = {
-        "model": frozenset(
-            name for name, values in named["model"].items() if is_glob(values.get("source", ""))
-        )
-    }
+    return Tables(named, settings, _groups(named))
+
+
+def _groups(named: Mapping[str, Mapping[str, Values]]) -> dict[str, frozenset[str]]:
+    models = named["model"].items()
+    globs = (name for name, values in models if is_glob(values.get("source", "")))
+    groups = {"model": frozenset(globs)}
     for kind, of in (("bundle", "model"), ("test", "bundle")):
-        groups[kind] = frozenset(
-            name for name, values in named[kind].items() if values.get(of) in groups[of]
-        )
-    return Tables(named, settings, groups)
+        many = (name for name, values in named[kind].items() if values.get(of) in groups[of])
+        groups[kind] = frozenset(many)
+    return groups
 
 
 def _read_named(tree: Tree, kind: str, table: Table, findings: Findings) -> dict[str, Values]:
-    given: object = tree.get(kind, {})
+    given, named = cast("object", tree.get(kind, {})), header((kind, "NAME"))
     if not isinstance(given, Mapping):
-        why = f"expected tables {header((kind, 'NAME'))}, got {describe(given)}"
-        findings.add(
-            (kind,), f"{header((kind,))} without a name", why, f"write {header((kind, 'NAME'))}"
-        )
+        why, do = f"expected tables {named}, got {describe(given)}", f"write {named}"
+        findings.add((kind,), f"{header((kind,))} without a name", why, do)
         return {}
     found: dict[str, Values] = {}
     for name, content in cast("Mapping[str, object]", given).items():
         if table.key(name) and not _is_table(content):
-            do = f"write {header((kind, 'NAME'))} above it"
-            findings.add(
-                (kind, name),
-                f"key {name!r} stands in {header((kind,))}",
-                "expected a name for the table",
-                do,
-            )
+            what, why = f"key {name!r} stands in {header((kind,))}", "expected a name for the table"
+            findings.add((kind, name), what, why, f"write {named} above it")
             continue
         if not is_plain(name):
-            findings.add(
-                (kind, name),
-                f"{name!r} cannot be a name",
-                f"expected {NAME_RULE}",
-                "choose another name",
-            )
+            what, why = f"{name!r} cannot be a name", f"expected {NAME_RULE}"
+            findings.add((kind, name), what, why, "choose another name")
         found[name] = read_values(findings, (kind, name), content, table)
     return found
 

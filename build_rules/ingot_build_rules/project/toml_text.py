@@ -29,20 +29,16 @@ def read_toml(text: str, path: str) -> tuple[Tree, Places]:
     """
     plain = text.replace("\r\n", "\n").removeprefix("\ufeff")
     try:
-        tree = tomllib.loads(plain)
-        lines = find_lines(plain)
+        tree, lines = tomllib.loads(plain), find_lines(plain)
     except RecursionError:
-        why = "expected a few levels, got too many"
-        raise UserError(
-            "the project file is nested too deeply", path, why, "write plain tables and lists"
-        ) from None
+        what, why = "the project file is nested too deeply", "expected a few levels, got too many"
+        raise UserError(what, path, why, "write plain tables and lists") from None
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(str(error), plain, path) from None
     except ValueError:
+        what = "a number of the project file is too long"
         why = "expected a number of some digits, got one of thousands"
-        raise UserError(
-            "a number of the project file is too long", path, why, "shorten it"
-        ) from None
+        raise UserError(what, path, why, "shorten it") from None
     return tree, {key: Place(line, f"{path}:{line}") for key, line in lines.items()}
 
 

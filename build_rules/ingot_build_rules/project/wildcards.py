@@ -6,8 +6,7 @@ looked into.
 Not done here: the file system (``files``).
 
 As in a shell, a wildcard does not match a name that begins with a dot, and case counts. ``**`` does
-not follow links to
-folders: they may lead in circles.
+not follow links to folders: they may lead in circles.
 """
 
 from __future__ import annotations
@@ -20,6 +19,8 @@ from dataclasses import dataclass
 from ingot_build_rules.project.names import is_glob
 
 DEEP = "**"
+Names = tuple[str, ...]
+"""Names of files and folders that the parts with wildcards of a pattern matched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def find_files(pattern: str, list_folder: ListFolder) -> Glob:
     return Glob(pattern, tuple(sorted(search.listed)), matches)
 
 
-def _stem(names: tuple[str, ...], last: str) -> str:
+def _stem(names: Names, last: str) -> str:
     """Join what wildcards matched; the ending goes if the file's own name had one."""
     return "/".join([*names[:-1], posixpath.splitext(names[-1])[0]] if is_glob(last) else names)
 
@@ -82,9 +83,7 @@ class _Search:
         self.listed: dict[str, list[FolderEntry]] = {}
         self._list_folder = list_folder
 
-    def find(
-        self, folder: str, parts: Sequence[str], names: tuple[str, ...]
-    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def find(self, folder: str, parts: Sequence[str], names: Names) -> Iterator[tuple[str, Names]]:
         """Yield (path, names that wildcards matched) of the files below ``folder`` that match
         ``parts``."""
         part, rest = parts[0], parts[1:]

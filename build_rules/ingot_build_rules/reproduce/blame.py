@@ -71,28 +71,37 @@ def weight_blames(
     Tensors with equal bytes are one constant, so one that becomes different, or equal, changes the
     count and the numbers.
     """
-    if len(recorded) == len(present):
-        pairs = list(zip(recorded, present, strict=True))
-        blames = [
-            _weight(number, names, *pair) for number, pair in enumerate(pairs) if pair[0] != pair[1]
-        ]
-    else:
-        blames = [
-            _weight(number, names, _SHARED, new)
-            for number, new in enumerate(present)
-            if new not in set(recorded)
-        ]
-        gone = [(number, old) for number, old in enumerate(recorded) if old not in set(present)]
-        blames += [
-            Blame("weight", f"weight {number} of the recorded ones", old, _SHARED)
-            for number, old in gone
-        ]
+    compare = _same_numbers if len(recorded) == len(present) else _as_sets
+    blames = compare(recorded, present, names)
     rest = len(blames) - _WEIGHTS_NAMED_MAX
-    return (
-        blames
-        if rest <= 0
-        else [*blames[:-rest], Blame("weight", "further weights", "", f"{rest} that differ")]
-    )
+    if rest <= 0:
+        return blames
+    return [*blames[:-rest], Blame("weight", "further weights", "", f"{rest} that differ")]
+
+
+def _same_numbers(
+    recorded: Sequence[str], present: Sequence[str], names: Sequence[str]
+) -> list[Blame]:
+    return [
+        _weight(number, names, old, new)
+        for number, (old, new) in enumerate(zip(recorded, present, strict=True))
+        if old != new
+    ]
+
+
+def _as_sets(recorded: Sequence[str], present: Sequence[str], names: Sequence[str]) -> list[Blame]:
+    before, now = set(recorded), set(present)
+    come = [
+        _weight(number, names, _SHARED, new)
+        for number, new in enumerate(present)
+        if new not in before
+    ]
+    gone = [
+        Blame("weight", f"weight {number} of the recorded ones", old, _SHARED)
+        for number, old in enumerate(recorded)
+        if old not in now
+    ]
+    return come + gone
 
 
 def _weight(number: int, names: Sequence[str], recorded: str, present: str) -> Blame:

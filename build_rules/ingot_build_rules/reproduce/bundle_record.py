@@ -135,6 +135,14 @@ def _node(plain: object) -> tuple[str, str]:
     return name, op
 
 
+def _kernels(codes: Mapping[str, str], loops: Mapping[str, bytes]) -> tuple[RecordedKernel, ...]:
+    """A kernel without recorded loops goes by its symbol in the place of their digest."""
+    digests = {symbol: hashlib.sha256(content).hexdigest() for symbol, content in loops.items()}
+    return tuple(
+        RecordedKernel(symbol, digests.get(symbol, symbol), code) for symbol, code in codes.items()
+    )
+
+
 def _stages(
     recorded: Mapping[str, object], programs: Mapping[str, Mapping[str, bytes]]
 ) -> tuple[Stage, ...]:
@@ -142,15 +150,7 @@ def _stages(
     found = [Stage(rule, "", as_text(recorded[rule])) for rule in _ONCE]
     for target, plain in sorted(as_table(recorded["targets"]).items()):
         stages = as_table(plain)
-        loops = programs.get(target, {})
-        kernels = tuple(
-            RecordedKernel(
-                symbol,
-                hashlib.sha256(loops[symbol]).hexdigest() if symbol in loops else symbol,
-                code,
-            )
-            for symbol, code in as_texts(stages["kernels"]).items()
-        )
+        kernels = _kernels(as_texts(stages["kernels"]), programs.get(target, {}))
         found.append(Stage("fuse", target, as_text(stages["fuse"])))
         found += [Stage(rule, target, kernels=kernels) for rule in ("lower", "codegen")]
         found += [Stage(rule, target, as_text(stages[rule])) for rule in _PER_TARGET]

@@ -73,21 +73,16 @@ def _options(evidence: Evidence) -> list[Blame]:
     """Options that the lock file or the bundle's own variants contradict."""
     record, lock = evidence.old.record, evidence.lock
     if lock is not None:
-        found = option_blames(
-            lock.options,
-            record.options_text,
-            f"{evidence.lock_name} has the one, the bundle the other",
-        )
+        detail = f"{evidence.lock_name} has the one, the bundle the other"
+        found = option_blames(lock.options, record.options_text, detail)
         if found:
             return found
     targets = sorted(str(variant["target"]) for variant in evidence.old.described["variants"])
     recorded = sorted(map(str, record.options.targets))
+    if targets == recorded:
+        return []
     detail = "the bundle's variants are the latter"
-    return (
-        []
-        if targets == recorded
-        else [Blame("option", "option targets", str(recorded), str(targets), detail)]
-    )
+    return [Blame("option", "option targets", str(recorded), str(targets), detail)]
 
 
 def _planner(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
@@ -96,15 +91,12 @@ def _planner(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
     if not any(origin.rule == "plan_memory" for origin in origins):
         return []
     record = evidence.old.record
-    planner = evidence.planner_of(
-        {item.target: item.digest for item in record.stages if item.rule == "plan_memory"}
-    )
+    plans = {item.target: item.digest for item in record.stages if item.rule == "plan_memory"}
+    planner = evidence.planner_of(plans)
+    if not planner:
+        return []
     detail = "the latter makes the bundle's memory plan"
-    return (
-        [Blame("option", "option planner", record.options.planner, planner, detail)]
-        if planner
-        else []
-    )
+    return [Blame("option", "option planner", record.options.planner, planner, detail)]
 
 
 def _model(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
@@ -114,17 +106,7 @@ def _model(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
     Where weights alone differ in the file, another graph is one whose weights have other numbers.
     """
     old, new = evidence.old.record, evidence.new.record
-    graphs = [origin for origin in origins if origin.rule == "infer_types"]
-    blames: list[Blame] = []
-    if graphs and not evidence.difference.section.startswith("weights"):
-        digests = (
-            (old.graph, new.graph)
-            if old.graph != new.graph
-            else (graphs[0].recorded, graphs[0].present)
-        )
-        blames.append(
-            Blame("model", f"graph of {evidence.model}", *digests, _detail(evidence, graphs[0]))
-        )
+    blames = _graph(evidence, origins)
     blames += weight_blames(old.weights, new.weights, evidence.names.weights)
     if not blames or not evidence.same_source:
         return blames
@@ -132,6 +114,16 @@ def _model(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
     name = f"{' or '.join(rules)} gives another result from the same model"
     detail = _joined(str(blames[0]), evidence.code.text(rules))
     return [Blame("code", name, blames[0].recorded, blames[0].present, detail)]
+
+
+def _graph(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
+    graphs = [origin for origin in origins if origin.rule == "infer_types"]
+    if not graphs or evidence.difference.section.startswith("weights"):
+        return []
+    first, digests = graphs[0], (evidence.old.record.graph, evidence.new.record.graph)
+    if digests[0] == digests[1]:
+        digests = first.recorded, first.present
+    return [Blame("model", f"graph of {evidence.model}", *digests, _detail(evidence, first))]
 
 
 def _tools(evidence: Evidence) -> list[Blame]:
@@ -149,9 +141,8 @@ def _rules(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
         rules = RULES_OF.get(rule, (rule,))
         name = f"{' or '.join(rules)} gives another result from the same {MADE_FROM[rule]}"
         name += f" for {', '.join(targets)}" if targets else ""
-        detail = _joined(
-            _detail(evidence, first), evidence.code.text(rules), _doubt(evidence, rule)
-        )
+        code, doubt = evidence.code.text(rules), _doubt(evidence, rule)
+        detail = _joined(_detail(evidence, first), code, doubt)
         blames.append(Blame("code", name, first.recorded, first.present, detail))
     return blames
 
@@ -159,11 +150,8 @@ def _rules(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
 def _doubt(evidence: Evidence, rule: str) -> str:
     """Without a lock file nothing confirms an option that the rule depends on."""
     is_asked = rule == "fuse" and evidence.old.record.options.shapes and evidence.lock is None
-    return (
-        "or the recorded option shapes is not the one that the bundle was made with"
-        if is_asked
-        else ""
-    )
+    doubt = "or the recorded option shapes is not the one that the bundle was made with"
+    return doubt if is_asked else ""
 
 
 def _rest(evidence: Evidence) -> Blame:

@@ -20,6 +20,9 @@ from ingot_compiler.ir.errors import BuildError, InternalError, UnsupportedError
 _ENDING = ".onnx"
 Start = Callable[[str], CompiledModel]
 """Begins a compilation of the model at a path, with the recorded options."""
+Likeness = tuple[float, float, float, float]
+"""Same graph, share of the weights that are the same, same name of graph, same name of file; each
+from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +35,26 @@ class FoundModel:
     changed: tuple[tuple[str, str, str], ...] | None = None
 
 
-def find_model(
-    folder: str,
-    bundle: str,
-    record: BundleRecord,
-    model_name: str,
-    lock: LockFile | None,
-    start: Start,
-) -> FoundModel:
-    """Find the model: by the lock file's path, by its digest, else by what the bundle records of
-    graph and weights.
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What is known of the model. ``bundle``: path of the bundle: a model that is called like it is
+    looked at first; ``record``: what the bundle was made from; ``model_name``: the graph's name in
+    it; ``lock``: names the model's file."""
 
-    Args:
-        folder: where to look; a model's file will do.
-        bundle: path of the bundle; a model that is called like it is looked at first.
-        record: what the bundle was made from.
-        model_name: the graph's name in the bundle.
-        lock: names the model's file.
-        start: begins a compilation.
+    bundle: str
+    record: BundleRecord
+    model_name: str
+    lock: LockFile | None = None
+
+    @property
+    def stem(self) -> str:
+        """The name of the bundle's file without its ending."""
+        return _stem(self.bundle)
+
+
+def find_model(folder: str, sought: Sought, start: Start) -> FoundModel:
+    """Find the model in a ``folder``, or a model's file that is named instead: by the lock file's
+    path, by its digest, else by what the bundle records of graph and weights.
 
     Raises:
         UserError: no such folder, or nothing in it that could be the model.
@@ -57,14 +62,14 @@ def find_model(
     if os.path.isfile(folder):
         return FoundModel(os.path.basename(folder), start(folder))
     if not os.path.isdir(folder):
-        raise UserError(
-            "no such source folder", folder, "expected a folder with the model", "check --source"
-        )
+        why = "expected a folder with the model"
+        raise UserError("no such source folder", folder, why, "check --source")
+    lock = sought.lock
     if lock is not None and lock.sources:
         path = _locked(folder, lock)
         if path:
             return FoundModel(path, start(os.path.join(folder, path)), _changed(folder, lock))
-    path, compiled = _most_alike(folder, bundle, record, model_name, start)
+    path, compiled = _most_alike(folder, sought, start)
     return FoundModel(path, compiled)
 
 
@@ -101,64 +106,52 @@ def _models(folder: str) -> Iterator[str]:
                 yield os.path.relpath(os.path.join(at, name), folder).replace(os.sep, "/")
 
 
-def _most_alike(
-    folder: str, bundle: str, record: BundleRecord, model_name: str, start: Start
-) -> tuple[str, CompiledModel]:
+def _most_alike(folder: str, sought: Sought, start: Start) -> tuple[str, CompiledModel]:
     """Take the first model with the recorded graph and weights, else the one that has most of
     them."""
-    stem = os.path.splitext(os.path.basename(bundle))[0]
-    paths = sorted(_models(folder), key=lambda path: (_stem(path) != stem, path))
-    best: tuple[tuple[float, ...], str, CompiledModel] | None = None
+    paths = sorted(_models(folder), key=lambda path: (_stem(path) != sought.stem, path))
+    best: tuple[Likeness, str, CompiledModel] | None = None
     for path in paths:
         compiled = start(os.path.join(folder, path))
         try:
-            alike = _likeness(compiled, record, _stem(path) == stem, model_name)
-        except (
-            UserError,
-            BuildError,
-            UnsupportedError,
-            InternalError,
-        ):  # it cannot be compiled, so it is another one
-            continue
+            alike = _likeness(compiled, path, sought)
+        except (UserError, BuildError, UnsupportedError, InternalError):
+            continue  # it cannot be compiled, so it is another one
         if any(alike) and (best is None or alike > best[0]):
             best = alike, path, compiled
         if alike[:2] == (1, 1):
             break
     if best is None:
-        why = f"none of its {len(paths)} .onnx files has the recorded graph, a recorded weight or the name {model_name!r}"
-        raise UserError(
-            "no model that the bundle could be made from",
-            folder,
-            why,
-            "name its folder with --source",
-        )
+        raise _none_alike(folder, len(paths), sought.model_name)
     return best[1], best[2]
 
 
-def _likeness(
-    compiled: CompiledModel, record: BundleRecord, same_stem: bool, model_name: str
-) -> tuple[float, ...]:
-    """Same graph, share of the weights that are the same, same name of graph, same name of file;
-    each from 0 to 1."""
-    weights = weight_digests(compiled)
-    known = set(record.weights)
-    share = (
-        1.0
-        if weights == record.weights
-        else sum(digest in known for digest in weights) / (len(known) + 1)
+def _none_alike(folder: str, model_count: int, model_name: str) -> UserError:
+    has = f"the recorded graph, a recorded weight or the name {model_name!r}"
+    return UserError(
+        "no model that the bundle could be made from",
+        folder,
+        f"none of its {model_count} .onnx files has {has}",
+        "name its folder with --source",
     )
+
+
+def _likeness(compiled: CompiledModel, path: str, sought: Sought) -> Likeness:
+    weights, recorded = weight_digests(compiled), sought.record.weights
+    known = set(recorded)
+    shared_count = sum(digest in known for digest in weights)
     return (
-        float(graph_digest(compiled.graph) == record.graph), share, float(compiled.names.model == model_name),
-        float(same_stem),
-    )  # fmt: skip
+        float(graph_digest(compiled.graph) == sought.record.graph),
+        1.0 if weights == recorded else shared_count / (len(known) + 1),
+        float(compiled.names.model == sought.model_name),
+        float(_stem(path) == sought.stem),
+    )
 
 
 def weight_digests(compiled: CompiledModel) -> tuple[str, ...]:
     """Digests of the model's constants by number, as a bundle records them."""
-    return tuple(
-        weight.digest
-        for weight in compiled.compilation.build.run(compiled.compilation.imported()).weights
-    )
+    imported = compiled.compilation.build.run(compiled.compilation.imported())
+    return tuple(weight.digest for weight in imported.weights)
 
 
 def _stem(path: str) -> str:

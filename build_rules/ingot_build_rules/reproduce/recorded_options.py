@@ -16,8 +16,7 @@ def recorded_options(record: object) -> CompileOptions:
 
     Raises:
         KeyError, TypeError, ValueError: not a record of options. UserError: values that this
-        version does not know.
-        UnsupportedError: a device kind without code.
+        version does not know. UnsupportedError: a device kind without code.
     """
     values = as_table(record)
     targets = [as_text(target) for target in as_list(values["targets"])]
@@ -25,11 +24,9 @@ def recorded_options(record: object) -> CompileOptions:
         name: [as_size(size) for size in as_list(sizes)]
         for name, sizes in as_table(values["shapes"]).items()
     }
-    place = [
-        (as_text(glob), as_text(device)) for glob, device in map(as_list, as_list(values["place"]))
-    ]
+    pairs = map(as_list, as_list(values["place"]))
+    place = [(as_text(glob), as_text(device)) for glob, device in pairs]
     if not targets:
         raise ValueError("no target")
-    return make_options(
-        targets, shapes, as_texts(values["devices"]), place, as_text(values["planner"])
-    )
+    devices, planner = as_texts(values["devices"]), as_text(values["planner"])
+    return make_options(targets, shapes, devices, place, planner)

@@ -26,7 +26,7 @@ from ingot_build_rules.reproduce.bundle_difference import BundleDifference, Side
 from ingot_build_rules.reproduce.bundle_record import read_record
 from ingot_build_rules.reproduce.changed_code import ChangedCode, changed_code
 from ingot_build_rules.reproduce.find_blame import Evidence, Load, find_blames
-from ingot_build_rules.reproduce.find_model import FoundModel, find_model
+from ingot_build_rules.reproduce.find_model import FoundModel, Sought, find_model
 from ingot_build_rules.rules.compile_options import CompileOptions
 
 
@@ -104,18 +104,13 @@ class _Reproducer:
     def result(self) -> Reproduction:
         """Make it as recorded, then as asked."""
         request, record = self.request, self.old.record
-        found = find_model(
-            request.folder, request.bundle, record, self.old.described["model"], request.lock,
-            lambda path: self._start(path, record.options),
-        )  # fmt: skip
-        result = Reproduction(
-            self.digest, self.digest, found.path, notes=_notes(request, found, self.digest)
-        )
+        sought = Sought(request.bundle, record, self.old.described["model"], request.lock)
+        found = find_model(request.folder, sought, lambda path: self._start(path, record.options))
+        notes = _notes(request, found, self.digest)
+        result = Reproduction(self.digest, self.digest, found.path, notes=notes)
         present, again = self._make_again(found.compiled)
         if again is None:
-            return self._as_requested(
-                found, replace(result, notes=(*result.notes, *self._lock_notes()))
-            )
+            return self._as_requested(found, replace(result, notes=(*notes, *self._lock_notes())))
         difference = bundle_difference(self.old, again)
         blames = find_blames(self._evidence(found, again, difference))
         return replace(result, present=present, difference=difference, blames=tuple(blames))
@@ -125,11 +120,9 @@ class _Reproducer:
         requested, recorded = self.request.requested, self.old.record.options
         if requested is None:
             return result
-        options = (
-            replace(requested.options, targets=recorded.targets)
-            if requested.native
-            else requested.options
-        )
+        options = requested.options
+        if requested.native:
+            options = replace(options, targets=recorded.targets)
         if options == recorded:
             return result
         present, again = self._make_again(self._start(self._path(found), options))
@@ -169,12 +162,9 @@ class _Reproducer:
         for planner in ALL_PLANNERS:
             options = replace(recorded, planner=planner)
             other = self._start(self._path(found), options).compilation
-            plans = [
-                self.build.run(other.plan(position)) for position in range(len(options.targets))
-            ]
             made = {
-                str(target): plan.digest
-                for target, plan in zip(options.targets, plans, strict=True)
+                str(target): self.build.run(other.plan(position)).digest
+                for position, target in enumerate(options.targets)
             }
             if planner != recorded.planner and made == wanted:
                 return planner

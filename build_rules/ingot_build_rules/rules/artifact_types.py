@@ -36,12 +36,14 @@ _MODULES = {
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
     "ingot_compiler.lowering.fused": (
-        "BufferSpec Copy FusedGraph Group Grow IfStep Launch LoopStep Operand Requirement Specialisation SymbolRead SymbolSet View"
+        "BufferSpec Copy FusedGraph Group Grow IfStep Launch LoopStep Operand Requirement "
+        "Specialisation SymbolRead SymbolSet View"
     ),
     "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupSteps",
     "ingot_compiler.lowering.loops": (
-        "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For FromIndex If Let LetIndex Load "
-        "Local LoopProgram Reduce Require Store RegisterTile Transpose"
+        "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For "
+        "FromIndex If Let LetIndex Load Local LoopProgram Reduce Require Store RegisterTile "
+        "Transpose"
     ),
     "ingot_compiler.memory.memory_plan": "MemoryPlan BufferPlacement PoolPlan",
     "ingot_compiler.placement.placed": "PlacedGraph",

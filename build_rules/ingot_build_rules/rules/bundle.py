@@ -8,18 +8,19 @@ The weights' bytes are not read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
-from ingot_build_rules.rules.compile_options import HOST, CompileOptions, DeviceOption
+from ingot_build_rules.rules.compile_options import HOST, CompileOptions
 from ingot_build_rules.rules.interface import Interface, NamedTensor
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_build_rules.rules.variant import Library, Variant
-from ingot_compiler.placement.placed import (
-    PlacedGraph,
-)  # nothing else imports it: its code is in the key by this line
+
+# Nothing else imports it: its code is in the key by this line.
+from ingot_compiler.placement.placed import PlacedGraph
 
 if TYPE_CHECKING:
     from ingot_artifacts.bundle.contents import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         LibrarySpec,
         VariantImage,
     )
+    from ingot_build_rules.rules.kernel_object import KernelObject
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
 
 
@@ -80,17 +82,14 @@ def _compute(context: RuleContext, inputs: BundleInputs) -> BundleParts:
 def _contents(inputs: BundleInputs) -> BundleContents:
     """Load every artifact and put together what goes into the file, but for the bytes of the
     weights."""
-    from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec
+    from ingot_artifacts.bundle.contents import BundleContents
 
     names = inputs.names.value()
     return BundleContents(
         model=names.model,
         inputs=tuple(map(_tensor, inputs.interface.inputs)),
         outputs=tuple(map(_tensor, inputs.interface.outputs)),
-        devices=(
-            DeviceSpec(HOST),
-            *(_device(device, inputs.libraries) for device in inputs.options.devices),
-        ),
+        devices=_devices(inputs),
         libraries=tuple(map(_library, inputs.libraries)),
         variants=tuple(map(_image, inputs.variants, inputs.ranges)),
         weights_bytes=inputs.weights_bytes,
@@ -105,13 +104,16 @@ def _tensor(tensor: NamedTensor) -> BundleTensor:
     return BundleTensor(tensor.name, tensor.dtype, tensor.shape)
 
 
-def _device(device: DeviceOption, libraries: tuple[Library, ...]) -> DeviceSpec:
+def _devices(inputs: BundleInputs) -> tuple[DeviceSpec, ...]:
+    """The host first; each other device with the number of the library that has its code."""
     from ingot_artifacts.bundle.contents import DeviceSpec
 
-    codes = [(library.kind, library.target) for library in libraries]
-    return DeviceSpec(
-        device.name, device.kind, device.id, device.scope, codes.index((device.kind, device.target))
-    )
+    codes = [(library.kind, library.target) for library in inputs.libraries]
+    others = [
+        DeviceSpec(item.name, item.kind, item.id, item.scope, codes.index((item.kind, item.target)))
+        for item in inputs.options.devices
+    ]
+    return (DeviceSpec(HOST), *others)
 
 
 def _library(library: Library) -> LibrarySpec:
@@ -159,24 +161,26 @@ def _stages(inputs: BundleInputs) -> dict[str, object]:
         "infer_types": inputs.graph.digest,
         "optimize": inputs.optimized.digest,
         "place": inputs.placed.digest,
-        "targets": {
-            variant.target: {
-                "fuse": variant.fused.digest,
-                "plan_memory": variant.plan.digest,
-                "codegen_main": variant.main.content.digest,
-                "link": variant.image.digest,
-                "kernels": {kernel.symbol: kernel.content.digest for kernel in variant.kernels},
-            }
-            for variant in inputs.variants
-        },
+        "targets": {variant.target: _variant_stages(variant) for variant in inputs.variants},
         "libraries": [
-            {
-                "link": library.image.digest,
-                "kernels": {kernel.symbol: kernel.content.digest for kernel in library.kernels},
-            }
+            {"link": library.image.digest, "kernels": _kernel_digests(library.kernels)}
             for library in inputs.libraries
         ],
     }
+
+
+def _variant_stages(variant: Variant) -> dict[str, object]:
+    return {
+        "fuse": variant.fused.digest,
+        "plan_memory": variant.plan.digest,
+        "codegen_main": variant.main.content.digest,
+        "link": variant.image.digest,
+        "kernels": _kernel_digests(variant.kernels),
+    }
+
+
+def _kernel_digests(kernels: Sequence[KernelObject]) -> dict[str, str]:
+    return {kernel.symbol: kernel.content.digest for kernel in kernels}
 
 
 def _debug(inputs: BundleInputs, names: Names) -> dict[str, object]:
@@ -185,13 +189,12 @@ def _debug(inputs: BundleInputs, names: Names) -> dict[str, object]:
     from ingot_build_rules.report.launch_report import name_messages
 
     variants = inputs.variants
+    messages = (text for variant in variants for text in variant.main.messages)
     return {
         "launches": {variant.target: _launches(inputs, variant, names) for variant in variants},
         "programs": _programs(inputs),
         "refusals": describe_refusals(inputs.optimized.value().refusals, names),
-        "messages": name_messages(
-            (text for variant in variants for text in variant.main.messages), names
-        ),
+        "messages": name_messages(messages, names),
         "memory": {variant.target: describe_memory(variant.plan.value()) for variant in variants},
     }
 
@@ -221,20 +224,19 @@ def _launches(inputs: BundleInputs, variant: Variant, names: Names) -> list[obje
     graph, fused = inputs.graph.value(), expand_groups(variant.fused.value(), variant.steps)
     versions = [ModelVersion(graph, inputs.placed.value().graph)]
     if inputs.specialisation is not None:
-        versions.append(
-            ModelVersion(specialise(graph, dict(inputs.sizes)), inputs.specialisation.value().graph)
-        )
-    return with_fusion(
-        describe_launches(fused, variant.symbols, names), describe_fusion(fused, versions, names)
-    )
+        special = specialise(graph, dict(inputs.sizes))
+        versions.append(ModelVersion(special, inputs.specialisation.value().graph))
+    launches = describe_launches(fused, variant.symbols, names)
+    return with_fusion(launches, describe_fusion(fused, versions, names))
 
 
 BUNDLE = Rule(
     "bundle",
     1,
     (
-        "names", "interface", "graph", "optimized", "placed", "specialisation", "sizes", "options", "variants", "libraries", "ranges", "packed",
-        "tree", "weights_bytes", "weights", "toolchain",
+        "names", "interface", "graph", "optimized", "placed", "specialisation", "sizes", "options",
+        "variants", "libraries", "ranges", "packed", "tree", "weights_bytes", "weights",
+        "toolchain",
     ),
     _compute,
 )  # fmt: skip

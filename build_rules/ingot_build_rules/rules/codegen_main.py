@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ingot_compiler.lowering.loops import LoopProgram
     from ingot_compiler.memory.memory_plan import MemoryPlan
     from ingot_runtime.format.interface import DeviceSignature, LibrarySignature, Signature
+    from ingot_runtime.format.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +46,32 @@ class MainInputs:
 
 def _compute(context: RuleContext, inputs: MainInputs) -> MainObject:
     from ingot_compiler.backends.host.main.encode_program import encode_program
-    from ingot_compiler.backends.host.main.main import MAIN_LEVEL, main_module
-    from ingot_compiler.backends.host.object import compile_object
-    from ingot_compiler.backends.host.targets.target import parse_target
     from ingot_compiler.host_program.main_program import build_program
     from ingot_compiler.host_program.print_program import print_program
     from ingot_compiler.host_program.workspace_bytes import workspace_bytes
     from ingot_compiler.lowering.expand_groups import expand_groups
 
-    target = parse_target(inputs.target)
     programs = tuple(program.value() for program in inputs.programs)
     fused, plan = expand_groups(inputs.fused.value(), inputs.steps), inputs.plan.value()
     program, messages = build_program(
         fused, programs, inputs.kernel_indices, plan, inputs.constant_offsets
     )
+    return MainObject(
+        context.keep_bytes(_machine_code(program, inputs)),
+        context.keep_bytes(encode_program(program)),
+        context.keep(print_program(program)),
+        messages,
+        workspace_bytes(fused, programs, plan, len(inputs.devices)),
+    )
+
+
+def _machine_code(program: Program, inputs: MainInputs) -> bytes:
+    """Compile the native ``main`` of an instruction list."""
+    from ingot_compiler.backends.host.main.main import MAIN_LEVEL, main_module
+    from ingot_compiler.backends.host.object import compile_object
+    from ingot_compiler.backends.host.targets.target import parse_target
+
+    target = parse_target(inputs.target)
     text = main_module(
         program,
         inputs.symbols,
@@ -69,21 +82,15 @@ def _compute(context: RuleContext, inputs: MainInputs) -> MainObject:
         devices=inputs.devices,
         libraries=inputs.libraries,
     )
-    return MainObject(
-        context.keep_bytes(compile_object(text, target, level=MAIN_LEVEL)),
-        context.keep_bytes(encode_program(program)),
-        context.keep(print_program(program)),
-        messages,
-        workspace_bytes(fused, programs, plan, len(inputs.devices)),
-    )
+    return compile_object(text, target, level=MAIN_LEVEL)
 
 
 CODEGEN_MAIN = Rule(
     "codegen_main",
     1,
     (
-        "fused", "steps", "programs", "kernel_indices", "symbols", "plan", "constant_offsets", "weights_bytes", "inputs", "outputs",
-        "devices", "libraries", "target",
+        "fused", "steps", "programs", "kernel_indices", "symbols", "plan", "constant_offsets",
+        "weights_bytes", "inputs", "outputs", "devices", "libraries", "target",
     ),
     _compute,
 )  # fmt: skip

@@ -70,30 +70,19 @@ def _compute(context: RuleContext, inputs: FuseInputs) -> Fused:
     from ingot_compiler.lowering.canonical_group import canonical_group
     from ingot_compiler.lowering.fused import groups_of
 
-    devices = [
-        _device_rules(context, *pair) for pair in zip(inputs.hooks, inputs.targets, strict=True)
-    ]
+    hooks = zip(inputs.hooks, inputs.targets, strict=True)
+    devices = [_device_rules(context, *pair) for pair in hooks]
     fused = lowering.fuse(inputs.placed.value(), devices)
     if inputs.specialisation is not None:
-        fused = append_specialisation(
-            fused, lowering.fuse(inputs.specialisation.value(), devices), inputs.sizes
-        )
+        special = lowering.fuse(inputs.specialisation.value(), devices)
+        fused = append_specialisation(fused, special, inputs.sizes)
     groups = groups_of(fused)
     return Fused(
         context.keep(fused),
         tuple(context.keep(canonical_group(group)) for group in groups),
         tuple(group.source for group in groups),
         tuple(group.device for group in groups),
-        tuple(
-            FusedConstant(
-                context.keep(expression),
-                _leaves(expression),
-                _size_bytes(buffer),
-                _work_bytes(expression),
-                buffer.device,
-            )
-            for expression, buffer in zip(fused.constants, _constant_buffers(fused), strict=True)
-        ),
+        _constants(context, fused),
         fused.inputs,
         fused.outputs,
     )
@@ -104,10 +93,19 @@ def _device_rules(context: RuleContext, hook: str, target: str) -> DeviceRules:
     return make(target)
 
 
-def _constant_buffers(fused: FusedGraph) -> tuple[BufferSpec, ...]:
-    """Return the buffer of each constant, in the order of ``fused.constants``."""
+def _constants(context: RuleContext, fused: FusedGraph) -> tuple[FusedConstant, ...]:
+    """Return the constants in the order of ``fused.constants``, each with what its buffer says."""
     buffers = {buffer.index: buffer for buffer in fused.buffers if buffer.kind == "constant"}
-    return tuple(buffers[index] for index in range(len(fused.constants)))
+    return tuple(
+        FusedConstant(
+            context.keep(expression),
+            _leaves(expression),
+            _size_bytes(buffers[index]),
+            _work_bytes(expression),
+            buffers[index].device,
+        )
+        for index, expression in enumerate(fused.constants)
+    )
 
 
 def _size_bytes(buffer: BufferSpec) -> int:

@@ -9,6 +9,8 @@ The model knows its constants by number: new weights with the same facts leave i
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,7 +86,8 @@ class _External:
             raise ModelError(
                 "external data of a model that has no folder",
                 where=f"location {location!r}",
-                why="the model was given as bytes or as a message; expected a path, which its external data lies beside",
+                why="the model was given as bytes or as a message; expected a path, which its "
+                "external data lies beside",
                 do="give the path of the .onnx file, or a model with its weights inside",
             )
         content = read_external_file(Path(self._folder), location, offset_bytes, size_bytes)
@@ -98,20 +101,11 @@ def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
 
     weights, external = _Weights(context), _External(context, inputs.path)
     content = inputs.content.value() if inputs.content else read_model(inputs.path, inputs.state)
-    try:
+    shapes = dict(inputs.shapes)
+    with _errors_name(inputs.name):
         model, names = frontend.import_model(
-            content,
-            external.read,
-            weights.write,
-            dict(inputs.shapes),
-            inputs.place,
-            inputs.max_bytes,
+            content, external.read, weights.write, shapes, inputs.place, inputs.max_bytes
         )
-    except IngotError as error:
-        if error.where != "model file":
-            raise
-        # The frontend sees bytes; the user gave them a name.
-        raise type(error)(error.what, f"model file {inputs.name!r}", error.why, error.do) from error
     return Imported(
         context.keep(model),
         context.keep(names),
@@ -119,6 +113,17 @@ def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
         model.sizes,
         tuple(sorted(external.locations)),
     )
+
+
+@contextmanager
+def _errors_name(name: str) -> Generator[None]:
+    """The frontend sees bytes; the user gave them a name."""
+    try:
+        yield
+    except IngotError as error:
+        if error.where != "model file":
+            raise
+        raise type(error)(error.what, f"model file {name!r}", error.why, error.do) from error
 
 
 def _resolve(files: FileDigests, inputs: ImportInputs, location: str) -> str:

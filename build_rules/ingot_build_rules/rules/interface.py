@@ -82,37 +82,27 @@ def check_interface(interface: Interface) -> None:
     for what, tensors in (("input", interface.inputs), ("output", interface.outputs)):
         _check(len(tensors), TENSOR_COUNT_MAX, f"{what}s", f"the model's {what}s")
         for tensor in tensors:
-            where = f"{what} {tensor.name[:_NAME_SHOWN]!r}"
-            texts = [tensor.name, *(dim for dim in tensor.shape if isinstance(dim, str))]
-            sizes = [max(dim, 1) for dim in tensor.shape if isinstance(dim, int)]
-            for text in texts:
-                _check(
-                    len(text.encode(errors="surrogatepass")),
-                    NAME_SIZE_BYTES_MAX,
-                    "bytes in a name or size",
-                    where,
-                )
-            _check(len(tensor.shape), RANK_MAX, "dimensions", where)
-            _check(
-                math.prod(sizes) * dtype_size_bytes(tensor.dtype), ELEMENT_COUNT_MAX, "bytes", where
-            )
-    _check(
-        len(interface.symbols),
-        SYMBOL_COUNT_MAX,
-        "different open sizes",
-        "the model's inputs and outputs",
-    )
+            _check_tensor(tensor, f"{what} {tensor.name[:_NAME_SHOWN]!r}")
+    symbol_count, where = len(interface.symbols), "the model's inputs and outputs"
+    _check(symbol_count, SYMBOL_COUNT_MAX, "different open sizes", where)
+
+
+def _check_tensor(tensor: NamedTensor, where: str) -> None:
+    texts = [tensor.name, *(dim for dim in tensor.shape if isinstance(dim, str))]
+    for text in texts:
+        text_bytes = len(text.encode(errors="surrogatepass"))
+        _check(text_bytes, NAME_SIZE_BYTES_MAX, "bytes in a name or size", where)
+    _check(len(tensor.shape), RANK_MAX, "dimensions", where)
+    sizes = [max(dim, 1) for dim in tensor.shape if isinstance(dim, int)]
+    size_bytes = math.prod(sizes) * dtype_size_bytes(tensor.dtype)
+    _check(size_bytes, ELEMENT_COUNT_MAX, "bytes", where)
 
 
 def _check(found: int, limit: int, unit: str, where: str) -> None:
     if found > limit:
         why = f"expected at most {limit} {unit}, got {found}"
-        raise LimitError(
-            "a bundle cannot hold this model's inputs and outputs",
-            where,
-            why,
-            "make the model smaller",
-        )
+        what = "a bundle cannot hold this model's inputs and outputs"
+        raise LimitError(what, where, why, "make the model smaller")
 
 
 def _dim_text(dim: Dim, called: dict[str, str]) -> int | str:

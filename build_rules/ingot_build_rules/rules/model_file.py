@@ -6,14 +6,37 @@ In: a path. Out: ``FileState``, bytes. Not done here: parsing, models that are n
 
 from __future__ import annotations
 
+import errno
 import os
-import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from ingot_compiler.ir.errors import BuildError, UserError
+from ingot_runtime.format.file import open_without_waiting
+
+_NO_PERMISSION = (
+    "the model file is not readable",
+    "permission denied",
+    "give yourself read permission",
+)
+_REFUSALS = {
+    errno.ENOENT: (
+        "no such model file",
+        "expected an .onnx file, got nothing there",
+        "check the path",
+    ),
+    errno.EISDIR: ("the model is a folder", "expected an .onnx file", "name the .onnx file in it"),
+    errno.EACCES: _NO_PERMISSION,
+    errno.EPERM: _NO_PERMISSION,
+    errno.EINVAL: (
+        "the model is not a file",
+        "expected an .onnx file that can be read twice, got a pipe or a device",
+        "write it to a file, or pass its bytes to ingot.compile",
+    ),
+}
+"""errno of ``open_without_waiting`` -> what is wrong, why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +73,6 @@ def state_of(file: BinaryIO) -> FileState:
     return FileState(found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
-
-
 @contextmanager
 def opened_model(path: str) -> Generator[BinaryIO]:
     """Open a model's file, which must be one that can be read twice, without waiting for who writes
@@ -63,40 +82,12 @@ def opened_model(path: str) -> Generator[BinaryIO]:
         UserError: no such file, or not readable. BuildError: the disk failed.
     """
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise UserError(
-                    "the model is not a file",
-                    where=path,
-                    why="expected an .onnx file that can be read twice, got a pipe or a device",
-                    do="write it to a file, or pass its bytes to ingot.compile",
-                )
+        with open(path, "rb", opener=open_without_waiting) as file:
             yield file
-    except FileNotFoundError:
-        raise UserError(
-            "no such model file",
-            where=path,
-            why="expected an .onnx file, got nothing there",
-            do="check the path",
-        ) from None
-    except IsADirectoryError:
-        raise UserError(
-            "the model is a folder",
-            where=path,
-            why="expected an .onnx file",
-            do="name the .onnx file in it",
-        ) from None
-    except PermissionError:
-        raise UserError(
-            "the model file is not readable",
-            where=path,
-            why="permission denied",
-            do="give yourself read permission",
-        ) from None
     except OSError as error:
-        raise BuildError(
-            "the model file cannot be read",
-            where=path,
-            why=error.strerror or str(error),
-            do="check the disk",
-        ) from error
+        refusal = _REFUSALS.get(error.errno or 0)
+        if refusal is not None:
+            what, why, do = refusal
+            raise UserError(what, where=path, why=why, do=do) from None
+        what, why = "the model file cannot be read", error.strerror or str(error)
+        raise BuildError(what, where=path, why=why, do="check the disk") from error

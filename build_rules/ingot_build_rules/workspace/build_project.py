@@ -27,44 +27,20 @@ from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.errors import BuildStoppedError
 from ingot_build_rules.engine.actions.rule import Timestamp
 from ingot_build_rules.engine.cache.file_digests import stamp_of, timestamp
-from ingot_build_rules.engine.cache.unchanged import Stamp
-from ingot_build_rules.engine.events.trace_file import TracedAction, traced
+from ingot_build_rules.engine.events.trace_file import traced
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
+from ingot_build_rules.workspace.target_result import TargetResult
 from ingot_runtime.ingot_error import IngotError
 
-Check = Callable[[CompileRequest, "TargetResult"], None]
+Check = Callable[[CompileRequest, TargetResult], None]
 """Raises what forbids that a bundle of this root and these sources is the project's."""
 Told = Callable[[str, str, str], None]
 """(name of a bundle or test, what became of it, path), as soon as it is known."""
-
-
-@dataclass(slots=True)
-class TargetResult:
-    """``how``: built, passed (a test), unchanged, failed, skipped, would-build, or would-run (a
-    test); ``sources``: (path, digest) of all files that it was made from; ``stamp``: what the
-    bundle looks like."""
-
-    name: str
-    how: str
-    path: str
-    root: str = ""
-    size_bytes: int = 0
-    error: BaseException | None = None
-    sources: tuple[tuple[str, str], ...] = ()
-    stamp: Stamp | None = None
-    actions: tuple[TracedAction, ...] = ()
-    compilation: Compilation | None = None
-    toolchain: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def is_good(self) -> bool:
-        """Whether it is as it should be now."""
-        return self.how in ("built", "passed", "unchanged")
 
 
 @dataclass(slots=True)
@@ -102,16 +78,14 @@ class Workspace:
     def run_test(self, spec: TestSpec, run: Callable[[TestSpec, str, str], None]) -> TargetResult:
         """Run a test on its bundle, unless it passed on the same bytes before."""
         bundle = self.results[spec.bundle]
-        result = self.results[f"test.{spec.name}"] = TargetResult(
-            f"test.{spec.name}", "skipped", ""
-        )
+        name = f"test.{spec.name}"
+        result = self.results[name] = TargetResult(name, "skipped", "")
         paths = [os.path.join(self.folder, path) for path in (spec.inputs, spec.outputs)]
         result.sources = tuple((path, self.build.files.digest(path)) for path in paths)
-        if not bundle.is_good and bundle.how != "would-build":
-            self.told(result.name, "skipped", "")
-            return result
         key = digest((spec, bundle.root, [content for _, content in result.sources]))
-        if self.state.tests.get(spec.name) == key:
+        if not bundle.is_good and bundle.how != "would-build":
+            result.how = "skipped"
+        elif self.state.tests.get(spec.name) == key:
             result.how = "unchanged"
         elif self.dry:
             result.how = "would-run"
@@ -120,10 +94,9 @@ class Workspace:
                 run(spec, bundle.path, self.folder)
                 result.how, self.state.tests[spec.name] = "passed", key
             except Exception as error:  # noqa: BLE001  # any failure of a test is its result
+                result.how, result.error = "failed", error
                 self.state.tests.pop(spec.name, None)
-                self._failed(result, error)
-                return result
-        self.told(result.name, result.how, "")
+        self.told(name, result.how, "")
         return result
 
     def locked(self, result: TargetResult) -> None:
@@ -154,40 +127,39 @@ class Workspace:
         return True
 
     def _is_current(self, request: CompileRequest) -> bool:
-        name, path = request.bundle.name, self._path(request)
+        name = request.bundle.name
+        result = self.results[name] = TargetResult(name, "skipped", self._path(request))
+        result.toolchain = self.toolchain
         known = self.state.bundles.get(name)
-        current = (
-            known is not None
-            and not self.thorough
-            and (known.request, known.code, known.output)
-            == (request_digest(request), self.code, path)
+        if known is None or self.thorough or not self._is_as_left(known, request, result.path):
+            return False
+        result.how, result.size_bytes = "unchanged", known.stamp[1]
+        result.root, result.sources, result.stamp = known.root, known.sources, known.stamp
+        return True
+
+    def _is_as_left(self, known: BundleState, request: CompileRequest, path: str) -> bool:
+        """Whether the request, our code, the file, its lock and its sources are what they were."""
+        return (
+            known.request == request_digest(request)
+            and known.code == self.code
+            and known.output == path
             and known.stamp == stamp_of(path)
             and known.lock is not None
             and known.lock == stamp_of(lock_path(path))
             and all(self.build.files.digest(source) == content for source, content in known.sources)
         )
-        result = self.results[name] = TargetResult(
-            name, "unchanged" if current else "skipped", path
-        )
-        result.toolchain = self.toolchain
-        if known is not None and current:
-            result.root, result.sources, result.stamp = known.root, known.sources, known.stamp
-            result.size_bytes = known.stamp[1]
-        return current
 
     async def _bundle(self, request: CompileRequest) -> None:
         result = self.results[request.bundle.name]
         path = self._model_path(request)
         source = open_model(path, self.build.files.digest)
         result.sources = ((path, source.digest),)
-        compilation = result.compilation = Compilation(
-            self.build, source, request.options, self.toolchain
-        )
+        compilation = Compilation(self.build, source, request.options, self.toolchain)
+        result.compilation = compilation
         parts = await compilation.bundle_parts()
         result.root, result.size_bytes, result.how = parts.root, parts.size_bytes, "would-build"
-        beside = [
-            (name, self.build.files.digest(name)) for name in (await compilation.source_paths())[1:]
-        ]
+        paths = (await compilation.source_paths())[1:]
+        beside = [(path, self.build.files.digest(path)) for path in paths]
         self.check(request, replace(result, sources=(*result.sources, *beside)))
         if not self.dry:
             self._refuse_strangers(result)
@@ -200,12 +172,11 @@ class Workspace:
         """Never write over a file that is neither a bundle nor what an earlier build left."""
         known = self.state.bundles.get(result.name)
         if (known is None or known.output != result.path) and is_other_file(result.path):
-            raise OutputError(
+            what, do = (
                 "the output is a file that is no bundle",
-                result.path,
-                "writing would destroy it",
                 "choose another output, or remove it",
             )
+            raise OutputError(what, result.path, "writing would destroy it", do)
 
     def _remember(self, request: CompileRequest, result: TargetResult, started: Timestamp) -> None:
         """Note what a bundle was made from; of a source that may have changed since it was read,
@@ -244,11 +215,8 @@ def _beside(
 ) -> tuple[tuple[str, str], ...]:
     """The files beside the model that import has read, as it found them."""
     reads = {pair for action in actions if action.rule is IMPORT_MODEL for pair in action.reads}
-    return tuple(
-        sorted(
-            (os.path.join(os.path.dirname(sources[0][0]), name), content) for name, content in reads
-        )
-    )
+    folder = os.path.dirname(sources[0][0]) if reads else ""
+    return tuple(sorted((os.path.join(folder, name), content) for name, content in reads))
 
 
 def request_digest(request: CompileRequest) -> str:

@@ -44,9 +44,8 @@ def project_cache_folder(loaded: LoadedProject, given: str | None, *, allow_outs
     if given or declared is None:
         return cache_folder(given)
     folder = os.path.abspath(os.path.join(loaded.folder, declared))
-    if not allow_outside and not any(
-        is_inside(folder, place) for place in (loaded.folder, cache_folder())
-    ):
+    places = (loaded.folder, cache_folder())
+    if not allow_outside and not any(is_inside(folder, place) for place in places):
         raise outside_error(loaded.folder, loaded.path, [("its cache", folder)])
     return folder
 
@@ -61,8 +60,7 @@ def cache_trust(*, shared: bool = False, writes: bool = True) -> Trust:
     from ingot_artifacts.store.trust import Trust
 
     if writes and shared:
-        with suppress(
-            UserError
-        ):  # all that goes without the key is the memory of the project: it is looked at again
+        # All that goes without the key is the memory of the project: it is looked at again.
+        with suppress(UserError):
             user_key()
     return Trust(user_key() if writes and not shared else known_key(), shared)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ingot_build_rules.engine.events.differ import Difference
+from ingot_build_rules.engine.events.differ import Difference, equal_count
 
 _DIGITS = 12
 _TEXT_MAX = 80
@@ -54,23 +54,19 @@ def _differing(old: str, new: str) -> tuple[str, str]:
     """Leave out what two texts have in common before and behind, up to a whole part of a list or
     field of a class."""
     shorter = min(len(old), len(new))
-    start = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+    start = equal_count(old, new, shorter)
     while start and old[start - 1] not in _ENDS:
         start -= 1
     fields = [found.start() for found in _FIELD.finditer(old, max(0, start - _FIELD_MAX), start)]
     start = fields[-1] if fields and not _FIELD.match(old, start) else start
-    end = next(
-        (index for index in range(shorter - start) if old[-1 - index] != new[-1 - index]),
-        shorter - start,
-    )
+    end = equal_count(old[::-1], new[::-1], shorter - start)
     while end and (
         old[len(old) - end] not in _ENDS
         or old.count("(", start, -end) > old.count(")", start, -end)
     ):
         end -= 1
-    return old[start : len(old) - end].strip() or "nothing", new[
-        start : len(new) - end
-    ].strip() or "nothing"
+    was, now = old[start : len(old) - end].strip(), new[start : len(new) - end].strip()
+    return was or "nothing", now or "nothing"
 
 
 def _path_text(path: tuple[str | int, ...], value: object) -> str:

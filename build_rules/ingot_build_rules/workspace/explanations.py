@@ -88,10 +88,8 @@ class Explainer:
 
     def _change(self, item: TracedAction, change: Change) -> str:
         """One ingredient: its name, what it was, what it is, where that comes from."""
-        old, new = short_texts(change.old_text, change.new_text) or (
-            short(change.old),
-            short(change.new),
-        )
+        digests = short(change.old), short(change.new)
+        old, new = short_texts(change.old_text, change.new_text) or digests
         maker = change.maker or _MADE_BY.get((item.rule, change.name), "")
         name = change.name
         if name.startswith("read "):
@@ -108,13 +106,9 @@ class Explainer:
         number."""
         if item.rule == IMPORT_MODEL.name:
             return f"file {os.path.join(os.path.dirname(self._model), name)}", ""
-        if (
-            item.rule == INFER_TYPES.name
-            and self._names
-            and name.isdecimal()
-            and int(name) < len(self._names.weights)
-        ):
-            return f"tensor {self._names.weights[int(name)]!r}", IMPORT_MODEL.name
+        weights = self._names.weights if self._names else ()
+        if item.rule == INFER_TYPES.name and name.isdecimal() and int(name) < len(weights):
+            return f"tensor {weights[int(name)]!r}", IMPORT_MODEL.name
         return name, ""
 
     def _inside(self, reason: Reason, change: Change) -> Iterator[str]:
@@ -123,9 +117,8 @@ class Explainer:
         if reason.action.rule == IMPORT_MODEL.name:
             yield from self._import(reason) if change is reason.changes[-1] else ()
         elif change.old_parts and len(change.old_parts) == len(change.new_parts):
-            for old, new in islice(
-                zip(change.old_parts, change.new_parts, strict=True), _SHOWN_MAX
-            ):
+            parts = zip(change.old_parts, change.new_parts, strict=True)
+            for old, new in islice(parts, _SHOWN_MAX):
                 yield from self._parts(old, new)
 
     def _parts(self, old: str, new: str) -> Iterator[str]:
@@ -171,19 +164,19 @@ class Explainer:
     def _load(self, digest: str) -> Any:
         try:
             return self._build.values.load(digest, raw=False)
-        except Exception:  # noqa: BLE001  # an explanation never fails a build: the cache may have dropped anything
+        except Exception:  # noqa: BLE001
+            # An explanation never fails a build: the cache may have dropped anything.
             return None
 
     def _result(self, item: TracedAction | None) -> object:
         if item is None or not item.where:
             return None
         record = self._build.cache.record(bytes.fromhex(item.where))
+        if record is None:
+            return None
+        values = self._build.values
         try:
-            return (
-                self._build.values.codec.decode(record.result, self._build.values)
-                if record
-                else None
-            )
+            return values.codec.decode(record.result, values)
         except ValueError:
             return None
 

@@ -60,13 +60,13 @@ def _nodes(
         elif name not in old:
             yield f"node {name} is new"
         else:
-            # Their tensors are known by position, and every position behind the first new node is
-            # another one.
-            yield from _node(
-                name,
-                replace(old[name], operands=(), results=()),
-                replace(new[name], operands=(), results=()),
-            )
+            yield from _node(name, _without_tensors(old[name]), _without_tensors(new[name]))
+
+
+def _without_tensors(node: ImportedNode) -> ImportedNode:
+    """Tensors are known by position, and every position behind the first new node is another
+    one."""
+    return replace(node, operands=(), results=())
 
 
 def _by_name(model: ImportedModel, names: Names) -> dict[str, ImportedNode]:

@@ -18,7 +18,7 @@ from ingot_build_rules.compilation.lock_file import (
     write_lock,
 )
 from ingot_build_rules.project.compile_requests import CompileRequest
-from ingot_build_rules.workspace.build_project import TargetResult
+from ingot_build_rules.workspace.target_result import TargetResult
 from ingot_compiler.ir.errors import UserError, VerificationError
 
 FILES_LISTED_MAX = 100
@@ -49,26 +49,28 @@ def check_lock(folder: str, request: CompileRequest, result: TargetResult) -> No
     except UserError as error:
         raise VerificationError(error.what, error.where, error.why, error.do) from error
     found = replace(_lock(folder, request, result, locked.code), toolchain=locked.toolchain)
-    if found == locked:
-        return
-    do = "build without --frozen to accept it, which writes the lock file anew"
-    for (name, digest), (locked_name, locked_digest) in zip(
-        found.sources, locked.sources, strict=False
-    ):
-        if (name, digest) != (locked_name, locked_digest):
-            why = f"expected {locked_name} {locked_digest[:16]}, got {name} {digest[:16]}"
-            raise VerificationError("a source is not the one that is locked", path, why, do)
+    if found != locked:
+        what, why = _difference(result.name, found, locked)
+        do = "build without --frozen to accept it, which writes the lock file anew"
+        raise VerificationError(what, path, why, do)
+
+
+def _difference(name: str, found: LockFile, locked: LockFile) -> tuple[str, str]:
+    """What is not as it is locked, and why: a source, else options, else the bundle of this
+    name."""
+    for now, then in zip(found.sources, locked.sources, strict=False):
+        if now != then:
+            why = f"expected {then[0]} {then[1][:16]}, got {now[0]} {now[1][:16]}"
+            return "a source is not the one that is locked", why
     if found.options != locked.options:
-        different = sorted(
-            name for name in found.options if found.options[name] != locked.options.get(name)
-        )
-        why = "; ".join(
-            f"{name}: expected {locked.options.get(name)}, got {found.options[name]}"
-            for name in different
-        )
-        raise VerificationError("options are not those that are locked", path, why, do)
+        others = [
+            f"{option}: expected {locked.options.get(option)}, got {value}"
+            for option, value in sorted(found.options.items())
+            if value != locked.options.get(option)
+        ]
+        return "options are not those that are locked", "; ".join(others)
     why = f"expected {locked.bundle[:16]}, got {found.bundle[:16]}"
-    raise VerificationError(f"bundle {result.name!r} is not the one that is locked", path, why, do)
+    return f"bundle {name!r} is not the one that is locked", why
 
 
 def _lock(folder: str, request: CompileRequest, result: TargetResult, code: CodeRecord) -> LockFile:

@@ -20,7 +20,7 @@ from ingot_build_rules.workspace.build_project import options_text, request_dige
 from ingot_build_rules.workspace.code_tables import read_code
 from ingot_build_rules.workspace.difference_text import short
 from ingot_build_rules.workspace.open_workspace import LoadedProject
-from ingot_build_rules.workspace.state import WorkspaceState
+from ingot_build_rules.workspace.state import BundleState, WorkspaceState
 from ingot_build_rules.workspace.tools import tools_of
 
 
@@ -32,27 +32,35 @@ def pending_changes(
     if known is None or trace is None:
         return ["it was never built here"]
     (request,) = compile_requests(loaded.project, (name,), loaded.path)
-    files, lines = DiskFiles(None), list[str]()
-    for path, digest in known.sources:
-        now = files.digest(path)
-        if now != digest:
-            lines.append(f"file {os.path.relpath(path)} changed {short(digest)} -> {short(now)}")
+    files = DiskFiles(None)
+    lines = _source_changes(known, files)
     if known.request != request_digest(request):
         lines += _other_options(known.options, options_text(request.options)) or [
             f"{os.path.relpath(loaded.path)} asks for another model"
         ]
     if known.stamp != stamp_of(known.output):
-        lines.append(f"file {os.path.relpath(known.output)} is not as the last build left it")
+        lines.append(_touched(known.output))
     elif known.lock is None or known.lock != stamp_of(lock_path(known.output)):
-        lines.append(
-            f"file {os.path.relpath(lock_path(known.output))} is not as the last build left it"
-        )
+        lines.append(_touched(lock_path(known.output)))
     if known.output != os.path.normpath(os.path.join(loaded.folder, request.bundle.output)):
         lines.append(f"{os.path.relpath(loaded.path)} asks for another output")
     tools = tools_of(files, code_digests(None))
     if known.code != tools.digest:
         lines += _code_changes(read_code(loaded.folder, trace.code), tools.code)
     return lines
+
+
+def _source_changes(known: BundleState, files: DiskFiles) -> list[str]:
+    now = [(path, digest, files.digest(path)) for path, digest in known.sources]
+    return [
+        f"file {os.path.relpath(path)} changed {short(old)} -> {short(new)}"
+        for path, old, new in now
+        if old != new
+    ]
+
+
+def _touched(path: str) -> str:
+    return f"file {os.path.relpath(path)} is not as the last build left it"
 
 
 def _other_options(old: str, new: str) -> list[str]:

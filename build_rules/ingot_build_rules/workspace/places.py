@@ -53,5 +53,6 @@ def outside_error(folder: str, path: str, outside: Sequence[tuple[str, str]]) ->
         "the project would write outside of its folder",
         path,
         f"expected places in {os.path.realpath(folder)}, got {', '.join([*listed, *more])}",
-        "choose places inside, or allow these, if you trust the project with them (--allow-outside)",
+        "choose places inside, or allow these, if you trust the project with them "
+        "(--allow-outside)",
     )

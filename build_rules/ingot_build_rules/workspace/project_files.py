@@ -27,9 +27,8 @@ def find_project(start: str = ".") -> str:
         UserError: there is none, or no such folder.
     """
     if not os.path.isdir(start):
-        raise UserError(
-            "no such folder", start, "expected the folder of a project", "check the path"
-        )
+        why = "expected the folder of a project"
+        raise UserError("no such folder", start, why, "check the path")
     first = folder = os.path.abspath(start)
     while not os.path.isfile(os.path.join(folder, FILE_NAME)):
         above = os.path.dirname(folder)
@@ -47,17 +46,26 @@ def read_project_file(path: str) -> str:
     Raises:
         UserError: no such file, not readable, or not UTF-8. BuildError: the disk failed.
     """
+    content = _read(path)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        where, do = f"{path}:{line}", "save it as UTF-8"
+        why = f"expected UTF-8, got byte 0x{content[error.start]:02x}"
+        raise UserError("the project file is no text", where, why, do) from None
+
+
+def _read(path: str) -> bytes:
     try:
         with open(path, "rb", opener=open_without_waiting) as file:
-            content = file.read()
+            return file.read()
     except (FileNotFoundError, NotADirectoryError):
-        raise UserError(
-            "no such project file", path, f"expected {FILE_NAME}, got nothing there", _NAME_IT
-        ) from None
+        why = f"expected {FILE_NAME}, got nothing there"
+        raise UserError("no such project file", path, why, _NAME_IT) from None
     except IsADirectoryError:
-        raise UserError(
-            "the project file is a folder", path, "expected a file", "name the file in it"
-        ) from None
+        what, do = "the project file is a folder", "name the file in it"
+        raise UserError(what, path, "expected a file", do) from None
     except PermissionError:
         do = "give yourself read permission"
         raise UserError("the project file is not readable", path, "permission denied", do) from None
@@ -66,14 +74,6 @@ def read_project_file(path: str) -> str:
         if error.errno == errno.EINVAL:
             raise UserError("the project file is not a file", path, why, "name a file") from None
         raise BuildError("the project file cannot be read", path, why, "check the disk") from error
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        why = f"expected UTF-8, got byte 0x{content[error.start]:02x}"
-        raise UserError(
-            "the project file is no text", f"{path}:{line}", why, "save it as UTF-8"
-        ) from None
 
 
 def folder_lister(root: str) -> ListFolder:
@@ -81,10 +81,8 @@ def folder_lister(root: str) -> ListFolder:
 
     def list_folder(folder: str) -> Sequence[FolderEntry]:
         try:
-            with os.scandir(os.path.join(root, folder)) as entries:
-                return [
-                    FolderEntry(entry.name, entry.is_dir(), entry.is_symlink()) for entry in entries
-                ]
+            with os.scandir(os.path.join(root, folder)) as found:
+                return [FolderEntry(item.name, item.is_dir(), item.is_symlink()) for item in found]
         except (FileNotFoundError, NotADirectoryError):
             return ()
         except PermissionError:

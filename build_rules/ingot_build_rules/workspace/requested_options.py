@@ -10,7 +10,7 @@ import os
 from ingot_build_rules.project.compile_requests import compile_requests
 from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ProjectModel
 from ingot_build_rules.reproduce.reproduce import RequestedOptions
-from ingot_build_rules.workspace.open_workspace import load_project
+from ingot_build_rules.workspace.open_workspace import LoadedProject, load_project
 
 
 def requested_options(folder: str, bundle: str) -> RequestedOptions | None:
@@ -23,22 +23,21 @@ def requested_options(folder: str, bundle: str) -> RequestedOptions | None:
     if not os.path.isfile(os.path.join(folder, FILE_NAME)):
         return None
     loaded = load_project(folder)
-    path, name = os.path.realpath(bundle), os.path.basename(bundle)
-    outputs = {
-        spec.name: os.path.join(loaded.folder, spec.output) for spec in loaded.project.bundles
-    }
-    same = [spec for spec in loaded.project.bundles if os.path.realpath(outputs[spec.name]) == path]
-    same = same or [
-        spec for spec in loaded.project.bundles if os.path.basename(spec.output) == name
-    ]
-    if len(same) != 1:
+    spec = _with_output(loaded, bundle)
+    if spec is None:
         return None
-    (request,) = compile_requests(loaded.project, [same[0].name], loaded.path)
-    return RequestedOptions(
-        f"[bundle.{same[0].name}] of {FILE_NAME}",
-        request.options,
-        _is_native(loaded.project, same[0]),
-    )
+    (request,) = compile_requests(loaded.project, [spec.name], loaded.path)
+    where = f"[bundle.{spec.name}] of {FILE_NAME}"
+    return RequestedOptions(where, request.options, _is_native(loaded.project, spec))
+
+
+def _with_output(loaded: LoadedProject, bundle: str) -> BundleSpec | None:
+    """The one bundle that is written to a path, or else to another path of this name."""
+    path, name = os.path.realpath(bundle), os.path.basename(bundle)
+    outputs = [(os.path.join(loaded.folder, spec.output), spec) for spec in loaded.project.bundles]
+    same = [spec for output, spec in outputs if os.path.realpath(output) == path]
+    same = same or [spec for output, spec in outputs if os.path.basename(output) == name]
+    return same[0] if len(same) == 1 else None
 
 
 def _is_native(project: ProjectModel, bundle: BundleSpec) -> bool:

@@ -25,21 +25,19 @@ def run_test(spec: TestSpec, bundle: str, folder: str) -> None:
     """Run a test.
 
     Raises:
-        VerificationError: an output differs. UserError: files that are not there or do not fit. The
-            loader's errors.
+        VerificationError: an output differs. UserError: a file is not there or does not fit. An
+        error of the loader.
     """
-    inputs, expected = (
-        read_npz(os.path.join(folder, path)) for path in (spec.inputs, spec.outputs)
-    )
+    inputs = read_npz(os.path.join(folder, spec.inputs))
+    expected = read_npz(os.path.join(folder, spec.outputs))
     with ingot_runtime.load(bundle, threads=spec.threads, executor=spec.executor) as session:
         found = session.run(inputs)
     where = f"test {spec.name!r}, bundle {bundle}"
     unknown = sorted(expected.keys() - found.keys())
     if unknown:
+        what, do = "a test names outputs that the model has not", f"correct {spec.outputs}"
         why = f"expected outputs {', '.join(unknown)}; the model has {', '.join(found)}"
-        raise UserError(
-            "a test names outputs that the model has not", where, why, f"correct {spec.outputs}"
-        )
+        raise UserError(what, where, why, do)
     for name, wanted in sorted(expected.items()):
         _compare(spec, name, wanted, found[name], where)
 
@@ -47,13 +45,13 @@ def run_test(spec: TestSpec, bundle: str, folder: str) -> None:
 def _compare(spec: TestSpec, name: str, wanted: Array, got: Array, where: str) -> None:
     if wanted.shape != got.shape or wanted.dtype != got.dtype:
         why = f"expected {wanted.dtype} {list(wanted.shape)}, got {got.dtype} {list(got.shape)}"
-        raise VerificationError(
-            f"output {name!r} of a test has another type", where, why, f"correct {spec.outputs}"
-        )
+        what = f"output {name!r} of a test has another type"
+        raise VerificationError(what, where, why, f"correct {spec.outputs}")
     wrong = ~_close(spec, wanted, got)
     if wrong.any():
         at = tuple(int(index) for index in np.argwhere(wrong)[0])
-        why = f"expected {wanted[at]}, got {got[at]} at {list(at)}; {int(wrong.sum())} of {wrong.size} elements differ"
+        count = f"{int(wrong.sum())} of {wrong.size} elements differ"
+        why = f"expected {wanted[at]}, got {got[at]} at {list(at)}; {count}"
         do = f"find the fault with `ingot compile --check`, or correct {spec.outputs}"
         raise VerificationError(f"output {name!r} of a test differs", where, why, do)
 
@@ -61,7 +59,8 @@ def _compare(spec: TestSpec, name: str, wanted: Array, got: Array, where: str) -
 def _close(spec: TestSpec, wanted: Array, got: Array) -> npt.NDArray[np.bool_]:
     """Floats by a share of the largest finite magnitude; infinities, NaN and everything else
     exactly."""
-    equal = np.asarray((wanted == got) | ((wanted != wanted) & (got != got)))  # noqa: PLR0124  # NaN
+    is_nan = (wanted != wanted) & (got != got)  # noqa: PLR0124
+    equal = np.asarray((wanted == got) | is_nan)
     if wanted.dtype.kind != "f":
         return equal
     finite = np.isfinite(wanted) & np.isfinite(got)

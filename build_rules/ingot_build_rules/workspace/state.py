@@ -81,37 +81,33 @@ def _bundle_state(folder: str, item: object) -> BundleState:
     """Take what has the right shape: its writer may have been anybody."""
     match item:
         case (
-            str(),
-            str(),
-            tuple(),
-            str(),
-            (int(), int(), int(), int()),
-            str(),
-            None | (int(), int(), int(), int()),
-            str(),
-        ):
+            str(), str(), tuple(), str(), (int(), int(), int(), int()), str(),
+            None | (int(), int(), int(), int()), str(),
+        ):  # fmt: skip
             request, code, sources, output, stamp, root, lock, options = cast("Any", item)
-            pairs = tuple(
-                (os.path.join(folder, str(path)), str(digest)) for path, digest in sources
-            )
-            return BundleState(
-                request, code, pairs, os.path.join(folder, output), stamp, root, lock, options
-            )
         case _:
             raise ValueError("not the state of a bundle")
+    pairs = tuple((os.path.join(folder, str(path)), str(digest)) for path, digest in sources)
+    path = os.path.join(folder, output)
+    return BundleState(request, code, pairs, path, stamp, root, lock, options)
 
 
 def write_workspace(project_folder: str, state: WorkspaceState, key: bytes) -> None:
     """Keep the state; a folder that cannot be written forgets it."""
     bundles = {
-        name: (
-            item.request, item.code, tuple((_inside(project_folder, path), digest) for path, digest in item.sources),
-            _inside(project_folder, item.output), item.stamp, item.root, item.lock, item.options,
-        )
-        for name, item in sorted(state.bundles.items())
-    }  # fmt: skip
+        name: _plain_bundle(project_folder, item) for name, item in sorted(state.bundles.items())
+    }
     path = os.path.join(state_folder(project_folder), "state")
     write_state(path, _KIND, (bundles, dict(sorted(state.tests.items()))), key)
+
+
+def _plain_bundle(folder: str, item: BundleState) -> tuple[object, ...]:
+    """What ``_bundle_state`` takes."""
+    sources = tuple((_inside(folder, path), digest) for path, digest in item.sources)
+    output = _inside(folder, item.output)
+    return (
+        item.request, item.code, sources, output, item.stamp, item.root, item.lock, item.options,
+    )  # fmt: skip
 
 
 def _inside(folder: str, path: str) -> str:

@@ -11,10 +11,10 @@ from dataclasses import replace
 from ingot_build_rules.engine.events.explain import Files, changed_files, explain
 from ingot_build_rules.engine.events.trace_file import TargetTrace, read_trace, write_trace
 from ingot_build_rules.engine.scheduler import Scheduler
-from ingot_build_rules.workspace.build_project import TargetResult
 from ingot_build_rules.workspace.code_tables import keep_code, read_code
 from ingot_build_rules.workspace.explanations import Explainer
 from ingot_build_rules.workspace.state import failed_trace_path, trace_path
+from ingot_build_rules.workspace.target_result import TargetResult
 from ingot_build_rules.workspace.tools import Tools
 
 

@@ -90,6 +90,10 @@ def _make(path: str) -> None:
     finally:
         os.close(descriptor)
         os.unlink(temporary)
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: str) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -101,8 +105,9 @@ def _not_private(path: str, found: os.stat_result) -> "UserError":
     from ingot_compiler.ir.errors import UserError
 
     why = (
-        f"expected a file of user {os.geteuid()} with mode 0600, got one of user {found.st_uid} with mode "
-        f"{stat.S_IMODE(found.st_mode):04o}; whoever knows the key can make up what a build remembers"
+        f"expected a file of user {os.geteuid()} with mode 0600, got one of user {found.st_uid} "
+        f"with mode {stat.S_IMODE(found.st_mode):04o}; whoever knows the key can make up what a "
+        "build remembers"
     )
     do = "delete it: a new one is made, and what caches remember is made again"
     return UserError("the key that seals the cache is not private", path, why, do)
@@ -119,7 +124,9 @@ def _damaged(path: str, size_bytes: int) -> "UserError":
 def _cannot(what: str, path: str, error: OSError) -> "UserError":
     from ingot_compiler.ir.errors import UserError
 
-    do = "make its folder writable for you, name another one by XDG_STATE_HOME, or share the cache (--cache-shared)"
-    return UserError(
-        f"the key that seals the cache cannot be {what}", path, error.strerror or str(error), do
+    do = (
+        "make its folder writable for you, name another one by XDG_STATE_HOME, or share the cache "
+        "(--cache-shared)"
     )
+    why = error.strerror or str(error)
+    return UserError(f"the key that seals the cache cannot be {what}", path, why, do)

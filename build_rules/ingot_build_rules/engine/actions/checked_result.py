@@ -22,10 +22,8 @@ def checked_result(rule: str, outcome: Outcome, values: Values) -> object:
     except ValueError as error:
         raise _refused(rule, f"expected an encoded value, got something else: {error}") from None
     if refs != outcome.refs:
-        raise _refused(
-            rule,
-            f"expected the artifacts that the result names ({len(refs)}), got {len(outcome.refs)} others",
-        )
+        expected = f"expected the artifacts that the result names ({len(refs)})"
+        raise _refused(rule, f"{expected}, got {len(outcome.refs)} others")
     return result
 
 

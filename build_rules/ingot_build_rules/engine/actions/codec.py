@@ -65,13 +65,13 @@ class Codec:
         end = _HEAD_BYTES + int.from_bytes(view[:_HEAD_BYTES], "big")
         try:
             names = str(view[_HEAD_BYTES:end], "ascii")
-            reader = _Reader(
-                [self._class(name) for name in names.split(",")] if names else [], loader
-            )
+            classes = [self._class(name) for name in names.split(",")] if names else []
+            reader = _Reader(classes, loader)
             value = unpack(
                 view[end:], use_list=False, strict_map_key=False, object_hook=reader.build
             )
-        except Exception as error:  # noqa: BLE001  # a constructor may refuse what it gets in any way
+        except Exception as error:  # noqa: BLE001
+            # A constructor may refuse what it gets in any way.
             raise ValueError(f"not an encoded value: {error}") from None
         return value, tuple(reader.refs)
 

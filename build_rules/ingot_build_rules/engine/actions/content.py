@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import struct
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Protocol, cast
 
 from ingot_build_rules.engine.actions.artifact import Artifact
@@ -43,10 +44,8 @@ def _feed(state: _Hash, value: object) -> None:
         state.update(b"d" + struct.pack("<d", value))
     elif isinstance(value, str):
         _feed_bytes(state, b"s", value.encode("utf-8", "surrogatepass"))
-    elif isinstance(value, bytes | bytearray):
-        _feed_bytes(state, b"b", value)
-    elif isinstance(value, memoryview):
-        _feed_bytes(state, b"b", cast("memoryview", value))
+    elif isinstance(value, bytes | bytearray | memoryview):
+        _feed_bytes(state, b"b", cast("bytes | memoryview", value))
     elif isinstance(value, Artifact):
         _feed_bytes(state, b"r" if value.raw else b"a", value.digest.encode())
     else:
@@ -54,10 +53,8 @@ def _feed(state: _Hash, value: object) -> None:
 
 
 def _feed_bytes(state: _Hash, kind: bytes, content: bytes | bytearray | memoryview) -> None:
-    state.update(
-        kind
-        + struct.pack("<Q", content.nbytes if isinstance(content, memoryview) else len(content))
-    )
+    size_bytes = content.nbytes if isinstance(content, memoryview) else len(content)
+    state.update(kind + struct.pack("<Q", size_bytes))
     state.update(content)
 
 
@@ -75,18 +72,15 @@ def _parts(value: object) -> Iterator[object]:
         yield from cast("tuple[object, ...]", value)
     elif isinstance(value, Mapping):
         yield "mapping"
-        for key, item in sorted(cast("Mapping[str, object]", value).items()):
-            yield key
-            yield item
+        yield from chain.from_iterable(sorted(cast("Mapping[str, object]", value).items()))
     elif isinstance(value, set | frozenset):
         yield "set"
         yield from sorted(digest(item) for item in cast("frozenset[object]", value))
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield type(value).__qualname__
         for field in dataclasses.fields(value):
-            if (
-                field.compare
-            ):  # what equal values may differ in, such as a kept hash, is not content
+            # What equal values may differ in, such as a kept hash, is not content.
+            if field.compare:
                 yield getattr(value, field.name)
     else:
         raise TypeError(f"no canonical encoding of {type(value).__name__}")

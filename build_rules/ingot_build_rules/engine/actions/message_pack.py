@@ -10,8 +10,9 @@ from typing import Any
 
 import msgpack
 
-_pack: Any = msgpack.packb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
-_unpack: Any = msgpack.unpackb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
+# The package has no types.
+_package: Any = msgpack
+_pack, _unpack = _package.packb, _package.unpackb
 UnpackException: type[Exception] = msgpack.exceptions.UnpackException
 """Raised for some of what is not msgpack, ``ValueError`` for the rest."""
 # A path need not be UTF-8: Python writes its bytes as lone surrogates.

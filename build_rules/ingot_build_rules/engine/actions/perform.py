@@ -136,13 +136,13 @@ def _blamed(
     if isinstance(error, Exception) and isinstance(error, (ArtifactError, *errors)):
         return error
     if isinstance(error, MemoryError):
-        do = "free memory, or use fewer processes (-j 1)"
-        return ActionError(
-            "out of memory", f"rule {rule.name}", str(error) or "the system refused memory", do
+        why, do = (
+            str(error) or "the system refused memory",
+            "free memory, or use fewer processes (-j 1)",
         )
+        return ActionError("out of memory", f"rule {rule.name}", why, do)
     last = traceback.extract_tb(error.__traceback__)[-1]
+    what, do = "a bug in Ingot stopped an action", "repeat it with --debug and report it"
+    where = f"rule {rule.name}, {last.name} line {last.lineno}"
     why = f"{type(error).__name__}: {error}".splitlines()[0]
-    return ActionError(
-        "a bug in Ingot stopped an action", f"rule {rule.name}, {last.name} line {last.lineno}", why,
-        "repeat it with --debug and report it",
-    ).with_traceback(error.__traceback__)  # fmt: skip
+    return ActionError(what, where, why, do).with_traceback(error.__traceback__)

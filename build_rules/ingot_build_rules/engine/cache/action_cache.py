@@ -88,12 +88,7 @@ class ActionCache:
         if lasting:
             self._put(where, record)
         if reads is not None:
-            sets = self._get(key.digest)
-            before = sets.sets if isinstance(sets, ReadSets) else ()
-            names = tuple(name for name, _ in reads)
-            if before[:1] != (names,):
-                kept = (names, *(other for other in before if other != names))
-                self._put(key.digest, ReadSets(kept[:_READ_SETS_MAX]))
+            self._keep_names(key, tuple(name for name, _ in reads))
         return where, record
 
     def record(self, where: bytes) -> Record | None:
@@ -104,6 +99,14 @@ class ActionCache:
     def forget(self, where: bytes) -> None:
         """Remove a record that cannot be used."""
         self._index.delete(where)
+
+    def _keep_names(self, key: Key, names: tuple[str, ...]) -> None:
+        """Put what an action has noted first among what such actions have noted."""
+        sets = self._get(key.digest)
+        before = sets.sets if isinstance(sets, ReadSets) else ()
+        if before[:1] != (names,):
+            kept = (names, *(other for other in before if other != names))
+            self._put(key.digest, ReadSets(kept[:_READ_SETS_MAX]))
 
     def _of(self, key: Key, reads: Reads, where: bytes) -> tuple[bytes, Record] | None:
         found = self._whole(where)

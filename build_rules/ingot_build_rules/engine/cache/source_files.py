@@ -45,7 +45,9 @@ def source_files(top: str, root: str, facts: FileFacts) -> Iterator[SourceFile]:
         yield SourceFile(f"{top}/{entry.path[start:]}", module, digest, found)
 
 
-@functools.cache  # a process that opens several caches asks for the same sources in each, and parsing takes most of a second
+# A process that opens several caches asks for the same sources in each, and parsing takes most of a
+# second.
+@functools.cache
 def _read(module: str, content: bytes, *, is_package: bool) -> Fact:
     found = () if module.endswith("/") else references(module, content, is_package=is_package)
     return hashlib.sha256(content).hexdigest(), found

@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+_RUNS = (ast.Call, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _BY_NAME = ("import_module", "__import__", "find_spec")
 
 
@@ -31,9 +32,7 @@ def references(module: str, source: bytes, *, is_package: bool) -> tuple[str, ..
         return ()
     package = module.split(".") if is_package else module.split(".")[:-1]
     found = {*_passed(module), *_imports(tree.body, package)}
-    if any(
-        name in source for name in (b"import_module", b"__import__", b"find_spec", b"resources")
-    ):
+    if any(name.encode() in source for name in (*_BY_NAME, "resources")):
         found.update(_calls(tree, module))
     functions = [statement for statement in tree.body if isinstance(statement, ast.FunctionDef)]
     if is_package and functions and _is_quiet(tree, functions):
@@ -78,24 +77,16 @@ def _is_type_checking(test: ast.expr) -> bool:
 def _is_quiet(tree: ast.Module, functions: Sequence[ast.FunctionDef]) -> bool:
     """Tell whether importing the module calls nothing and hands none of its functions to
     anybody."""
+    if any(function.decorator_list for function in functions):
+        return False
     names = {function.name for function in functions}
-    run = [statement for statement in tree.body if statement not in functions]
-    run_nodes = [node for statement in run for node in ast.walk(statement)]
+    parts: list[ast.AST] = [statement for statement in tree.body if statement not in functions]
     for function in functions:
-        parts = (
-            *function.decorator_list,
-            function.args,
-            *([function.returns] if function.returns else []),
-        )
-        run_nodes += [node for part in parts for node in ast.walk(part)]
-        if function.decorator_list:
-            return False
+        parts += [function.args, *([function.returns] if function.returns else [])]
     return not any(
-        isinstance(
-            node, ast.Call | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-        )
-        or (isinstance(node, ast.Name) and node.id in names)
-        for node in run_nodes
+        isinstance(node, _RUNS) or (isinstance(node, ast.Name) and node.id in names)
+        for part in parts
+        for node in ast.walk(part)
     )
 
 

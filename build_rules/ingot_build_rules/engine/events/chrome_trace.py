@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ingot_build_rules.engine.events.events import (
@@ -23,50 +24,56 @@ from ingot_build_rules.engine.events.events import (
 )
 
 _CRITICAL_LANE, _POINTS_LANE, _FIRST_JOB_LANE = 1, 2, 3
+_ARGUMENTS = ("number", "how", "key", "seconds")
+"""What a trace shows of an action as it is."""
 _Action = tuple[int, float, float, ActionFinished]
 """Lane, seconds at which it started and ended, what it was."""
 
 
+@dataclass(slots=True)
+class _Course:
+    """What events have told so far: ``finished`` actions, with their times if they ``ran``; entries
+    of ``points`` in time; ``seconds`` of the whole build, once it is known."""
+
+    finished: list[ActionFinished] = field(default_factory=list[ActionFinished])
+    ran: list[_Action] = field(default_factory=list[_Action])
+    points: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    seconds: float | None = None
+    _started: dict[int, tuple[int, float]] = field(default_factory=dict[int, tuple[int, float]])
+
+    def see(self, seconds: float, event: Event) -> None:
+        """Take an event that came after so many seconds."""
+        if isinstance(event, ActionStarted):
+            lane = _free_lane([lane for lane, _ in self._started.values()])
+            self._started[event.number] = (lane, seconds)
+        if isinstance(event, ActionFinished):
+            self.finished.append(event)
+        if isinstance(event, ActionFinished) and event.number in self._started:
+            self.ran.append((*self._started.pop(event.number), seconds, event))
+        elif isinstance(event, BuildFinished):
+            self.seconds = event.seconds
+        elif name := _point_name(event):
+            self.points.append(_point(name, seconds, event))
+
+
 def chrome_trace(events: Iterable[tuple[float, Event]]) -> str:
     """Return the trace of (seconds since the start, event) in their order."""
-    actions: list[_Action] = []
-    finished: list[ActionFinished] = []
-    points: list[dict[str, Any]] = []
-    started: dict[int, tuple[int, float]] = {}
-    summary: dict[str, Any] = {}
+    course = _Course()
     for seconds, event in events:
-        if isinstance(event, ActionStarted):
-            started[event.number] = (_free_lane([lane for lane, _ in started.values()]), seconds)
-        if isinstance(event, ActionFinished):
-            finished.append(event)
-        if isinstance(event, ActionFinished) and event.number in started:
-            actions.append((*started.pop(event.number), seconds, event))
-        elif isinstance(event, BuildFinished):
-            summary = {"seconds": event.seconds}
-        elif name := _point_name(event):
-            points.append(_point(name, seconds, event))
-    path = _critical_path(finished)
-    lanes = {lane for lane, *_ in actions}
+        course.see(seconds, event)
+    path = _critical_path(course.finished)
+    critical = [action for action in course.ran if action[3].number in path]
     entries = [
-        *_lane_names(lanes),
-        *points,
-        *(_slice(*action, critical=action[3].number in path) for action in actions),
+        *_lane_names({lane for lane, *_ in course.ran}),
+        *course.points,
+        *(_slice(*action, critical=action[3].number in path) for action in course.ran),
+        *(_slice(_CRITICAL_LANE, *action[1:], critical=True) for action in critical),
     ]
-    entries += [
-        _slice(_CRITICAL_LANE, *action[1:], critical=True)
-        for action in actions
-        if action[3].number in path
-    ]
-    summary |= {
-        "critical_path_seconds": sum(path.values()),
-        "action_seconds": sum(item.seconds for item in finished),
-    }
-    return (
-        json.dumps(
-            {"traceEvents": entries, "otherData": summary}, separators=(",", ":"), sort_keys=True
-        )
-        + "\n"
-    )
+    summary: dict[str, Any] = {} if course.seconds is None else {"seconds": course.seconds}
+    summary["critical_path_seconds"] = sum(path.values())
+    summary["action_seconds"] = sum(item.seconds for item in course.finished)
+    trace = {"traceEvents": entries, "otherData": summary}
+    return json.dumps(trace, separators=(",", ":"), sort_keys=True) + "\n"
 
 
 def _free_lane(taken: Sequence[int]) -> int:
@@ -133,26 +140,20 @@ def _point(name: str, seconds: float, event: Event) -> dict[str, Any]:
 def _slice(
     lane: int, start: float, end: float, action: ActionFinished, *, critical: bool
 ) -> dict[str, Any]:
-    begin = _microseconds(start)
-    arguments: dict[str, Any] = {
-        "number": action.number,
-        "how": action.how,
-        "key": action.key,
-        "seconds": action.seconds,
-    }
+    arguments: dict[str, Any] = {name: getattr(action, name) for name in _ARGUMENTS}
     arguments |= {"needs": list(action.needs), "critical": critical}
     if action.error:
         arguments["error"] = action.error
-    name = f"{action.rule} {action.label}".rstrip()
-    times = {"ts": begin, "dur": _microseconds(end) - begin}
+    begin = _microseconds(start)
     return {
         "ph": "X",
         "pid": 1,
         "tid": lane,
-        "name": name,
+        "name": f"{action.rule} {action.label}".rstrip(),
         "cat": action.rule,
         "args": arguments,
-        **times,
+        "ts": begin,
+        "dur": _microseconds(end) - begin,
     }
 
 

@@ -35,14 +35,12 @@ def depfile_text(target: str, dependencies: Sequence[str]) -> str:
         OutputError: a path that make and ninja do not both read right, or dependencies that all
             have ``=`` in their name.
     """
-    names = sorted(
-        {_escaped(path, _REFUSED) for path in dependencies}, key=lambda name: ("=" in name, name)
-    )
+    escaped = {_escaped(path, _REFUSED) for path in dependencies}
+    names = sorted(escaped, key=lambda name: ("=" in name, name))
     if names and "=" in names[0]:
         # `a: b=c` gives a variable a value, unless something else stands before it.
-        raise _refusal(
-            names[0], "make takes = for an assignment unless another name stands before it"
-        )
+        why = "make takes = for an assignment unless another name stands before it"
+        raise _refusal(names[0], why)
     rules = [" \\\n  ".join([f"{_escaped(target, _REFUSED_TARGET)}:", *names])]
     # Without a rule for it, make stops at a file that is gone.
     rules += [f"{name}:" for name in names if not re.search("[%=&]", name)]
@@ -58,9 +56,5 @@ def _escaped(path: str, refused: Sequence[tuple[re.Pattern[str], str]]) -> str:
 
 
 def _refusal(path: str, why: str) -> OutputError:
-    return OutputError(
-        "no depfile can name this file",
-        path,
-        why,
-        "give the file another name, or build without a depfile",
-    )
+    do = "give the file another name, or build without a depfile"
+    return OutputError("no depfile can name this file", path, why, do)

@@ -1,14 +1,13 @@
 """Where two values of one kind differ: paths into them, for explanations.
 
 In: two values made of dataclasses, tuples, mappings and plain values. Out: ``Difference`` of each
-leaf.
-Not done here: what a path means to a user.
+leaf. Not done here: what a path means to a user.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -38,12 +37,9 @@ def differences(old: object, new: object, path: Path = ()) -> Iterator[Differenc
         for key in sorted(was.keys() | now.keys(), key=str):
             yield from differences(was.get(key), now.get(key), (*path, str(key)))
     elif dataclasses.is_dataclass(new) and not isinstance(new, type):
-        for item in dataclasses.fields(new):
-            if not item.compare:  # what equal values may differ in
-                continue
-            yield from differences(
-                getattr(old, item.name), getattr(new, item.name), (*path, item.name)
-            )
+        # The other fields are what equal values may differ in.
+        for name in [item.name for item in dataclasses.fields(new) if item.compare]:
+            yield from differences(getattr(old, name), getattr(new, name), (*path, name))
     else:
         yield Difference(path, old, new)
 
@@ -56,11 +52,8 @@ def _items(old: tuple[object, ...], new: tuple[object, ...], path: Path) -> Iter
             yield from differences(was, now, (*path, index))
         return
     shorter = min(len(old), len(new))
-    start = next((index for index in range(shorter) if old[index] != new[index]), shorter)
-    end = next(
-        (index for index in range(shorter - start) if old[-1 - index] != new[-1 - index]),
-        shorter - start,
-    )
+    start = equal_count(old, new, shorter)
+    end = equal_count(old[::-1], new[::-1], shorter - start)
     gone, come = old[start : len(old) - end], new[start : len(new) - end]
     if gone and come:
         yield Difference(path, _whole(old), _whole(new))
@@ -69,10 +62,13 @@ def _items(old: tuple[object, ...], new: tuple[object, ...], path: Path) -> Iter
         yield Difference((*path, index), item if gone else None, item if come else None)
 
 
+def equal_count(old: Sequence[object], new: Sequence[object], count_max: int) -> int:
+    """Return how many items two sequences have in common from their start on, at most
+    ``count_max``; both have as many."""
+    return next((index for index in range(count_max) if old[index] != new[index]), count_max)
+
+
 def _whole(items: tuple[object, ...]) -> object:
     """A sequence of plain values as it is, of others how many there are."""
-    return (
-        items
-        if all(isinstance(item, str | int | float) for item in items)
-        else f"{len(items)} elements"
-    )
+    is_plain = all(isinstance(item, str | int | float) for item in items)
+    return items if is_plain else f"{len(items)} elements"

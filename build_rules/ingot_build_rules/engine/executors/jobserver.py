@@ -135,19 +135,23 @@ def _connect(auth: str) -> tuple[int, int]:
     Raises:
         OSError: nothing is open there. ValueError: it is no pipe.
     """
-    if auth.startswith("fifo:"):
-        paths = (auth.removeprefix("fifo:"),) * 2
-    else:
-        numbers = re.fullmatch(r"(\d+),(\d+)", auth)
-        if numbers is None:
-            raise ValueError("closed" if auth.startswith("-") else "not understood")
-        paths = (f"/proc/self/fd/{numbers[1]}", f"/proc/self/fd/{numbers[2]}")
-    read_fd = _open_pipe(paths[0], os.O_RDONLY)
+    read_path, write_path = _pipe_paths(auth)
+    read_fd = _open_pipe(read_path, os.O_RDONLY)
     try:
-        return read_fd, _open_pipe(paths[1], os.O_WRONLY)
+        return read_fd, _open_pipe(write_path, os.O_WRONLY)
     except BaseException:
         os.close(read_fd)
         raise
+
+
+def _pipe_paths(auth: str) -> tuple[str, str]:
+    if auth.startswith("fifo:"):
+        path = auth.removeprefix("fifo:")
+        return path, path
+    numbers = re.fullmatch(r"(\d+),(\d+)", auth)
+    if numbers is None:
+        raise ValueError("closed" if auth.startswith("-") else "not understood")
+    return f"/proc/self/fd/{numbers[1]}", f"/proc/self/fd/{numbers[2]}"
 
 
 def _open_pipe(path: str, mode: int) -> int:

@@ -1,8 +1,9 @@
 """What ops with register tiles ask of their operands: layouts, packed weights; with them all ops
 with loops that processors run.
 
-In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``), ops whose
-loops any device runs (``lowering.fusion.loop_anchors``). One function and one line per op.
+In: a node and the fuser. Out: a deferred anchor. Not done here: packed weights
+(``packed_weights``), the loops (``kinds``), ops whose loops any device runs
+(``lowering.fusion.loop_anchors``). One function and one line per op.
 """
 
 from __future__ import annotations
@@ -13,11 +14,19 @@ from dataclasses import replace
 from ingot_compiler.backends.host import packing
 from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
-from ingot_compiler.backends.host.kinds.contraction import MATMUL, has_pairs, panel_width, sum_dtype
-from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
+from ingot_compiler.backends.host.kinds.conv import CONV
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
+from ingot_compiler.backends.host.kinds.matmul import MATMUL
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
+from ingot_compiler.backends.host.packed_weights import (
+    conv_panels,
+    conv_weights_at_run_time,
+    depthwise_weights,
+    matrix_panels,
+    recurrent_panels,
+)
+from ingot_compiler.backends.host.tiles import sum_dtype
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
@@ -27,10 +36,10 @@ from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import node_halo
-from ingot_compiler.lowering.fusion.loop_anchors import LOOP_ANCHORS, packed_at_run_time
+from ingot_compiler.lowering.fusion.loop_anchors import LOOP_ANCHORS
 from ingot_compiler.lowering.fusion.relayout import contiguous, image
-from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.fusion.values import FusionValues
+from ingot_compiler.lowering.kinds.kind import Kind
 
 
 def _with(node: Node, operands: tuple[int, ...], **extra: bool | tuple[Dim, ...]) -> Node:
@@ -44,20 +53,13 @@ def _converted(fuser: Fuser, index: int, value: int, dtype: DType) -> int:
     if values.type_of(value).dtype == dtype:
         return value
     if values.is_constant(value):
-        result, stored = fuser.constant(
-            packing.cast_to(values.expression(value), dtype), values.device_of(value)
-        )
+        expression = packing.cast_to(values.expression(value), dtype)
+        result, stored = fuser.constant(expression, values.device_of(value))
         fuser.storage.put(result, stored)
         return result
     result = values.add_converted(value, dtype)
-    cast = Node(
-        "cast",
-        (value,),
-        (result,),
-        make_attributes({"dtype": dtype}),
-        (),
-        values.node(index).source,
-    )
+    attributes, source = make_attributes({"dtype": dtype}), values.node(index).source
+    cast = Node("cast", (value,), (result,), attributes, (), source)
     fuser.defer_added(cast, [fuser.leaf(value)])
     return result
 
@@ -65,22 +67,30 @@ def _converted(fuser: Fuser, index: int, value: int, dtype: DType) -> int:
 def conv(fuser: Fuser, index: int, node: Node) -> None:
     """ONNX Conv: input channels-last with halo, weights in panels (or [kernel.., C] for
     depthwise)."""
-    x, w = node.operands[:2]
-    dtype = sum_dtype(fuser.values.type_of(x).dtype)
-    x = _converted(fuser, index, x, dtype)
+    dtype = sum_dtype(fuser.values.type_of(node.operands[0]).dtype)
+    x = _converted(fuser, index, node.operands[0], dtype)
     kind = conv_kind(node, _conv_facts(fuser, node))
     on_plane = kind is DEPTHWISE_PLANE
     image_leaf = fuser.leaf(x) if on_plane else fuser.leaf_at(x, image(fuser, x, node_halo(node)))
-    if kind in (DEPTHWISE, DEPTHWISE_PLANE):
-        expression = packing.depthwise_weights(packing.cast_to(fuser.values.expression(w), dtype))
-        weights, anchor = fuser.constant(expression, fuser.values.device_of(node.results[0])), node
-    else:
-        weights, anchor = _conv_weights(fuser, index, node, dtype)
+    weights, anchor = _conv_weights(fuser, index, node, kind)
     biases = [fuser.leaf(_converted(fuser, index, bias, dtype)) for bias in node.operands[2:]]
     leaves = [image_leaf, weights, *biases]
-    fuser.defer_anchor(
-        index, replace(anchor, operands=tuple(leaf for leaf, _ in leaves)), kind, leaves
-    )
+    operands = tuple(leaf for leaf, _ in leaves)
+    fuser.defer_anchor(index, replace(anchor, operands=operands), kind, leaves)
+
+
+def _conv_weights(fuser: Fuser, index: int, node: Node, kind: Kind) -> tuple[Leaf, Node]:
+    """The weights as the kernel reads them, and the node that says so."""
+    x, w = node.operands[:2]
+    dtype, shape = sum_dtype(fuser.values.type_of(x).dtype), fuser.values.type_of(w).shape
+    if kind is not CONV:
+        return depthwise_weights(fuser, node, dtype), node
+    if fuser.values.is_constant(w):
+        anchor = _with(node, node.operands, packed=True, weight_shape=shape)
+        return conv_panels(fuser, node, dtype), anchor
+    w = _converted(fuser, index, w, dtype)
+    leaf = conv_weights_at_run_time(fuser, w, node.integer("groups"))
+    return leaf, _with(node, node.operands, weight_shape=shape)
 
 
 def _conv_facts(fuser: Fuser, node: Node) -> ConvFacts:
@@ -105,30 +115,6 @@ def _becomes_output(values: FusionValues, value: int) -> bool:
     )
 
 
-def _conv_weights(fuser: Fuser, index: int, node: Node, dtype: DType) -> tuple[Leaf, Node]:
-    """The weights as the contraction reads them, and the node that says so."""
-    values, w, groups = fuser.values, node.operands[1], node.integer("groups")
-    shape = values.type_of(w).shape
-    if not values.is_constant(w):
-        anchor = _with(node, node.operands, weight_shape=shape)
-        return _weights_at_run_time(fuser, _converted(fuser, index, w, dtype), groups), anchor
-    device, result = values.device_of(node.results[0]), values.type_of(node.results[0]).shape
-    rows_count = dim_product((result[0], *result[2:]))
-    width = panel_width(rows_count, dim_floordiv(shape[0], groups), fuser.targets[device], dtype)
-    matrix = packing.conv_matrix(packing.cast_to(values.expression(w), dtype), groups)
-    anchor = _with(node, node.operands, packed=True, weight_shape=shape)
-    return fuser.constant(packing.pack_panels(matrix, width), device), anchor
-
-
-def _weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
-    """[O, C, kernel..] copied to [G, kernel.., C, O/G] in the workspace."""
-    stored, kind = fuser.where(w), fuser.values.type_of(w)
-    own, strides = dim_floordiv(kind.shape[0], groups), stored.view.strides
-    view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[1], strides[0]))
-    packed = TensorType(kind.dtype, (groups, *kind.shape[2:], kind.shape[1], own))
-    return packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
-
-
 def matmul(fuser: Fuser, index: int, node: Node) -> None:
     """Numpy matmul: rows contiguous in K; a constant matrix in panels, any other B with contiguous
     rows."""
@@ -137,13 +123,12 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
     a = _converted(fuser, index, node.operands[0], dtype)
     a_leaf = fuser.leaf_at(a, contiguous(fuser, a))
     if values.is_constant(b) and values.type_of(b).rank == 2:
-        b_leaf, extra = _packed_matrix(fuser, node, a_leaf[0], dtype), {"packed": True}
+        b_leaf, extra = matrix_panels(fuser, node, a_leaf[0], dtype), {"packed": True}
     else:
         b = _converted(fuser, index, b, dtype)
         b_leaf, extra = fuser.leaf_at(b, contiguous(fuser, b)), {}
-    fuser.defer_anchor(
-        index, _with(node, (a_leaf[0], b_leaf[0]), **extra), MATMUL, [a_leaf, b_leaf]
-    )
+    anchor = _with(node, (a_leaf[0], b_leaf[0]), **extra)
+    fuser.defer_anchor(index, anchor, MATMUL, [a_leaf, b_leaf])
 
 
 def _factor_dtype(dtypes: Sequence[DType]) -> DType:
@@ -151,18 +136,6 @@ def _factor_dtype(dtypes: Sequence[DType]) -> DType:
     if all(dtype in ("i8", "u8", "i16") for dtype in dtypes):
         return "i16"
     return sum_dtype(dtypes[0])
-
-
-def _packed_matrix(fuser: Fuser, node: Node, a: int, dtype: DType) -> Leaf:
-    """A constant matrix in panels of the tile that the product runs with."""
-    values, (result,) = fuser.values, node.results
-    rows_count, device = dim_product(values.type_of(a).shape[:-1]), values.device_of(result)
-    width = panel_width(
-        rows_count, values.type_of(result).shape[-1], fuser.targets[device], sum_dtype(dtype)
-    )
-    matrix = packing.cast_to(values.expression(node.operands[1]), dtype)
-    pairs = has_pairs(dtype, values.type_of(a).shape[-1])
-    return fuser.constant(packing.pack_matrix(matrix, width, 2 if pairs else 1), device)
 
 
 def attention(fuser: Fuser, index: int, node: Node) -> None:
@@ -185,7 +158,7 @@ def recurrent(fuser: Fuser, index: int, node: Node) -> None:
     leaves: list[Leaf] = []
     for name, operand in zip(names, node.operands, strict=True):
         if name in ("weights", "candidate") and values.is_constant(operand):
-            leaves.append(_recurrent_panels(fuser, node, operand))
+            leaves.append(recurrent_panels(fuser, node, operand))
         else:
             leaves.append((operand, contiguous(fuser, operand)))
     y, device = values.type_of(node.results[0]), values.device_of(node.results[0])
@@ -194,18 +167,8 @@ def recurrent(fuser: Fuser, index: int, node: Node) -> None:
     extra = [values.add(TensorType(y.dtype, (directions, batch, gates * hidden)), device)]
     if "candidate" in names:
         extra.append(values.add(TensorType(y.dtype, (directions, batch, hidden)), device))
-    fuser.compute_results(
-        RECURRENT, replace(node, operands=tuple(leaf for leaf, _ in leaves)), leaves, extra
-    )
-
-
-def _recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:
-    """[D, H, columns] in panels of the tile that all products of this layer use."""
-    values = fuser.values
-    y, first = values.type_of(node.results[0]), values.type_of(node.operands[1]).shape
-    device = values.device_of(node.results[0])
-    width = panel_width(y.shape[2], first[2], fuser.targets[device], y.dtype)
-    return fuser.constant(packing.pack_panels(values.expression(weights), width), device)
+    operands = tuple(leaf for leaf, _ in leaves)
+    fuser.compute_results(RECURRENT, replace(node, operands=operands), leaves, extra)
 
 
 ANCHORS: dict[str, Anchor] = {

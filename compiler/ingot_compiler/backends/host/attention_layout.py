@@ -62,11 +62,11 @@ def attention_scratch_bytes(
     return dim_mul(attention_layout(keys, depth, value, query_block, target).element_count, 4)
 
 
-def attention_query_block(queries: int | None, target: KernelTarget) -> int:
+def attention_query_block(queries: Dim, target: KernelTarget) -> int:
     """Choose the queries of one unit: whole register tiles, about ``_QUERY_BLOCK``, of even
     size."""
     rows = _tile_budget(target)[0]
-    if queries is None:
+    if not isinstance(queries, int):
         return _QUERY_BLOCK
     if queries <= rows:
         return max(queries, 1)

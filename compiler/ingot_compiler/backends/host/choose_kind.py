@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingot_compiler.backends.host.kinds.contraction import CONV
+from ingot_compiler.backends.host.kinds.conv import CONV
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.ir.dims import Dim

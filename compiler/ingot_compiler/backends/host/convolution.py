@@ -42,12 +42,23 @@ class ConvShape:
             weight_shape[1],
         )
 
+    @staticmethod
+    def depthwise(node: Node, x: Operand, weights: Operand) -> ConvShape:
+        """Read a conv node whose weights are [kernel.., C]."""
+        *kernel, channels = weights.type.shape
+        return ConvShape.of(node, x, (channels, 1, *kernel))
+
     def origin(self, x: Operand) -> Dim:
         """Offset of the first kernel position of the first output: inside the halo."""
         offset = x.view.offset
         for pad, stride in zip(self.pads_before, x.view.strides[2:], strict=True):
             offset = offset - dim_mul(pad, stride)
         return offset
+
+    def pixel_strides(self, x: Operand) -> tuple[Dim, ...]:
+        """Distances in the image of neighbours in the result, along images and spatial axes."""
+        spatial = zip(self.strides, x.view.strides[2:], strict=True)
+        return (x.view.strides[0], *(dim_mul(step, stride) for step, stride in spatial))
 
     def tap_offset(self, x: Operand) -> Dim:
         """Offset of kernel position (tap0, tap1, ..)."""
@@ -69,6 +80,5 @@ class ConvShape:
             offset = substitute(offset, {name: 0})
             depth = dim_mul(extent, depth)
         kept = [(name, extent) for name, extent in taps if extent != 1]
-
         offset = substitute(offset, {name: 0 for name, extent in taps if extent == 1})
         return tuple(kept), depth, offset

@@ -16,8 +16,8 @@ there."""
 
 # Sections that would need a relocation or a writable page at run time.
 _FORBIDDEN = (
-    ".data .data.* .bss .bss.* .tdata* .tbss* .got .got.* .plt .plt.* .iplt .init* .fini* .ctors .dtors "
-    ".preinit_array .data.rel.ro .data.rel.ro.* .bss.rel.ro .sdata .sdata.* .sbss .sbss.*"
+    ".data .data.* .bss .bss.* .tdata* .tbss* .got .got.* .plt .plt.* .iplt .init* .fini* .ctors "
+    ".dtors .preinit_array .data.rel.ro .data.rel.ro.* .bss.rel.ro .sdata .sdata.* .sbss .sbss.*"
 )
 
 _TEMPLATE = """\
@@ -39,7 +39,8 @@ SECTIONS {{
   .bad : {{ *({forbidden}) }} :bad
   ASSERT(SIZEOF(.bad) == 0, "writable or relocated data in a code image")
   ASSERT(SIZEOF(.rela.dyn) == 0, "dynamic relocations in a code image")
-  /DISCARD/ : {{ *(.comment) *(.note.*) *(.eh_frame*) *(.riscv.attributes) *(.ARM.attributes) *(.llvm_addrsig) }}
+  /DISCARD/ : {{ *(.comment) *(.note.*) *(.eh_frame*) *(.riscv.attributes) *(.ARM.attributes)
+    *(.llvm_addrsig) }}
 }}
 """
 

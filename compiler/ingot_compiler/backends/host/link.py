@@ -18,9 +18,9 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.format import abi
 
 _FLAGS = (
-    "-pie", "--no-dynamic-linker", "--oformat=binary", "--build-id=none", "-z", "defs", "-z", "text", "--gc-sections",
-    "--orphan-handling=error", "--no-gnu-unique", "--threads=1", "-T", "image.ld", "-o", "image.bin", "--whole-archive",
-    "objects.a",
+    "-pie", "--no-dynamic-linker", "--oformat=binary", "--build-id=none",
+    "-z", "defs", "-z", "text", "--gc-sections", "--orphan-handling=error", "--no-gnu-unique",
+    "--threads=1", "-T", "image.ld", "-o", "image.bin", "--whole-archive", "objects.a",
 )  # fmt: skip
 _ERROR_LINES_MAX = 6
 
@@ -48,23 +48,27 @@ def link_image(
             would have to do.
         BuildError: no linker on this machine.
     """
-    unknown = sorted(set(exports) - set(abi.EXPORTS))
-    if unknown:
-        raise InternalError(
-            f"unknown export {unknown[0]!r}", why=f"expected one of {', '.join(abi.EXPORTS)}"
-        )
+    _check_exports(exports)
     ordered = sorted(objects)
     with tempfile.TemporaryDirectory(prefix="ingot-link-") as folder:
         with open(os.path.join(folder, "image.ld"), "w", encoding="utf-8") as file:
             file.write(image_script(exports, kernels, target.page_bytes))
         with open(os.path.join(folder, "objects.a"), "wb") as file:
             file.writelines(_archive([content for _, content in ordered]))
-        _run_linker(
-            folder, ["-m", target.family.linker_emulation, *_FLAGS], [name for name, _ in ordered]
-        )
+        done = run_zig(("ld.lld", "-m", target.family.linker_emulation, *_FLAGS), folder)
+        if done.returncode:
+            raise _link_error(done.stderr, [name for name, _ in ordered])
         with open(os.path.join(folder, "image.bin"), "rb") as file:
             image = file.read()
     return image + bytes(-len(image) % target.page_bytes)
+
+
+def _check_exports(exports: Mapping[str, str]) -> None:
+    unknown = sorted(set(exports) - set(abi.EXPORTS))
+    if unknown:
+        raise InternalError(
+            f"unknown export {unknown[0]!r}", why=f"expected one of {', '.join(abi.EXPORTS)}"
+        )
 
 
 def _archive(objects: Sequence[bytes]) -> Iterator[bytes]:
@@ -77,30 +81,18 @@ def _archive(objects: Sequence[bytes]) -> Iterator[bytes]:
         yield content + b"\n" * (len(content) % 2)
 
 
-def _run_linker(folder: str, arguments: Sequence[str], object_names: Sequence[str]) -> None:
-    done = run_zig(("ld.lld", *arguments), folder)
-    if done.returncode:
-        raise _link_error(done.stderr, object_names)
-
-
 def _link_error(text: str, object_names: Sequence[str]) -> InternalError:
     """Turn the linker's own words into ours: numbered files get the names that the caller gave."""
-    named = re.sub(
-        r"\b(\d+)\.o\b",
-        lambda found: object_names[int(found[1])],
-        text.replace(" in archive objects.a", ""),
-    )
+    text = text.replace(" in archive objects.a", "")
+    named = re.sub(r"\b(\d+)\.o\b", lambda found: object_names[int(found[1])], text)
     undefined = sorted(set(re.findall(r"(?:undefined symbol|symbol not found): (\S+)", named)))
-    lines = [
-        line.strip().removeprefix("ld.lld: error: ") for line in named.splitlines() if line.strip()
-    ]
+    places = re.findall(r">>>\s+(?:referenced by )?(\S[^<>\n]*:\([^)\n]*\))", named)
+    lines = [line.strip() for line in named.splitlines() if line.strip()]
+    lines = [line.removeprefix("ld.lld: error: ") for line in lines]
+    what = f"undefined symbol {', '.join(undefined)} in a code image"
     return InternalError(
-        f"undefined symbol {', '.join(undefined)} in a code image"
-        if undefined
-        else "a code image does not link",
-        where=", ".join(
-            sorted(set(re.findall(r">>>\s+(?:referenced by )?(\S[^<>\n]*:\([^)\n]*\))", named)))
-        ),
+        what if undefined else "a code image does not link",
+        where=", ".join(sorted(set(places))),
         why="; ".join(lines[:_ERROR_LINES_MAX]),
         do="report this with the model that was compiled",
     )

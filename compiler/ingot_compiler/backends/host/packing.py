@@ -6,6 +6,7 @@ it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from ingot_compiler.ir.attributes import Attribute
@@ -13,6 +14,8 @@ from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import FLOATS, DType
+
+Shape = tuple[int, ...]
 
 
 def extend(
@@ -37,7 +40,7 @@ def extend(
     return Graph((), tuple(nodes), (result,), tuple(types))
 
 
-def _ints(expression: Graph) -> tuple[int, ...]:
+def _ints(expression: Graph) -> Shape:
     shape = expression.types[expression.outputs[0]].shape
     assert all(isinstance(size, int) for size in shape)
     return tuple(size for size in shape if isinstance(size, int))
@@ -58,51 +61,49 @@ def pack_panels(expression: Graph, width: int, together: int = 1) -> Graph:
     """
     groups, depth, columns = _ints(expression)
     panels = -(-columns // width)
-    spare = panels * width - columns
-    if spare:
-        pads: dict[str, Attribute] = {
-            "before": (0, 0, 0),
-            "after": (0, 0, spare),
-            "mode": "constant",
-        }
-        zero = 0.0 if expression.types[expression.outputs[0]].dtype in FLOATS else 0
-        expression = extend(expression, "pad", pads, [zero])
+    expression = _with_zero_columns(expression, panels * width - columns)
     if together > 1:
         shape = (groups, depth // together, together, panels, width)
-        return extend(
-            extend(expression, "reshape", {"shape": shape}),
-            "transpose",
-            {"permutation": (0, 3, 1, 4, 2)},
-        )
-    expression = extend(expression, "reshape", {"shape": (groups, depth, panels, width)})
-    return extend(expression, "transpose", {"permutation": (0, 2, 1, 3)})
+        return _rearranged(expression, shape, (0, 3, 1, 4, 2))
+    return _rearranged(expression, (groups, depth, panels, width), (0, 2, 1, 3))
+
+
+def _with_zero_columns(expression: Graph, count: int) -> Graph:
+    """[G, K, N] -> [G, K, N + count]."""
+    if not count:
+        return expression
+    after = (0, 0, count)
+    pads: dict[str, Attribute] = {"before": (0, 0, 0), "after": after, "mode": "constant"}
+    zero = 0.0 if expression.types[expression.outputs[0]].dtype in FLOATS else 0
+    return extend(expression, "pad", pads, [zero])
+
+
+def _rearranged(expression: Graph, shape: Shape, permutation: tuple[int, ...]) -> Graph:
+    """Reshape, then transpose."""
+    return extend(_reshaped(expression, shape), "transpose", {"permutation": permutation})
+
+
+def _reshaped(expression: Graph, shape: Shape) -> Graph:
+    return extend(expression, "reshape", {"shape": shape})
 
 
 def pack_matrix(expression: Graph, width: int, together: int = 1) -> Graph:
     """[K, N] -> panels of one group."""
-    depth, columns = _ints(expression)
-    return pack_panels(
-        extend(expression, "reshape", {"shape": (1, depth, columns)}), width, together
-    )
+    return pack_panels(_reshaped(expression, (1, *_ints(expression))), width, together)
 
 
 def conv_matrix(expression: Graph, groups: int) -> Graph:
     """[O, C, kernel..] -> [G, kernel.. * C, O/G]: rows in the order in which kernel positions are
     visited."""
     out_channels, channels, *kernel = _ints(expression)
-    expression = extend(
-        expression, "reshape", {"shape": (groups, out_channels // groups, channels, *kernel)}
-    )
-    rank = 3 + len(kernel)
-    expression = extend(expression, "transpose", {"permutation": (0, *range(3, rank), 2, 1)})
-    depth = channels
-    for size in kernel:
-        depth *= size
-    return extend(expression, "reshape", {"shape": (groups, depth, out_channels // groups)})
+    own = out_channels // groups
+    permutation = (0, *range(3, 3 + len(kernel)), 2, 1)
+    expression = _rearranged(expression, (groups, own, channels, *kernel), permutation)
+    return _reshaped(expression, (groups, channels * math.prod(kernel), own))
 
 
 def depthwise_weights(expression: Graph) -> Graph:
     """[C, 1, kernel..] -> [kernel.., C]."""
     channels, _, *kernel = _ints(expression)
-    expression = extend(expression, "reshape", {"shape": (channels, *kernel)})
-    return extend(expression, "transpose", {"permutation": (*range(1, 1 + len(kernel)), 0)})
+    permutation = (*range(1, 1 + len(kernel)), 0)
+    return _rearranged(expression, (channels, *kernel), permutation)

@@ -1,6 +1,6 @@
 """Register tiles and row blocks of contractions, from an analytic cost model.
 
-In: extents (None where they are symbolic) and a target. Out: ``RegisterTile``, row blocks, the
+In: extents, which may be symbolic, and a target. Out: ``RegisterTile``, panels, row blocks, the
 lanes of a dtype, the length of a block. Not done here: emitting the tiles
 (``backends.host.emit.kernels``), measuring.
 
@@ -11,6 +11,7 @@ registers: spills).
 
 from functools import cache
 
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import RegisterTile
@@ -32,17 +33,32 @@ def lanes_of(dtype: DType, target: KernelTarget) -> int:
     return target.vector_bits // dtype_size_bits(dtype)
 
 
+def sum_dtype(dtype: DType) -> DType:
+    """Return what products of operands of ``dtype`` are summed in."""
+    if dtype in FLOATS:
+        return "f64" if dtype == "f64" else "f32"
+    return "i32" if dtype_size_bits(dtype) < dtype_size_bits("i32") else dtype
+
+
+def has_pairs(dtype: DType, depth: Dim) -> bool:
+    """Return whether a packed B of ``dtype`` holds pairs of its rows beside each other (see
+    ``Contraction``)."""
+    return dtype == "i16" and isinstance(depth, int) and depth % 2 == 0
+
+
+def panel_width(rows: Dim, columns: Dim, target: KernelTarget, dtype: DType) -> int:
+    """Return the columns of a panel of a packed B."""
+    return choose_tile(rows, columns, target, dtype).vectors * lanes_of(dtype, target)
+
+
 @cache
 def choose_tile(
-    rows: int | None, columns: int | None, target: KernelTarget, dtype: DType = "f32"
+    rows: Dim, columns: Dim, target: KernelTarget, dtype: DType = "f32"
 ) -> RegisterTile:
-    """Choose the register tile of a contraction with `rows` x `columns` results.
-
-    The panel width of packed weights is ``tile.vectors * lanes_of(dtype, target)`` columns.
-    """
+    """Choose the register tile of a contraction with `rows` x `columns` results."""
     lanes = lanes_of(dtype, target)
-    height = _ROWS_SYMBOLIC if rows is None else max(rows, 1)
-    width = _ROWS_SYMBOLIC * lanes if columns is None else max(columns, 1)
+    height = max(rows, 1) if isinstance(rows, int) else _ROWS_SYMBOLIC
+    width = max(columns, 1) if isinstance(columns, int) else _ROWS_SYMBOLIC * lanes
     candidates = [
         tile
         for tile in _tiles(target, target.has_fma and dtype in FLOATS)
@@ -54,20 +70,17 @@ def choose_tile(
 
 
 def choose_row_block(
-    rows: int | None,
-    columns: int | None,
-    tile: RegisterTile,
-    target: KernelTarget,
-    dtype: DType = "f32",
+    rows: Dim, columns: Dim, tile: RegisterTile, target: KernelTarget, dtype: DType = "f32"
 ) -> int:
     """Choose how many rows one unit of the parallel index covers: a multiple of ``tile.rows``.
 
     All rows where the panels alone make enough units: a panel of B is then read from memory once.
     """
-    if rows is None:
+    if not isinstance(rows, int):
         return tile.rows * max(1, 96 // tile.rows)
-    panels = 1 if columns is None else -(-columns // (tile.vectors * lanes_of(dtype, target)))
-    blocks_wanted = -(-_UNITS_WANTED // max(panels, 1))
+    width = tile.vectors * lanes_of(dtype, target)
+    panels = max(-(-columns // width), 1) if isinstance(columns, int) else 1
+    blocks_wanted = -(-_UNITS_WANTED // panels)
     tiles_per_block = max(1, -(-rows // (blocks_wanted * tile.rows)))
     # A block below four tiles would read the panel too often for what it computes.
     tiles_per_block = max(tiles_per_block, min(4, -(-rows // tile.rows)))
@@ -106,7 +119,7 @@ def _step_cycles(rows: int, vectors: int) -> float:
     return busy + _PANEL_CYCLES * vectors + _BROADCAST_CYCLES * rows
 
 
-def choose_pixels(extent: int | None, taps: tuple[int, ...], target: KernelTarget) -> int:
+def choose_pixels(extent: Dim, taps: tuple[int, ...], target: KernelTarget) -> int:
     """Choose how many neighbouring pixels of a depthwise row are summed together.
 
     ``extent`` is the row's length in pixels, ``taps`` the extents of the kernel, outer to inner. As
@@ -114,7 +127,7 @@ def choose_pixels(extent: int | None, taps: tuple[int, ...], target: KernelTarge
     """
     inner = taps[-1] if taps else 1
     largest = max(1, min(_PIXELS_MAX, target.vector_register_count - inner - 2))
-    if extent is None:
+    if not isinstance(extent, int):
         return largest
     groups = -(-max(extent, 1) // largest)
     return -(-max(extent, 1) // groups)

@@ -16,8 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from ingot_compiler.backends.host.function_text import Lines
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_compiler.backends.host.writer import Lines, LlvmValue, Writer, constant
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Buffer
 
@@ -33,16 +35,13 @@ class Typed:
 @dataclass(frozen=True, slots=True)
 class Vector:
     """The vector variable: lane j stands for iteration ``first + j``; lanes outside ``mask`` (None:
-    none) do not run.
-
-    ``aligned``: ``first`` is a multiple of ``lanes``.
+    none) do not run. ``first`` is a multiple of ``lanes``.
     """
 
     name: str
     lanes: int
     first: LlvmValue
     mask: LlvmValue | None
-    aligned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +62,34 @@ class EmitScope:
     memo: dict[object, LlvmValue] = field(default_factory=dict[object, LlvmValue])
 
 
+Emitters = Mapping[type, Callable[["EmitContext", Any], None]]  # by the type of a statement
+
+
 class EmitContext:
     """The state of one kernel's emission; ``scope`` restores what is bound inside it.
 
     ``buffers`` are the base pointers; ``scratch`` is the thread's scratch pointer; ``lanes`` is the
-    number of lanes of vector loops (the target's f32 lanes, for every dtype); ``special`` writes
-    the statements that ``statement`` does not.
+    number of lanes of vector loops (the target's f32 lanes, for every dtype); ``emitters``
+    write the statements that have a file of their own.
     """
 
     __slots__ = (
-        "buffers", "constants", "dtypes", "frames", "guards", "lanes", "locals", "report", "scratch", "special", "symbols",
-        "target", "vector", "writer",
+        "buffers", "constants", "dtypes", "emitters", "frames", "guards", "lanes", "locals",
+        "report", "scratch", "symbols", "target", "vector", "writer",
     )  # fmt: skip
 
-    def __init__(self, writer: Writer, target: Target, buffers: Sequence[Buffer]) -> None:
+    def __init__(
+        self, writer: Writer, target: Target, buffers: Sequence[Buffer], emitters: Emitters
+    ) -> None:
         self.writer = writer
         self.target = target
         self.lanes = target.f32_lanes
         self.dtypes: tuple[DType, ...] = tuple(buffer.dtype for buffer in buffers)
-        self.buffers: tuple[LlvmValue, ...] = ()
+        self.buffers = tuple(LlvmValue(f"%b{number}", "ptr") for number in range(len(buffers)))
         self.scratch = LlvmValue("%scratch", "ptr")
-        self.report: LlvmValue | None = (
-            None  # i32 slot of what the kernel returns, once a ``Require`` was written
-        )
-        self.special: Mapping[type, Callable[[EmitContext, Any], None]] = {}
+        # The i32 slot of what the kernel returns, once a ``Require`` was written.
+        self.report: LlvmValue | None = None
+        self.emitters = emitters
         self.symbols: dict[str, Binding] = {}
         self.constants: dict[str, int] = {}
         self.locals: dict[str, Typed] = {}
@@ -100,11 +103,9 @@ class EmitContext:
         frames."""
         saved = (self.symbols, self.constants, self.locals, self.vector, self.guards)
         depth = len(self.frames)
-        self.symbols, self.constants, self.locals = (
-            dict(self.symbols),
-            dict(self.constants),
-            dict(self.locals),
-        )
+        self.symbols = dict(self.symbols)
+        self.constants = dict(self.constants)
+        self.locals = dict(self.locals)
         try:
             yield
         finally:
@@ -136,15 +137,14 @@ class EmitContext:
         mask: LlvmValue | None = None,
         *,
         lanes: int = 0,
-        aligned: bool = True,
     ) -> None:
         """Make ``name`` the vector variable of the current scope; lane 0 is iteration ``first``
-        (i64)."""
+        (i64), a multiple of the lanes."""
         self.bind({name: first})
         # Also a constant first iteration differs between lanes: keep the symbol.
         self.constants.pop(name, None)
         self.symbols[name] = Binding(first, len(self.frames) - 1, signed=False)
-        self.vector = Vector(name, lanes or self.lanes, first, mask, aligned)
+        self.vector = Vector(name, lanes or self.lanes, first, mask)
 
     def define(self, name: str, operand: LlvmValue, dtype: DType) -> None:
         """Name a value in registers (``Local``)."""
@@ -157,19 +157,6 @@ class EmitContext:
             with self.writer.at(self.writer.entry):
                 self.writer.store(constant(0, "i32"), self.report)
         return self.report
-
-    def tail_mask(self, first: LlvmValue, extent: LlvmValue, lanes: int = 0) -> LlvmValue:
-        """The lanes j of ``lanes`` with ``first + j < extent``."""
-        count = lanes or self.lanes
-        w = self.writer
-        left = w.convert("trunc", w.sub(extent, first), "i32")
-        numbers = LlvmValue(f"<{', '.join(f'i32 {lane}' for lane in range(count))}>", "i32", count)
-        return w.compare("ult", numbers, w.splat(left, count))
-
-    def lane_numbers(self, lanes: int = 0) -> LlvmValue:
-        """``<0, 1, 2, ...>`` as i64."""
-        count = lanes or self.lanes
-        return LlvmValue(f"<{', '.join(f'i64 {lane}' for lane in range(count))}>", "i64", count)
 
     def active(self) -> LlvmValue | None:
         """The lanes that may touch memory: tail mask and guards that differ between lanes; None for
@@ -190,7 +177,3 @@ class EmitContext:
         for mask in masks[1:]:
             result = self.writer.binary("and", result, mask)
         return result
-
-    def true_mask(self, lanes: int) -> LlvmValue:
-        """All lanes."""
-        return constant(1, "i1", lanes)

@@ -1,7 +1,7 @@
 """One loop program to one LLVM module with one function.
 
-In: a ``LoopProgram`` and a target. Out: ``KernelModule``. Not done here: statements
-(``statement``), compiling.
+In: a ``LoopProgram`` and a target. Out: ``KernelModule``, the list of statements that have a file
+of their own. Not done here: writing statements (``statement``), compiling.
 
 ``i32 k(ptr buffers, ptr scalars, i64 first, i64 last, ptr scratch)`` runs the body for every index
 in [first, last) and returns 0, or ``RC_REQUIREMENT`` and the number of a ``Require`` that did not
@@ -11,25 +11,30 @@ hold.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.emit.context import EmitContext, Emitters
+from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.for_loop import emit_for
 from ingot_compiler.backends.host.emit.kernels.attention import emit_attention
 from ingot_compiler.backends.host.emit.kernels.contraction import emit_contraction
 from ingot_compiler.backends.host.emit.kernels.depthwise import emit_depthwise
 from ingot_compiler.backends.host.emit.kernels.depthwise_plane import emit_depthwise_plane
 from ingot_compiler.backends.host.emit.kernels.transpose import emit_transpose
+from ingot_compiler.backends.host.emit.operands import i64
+from ingot_compiler.backends.host.emit.reduce import emit_reduce
 from ingot_compiler.backends.host.emit.statement import emit_statements
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.lowering.loops import (
     Attention,
     Contraction,
     Depthwise,
     DepthwisePlane,
+    For,
     LoopProgram,
+    Reduce,
     Transpose,
 )
 from ingot_compiler.lowering.print_loops import print_loops
@@ -37,12 +42,14 @@ from ingot_compiler.lowering.print_loops import print_loops
 # Part of every symbol: counts up when the same program gets other code.
 CODEGEN_VERSION = "1"
 
-# Statements with a file of their own in ``kernels``; each emitter takes its own type.
-SPECIAL: Mapping[type, Callable[[EmitContext, Any], None]] = {
+# Statements with a file of their own; each emitter takes its own type.
+EMITTERS: Emitters = {
     Attention: emit_attention,
     Contraction: emit_contraction,
     Depthwise: emit_depthwise,
     DepthwisePlane: emit_depthwise_plane,
+    For: emit_for,
+    Reduce: emit_reduce,
     Transpose: emit_transpose,
 }
 
@@ -72,22 +79,16 @@ def kernel_module(program: LoopProgram, target: Target) -> KernelModule:
     """
     writer = Writer(target)
     _load_arguments(writer, program)
-    context = EmitContext(writer, target, program.buffers)
-    context.special = SPECIAL
-    context.buffers = tuple(
-        LlvmValue(f"%b{number}", "ptr") for number in range(len(program.buffers))
-    )
-    context.bind(
-        {name: LlvmValue(f"%s{number}", "i64") for number, name in enumerate(program.scalars)}
-    )
+    context = EmitContext(writer, target, program.buffers, EMITTERS)
+    names = enumerate(program.scalars)
+    context.bind({name: LlvmValue(f"%s{number}", "i64") for number, name in names})
 
-    def body(index: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
+    def body(index: LlvmValue) -> None:
         with context.scope():
             context.bind({program.index: index})
             emit_statements(context, program.body)
-        return ()
 
-    writer.loop(LlvmValue("%first", "i64"), LlvmValue("%last", "i64"), 1, (), body)
+    for_each(writer, LlvmValue("%first", "i64"), LlvmValue("%last", "i64"), 1, body)
     code = constant(0, "i32") if context.report is None else writer.load(context.report, "i32")
     writer.line(f"ret {code.typed}")
     symbol = kernel_symbol(program)
@@ -101,7 +102,5 @@ def _load_arguments(writer: Writer, program: LoopProgram) -> None:
         ("s", "i64", "scalars", len(program.scalars)),
     ):
         for number in range(count):
-            pointer = writer.offset(
-                LlvmValue(f"%{source}", "ptr"), constant(number, "i64"), element
-            )
+            pointer = writer.offset(LlvmValue(f"%{source}", "ptr"), i64(number), element)
             writer.line(f"%{letter}{number} = load {element}, ptr {pointer.text}, align 8")

@@ -2,7 +2,7 @@
 narrower.
 
 In: a loop's body and the buffers' element types. Out: a number of lanes. Not done here: the loop
-(``statement``), contractions.
+(``for_loop``), contractions.
 
 Loops that see f64 or i64 keep the lanes of f32, two registers for a vector: the order of their sums
 would change, and nothing would be faster.

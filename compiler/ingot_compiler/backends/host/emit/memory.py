@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory, to_memory
-from ingot_compiler.backends.host.emit.index import emit_index, emit_lanes, lane_stride
-from ingot_compiler.backends.host.writer import LlvmValue, constant
+from ingot_compiler.backends.host.emit.index import emit_index
+from ingot_compiler.backends.host.emit.lane_index import emit_lanes, lane_stride
+from ingot_compiler.backends.host.emit.lanes import all_lanes, lane_numbers, load_lanes
+from ingot_compiler.backends.host.emit.operands import i64
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
 from ingot_compiler.ir.dims import Dim, substitute, terms_of
 from ingot_compiler.ir.errors import InternalError
 
@@ -24,9 +27,8 @@ def emit_load(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
     element = MEMORY[dtype]
     stride = lane_stride(context, index)
     if stride == 0:
-        value = w.load(
-            _guarded(context, emit_address(context, buffer, index), uniform=True), element
-        )
+        pointer = _guarded(context, emit_address(context, buffer, index), uniform=True)
+        value = w.load(pointer, element)
     elif stride == 1:
         value = _load_contiguous(context, emit_address(context, buffer, index), element)
     else:
@@ -39,26 +41,24 @@ def emit_store(context: EmitContext, buffer: int, index: Dim, value: LlvmValue) 
     w, dtype = context.writer, context.dtypes[buffer]
     stride = lane_stride(context, index)
     if stride == 0:
-        if value.lanes:
-            raise InternalError(
-                "lanes of a vector loop store to one element", why=f"buffer {buffer}, index {index}"
-            )
+        _refuse_lanes(value, f"buffer {buffer}, index {index}")
         w.store(to_memory(w, value, dtype), emit_address(context, buffer, index))
         return
     assert context.vector is not None
     lanes = context.vector.lanes
     wide = w.splat(to_memory(w, value, dtype), lanes)
     mask = context.active()
-    if stride == 1:
-        pointer = emit_address(context, buffer, index)
-        if mask is None:
-            w.store(wide, pointer)
-        else:
-            w.masked_store(wide, pointer, mask)
+    if stride != 1:
+        w.scatter(wide, _addresses(context, buffer, index, stride), mask or all_lanes(lanes))
+    elif mask is None:
+        w.store(wide, emit_address(context, buffer, index))
     else:
-        w.scatter(
-            wide, _addresses(context, buffer, index, stride), mask or context.true_mask(lanes)
-        )
+        w.masked_store(wide, emit_address(context, buffer, index), mask)
+
+
+def _refuse_lanes(value: LlvmValue, where: str) -> None:
+    if value.lanes:
+        raise InternalError("lanes of a vector loop store to one element", why=where)
 
 
 def emit_address(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
@@ -68,7 +68,7 @@ def emit_address(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
     # The constant term goes last, where it becomes the instruction's displacement.
     fixed = dict(terms_of(index)).get((), 0)
     pointer = w.offset(context.buffers[buffer], emit_index(context, index - fixed), element)
-    return w.offset(pointer, constant(fixed, "i64"), element)
+    return w.offset(pointer, i64(fixed), element)
 
 
 def _guarded(context: EmitContext, pointer: LlvmValue, *, uniform: bool) -> LlvmValue:
@@ -92,11 +92,7 @@ def _load_contiguous(context: EmitContext, pointer: LlvmValue, element: str) -> 
     assert context.vector is not None
     w, mask = context.writer, context.active()
     pointer = _guarded(context, pointer, uniform=False)
-    return (
-        w.load(pointer, element, context.vector.lanes)
-        if mask is None
-        else w.masked_load(pointer, mask, element)
-    )
+    return load_lanes(w, pointer, element, context.vector.lanes, mask)
 
 
 def _gather_mask(context: EmitContext) -> LlvmValue:
@@ -104,7 +100,7 @@ def _gather_mask(context: EmitContext) -> LlvmValue:
     w, lanes = context.writer, context.vector.lanes
     mask, guard = context.active(), context.uniform_guard()
     if guard is None:
-        return mask or context.true_mask(lanes)
+        return mask or all_lanes(lanes)
     wide = w.splat(guard, lanes)
     return w.binary("and", mask, wide) if mask else wide
 
@@ -118,7 +114,7 @@ def _addresses(context: EmitContext, buffer: int, index: Dim, stride: Dim | None
         return w.offset(context.buffers[buffer], emit_lanes(context, index), element)
     base = emit_address(context, buffer, index)
     if isinstance(stride, int) and abs(stride) * lanes < _GATHER_OFFSET_MAX:
-        steps = ", ".join(f"i32 {stride * lane}" for lane in range(lanes))
-        return w.offset(base, LlvmValue(f"<{steps}>", "i32", lanes), element)
+        steps = constants([stride * lane for lane in range(lanes)], "i32")
+        return w.offset(base, steps, element)
     step = w.splat(emit_index(context, stride), lanes)
-    return w.offset(base, w.binary("mul", step, context.lane_numbers(lanes)), element)
+    return w.offset(base, w.binary("mul", step, lane_numbers(lanes)), element)

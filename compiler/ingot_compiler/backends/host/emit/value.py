@@ -14,15 +14,16 @@ import struct
 from collections.abc import Sequence
 
 from ingot_compiler.backends.host.emit.context import EmitContext, Typed
-from ingot_compiler.backends.host.emit.convert import REGISTER, emit_cast
-from ingot_compiler.backends.host.emit.index import emit_index, emit_lanes, lane_stride
+from ingot_compiler.backends.host.emit.convert import REGISTER, compute_dtype, emit_cast
+from ingot_compiler.backends.host.emit.index import emit_index
+from ingot_compiler.backends.host.emit.lane_index import emit_lanes, lane_stride
 from ingot_compiler.backends.host.emit.math import FUNCTIONS
 from ingot_compiler.backends.host.emit.math.power import constant_power
 from ingot_compiler.backends.host.emit.memory import emit_load
-from ingot_compiler.backends.host.writer import LlvmValue, constant
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
-from ingot_compiler.ir.types import FLOATS, DType
+from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Apply, Compare, Constant, FromIndex, Load, Local, Value
 
 _PREDICATES = {"less": "slt", "less_equal": "sle", "equal": "eq"}
@@ -36,19 +37,22 @@ def emit_value(context: EmitContext, value: Value) -> Typed:
         case Constant(number, dtype):
             return Typed(emit_constant(number, dtype), dtype)
         case FromIndex(index, dtype):
-            return Typed(
-                emit_cast(context.writer, _index_lanes(context, index), "i64", dtype), dtype
-            )
+            lanes = _index_lanes(context, index)
+            return Typed(emit_cast(context.writer, lanes, "i64", dtype), dtype)
         case Compare():
             return Typed(_emit_compare(context, value), "bool")
         case Local(name, _):
-            if name not in context.locals:
-                raise InternalError(
-                    f"local {name} is not in scope", why=f"in scope: {sorted(context.locals)}"
-                )
-            return context.locals[name]
+            return _local(context, name)
         case Apply():
             return _emit_apply(context, value)
+
+
+def _local(context: EmitContext, name: str) -> Typed:
+    if name not in context.locals:
+        raise InternalError(
+            f"local {name} is not in scope", why=f"in scope: {sorted(context.locals)}"
+        )
+    return context.locals[name]
 
 
 def emit_constant(number: float, dtype: DType) -> LlvmValue:
@@ -72,17 +76,13 @@ def _rounded_half(number: float, dtype: DType) -> float:
 
 
 def _index_lanes(context: EmitContext, index: Dim) -> LlvmValue:
-    return (
-        emit_index(context, index)
-        if lane_stride(context, index) == 0
-        else emit_lanes(context, index)
-    )
+    agree = lane_stride(context, index) == 0
+    return emit_index(context, index) if agree else emit_lanes(context, index)
 
 
 def _emit_compare(context: EmitContext, value: Compare) -> LlvmValue:
-    left, right = _same_lanes(
-        context, (_index_lanes(context, value.left), _index_lanes(context, value.right))
-    )
+    sides = [_index_lanes(context, index) for index in (value.left, value.right)]
+    left, right = _same_lanes(context, sides)
     return context.writer.compare(_PREDICATES[value.function], left, right)
 
 
@@ -94,33 +94,26 @@ def _same_lanes(context: EmitContext, operands: Sequence[LlvmValue]) -> tuple[Ll
 def _emit_apply(context: EmitContext, value: Apply) -> Typed:
     if value.function == "select":
         return _emit_select(context, value)
-    arguments = [emit_value(context, argument) for argument in value.arguments]
+    w, arguments = context.writer, [emit_value(context, argument) for argument in value.arguments]
+    first = arguments[0]
     if value.function == "cast":
-        return Typed(
-            emit_cast(context.writer, arguments[0].operand, arguments[0].dtype, value.dtype),
-            value.dtype,
-        )
+        return Typed(emit_cast(w, first.operand, first.dtype, value.dtype), value.dtype)
     if value.function == "pow" and isinstance(value.arguments[1], Constant):
-        shortcut = constant_power(
-            context.writer, arguments[0].dtype, arguments[0].operand, value.arguments[1].value
-        )
+        shortcut = constant_power(w, first.dtype, first.operand, value.arguments[1].value)
         if shortcut is not None:
             return Typed(shortcut, value.dtype)
     return Typed(emit_function(context, value.function, arguments), value.dtype)
 
 
 def emit_function(context: EmitContext, name: str, arguments: Sequence[Typed]) -> LlvmValue:
-    """Apply one entry of ``FUNCTIONS`` to arguments of one dtype; f16 and bf16 are computed in
-    f32."""
+    """Apply one entry of ``FUNCTIONS`` to arguments of one dtype; halves are computed in f32."""
     if name not in FUNCTIONS:
         raise UnsupportedError(
             f"code generation has no function {name}", why=f"known: {', '.join(sorted(FUNCTIONS))}"
         )
     dtype = arguments[0].dtype
     operands = _same_lanes(context, [argument.operand for argument in arguments])
-    return FUNCTIONS[name](
-        context.writer, "f32" if dtype in FLOATS and dtype != "f64" else dtype, operands
-    )
+    return FUNCTIONS[name](context.writer, compute_dtype(dtype), operands)
 
 
 def _emit_select(context: EmitContext, value: Apply) -> Typed:

@@ -5,9 +5,10 @@ In: nothing. Out: ``KINDS`` by name. Not done here: forming groups (``anchors``)
 """
 
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
-from ingot_compiler.backends.host.kinds.contraction import CONV, MATMUL
+from ingot_compiler.backends.host.kinds.conv import CONV
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
+from ingot_compiler.backends.host.kinds.matmul import MATMUL
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.lowering.kinds import KINDS as LOOP_KINDS
 from ingot_compiler.lowering.kinds.kind import Kind

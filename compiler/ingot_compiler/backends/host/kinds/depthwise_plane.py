@@ -5,55 +5,67 @@ In: a group anchored by ``conv`` with one input and one output channel per group
 are known. Out: its loop program. Not done here: images whose channels lie together (``depthwise``).
 """
 
+from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
 from ingot_compiler.backends.host.convolution import TAP_NAMES, ConvShape
-from ingot_compiler.backends.host.kinds.contraction import anchored_epilogue
 from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, choose_pixels
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
-from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import DepthwisePlane, LoopProgram
 from ingot_compiler.lowering.space import Run, Space
-from ingot_compiler.lowering.views import flat_offset
+from ingot_compiler.lowering.views import Shape, flat_offset
 
 _FREE_ROWS_BITS = 256  # below it a block is straight code, and therefore short
 
 
 def lower_depthwise_plane(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are (image, channel); one spatial axis is a plane of one row."""
-    anchor = group.nodes[group.anchor]
-    operands = {operand.value: operand for operand in group.operands}
-    x, w = operands[anchor.operands[0]], operands[anchor.operands[1]]
-    flat = x.type.rank == 3
-    conv = ConvShape.of(anchor, x, (w.type.shape[-1], 1, *w.type.shape[:-1]))
-    shape = dict(group.types)[anchor.results[0]].shape
-    kernel = _pair(conv.kernel)
-    names = TAP_NAMES[:2]
-    a_index = (
-        x.view.offset + flat_offset(symbol("p"), shape[:2], x.view.strides[:2]) + symbol("column")
-    )
-    w_index = w.view.offset + dim_mul(w.view.strides[-1], symbol("p") % shape[1])
-    w_index = w_index + dim_mul(w.view.strides[-2], symbol(names[1]))
-    axes: tuple[Run, ...] = (Run((0, 1), symbol("p")), Run((len(shape) - 1,), symbol("x")))
-    if not flat:
-        a_index = a_index + dim_mul(x.view.strides[2], symbol("row"))
-        w_index = w_index + dim_mul(w.view.strides[0], symbol(names[0]))
-        axes = (*axes, Run((2,), symbol("y")))
-    buffers = GroupBuffers(group)
-    extents = _pair(shape[2:])
-    together = choose_pixels(extents[0], (kernel[1], kernel[0]), target)
-    if target.vector_bits < _FREE_ROWS_BITS:
-        together = max(1, min(together, BLOCK_CHAINS_MAX // (kernel[0] * kernel[1])))
+    anchored = AnchoredGroup(group)
+    x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
+    conv = ConvShape.depthwise(anchored.node, x, w)
+    kernel, extents = _pair(conv.kernel), _pair(shape[2:])
+    row_name, column_name = TAP_NAMES[:2]
     statement = DepthwisePlane(
         "y", "x", extents, _pair(x.type.shape[2:]), _pair(conv.strides), _pair(conv.dilations),
-        _pair(conv.pads_before, 0), ((names[0], kernel[0]), (names[1], kernel[1])),
-        buffers.number(x), "row", "column", a_index, buffers.number(w), w_index, x.type.dtype,
-        "acc", anchored_epilogue(group, buffers, Space(shape, axes)), together,
+        _pair(conv.pads_before, 0), ((row_name, kernel[0]), (column_name, kernel[1])),
+        anchored.number(0), "row", "column", _image_index(x), anchored.number(1), _weight_index(w),
+        x.type.dtype, ACCUMULATOR, anchored.epilogue(_result_space(shape)),
+        _rows_together(extents[0], kernel, target),
     )  # fmt: skip
-    work = dim_product((*extents, *kernel))
-    return finish_program(buffers, (statement,), dim_product(shape[:2]), grain_for(work // 8))
+    grain = grain_for(dim_product((*extents, *kernel)) // 8)
+    return finish_program(anchored.buffers, (statement,), dim_product(shape[:2]), grain)
+
+
+def _image_index(x: Operand) -> Dim:
+    """Offset of (row, column) in the image and channel ``p``."""
+    strides = x.view.strides
+    index = x.view.offset + flat_offset(symbol("p"), x.type.shape[:2], strides[:2])
+    index = index + symbol("column")
+    return index if x.type.rank == 3 else index + dim_mul(strides[2], symbol("row"))
+
+
+def _weight_index(w: Operand) -> Dim:
+    """Offset of a kernel position, [kernel.., C], for the channel of unit ``p``."""
+    row_name, column_name = TAP_NAMES[:2]
+    *rows, columns, channels = w.view.strides
+    index = w.view.offset + dim_mul(channels, symbol("p") % w.type.shape[-1])
+    index = index + dim_mul(columns, symbol(column_name))
+    return index + dim_mul(rows[0], symbol(row_name)) if rows else index
+
+
+def _result_space(shape: Shape) -> Space:
+    runs = (Run((0, 1), symbol("p")), Run((len(shape) - 1,), symbol("x")))
+    return Space(shape, runs if len(shape) == 3 else (*runs, Run((2,), symbol("y"))))
+
+
+def _rows_together(extent: int, kernel: tuple[int, int], target: KernelTarget) -> int:
+    rows, columns = kernel
+    together = choose_pixels(extent, (columns, rows), target)
+    if target.vector_bits >= _FREE_ROWS_BITS:
+        return together
+    return max(1, min(together, BLOCK_CHAINS_MAX // (rows * columns)))
 
 
 def _pair(values: tuple[Dim, ...], missing: int = 1) -> tuple[int, int]:

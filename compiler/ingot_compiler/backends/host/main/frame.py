@@ -1,7 +1,8 @@
 """The frame of `main`: where registers, buffers and sizes lie, shared by all of its functions. The
 caller lends the memory.
 
-In: counts of a program. Out: offsets in bytes. Not done here: code.
+In: counts of a program. Out: offsets in bytes, and the line of IR that applies one. Not done here:
+other code.
 """
 
 from dataclasses import dataclass
@@ -57,3 +58,8 @@ class MainFrame:
     def size_bytes(self) -> int:
         """Size of the whole frame."""
         return self.scalars_at + 8 * (self.launch_scalars_max + _DEVICE_WORDS)
+
+
+def frame_field(name: str, at: int) -> str:
+    """Define ``name``: an address in ``%frame``, ``at`` bytes behind its start."""
+    return f"  {name} = getelementptr i8, ptr %frame, i64 {at}"

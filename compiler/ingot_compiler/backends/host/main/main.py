@@ -12,15 +12,12 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ingot_compiler.backends.host.main.buffers import write_buffers
-from ingot_compiler.backends.host.main.checks import SIZES_DONE, write_checks
 from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_compiler.backends.host.main.frame import MainFrame
-from ingot_compiler.backends.host.main.launch import write_launches
-from ingot_compiler.backends.host.main.steps import Steps, initial_registers, write_steps
-from ingot_compiler.backends.host.main.text import call_load
+from ingot_compiler.backends.host.main.helpers import fill_in, frame_numbers, write_helpers
+from ingot_compiler.backends.host.main.registers import initial_registers
+from ingot_compiler.backends.host.main.steps import Steps, write_steps
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_runtime.format import abi
 from ingot_runtime.format.dtypes import DTYPE_SIZES_BYTES
 from ingot_runtime.format.interface import (
     DeviceSignature,
@@ -73,35 +70,20 @@ def main_module(
     digest = interface_digest(
         tuple(inputs), tuple(outputs), tuple(devices), tuple(libraries), target.features
     )
+    counts = {"input_count": len(inputs), "output_count": len(outputs)}
+    numbers = {**frame_numbers(frame), **counts, "weights_bytes": weights_bytes}
+    attributes = target.function_attributes
     parts = [
         _bytes("ingot_program_digest", hashlib.sha256(encode_program(program)).digest()),
         _bytes("ingot_interface_digest", digest),
         f"@ingot_frame_bytes = hidden constant i64 {frame.size_bytes}, align 8\n",
         _tables(program, steps, inputs, outputs),
-        *(
-            f"declare hidden i32 @{symbol}(ptr, ptr, i64, i64, ptr)\n"
-            for symbol in sorted(set(kernels))
-        ),
-        _DECLARATIONS,
-        write_checks(frame, (len(inputs), len(outputs)), weights_bytes, target),
-        write_buffers(frame, target),
-        write_launches(frame, target),
+        *map(_kernel_declaration, sorted(set(kernels))),
+        write_helpers(numbers, attributes),
         *steps.functions,
-        _main(program, steps, frame, target),
+        fill_in("main", numbers, attributes=attributes, body="\n".join(steps.body)),
     ]
     return "".join(parts)
-
-
-_DECLARATIONS = """\
-declare hidden i32 @ingot_launch(ptr, ptr, ptr, ptr, i64, i64, ptr, i64, ptr)
-declare hidden i32 @ingot_watch(ptr, i32)
-declare hidden ptr @memcpy(ptr, ptr, i64)
-declare hidden ptr @memmove(ptr, ptr, i64)
-declare hidden ptr @memset(ptr, i32, i64)
-declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)
-declare i64 @llvm.fptosi.sat.i64.f32(float)
-declare i64 @llvm.fptosi.sat.i64.f64(double)
-"""
 
 
 def _longest_arguments(program: Program) -> tuple[int, int]:
@@ -115,6 +97,10 @@ def _longest_arguments(program: Program) -> tuple[int, int]:
     buffers = [len(first) for first, _ in pairs if isinstance(first, tuple)]
     scalars = [len(second) for _, second in pairs if isinstance(second, tuple)]
     return max(buffers, default=0), max(scalars, default=0)
+
+
+def _kernel_declaration(symbol: str) -> str:
+    return f"declare hidden i32 @{symbol}(ptr, ptr, i64, i64, ptr)\n"
 
 
 def _tables(
@@ -148,32 +134,3 @@ def _words(name: str, kind: str, values: Sequence[int]) -> str:
 def _bytes(name: str, content: bytes, linkage: str = "hidden") -> str:
     escaped = "".join(f"\\{byte:02x}" for byte in content)
     return f'@{name} = {linkage} constant [{len(content)} x i8] c"{escaped}", align 8\n'
-
-
-def _main(program: Program, steps: Steps, frame: MainFrame, target: Target) -> str:
-    """Write the function itself: check the struct, set up the frame, run the steps."""
-    body = "\n".join(steps.body)
-    cleared = frame.registers_at
-    return f"""
-define hidden i32 @ingot_main(ptr %call) {target.function_attributes} {{
-  %rc = alloca i32, align 4
-  %rc.entry = call i32 @main.enter(ptr %call)
-  store i32 %rc.entry, ptr %rc, align 4
-  %refused = icmp ne i32 %rc.entry, 0
-  br i1 %refused, label %fail, label %set.up
-set.up:
-{call_load("frame", "ptr")}
-  %zeroed = call ptr @memset(ptr %frame, i32 0, i64 {cleared})
-  store ptr %call, ptr %frame, align 8
-  %registers = getelementptr i8, ptr %frame, i64 {frame.registers_at}
-  %copied = call ptr @memcpy(ptr %registers, ptr @table.registers, i64 {8 * program.register_count})
-  br label %start
-start:
-{body}
-fail:
-  %code = load i32, ptr %rc, align 4
-  %sizes = icmp eq i32 %code, {SIZES_DONE}
-  %result = select i1 %sizes, i32 {abi.RC_OK}, i32 %code
-  ret i32 %result
-}}
-"""

@@ -16,8 +16,9 @@ from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
 
 _FLAGS = (
-    "-std=c11", "-O2", "-g0", "-fPIE", "-ffreestanding", "-fno-builtin", "-ffp-contract=off", "-fno-vectorize", "-fno-slp-vectorize",
-    "-fno-stack-protector", "-fno-sanitize=all", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-ffunction-sections",
+    "-std=c11", "-O2", "-g0", "-fPIE", "-ffreestanding", "-fno-builtin", "-ffp-contract=off",
+    "-fno-vectorize", "-fno-slp-vectorize", "-fno-stack-protector", "-fno-sanitize=all",
+    "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-ffunction-sections",
     "-fdata-sections", "-Wall", "-Wextra", "-Werror",
 )  # fmt: skip
 
@@ -35,10 +36,7 @@ def compile_support(target: Target, source: str = "support.c") -> bytes:
         InternalError: the compiler does not accept the sources.
     """
     with tempfile.TemporaryDirectory(prefix="ingot-support-") as folder:
-        for file in files("ingot_compiler.backends.host.support.c").iterdir():
-            if file.name.endswith((".c", ".h")):
-                _write(folder, file.name, file.read_text(encoding="utf-8"))
-        _write(folder, "abi.h", abi_header(target))
+        _write_sources(folder, target)
         target_flags = ("-target", target.zig_triple, f"-mcpu={target.zig_cpu}")
         done = run_zig(("cc", *target_flags, *_FLAGS, "-c", source, "-o", "support.o"), folder)
         if done.returncode:
@@ -50,6 +48,13 @@ def compile_support(target: Target, source: str = "support.c") -> bytes:
             )
         with open(os.path.join(folder, "support.o"), "rb") as object_file:
             return object_file.read()
+
+
+def _write_sources(folder: str, target: Target) -> None:
+    for file in files("ingot_compiler.backends.host.support.c").iterdir():
+        if file.name.endswith((".c", ".h")):
+            _write(folder, file.name, file.read_text(encoding="utf-8"))
+    _write(folder, "abi.h", abi_header(target))
 
 
 def _write(folder: str, name: str, content: str) -> None:

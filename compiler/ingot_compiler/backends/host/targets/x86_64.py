@@ -43,8 +43,9 @@ FAMILY = TargetFamily(
         Feature("ssse3", "ssse3", ("sse3",)),
     ),
     tunings=(
-        "broadwell", "cascadelake", "emeraldrapids", "graniterapids", "haswell", "icelake-server", "sapphirerapids",
-        "skylake", "skylake-avx512", "znver1", "znver2", "znver3", "znver4", "znver5",
+        "broadwell", "cascadelake", "emeraldrapids", "graniterapids", "haswell", "icelake-server",
+        "sapphirerapids", "skylake", "skylake-avx512",
+        "znver1", "znver2", "znver3", "znver4", "znver5",
     ),
     page_size_bytes=4096,
     always_has_fma=False,

@@ -1,193 +1,164 @@
 """Repacking of keys and values of one attention head into scratch.
 
-In: an ``Attention``, pointers into scratch. Out: loops that fill them. Not done here: when to
+In: ``Head``. Out: loops that fill its ``packed_keys`` and ``packed_values``. Not done here: when to
 repack (``attention``).
 
 Keys are transposed into panels: square blocks through registers where depth is contiguous, gathers
 otherwise. Keys past the last repeat the last one: their scores are never used.
 """
 
-from ingot_compiler.backends.host.attention_layout import AttentionLayout
-from ingot_compiler.backends.host.emit.context import EmitContext
+from __future__ import annotations
+
+from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
+from ingot_compiler.backends.host.emit.kernels.attention_head import Head
 from ingot_compiler.backends.host.emit.kernels.shuffles import transposed
-from ingot_compiler.backends.host.emit.memory import emit_address
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, constants
-from ingot_compiler.ir.dims import coefficient, substitute
+from ingot_compiler.backends.host.emit.lanes import (
+    all_lanes,
+    known_tail_mask,
+    lane_numbers,
+    load_lanes,
+)
+from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.backends.host.writer import Writer
+from ingot_compiler.ir.dims import Dim, coefficient
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.loops import Attention
-
-_ZERO = constant(0, "i64")
 
 
-def emit_pack_keys(
-    context: EmitContext, statement: Attention, layout: AttentionLayout, target: LlvmValue
-) -> None:
-    """Fill the panels of keys at `target`."""
-    w, lanes = context.writer, layout.lanes
+def pack_keys(head: Head) -> None:
+    """Fill the panels of keys."""
+    w, layout, statement = head.writer, head.layout, head.statement
+    contiguous = coefficient(statement.k_index, statement.depth) == 1
 
-    def block(key: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
+    def block(key: LlvmValue) -> None:
         # key = panel * panel_keys + vector * lanes; a panel takes depth * panel_keys elements.
-        panel_start = w.sub(key, w.binary("urem", key, constant(layout.panel, "i64")))
+        panel_start = w.sub(key, w.binary("urem", key, i64(layout.panel)))
         inside = w.sub(key, panel_start)
-        place = w.add(w.mul(panel_start, constant(statement.depth_extent, "i64")), inside)
-        column = w.offset(target, place, "float")
-        if coefficient(statement.k_index, statement.depth) == 1:
-            _emit_transposed(context, statement, layout, key, column)
+        place = w.add(w.mul(panel_start, i64(statement.depth_extent)), inside)
+        column = w.offset(head.packed_keys, place, "float")
+        if contiguous:
+            _emit_transposed(head, key, column)
         else:
-            _emit_gathered(context, statement, layout, key, column)
-        return ()
+            _emit_gathered(head, key, column)
 
-    w.loop(_ZERO, emit_index(context, layout.keys_padded), lanes, (), block)
-
-
-def _last_key(context: EmitContext, statement: Attention) -> LlvmValue:
-    return context.writer.sub(emit_index(context, statement.keys), constant(1, "i64"))
+    for_each(w, ZERO, emit_index(head.context, layout.keys_padded), head.lanes, block)
 
 
-def _emit_transposed(
-    context: EmitContext,
-    statement: Attention,
-    layout: AttentionLayout,
-    key: LlvmValue,
-    column: LlvmValue,
-) -> None:
+def _last_key(head: Head) -> LlvmValue:
+    return head.writer.sub(emit_index(head.context, head.statement.keys), i64(1))
+
+
+def _emit_transposed(head: Head, key: LlvmValue, column: LlvmValue) -> None:
     """Transpose blocks of ``lanes`` keys x ``lanes`` of depth."""
-    w, lanes, depth = context.writer, layout.lanes, statement.depth_extent
-    last = _last_key(context, statement)
+    lanes, depth = head.lanes, head.statement.depth_extent
+    rows, rest = _key_rows(head, key), depth % lanes
+
+    def whole(start: LlvmValue) -> None:
+        _transpose_block(head, rows, column, start, lanes)
+
+    for_each(head.writer, ZERO, i64(depth - rest), lanes, whole)
+    if rest:
+        _transpose_block(head, rows, column, i64(depth - rest), rest)
+
+
+def _key_rows(head: Head, key: LlvmValue) -> list[LlvmValue]:
+    """Pointers to the keys from `key` on, one for each lane."""
+    w, statement = head.writer, head.statement
+    last = _last_key(head)
     rows: list[LlvmValue] = []
-    for number in range(lanes):
-        here = w.intrinsic("smin", w.add(key, constant(number, "i64")), last)
-        with context.scope():
-            context.bind({statement.key: here})
-            rows.append(
-                emit_address(
-                    context, statement.k, substitute(statement.k_index, {statement.depth: 0})
-                )
-            )
-
-    def emit(start: LlvmValue, count: int) -> None:
-        mask = (
-            None
-            if count == lanes
-            else constants([int(lane < count) for lane in range(lanes)], "i1")
+    for number in range(head.lanes):
+        here = w.intrinsic("smin", w.add(key, i64(number)), last)
+        rows.append(
+            head.address(statement.k, statement.k_index, statement.key, here, statement.depth)
         )
-        block: list[LlvmValue] = []
-        for row in rows:
-            place = w.offset(row, start, "float")
-            block.append(
-                w.load(place, "float", lanes)
-                if mask is None
-                else w.masked_load(place, mask, "float")
-            )
-        target = w.offset(column, w.mul(start, constant(layout.panel, "i64")), "float")
-        for number, value in enumerate(transposed(w, block)[:count]):
-            w.store(value, w.offset(target, constant(number * layout.panel, "i64"), "float"))
-
-    def whole(start: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
-        emit(start, lanes)
-        return ()
-
-    end = depth // lanes * lanes
-    w.loop(_ZERO, constant(end, "i64"), lanes, (), whole)
-    if end < depth:
-        emit(constant(end, "i64"), depth - end)
+    return rows
 
 
-def _emit_gathered(
-    context: EmitContext,
-    statement: Attention,
-    layout: AttentionLayout,
-    key: LlvmValue,
-    column: LlvmValue,
+def _transpose_block(
+    head: Head, rows: list[LlvmValue], column: LlvmValue, start: LlvmValue, count: int
 ) -> None:
+    """Store `count` elements of depth from `start` on of all rows."""
+    w, lanes, panel = head.writer, head.lanes, head.layout.panel
+    mask = known_tail_mask(count, lanes)
+    block = [load_lanes(w, w.offset(row, start, "float"), "float", lanes, mask) for row in rows]
+    target = w.offset(column, w.mul(start, i64(panel)), "float")
+    for number, value in enumerate(transposed(w, block)[:count]):
+        w.store(value, w.offset(target, i64(number * panel), "float"))
+
+
+def _emit_gathered(head: Head, key: LlvmValue, column: LlvmValue) -> None:
     """Gather ``lanes`` keys for every element of depth."""
-    w, lanes = context.writer, layout.lanes
+    w, lanes, statement = head.writer, head.lanes, head.statement
     pitch = coefficient(statement.k_index, statement.key)
     if pitch is None:
         raise InternalError(
             "attention index is not linear in the key", why=f"k index {statement.k_index}"
         )
-    numbers = w.binary("add", w.splat(key, lanes), context.lane_numbers(lanes))
-    numbers = w.intrinsic("smin", numbers, w.splat(_last_key(context, statement), lanes))
-    steps = w.binary("mul", numbers, w.splat(emit_index(context, pitch), lanes))
+    numbers = w.binary("add", w.splat(key, lanes), lane_numbers(lanes))
+    numbers = w.intrinsic("smin", numbers, w.splat(_last_key(head), lanes))
+    steps = _times(head, numbers, pitch)
 
-    def body(depth: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
-        with context.scope():
-            context.bind({statement.depth: depth})
-            base = emit_address(
-                context, statement.k, substitute(statement.k_index, {statement.key: 0})
-            )
-        values = w.gather(w.offset(base, steps, "float"), context.true_mask(lanes), "float")
-        w.store(values, w.offset(column, w.mul(depth, constant(layout.panel, "i64")), "float"))
-        return ()
+    def element(depth: LlvmValue) -> None:
+        base = head.address(statement.k, statement.k_index, statement.depth, depth, statement.key)
+        values = w.gather(w.offset(base, steps, "float"), all_lanes(lanes), "float")
+        w.store(values, w.offset(column, w.mul(depth, i64(head.layout.panel)), "float"))
 
-    w.loop(_ZERO, constant(statement.depth_extent, "i64"), 1, (), body)
+    for_each(w, ZERO, i64(statement.depth_extent), 1, element)
 
 
-def emit_pack_values(
-    context: EmitContext, statement: Attention, layout: AttentionLayout, target: LlvmValue
-) -> LlvmValue:
-    """Fill the rows of values at `target`; return an i1: whether all are finite."""
-    w, lanes, extent = context.writer, layout.lanes, statement.value_extent
-    whole = extent // lanes * lanes
-    odd = constants([int(lane < extent - whole) for lane in range(lanes)], "i1")
+def _times(head: Head, numbers: LlvmValue, pitch: Dim) -> LlvmValue:
+    w = head.writer
+    return w.binary("mul", numbers, w.splat(emit_index(head.context, pitch), numbers.lanes))
 
-    def row(key: LlvmValue, carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
-        with context.scope():
-            context.bind({statement.key: key})
-            source = emit_address(
-                context, statement.v, substitute(statement.v_index, {statement.value: 0})
-            )
-        place = w.offset(target, w.mul(key, constant(layout.value_padded, "i64")), "float")
 
-        def vector(
-            start: LlvmValue, seen: LlvmValue, mask: LlvmValue | None
-        ) -> tuple[LlvmValue, ...]:
-            value = _load_values(context, statement, source, start, mask, lanes)
-            w.store(value, w.offset(place, start, "float"))
-            return (_seen(w, seen, value),)
+# ---- values --------------------------------------------------------------------------------------
 
-        (seen,) = w.loop(
-            _ZERO,
-            constant(whole, "i64"),
-            lanes,
-            carried,
-            lambda start, old: vector(start, old[0], None),
-        )
-        return (seen,) if whole == extent else vector(constant(whole, "i64"), seen, odd)
 
-    start = LlvmValue("zeroinitializer", "float", lanes)
-    (seen,) = w.loop(_ZERO, emit_index(context, statement.keys), 1, (start,), row)
+def pack_values(head: Head) -> LlvmValue:
+    """Fill the rows of values; return an i1: whether all are finite."""
+    w = head.writer
+
+    def row(key: LlvmValue, seen: Operands) -> Operands:
+        return _pack_row(head, key, seen)
+
+    start = zeros("float", head.lanes)
+    (seen,) = w.loop(ZERO, emit_index(head.context, head.statement.keys), 1, (start,), row)
     bad = w.any_lane(w.compare("uno", seen, seen))
     return w.binary("xor", bad, constant(1, "i1"))
 
 
-def _load_values(
-    context: EmitContext,
-    statement: Attention,
-    row: LlvmValue,
-    start: LlvmValue,
-    mask: LlvmValue | None,
-    lanes: int,
-) -> LlvmValue:
+def _pack_row(head: Head, key: LlvmValue, seen: Operands) -> Operands:
+    """Copy the values of one key; ``seen`` becomes NaN where they are not finite."""
+    w, lanes, statement = head.writer, head.lanes, head.statement
+    source = head.address(statement.v, statement.v_index, statement.key, key, statement.value)
+    target = w.offset(head.packed_values, w.mul(key, i64(head.layout.value_padded)), "float")
+    mask = known_tail_mask(statement.value_extent, lanes)
+    end = i64(statement.value_extent // lanes * lanes)
+
+    def vector(start: LlvmValue, seen: Operands, mask: LlvmValue | None = None) -> Operands:
+        value = _load_values(head, source, start, mask)
+        w.store(value, w.offset(target, start, "float"))
+        return (_seen(w, seen[0], value),)
+
+    seen = w.loop(ZERO, end, lanes, seen, vector)
+    return seen if mask is None else vector(end, seen, mask)
+
+
+def _load_values(head: Head, row: LlvmValue, start: LlvmValue, mask: LlvmValue | None) -> LlvmValue:
     """Load the values from `start` on, 0 outside of `mask`."""
-    w, pitch = context.writer, coefficient(statement.v_index, statement.value)
+    w, lanes, statement = head.writer, head.lanes, head.statement
+    pitch = coefficient(statement.v_index, statement.value)
     if pitch is None:
         raise InternalError(
             "attention index is not linear in the value", why=f"v index {statement.v_index}"
         )
     if pitch == 1:
-        place = w.offset(row, start, "float")
-        return (
-            w.load(place, "float", lanes) if mask is None else w.masked_load(place, mask, "float")
-        )
-    numbers = w.binary("add", w.splat(start, lanes), context.lane_numbers(lanes))
-    steps = w.binary("mul", numbers, w.splat(emit_index(context, pitch), lanes))
-    return w.gather(w.offset(row, steps, "float"), mask or context.true_mask(lanes), "float")
+        return load_lanes(w, w.offset(row, start, "float"), "float", lanes, mask)
+    steps = _times(head, w.binary("add", w.splat(start, lanes), lane_numbers(lanes)), pitch)
+    return w.gather(w.offset(row, steps, "float"), mask or all_lanes(lanes), "float")
 
 
 def _seen(w: Writer, seen: LlvmValue, value: LlvmValue) -> LlvmValue:
     """Add 0 * value: stays 0 until an infinity or NaN comes by."""
-    zero = LlvmValue("zeroinitializer", "float", value.lanes)
-    return w.binary("fadd", seen, w.binary("fmul", value, zero))
+    return w.binary("fadd", seen, w.binary("fmul", value, zeros("float", value.lanes)))

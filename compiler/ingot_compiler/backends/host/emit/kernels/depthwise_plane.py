@@ -12,31 +12,28 @@ the edges are written apart, with masks and without the rows outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.emit.convert import REGISTER
 from ingot_compiler.backends.host.emit.index import emit_index
-from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
+from ingot_compiler.backends.host.emit.kernels.epilogue import (
+    Columns,
+    Results,
+    Rows,
+    emit_epilogue,
+)
+from ingot_compiler.backends.host.emit.kernels.plane_spans import Span, over_spans, spans_of
+from ingot_compiler.backends.host.emit.lanes import known_tail_mask, lane_numbers
 from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
 from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
-from ingot_compiler.backends.host.writer import LlvmValue, constant, constants
 from ingot_compiler.ir.dims import Dim, substitute, symbol
 from ingot_compiler.lowering.loops import DepthwisePlane
 
-_ELEMENTS = {"f32": "float", "f64": "double"}
 _MASKED_LOAD_BITS_MIN = 256  # vectors below it have no masked loads: masks must be constants
 _TAP = "tap column"  # the run-time loop's symbol; no other name has a space
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """Results ``first`` .. along an axis, ``count`` of them; inside: ``first`` may change and no
-    tap leaves the image."""
-
-    first: int
-    count: int
-    inside: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,146 +43,104 @@ class _Block:
 
     context: EmitContext
     statement: DepthwisePlane
-    lanes: int
-    rows: _Span
-    pixels: _Span
+    rows: Span
+    pixels: Span
     y: LlvmValue
     x: LlvmValue
 
     @property
+    def lanes(self) -> int:
+        """Pixels of a vector."""
+        return lanes_of(self.statement.dtype, self.context.target)
+
+    @property
     def element(self) -> str:
         """The LLVM type of an element."""
-        return _ELEMENTS[self.statement.dtype]
+        return REGISTER[self.statement.dtype]
 
 
 def emit_depthwise_plane(context: EmitContext, statement: DepthwisePlane) -> None:
     """Emit one plane: blocks of rows, for each all vectors of pixels."""
-    lanes = lanes_of(statement.dtype, context.target)
-    rows = _spans(statement, 0, statement.rows_together)
-    pixels = _spans(statement, 1, lanes)
+    rows = spans_of(statement, 0, statement.rows_together)
+    pixels = spans_of(statement, 1, lanes_of(statement.dtype, context.target))
 
-    def block_row(span: _Span, y: LlvmValue) -> None:
-        def block(vector: _Span, x: LlvmValue) -> None:
-            _emit_block(_Block(context, statement, lanes, span, vector, y, x))
+    def block_row(span: Span, y: LlvmValue) -> None:
+        def block(vector: Span, x: LlvmValue) -> None:
+            _emit_block(_Block(context, statement, span, vector, y, x))
 
-        _over_spans(context, pixels, block)
+        over_spans(context, pixels, block)
 
-    _over_spans(context, rows, block_row)
-
-
-def _spans(statement: DepthwisePlane, axis: int, step: int) -> list[_Span]:
-    """Cut the results of an axis into spans of ``step``."""
-    extent, size, stride = statement.extents[axis], statement.image[axis], statement.strides[axis]
-    reach = (statement.taps[axis][1] - 1) * statement.dilations[axis]
-    spans: list[_Span] = []
-    for first in range(0, extent, step):
-        count = min(step, extent - first)
-        low = first * stride - statement.pads[axis]
-        high = low + (count - 1) * stride + reach
-        # A vector of every second pixel is chosen from two whole vectors.
-        if axis == 1 and stride > 1:
-            high = low + step * stride - 1 + reach
-        spans.append(_Span(first, count, low >= 0 and high < size and (axis == 0 or count == step)))
-    return spans
-
-
-def _over_spans(
-    context: EmitContext, spans: Sequence[_Span], body: Callable[[_Span, LlvmValue], None]
-) -> None:
-    """Run ``body`` for every span; neighbours that are alike and inside share its code in a
-    loop."""
-    position = 0
-    while position < len(spans):
-        span = spans[position]
-        alike = position + 1
-        while (
-            span.inside
-            and alike < len(spans)
-            and spans[alike].inside
-            and spans[alike].count == span.count
-        ):
-            alike += 1
-
-        def step(
-            index: LlvmValue, _: tuple[LlvmValue, ...], span: _Span = span
-        ) -> tuple[LlvmValue, ...]:
-            body(span, index)
-            return ()
-
-        if alike - position > 1:
-            end = spans[alike - 1].first + span.count
-            context.writer.loop(
-                constant(span.first, "i64"), constant(end, "i64"), span.count, (), step
-            )
-        else:
-            body(span, constant(span.first, "i64"))
-        position = alike
+    over_spans(context, rows, block_row)
 
 
 def _emit_block(block: _Block) -> None:
     """Emit the sums of one block and their epilogue."""
-    context, statement, w = block.context, block.statement, block.context.writer
-    rows, columns = (extent for _, extent in statement.taps)
-    sums: tuple[LlvmValue, ...] = (
-        LlvmValue("zeroinitializer", block.element, block.lanes),
-    ) * block.rows.count
-    masked = not block.pixels.inside and context.target.vector_bits < _MASKED_LOAD_BITS_MIN
+    context, statement = block.context, block.statement
     with context.scope():
         context.bind({statement.y: block.y, statement.x: block.x})
-        if masked or rows * columns * len(sums) <= BLOCK_CHAINS_MAX:
-            for column in range(columns):
-                sums = _emit_column(block, column, sums)
-        else:
-
-            def turn(index: LlvmValue, carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
-                with context.scope():
-                    context.bind({_TAP: index})
-                    return _emit_column(block, symbol(_TAP), carried)
-
-            sums = w.loop(constant(0, "i64"), constant(columns, "i64"), 1, sums, turn)
-    count = block.pixels.count
-    mask = (
-        None
-        if count == block.lanes
-        else constants([int(lane < count) for lane in range(block.lanes)], "i1")
-    )
-    results = Results(
-        statement.y, block.y, block.rows.count, None, statement.x, block.x, 1, block.lanes, mask,
-        statement.accumulator, statement.dtype, statement.epilogue,
-    )  # fmt: skip
+        sums = _emit_sums(block)
+    mask = known_tail_mask(block.pixels.count, block.lanes)
+    rows = Rows(statement.y, block.y, block.rows.count)
+    columns = Columns(statement.x, block.x, 1, block.lanes, mask)
+    results = Results(rows, columns, statement.accumulator, statement.dtype, statement.epilogue)
     emit_epilogue(context, results, sums)
 
 
-def _emit_column(block: _Block, column: Dim, sums: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
+def _emit_sums(block: _Block) -> Operands:
+    """Sum over kernel columns: as straight code, or in a loop at run time."""
+    context = block.context
+    rows, columns = (extent for _, extent in block.statement.taps)
+    sums: Operands = (zeros(block.element, block.lanes),) * block.rows.count
+    masked = not block.pixels.inside and context.target.vector_bits < _MASKED_LOAD_BITS_MIN
+    if masked or rows * columns * len(sums) <= BLOCK_CHAINS_MAX:
+        for column in range(columns):
+            sums = _emit_column(block, column, sums)
+        return sums
+
+    def turn(index: LlvmValue, carried: Operands) -> Operands:
+        with context.scope():
+            context.bind({_TAP: index})
+            return _emit_column(block, symbol(_TAP), carried)
+
+    return context.writer.loop(ZERO, i64(columns), 1, sums, turn)
+
+
+def _emit_column(block: _Block, column: Dim, sums: Operands) -> Operands:
     """Add the taps of one kernel column, image row by image row."""
-    context, statement, w = block.context, block.statement, block.context.writer
-    (row_tap, taps), (column_tap, _) = statement.taps
-    weights = [
-        w.load(
-            emit_address(
-                context,
-                statement.w,
-                substitute(statement.w_index, {row_tap: tap, column_tap: column}),
-            ),
-            block.element,
-        )
-        for tap in range(taps)
-    ]
-    wide = [w.splat(weight, block.lanes) for weight in weights]
-    stride, dilation, pad = statement.strides[0], statement.dilations[0], statement.pads[0]
-    uses: dict[int, list[tuple[int, int]]] = {}
-    for result in range(block.rows.count):
-        for tap in range(taps):
-            row = result * stride + tap * dilation - pad
-            if block.rows.inside or 0 <= block.rows.first * stride + row < statement.image[0]:
-                uses.setdefault(row, []).append((result, tap))
-    totals = list(sums)
+    w = block.context.writer
+    weights = [w.splat(weight, block.lanes) for weight in _load_weights(block, column)]
+    uses, totals = _uses(block), list(sums)
     for row in sorted(uses):
         vector = _load_pixels(block, row, column)
         # Larger taps belong to earlier results: each chain goes through its kernel rows in order.
         for result, tap in uses[row]:
-            totals[result] = w.fma(vector, wide[tap], totals[result])
+            totals[result] = w.fma(vector, weights[tap], totals[result])
     return tuple(totals)
+
+
+def _load_weights(block: _Block, column: Dim) -> list[LlvmValue]:
+    """Load the weights of one kernel column."""
+    context, statement = block.context, block.statement
+    (row_tap, taps), (column_tap, _) = statement.taps
+    weights: list[LlvmValue] = []
+    for tap in range(taps):
+        index = substitute(statement.w_index, {row_tap: tap, column_tap: column})
+        pointer = emit_address(context, statement.w, index)
+        weights.append(context.writer.load(pointer, block.element))
+    return weights
+
+
+def _uses(block: _Block) -> dict[int, list[tuple[int, int]]]:
+    """By image row, from ``y * stride`` on: the (result, tap) that multiply it."""
+    statement = block.statement
+    stride, dilation, pad = statement.strides[0], statement.dilations[0], statement.pads[0]
+    uses: dict[int, list[tuple[int, int]]] = {}
+    for result in range(block.rows.count):
+        for tap in range(statement.taps[0][1]):
+            row = result * stride + tap * dilation - pad
+            if block.rows.inside or 0 <= block.rows.first * stride + row < statement.image[0]:
+                uses.setdefault(row, []).append((result, tap))
+    return uses
 
 
 def _load_pixels(block: _Block, row: int, column: Dim) -> LlvmValue:
@@ -201,13 +156,10 @@ def _load_pixels(block: _Block, row: int, column: Dim) -> LlvmValue:
 def _load(block: _Block, row: int, shift: Dim) -> LlvmValue:
     """Contiguous pixels from ``x * stride + shift`` on; zeros outside of the row."""
     context, statement, w = block.context, block.statement, block.context.writer
-    y, x = (
-        symbol(statement.y) * statement.strides[0] + row,
-        symbol(statement.x) * statement.strides[1] + shift,
-    )
-    pointer = emit_address(
-        context, statement.a, substitute(statement.a_index, {statement.row: y, statement.column: x})
-    )
+    y = symbol(statement.y) * statement.strides[0] + row
+    x = symbol(statement.x) * statement.strides[1] + shift
+    index = substitute(statement.a_index, {statement.row: y, statement.column: x})
+    pointer = emit_address(context, statement.a, index)
     if block.pixels.inside:
         return w.load(pointer, block.element, block.lanes)
     return w.masked_load(pointer, _mask(block, shift), block.element)
@@ -221,7 +173,8 @@ def _mask(block: _Block, shift: Dim) -> LlvmValue:
         known = block.pixels.first * stride + shift
         return constants([int(0 <= known + lane < width) for lane in range(block.lanes)], "i1")
     first = emit_index(context, symbol(statement.x) * stride + shift)
-    numbers = constants(list(range(block.lanes)), "i32")
-    pixels = w.add(numbers, w.splat(w.convert("trunc", first, "i32"), block.lanes))
+    pixels = w.add(
+        lane_numbers(block.lanes, "i32"), w.splat(w.convert("trunc", first, "i32"), block.lanes)
+    )
     # Taken as unsigned, a pixel before the row is a large number.
     return w.compare("ult", pixels, constant(width, "i32", block.lanes))

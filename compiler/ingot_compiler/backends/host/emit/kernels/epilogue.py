@@ -9,33 +9,30 @@ whose number of rows is only known at run time, is a loop over rows: the tile go
 stack, where it stays in L1.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.emit.statement import emit_statements
-from ingot_compiler.backends.host.writer import LlvmValue, constant, element_bits
+from ingot_compiler.backends.host.llvm_value import LlvmValue, element_bits
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import (
     Apply,
-    Attention,
-    Contraction,
-    Depthwise,
-    DepthwisePlane,
-    For,
     If,
     Let,
     LetIndex,
     Load,
-    Reduce,
     Require,
     Statement,
     Store,
-    Transpose,
     Value,
-)  # fmt: skip
+)
 
-DIRECT_INSTRUCTIONS_MAX = 400  # LLVM is quadratic in a block's length
+_DIRECT_INSTRUCTIONS_MAX = 400  # LLVM is quadratic in a block's length
 _MEMORY_INSTRUCTIONS = 2
 _HEAVY_INSTRUCTIONS = 30
 _LIGHT = frozenset(
@@ -44,20 +41,35 @@ _LIGHT = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
-    """Where a tile of accumulators stands: rows ``first_row`` .. of symbol ``row``, vectors from
-    ``first_column`` of symbol ``column``; the last vector runs under ``mask``, and only the first
-    ``valid`` rows (None: all) are results."""
+class Rows:
+    """``count`` rows of a tile, from ``first`` of ``symbol`` on; only the first ``valid`` (None:
+    all) are results."""
 
-    row: str
-    first_row: LlvmValue
-    rows: int
-    valid: LlvmValue | None
-    column: str
-    first_column: LlvmValue
+    symbol: str
+    first: LlvmValue
+    count: int
+    valid: LlvmValue | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """``vectors`` vectors of columns, from ``first`` of ``symbol`` on; the last one runs under
+    ``mask`` (None: all lanes)."""
+
+    symbol: str
+    first: LlvmValue
     vectors: int
     lanes: int
     mask: LlvmValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A tile of accumulators: where it stands, the local that ``statements`` call each of them, and
+    its dtype."""
+
+    rows: Rows
+    columns: Columns
     name: str
     dtype: DType
     statements: tuple[Statement, ...]
@@ -66,83 +78,65 @@ class Results:
 def emit_epilogue(context: EmitContext, results: Results, sums: Sequence[LlvmValue]) -> None:
     """Run the statements for the accumulators `sums`: ``vectors`` of the first row, then of the
     next."""
-    weight = sum(map(statement_weight, results.statements))
-    if results.valid is None and weight * len(sums) <= DIRECT_INSTRUCTIONS_MAX:
-        for row in range(results.rows):
-            at = context.writer.add(results.first_row, constant(row, "i64"))
-            _emit_row(
-                context, results, at, sums[row * results.vectors : (row + 1) * results.vectors]
-            )
-    else:
+    rows, vectors = results.rows, results.columns.vectors
+    if rows.valid is not None or not is_light(results.statements, len(sums)):
         _emit_through_stack(context, results, sums)
+        return
+    for row in range(rows.count):
+        at = context.writer.add(rows.first, i64(row))
+        _emit_row(context, results, at, sums[row * vectors : (row + 1) * vectors])
 
 
 def _emit_through_stack(context: EmitContext, results: Results, sums: Sequence[LlvmValue]) -> None:
     """Store the tile, then loop over its rows."""
-    w, element, lanes = context.writer, sums[0].element, results.lanes
-    tile = w.slot(element, len(sums) * lanes)
+    w, rows, columns, element = context.writer, results.rows, results.columns, sums[0].element
+    lanes = columns.lanes
     align = lanes * element_bits(element) // 8
+    tile = w.slot(element, len(sums) * lanes)
     for number, value in enumerate(sums):
-        w.store(value, w.offset(tile, constant(number * lanes, "i64"), element), align)
+        w.store(value, w.offset(tile, i64(number * lanes), element), align)
 
-    def body(number: LlvmValue, _: tuple[LlvmValue, ...]) -> Sequence[LlvmValue]:
-        row = w.offset(tile, w.mul(number, constant(results.vectors * lanes, "i64")), element)
-        places = [
-            w.offset(row, constant(vector * lanes, "i64"), element)
-            for vector in range(results.vectors)
-        ]
+    def body(number: LlvmValue) -> None:
+        row = w.offset(tile, w.mul(number, i64(columns.vectors * lanes)), element)
+        places = [w.offset(row, i64(vector * lanes), element) for vector in range(columns.vectors)]
         values = [w.load(place, element, lanes, align) for place in places]
-        _emit_row(context, results, w.add(results.first_row, number), values)
-        return ()
+        _emit_row(context, results, w.add(rows.first, number), values)
 
-    w.loop(
-        constant(0, "i64"),
-        results.valid or constant(results.rows, "i64"),
-        1,
-        (),
-        body,
-        nonempty=True,
-    )
+    for_each(w, ZERO, rows.valid or i64(rows.count), 1, body, nonempty=True)
 
 
 def _emit_row(
     context: EmitContext, results: Results, row: LlvmValue, values: Sequence[LlvmValue]
 ) -> None:
     """Run the statements for one row, vector by vector."""
+    columns = results.columns
     with context.scope():
-        context.bind({results.row: row})
+        context.bind({results.rows.symbol: row})
         for vector, value in enumerate(values):
-            first = context.writer.add(
-                results.first_column, constant(vector * results.lanes, "i64")
-            )
+            first = context.writer.add(columns.first, i64(vector * columns.lanes))
             with context.scope():
-                mask = results.mask if vector == results.vectors - 1 else None
-                context.vectorize(results.column, first, mask, lanes=results.lanes)
+                mask = columns.mask if vector == columns.vectors - 1 else None
+                context.vectorize(columns.symbol, first, mask, lanes=columns.lanes)
                 context.define(results.name, value, results.dtype)
                 emit_statements(context, results.statements)
 
 
-def statement_weight(statement: Statement) -> int:
-    """About how many instructions a statement takes."""
+def is_light(statements: Sequence[Statement], copies: int) -> bool:
+    """Whether so many copies of the statements are few enough instructions for one block."""
+    return copies * sum(map(_statement_weight, statements)) <= _DIRECT_INSTRUCTIONS_MAX
+
+
+def _statement_weight(statement: Statement) -> int:
+    """About how many instructions a statement takes; loops are too many for any block."""
     match statement:
-        case Let() | LetIndex():
-            return _value_weight(statement.value)
-        case Require():
-            return _MEMORY_INSTRUCTIONS + _value_weight(statement.condition)
-        case Store():
-            return _MEMORY_INSTRUCTIONS + _value_weight(statement.value)
+        case Let(_, value) | LetIndex(_, value):
+            return _value_weight(value)
+        case Require(_, value) | Store(_, _, value):
+            return _MEMORY_INSTRUCTIONS + _value_weight(value)
         case If():
-            return _HEAVY_INSTRUCTIONS + sum(map(statement_weight, statement.body))
-        case (
-            For()
-            | Reduce()
-            | Contraction()
-            | Depthwise()
-            | DepthwisePlane()
-            | Attention()
-            | Transpose()
-        ):
-            return DIRECT_INSTRUCTIONS_MAX
+            return _HEAVY_INSTRUCTIONS + sum(map(_statement_weight, statement.body))
+        case _:
+            return _DIRECT_INSTRUCTIONS_MAX
 
 
 def _value_weight(value: Value) -> int:

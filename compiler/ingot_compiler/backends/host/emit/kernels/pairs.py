@@ -7,7 +7,8 @@ Not done here: the loop (``multiply``).
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, vector_type
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, vector_type
+from ingot_compiler.backends.host.writer import Writer
 
 _MULTIPLY_ADD = {  # lanes -> feature ("": every x86-64 has it), intrinsic
     4: ("", "llvm.x86.sse2.pmadd.wd"),

@@ -14,16 +14,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.emit.control import for_each, if_below, multiple_below
 from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory
 from ingot_compiler.backends.host.emit.index import emit_index
-from ingot_compiler.backends.host.emit.kernels.epilogue import (
-    DIRECT_INSTRUCTIONS_MAX,
-    statement_weight,
-)
+from ingot_compiler.backends.host.emit.kernels.epilogue import is_light
 from ingot_compiler.backends.host.emit.kernels.shuffles import transposed
+from ingot_compiler.backends.host.emit.lanes import load_lanes, tail_mask
 from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.emit.operands import ZERO, i64, zeros
 from ingot_compiler.backends.host.emit.statement import emit_statements
-from ingot_compiler.backends.host.writer import LlvmValue, constant
+from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import Dim, dim_add, dim_min, substitute, symbol
 from ingot_compiler.lowering.loops import Transpose
 
@@ -32,10 +32,21 @@ from ingot_compiler.lowering.loops import Transpose
 class _Tile:
     """Rows from ``row`` on and columns from ``column`` on; None: as many as there are lanes."""
 
+    context: EmitContext
+    statement: Transpose
     row: LlvmValue
     rows: LlvmValue | None
     column: LlvmValue
     columns: LlvmValue | None
+
+    @property
+    def lanes(self) -> int:
+        """Rows and columns of a whole tile."""
+        return self.context.target.f32_lanes
+
+    def mask(self, count: LlvmValue | None) -> LlvmValue | None:
+        """The lanes of ``count`` rows or columns; None: all."""
+        return None if count is None else tail_mask(self.context.writer, ZERO, count, self.lanes)
 
 
 def emit_transpose(context: EmitContext, statement: Transpose) -> None:
@@ -47,7 +58,7 @@ def emit_transpose(context: EmitContext, statement: Transpose) -> None:
 
     def strip(column: LlvmValue, columns: LlvmValue | None) -> None:
         def tile(row: LlvmValue, rows: LlvmValue | None) -> None:
-            _emit_tile(context, statement, _Tile(row, rows, column, columns))
+            _emit_tile(_Tile(context, statement, row, rows, column, columns))
 
         _over_tiles(context, row_start, row_end, statement.rows, tile)
 
@@ -72,95 +83,62 @@ def _over_tiles(
     """Run ``body`` for whole tiles, then for the rest; ``start`` is a multiple of the lanes,
     ``end`` too or the extent."""
     w, lanes = context.writer, context.target.f32_lanes
-    last = w.sub(end, start)
-    count = last.integer
-    rest = constant(extent % lanes, "i64") if isinstance(extent, int) else None
-    whole = constant(end.integer // lanes * lanes, "i64") if end.integer is not None else None
-    if whole is None:
-        whole = (
-            w.binary("and", end, constant(-lanes, "i64")) if count is None or count % lanes else end
-        )
-
-    def step(index: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
-        body(index, None)
-        return ()
-
-    w.loop(start, whole, lanes, (), step)
-    if rest is not None and rest.integer == 0:
-        return
-    if whole.integer is not None and end.integer is not None:
-        if whole.integer < end.integer:
-            body(whole, constant(end.integer - whole.integer, "i64"))
-        return
-    w.if_then(w.compare("slt", whole, end), lambda: body(whole, rest or w.sub(end, whole)))
+    whole = multiple_below(w, end, lanes)
+    for_each(w, start, whole, lanes, lambda index: body(index, None))
+    rest = i64(extent % lanes) if isinstance(extent, int) else None
+    if rest is None or rest.integer:
+        if_below(w, whole, end, lambda: body(whole, rest or w.sub(end, whole)))
 
 
-def _emit_tile(context: EmitContext, statement: Transpose, tile: _Tile) -> None:
+def _emit_tile(tile: _Tile) -> None:
     """Emit one tile: loads, shuffles, the epilogue of every row."""
-    w, lanes = context.writer, context.target.f32_lanes
+    context, statement = tile.context, tile.statement
     with context.scope():
         context.bind({statement.row: tile.row, statement.column: tile.column})
         planes = [
-            transposed(w, _load(context, statement, tile, *value[1:])) for value in statement.values
+            transposed(context.writer, _load(tile, buffer, index))
+            for _, buffer, index in statement.values
         ]
-    mask = (
-        None if tile.columns is None else context.tail_mask(constant(0, "i64"), tile.columns, lanes)
-    )
-    known = lanes if tile.rows is None else tile.rows.integer
-    weight = sum(map(statement_weight, statement.epilogue))
-    if known is not None and weight * known <= DIRECT_INSTRUCTIONS_MAX:
-        for number in range(known):
-            _emit_row(
-                context,
-                statement,
-                tile,
-                constant(number, "i64"),
-                mask,
-                [plane[number] for plane in planes],
-            )
-    else:
-        _emit_through_stack(context, statement, tile, mask, planes)
+    mask = tile.mask(tile.columns)
+    known = tile.lanes if tile.rows is None else tile.rows.integer
+    if known is None or not is_light(statement.epilogue, known):
+        _emit_through_stack(tile, mask, planes)
+        return
+    for number in range(known):
+        _emit_row(tile, i64(number), mask, [plane[number] for plane in planes])
 
 
-def _load(
-    context: EmitContext, statement: Transpose, tile: _Tile, buffer: int, index: Dim
-) -> list[LlvmValue]:
+def _load(tile: _Tile, buffer: int, index: Dim) -> list[LlvmValue]:
     """One vector of rows per column; zeros for rows and columns that do not exist."""
-    w, lanes = context.writer, context.target.f32_lanes
-    element = MEMORY[context.dtypes[buffer]]
-    mask = None if tile.rows is None else context.tail_mask(constant(0, "i64"), tile.rows, lanes)
+    w, name = tile.context.writer, tile.statement.column
+    element = MEMORY[tile.context.dtypes[buffer]]
+    mask = tile.mask(tile.rows)
+    known = tile.lanes if tile.columns is None else tile.columns.integer
     vectors: list[LlvmValue] = []
-    for number in range(lanes):
-        active = mask
-        if tile.columns is not None and tile.columns.integer is None:
-            exists = w.splat(w.compare("slt", constant(number, "i64"), tile.columns), lanes)
-            active = exists if mask is None else w.binary("and", exists, mask)
-        elif (
-            tile.columns is not None
-            and tile.columns.integer is not None
-            and number >= tile.columns.integer
-        ):
-            vectors.append(LlvmValue("zeroinitializer", element, lanes))
+    for number in range(tile.lanes):
+        if known is not None and number >= known:
+            vectors.append(zeros(element, tile.lanes))
             continue
-        pointer = emit_address(context, buffer, _shifted(index, statement.column, number))
-        vectors.append(
-            w.load(pointer, element, lanes)
-            if active is None
-            else w.masked_load(pointer, active, element)
-        )
+        active = mask if known is not None else _if_column_exists(tile, number, mask)
+        shifted = substitute(index, {name: symbol(name) + number})
+        pointer = emit_address(tile.context, buffer, shifted)
+        vectors.append(load_lanes(w, pointer, element, tile.lanes, active))
     return vectors
 
 
+def _if_column_exists(tile: _Tile, number: int, mask: LlvmValue | None) -> LlvmValue:
+    """``mask`` where the column exists, else no lane."""
+    assert tile.columns is not None
+    w = tile.context.writer
+    exists = w.splat(w.compare("slt", i64(number), tile.columns), tile.lanes)
+    return exists if mask is None else w.binary("and", exists, mask)
+
+
 def _emit_row(
-    context: EmitContext,
-    statement: Transpose,
-    tile: _Tile,
-    row: LlvmValue,
-    mask: LlvmValue | None,
-    values: Sequence[LlvmValue],
+    tile: _Tile, row: LlvmValue, mask: LlvmValue | None, values: Sequence[LlvmValue]
 ) -> None:
     """Run the epilogue for row number ``row`` of the tile; ``values`` as they were in memory."""
-    w = context.writer
+    context, statement, w = tile.context, tile.statement, tile.context.writer
     with context.scope():
         context.bind({statement.row: w.add(tile.row, row)})
         context.vectorize(statement.column, tile.column, mask)
@@ -171,30 +149,21 @@ def _emit_row(
 
 
 def _emit_through_stack(
-    context: EmitContext,
-    statement: Transpose,
-    tile: _Tile,
-    mask: LlvmValue | None,
-    planes: Sequence[Sequence[LlvmValue]],
+    tile: _Tile, mask: LlvmValue | None, planes: Sequence[Sequence[LlvmValue]]
 ) -> None:
     """Store the tiles, then loop over their rows."""
-    w, lanes = context.writer, context.target.f32_lanes
+    w, lanes = tile.context.writer, tile.lanes
     slots = [w.slot(plane[0].element, lanes * lanes) for plane in planes]
     for slot, plane in zip(slots, planes, strict=True):
         for number, value in enumerate(plane):
-            w.store(value, w.offset(slot, constant(number * lanes, "i64"), value.element))
+            w.store(value, w.offset(slot, i64(number * lanes), value.element))
 
-    def body(row: LlvmValue, _: tuple[LlvmValue, ...]) -> Sequence[LlvmValue]:
-        first = w.mul(row, constant(lanes, "i64"))
+    def body(row: LlvmValue) -> None:
+        first = w.mul(row, i64(lanes))
         values = [
             w.load(w.offset(slot, first, plane[0].element), plane[0].element, lanes)
             for slot, plane in zip(slots, planes, strict=True)
         ]
-        _emit_row(context, statement, tile, row, mask, values)
-        return ()
+        _emit_row(tile, row, mask, values)
 
-    w.loop(constant(0, "i64"), tile.rows or constant(lanes, "i64"), 1, (), body)
-
-
-def _shifted(index: Dim, name: str, number: int) -> Dim:
-    return substitute(index, {name: symbol(name) + number})
+    for_each(w, ZERO, tile.rows or i64(lanes), 1, body)

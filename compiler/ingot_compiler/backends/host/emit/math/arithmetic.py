@@ -8,10 +8,10 @@ Integer division truncates (ONNX Div); by 0 it gives 0, and the least integer by
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from ingot_compiler.backends.host.emit.math.number import Number
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, element_bits
+from ingot_compiler.backends.host.emit.number import Number, Numbers, while_any
+from ingot_compiler.backends.host.emit.operands import Operands
+from ingot_compiler.backends.host.llvm_value import LlvmValue, element_bits
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 
 # Integers up to this width are exact in f64, whose division vectorises and never traps.
@@ -19,25 +19,7 @@ _F64_DIVIDES_BITS = 32
 _INFINITY = float("inf")
 
 
-def binary(opcode: str) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]:
-    """An operation that LLVM has: ``opcode``, or ``f`` + ``opcode`` for floats."""
-
-    def emit(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
-        return w.binary(f"f{opcode}" if dtype in FLOATS else opcode, *operands)
-
-    return emit
-
-
-def intrinsic(name: str) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]:
-    """A float intrinsic that becomes an instruction; integers pass (they are rounded already)."""
-
-    def emit(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
-        return w.intrinsic(name, operands[0]) if dtype in FLOATS else operands[0]
-
-    return emit
-
-
-def divide(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def divide(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
     """Quotient; integers truncate."""
     if dtype in FLOATS:
         return w.binary("fdiv", *operands)
@@ -53,9 +35,8 @@ def _quotient(dtype: DType, left: Number, divisor: Number) -> Number:
     if element_bits(element) <= _F64_DIVIDES_BITS:
         to_double, to_integer = ("uitofp", "fptoui") if unsigned else ("sitofp", "fptosi")
         real = [w.convert(to_double, number.operand, "double") for number in (left, divisor)]
-        return Number(
-            w, w.convert("trunc", w.convert(to_integer, w.binary("fdiv", *real), "i64"), element)
-        )
+        whole = w.convert(to_integer, w.binary("fdiv", *real), "i64")
+        return Number(w, w.convert("trunc", whole, element))
     if unsigned:
         return Number(w, w.binary("udiv", left.operand, divisor.operand))
     minus_one = divisor.equals(-1)
@@ -63,7 +44,7 @@ def _quotient(dtype: DType, left: Number, divisor: Number) -> Number:
     return minus_one.choose(-left, Number(w, w.binary("sdiv", left.operand, safe.operand)))
 
 
-def c_remainder(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def c_remainder(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
     """``fmod``: the remainder of truncated division; integers by 0 give 0."""
     left, right = (Number(w, operand) for operand in operands)
     if dtype in FLOATS:
@@ -73,7 +54,7 @@ def c_remainder(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> Llv
     return zero.choose(0, left - _quotient(dtype, left, divisor) * divisor).operand
 
 
-def modulo(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def modulo(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
     """``mod``: the remainder with the sign of the divisor; integers by 0 give 0."""
     rest = Number(w, c_remainder(w, dtype, operands))
     if dtype in UNSIGNED:
@@ -88,51 +69,44 @@ def modulo(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValu
 
 
 def _float_remainder(left: Number, right: Number) -> Number:
-    """Exact long division in binary: double the divisor up to the dividend, then subtract on the
-    way back."""
-    w = left.writer
+    """Exact long division in binary; NaN for an infinite dividend and for a divisor of 0."""
     size, divisor = left.abs(), right.abs()
     good = (divisor > 0) & (size < _INFINITY) & (divisor < _INFINITY)
     # Lanes with a special result take no part in the loops.
     rest, least = good.choose(size, size.constant(0)), good.choose(divisor, size.constant(1))
+    found = _long_division(rest, least)
+    too_large = divisor.equals(_INFINITY) & (size < _INFINITY)
+    special = too_large.choose(size, size.constant(float("nan")))
+    return good.choose(found, special).with_sign_of(left)
 
-    def can_double(carried: tuple[LlvmValue, ...]) -> LlvmValue:
-        return (Number(w, carried[0]) * 2 <= rest).any_lane()
 
-    def double(carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
-        scaled = Number(w, carried[0])
-        return ((scaled * 2 <= rest).choose(scaled * 2, scaled).operand,)
+def _long_division(rest: Number, least: Number) -> Number:
+    """What subtracting ``least`` leaves: double it up to ``rest``, then subtract on the way
+    back."""
 
-    def can_subtract(carried: tuple[LlvmValue, ...]) -> LlvmValue:
-        return (Number(w, carried[1]) >= least).any_lane()
+    def double(scaled: Number) -> Number:
+        return (scaled * 2 <= rest).choose(scaled * 2, scaled)
 
-    def subtract(carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
-        over, scaled = Number(w, carried[0]), Number(w, carried[1])
+    def subtract(over: Number, scaled: Number) -> Numbers:
         fits = (over >= scaled) & (scaled >= least)
-        return fits.choose(over - scaled, over).operand, (scaled * 0.5).operand
+        return fits.choose(over - scaled, over), scaled * 0.5
 
-    scaled = w.loop_while((least.operand,), can_double, double)
-    found = Number(w, w.loop_while((rest.operand, scaled[0]), can_subtract, subtract)[0])
-    result = good.choose(
-        found,
-        (divisor.equals(_INFINITY) & (size < _INFINITY)).choose(size, size.constant(float("nan"))),
-    )
-    return result.with_sign_of(left)
+    (most,) = while_any((least,), lambda old: old[0] * 2 <= rest, lambda old: (double(old[0]),))
+    found, _ = while_any((rest, most), lambda old: old[1] >= least, lambda old: subtract(*old))
+    return found
 
 
-def maximum(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def maximum(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
     """The greater; NaN if either is."""
     return _extreme(w, dtype, operands, "ogt", "max")
 
 
-def minimum(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def minimum(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
     """The smaller; NaN if either is."""
     return _extreme(w, dtype, operands, "olt", "min")
 
 
-def _extreme(
-    w: Writer, dtype: DType, operands: tuple[LlvmValue, ...], predicate: str, name: str
-) -> LlvmValue:
+def _extreme(w: Writer, dtype: DType, operands: Operands, predicate: str, name: str) -> LlvmValue:
     if dtype == "bool":
         return w.binary("or" if name == "max" else "and", *operands)
     if dtype not in FLOATS:
@@ -144,12 +118,12 @@ def _extreme(
     return w.select(w.compare("uno", right, right), right, chosen)
 
 
-def negate(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def negate(w: Writer, _: DType, operands: Operands) -> LlvmValue:
     """-x."""
     return (-Number(w, operands[0])).operand
 
 
-def absolute(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def absolute(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
     """|x|; the least integer stays."""
     x = Number(w, operands[0])
     if dtype in FLOATS:
@@ -157,7 +131,7 @@ def absolute(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmVa
     return x.operand if dtype in UNSIGNED or dtype == "bool" else (x < 0).choose(-x, x).operand
 
 
-def sign(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def sign(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
     """-1, 0 or 1; NaN for NaN."""
     x = Number(w, operands[0])
     if dtype in FLOATS:
@@ -167,13 +141,13 @@ def sign(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     return positive.operand if dtype in UNSIGNED else (x < 0).choose(-1, positive).operand
 
 
-def reciprocal(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def reciprocal(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
     """1 / x."""
     one = Number(w, operands[0]).constant(1).operand
     return divide(w, dtype, (one, operands[0]))
 
 
-def relu(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def relu(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
     """max(x, 0); NaN for NaN."""
     x = Number(w, operands[0])
     if dtype in UNSIGNED or dtype == "bool":

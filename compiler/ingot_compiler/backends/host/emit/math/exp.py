@@ -8,8 +8,8 @@ table of 16 powers and degree 3, max 1.06 ulp. f64: reduction as in fdlibm's e_e
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.math.number import Number, clamp
-from ingot_compiler.backends.host.writer import LlvmValue, constant, float_text
+from ingot_compiler.backends.host.emit.number import Number, clamp
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, float_text
 
 LOG2E = 1.4426950408889634
 # Adding 1.5 * 2**(mantissa bits) leaves the rounded integer in the low bits.
@@ -35,8 +35,8 @@ _EXP_F32 = (
 _EXP_SHORT_F32 = (1.0 / 6.0, 0.5)
 # fdlibm e_exp.c, P5 to P1.
 _EXP_F64 = (
-    4.13813679705723846039e-08, -1.65339022054652515390e-06, 6.61375632143793436117e-05, -2.77777777770155933842e-03,
-    1.66666666666666019037e-01,
+    4.13813679705723846039e-08, -1.65339022054652515390e-06, 6.61375632143793436117e-05,
+    -2.77777777770155933842e-03, 1.66666666666666019037e-01,
 )  # fmt: skip
 _AVX512_LANES = 16
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.math.exp import exp, expm1
 from ingot_compiler.backends.host.emit.math.log import log, log1p
-from ingot_compiler.backends.host.emit.math.number import Number, clamp
+from ingot_compiler.backends.host.emit.number import Number, clamp
 
 _TANH_F32_LIMIT = 9.0
 _TANH_F32_P = (

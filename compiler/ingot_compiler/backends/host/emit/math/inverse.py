@@ -7,16 +7,17 @@ Reductions and coefficients of fdlibm's s_atan.c, e_asin.c and e_acos.c.
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.math.number import Number
+from ingot_compiler.backends.host.emit.number import Number
 
 _HALF_PI_HIGH = 1.57079632679489655800e00
 _HALF_PI_LOW = 6.12323399573676603587e-17
 _PI = 3.14159265358979311600e00
 # s_atan.c, aT[10] to aT[0].
 _ATAN = (
-    1.62858201153657823623e-02, -3.65315727442169155270e-02, 4.97687799461593236017e-02, -5.83357013379057348645e-02,
-    6.66107313738753120669e-02, -7.69187620504482999495e-02, 9.09088713343650656196e-02, -1.11111104054623557880e-01,
-    1.42857142725034663711e-01, -1.99999999998764832476e-01, 3.33333333333329318027e-01,
+    1.62858201153657823623e-02, -3.65315727442169155270e-02, 4.97687799461593236017e-02,
+    -5.83357013379057348645e-02, 6.66107313738753120669e-02, -7.69187620504482999495e-02,
+    9.09088713343650656196e-02, -1.11111104054623557880e-01, 1.42857142725034663711e-01,
+    -1.99999999998764832476e-01, 3.33333333333329318027e-01,
 )  # fmt: skip
 # Each row: least |x|, atan of the point that is subtracted (high and low part), and a, b, c, d of
 # (a*x + b) / (c*x + d).
@@ -28,24 +29,20 @@ _ATAN_RANGES = (
 )
 # e_asin.c: pS5 to pS0, qS4 to qS1 and 1.
 _ASIN_P = (
-    3.47933107596021167570e-05, 7.91534994289814532176e-04, -4.00555345006794114027e-02, 2.01212532134862925881e-01,
-    -3.25565818622400915405e-01, 1.66666666666666657415e-01,
+    3.47933107596021167570e-05, 7.91534994289814532176e-04, -4.00555345006794114027e-02,
+    2.01212532134862925881e-01, -3.25565818622400915405e-01, 1.66666666666666657415e-01,
 )  # fmt: skip
 _ASIN_Q = (
-    7.70381505559019352791e-02, -6.88283971605453293030e-01, 2.02094576023350569471e00, -2.40339491173441421878e00, 1.0,
+    7.70381505559019352791e-02, -6.88283971605453293030e-01, 2.02094576023350569471e00,
+    -2.40339491173441421878e00, 1.0,
 )  # fmt: skip
 _LOW_WORD = 0xFFFFFFFF
 
 
 def atan(x: Number) -> Number:
     """Inverse tangent, f64."""
-    size = x.abs()
-    numerator, denominator, high, low = (
-        size,
-        size.constant(1.0),
-        size.constant(0.0),
-        size.constant(0.0),
-    )
+    size, zero = x.abs(), x.constant(0.0)
+    numerator, denominator, high, low = size, x.constant(1.0), zero, zero
     for least, high_part, low_part, a, b, c, d in _ATAN_RANGES:
         inside = size >= least
         numerator = inside.choose(size * a + b if a else size.constant(b), numerator)

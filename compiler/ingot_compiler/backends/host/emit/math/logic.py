@@ -8,20 +8,21 @@ right).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from ingot_compiler.backends.host.emit.math.number import Number
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, element_bits
+from ingot_compiler.backends.host.emit.math.emitter import Emitter, unary
+from ingot_compiler.backends.host.emit.number import Number
+from ingot_compiler.backends.host.emit.operands import Operands
+from ingot_compiler.backends.host.llvm_value import LlvmValue, element_bits
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 
 _PREDICATES = {"less": "lt", "less_equal": "le"}
 _INFINITY = float("inf")
 
 
-def compare(name: str) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]:
+def compare(name: str) -> Emitter:
     """``equal``, ``less`` or ``less_equal``."""
 
-    def emit(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+    def emit(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
         if name == "equal":
             return w.compare("oeq" if dtype in FLOATS else "eq", *operands)
         kind = "o" if dtype in FLOATS else "u" if dtype in UNSIGNED or dtype == "bool" else "s"
@@ -30,64 +31,47 @@ def compare(name: str) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmV
     return emit
 
 
-def bitwise(opcode: str) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]:
-    """``and``, ``or``, ``xor`` on integers or bools."""
-
-    def emit(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
-        return w.binary(opcode, *operands)
-
-    return emit
-
-
-def invert(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def invert(w: Writer, _: DType, operands: Operands) -> LlvmValue:
     """All bits flipped; not, for bools."""
     return (~Number(w, operands[0])).operand
 
 
-def shift_left(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def shift_left(w: Writer, _: DType, operands: Operands) -> LlvmValue:
     """``left << right``."""
     left, right = (Number(w, operand) for operand in operands)
     inside = _inside(right)
     return inside.choose(left << inside.choose(right, right.constant(0)), left.constant(0)).operand
 
 
-def shift_right(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def shift_right(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
     """``left >> right``, signed integers fill with the sign."""
     left, right = (Number(w, operand) for operand in operands)
     inside = _inside(right)
     if dtype in UNSIGNED:
         shifted = left.shift_logical(inside.choose(right, right.constant(0)))
         return inside.choose(shifted, left.constant(0)).operand
-    return (
-        left >> inside.choose(right, right.constant(element_bits(left.operand.element) - 1))
-    ).operand
+    largest = right.constant(element_bits(left.operand.element) - 1)
+    return (left >> inside.choose(right, largest)).operand
 
 
 def _inside(amount: Number) -> Number:
     return amount.compare("ult", element_bits(amount.operand.element))
 
 
-def is_nan(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def is_nan(w: Writer, _: DType, operands: Operands) -> LlvmValue:
     """Whether x is not a number."""
     return w.compare("uno", operands[0], operands[0])
 
 
-def is_infinite(
-    positive: bool, negative: bool
-) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]:
+def is_infinite(*, positive: bool, negative: bool) -> Emitter:
     """Whether x is one of the wanted infinities."""
 
-    def emit(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
-        x = Number(w, operands[0])
+    def formula(x: Number) -> Number:
         if positive and negative:
-            return x.abs().equals(_INFINITY).operand
-        # Neither wanted: a comparison that never holds keeps the shape of the operand.
-        return (
-            x.equals(_INFINITY)
-            if positive
-            else x.equals(-_INFINITY)
-            if negative
-            else x.compare("one", x)
-        ).operand
+            return x.abs().equals(_INFINITY)
+        if positive or negative:
+            return x.equals(_INFINITY if positive else -_INFINITY)
+        # A comparison that never holds keeps the shape of the operand.
+        return x.compare("one", x)
 
-    return emit
+    return unary(formula)

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.math.exp import MAGIC_F64, MAGIC_F64_BITS, exp, scale
 from ingot_compiler.backends.host.emit.math.log import log
-from ingot_compiler.backends.host.emit.math.number import Number, clamp
-from ingot_compiler.backends.host.writer import LlvmValue, Writer
+from ingot_compiler.backends.host.emit.number import Number, Numbers, clamp, while_any
+from ingot_compiler.backends.host.emit.operands import Operands
+from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 
 _INFINITY = float("inf")
@@ -26,8 +28,8 @@ _SQRT_1_5_BITS, _SQRT_3_BITS = 0x3FF3988E00000000, 0x3FFBB67A00000000
 # fdlibm e_pow.c: log2(1.5), L6 to L1, 2/(3 ln 2), ln 2, P5 to P1.
 _LOG2_1_5_HIGH, _LOG2_1_5_LOW = 5.84962487220764160156e-01, 1.35003920212974897128e-08
 _LOG = (
-    2.06975017800338417784e-01, 2.30660745775561754067e-01, 2.72728123808534006489e-01, 3.33333329818377432918e-01,
-    4.28571428578550184252e-01, 5.99999999999994648725e-01,
+    2.06975017800338417784e-01, 2.30660745775561754067e-01, 2.72728123808534006489e-01,
+    3.33333329818377432918e-01, 4.28571428578550184252e-01, 5.99999999999994648725e-01,
 )  # fmt: skip
 _CP, _CP_HIGH, _CP_LOW = (
     9.61796693925975554329e-01,
@@ -40,12 +42,12 @@ _LN2, _LN2_HIGH, _LN2_LOW = (
     -1.90465429995776804525e-09,
 )
 _EXP = (
-    4.13813679705723846039e-08, -1.65339022054652515390e-06, 6.61375632143793436117e-05, -2.77777777770155933842e-03,
-    1.66666666666666019037e-01,
+    4.13813679705723846039e-08, -1.65339022054652515390e-06, 6.61375632143793436117e-05,
+    -2.77777777770155933842e-03, 1.66666666666666019037e-01,
 )  # fmt: skip
 
 
-def power(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
+def power(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
     """Base ** exponent."""
     base, exponent = (Number(w, operand) for operand in operands)
     if dtype not in FLOATS:
@@ -74,20 +76,16 @@ def _with_sign(base: Number, exponent: Number, size: Number) -> Number:
 
 
 def _integer_power(dtype: DType, base: Number, exponent: Number) -> Number:
-    w, negative = base.writer, exponent < 0
+    negative = exponent < 0
     left = exponent if dtype in UNSIGNED else negative.choose(0, exponent)
 
-    def more(carried: tuple[LlvmValue, ...]) -> LlvmValue:
-        return Number(w, carried[2]).compare("ne", 0).any_lane()
-
-    def square(carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
-        total, factor, rest = (Number(w, operand) for operand in carried)
+    def square(old: Numbers) -> Numbers:
+        total, factor, rest = old
         total = (rest & 1).compare("ne", 0).choose(total * factor, total)
-        return total.operand, (factor * factor).operand, rest.shift_logical(1).operand
+        return total, factor * factor, rest.shift_logical(1)
 
-    result = Number(
-        w, w.loop_while((base.constant(1).operand, base.operand, left.operand), more, square)[0]
-    )
+    start = (base.constant(1), base, left)
+    result, *_ = while_any(start, lambda old: old[2].compare("ne", 0), square)
     if dtype in UNSIGNED:
         return result
     sign = (exponent & 1).compare("ne", 0).choose(-1, base.constant(1))
@@ -113,20 +111,23 @@ def _power_f64(x: Number, y: Number) -> Number:
     return (x.equals(0) | x.equals(_INFINITY)).choose(special, result)
 
 
-def _log2(x: Number) -> tuple[Number, Number]:
-    """log2 of a positive finite x as a short number and the rest."""
+def _exponent_and_fraction(x: Number) -> tuple[Number, Number, Number]:
+    """X = 2**n * m for positive finite x: n (i64), m, and whether m is next to 1.5, not to 1."""
     tiny = x < 2.0**-1022
     bits = tiny.choose(x * 2.0**53, x).bits()
     fraction = (bits & ((1 << _WIDTH) - 1)) | _ONE_BITS
     near_one, below_root_3 = fraction <= _SQRT_1_5_BITS, fraction < _SQRT_3_BITS
     above = ~near_one & ~below_root_3
     middle = ~near_one & below_root_3
-    n = (
-        (bits.shift_logical(_WIDTH) - 1023)
-        - tiny.choose(53, bits.constant(0))
-        + above.choose(1, bits.constant(0))
-    )
+    zero = bits.constant(0)
+    n = (bits.shift_logical(_WIDTH) - 1023) - tiny.choose(53, zero) + above.choose(1, zero)
     m = above.choose(fraction - (1 << _WIDTH), fraction).as_float()
+    return n, m, middle
+
+
+def _log2(x: Number) -> tuple[Number, Number]:
+    """log2 of a positive finite x as a short number and the rest."""
+    n, m, middle = _exponent_and_fraction(x)
     base = middle.choose(1.5, m.constant(1.0))
     u, v = m - base, 1.0 / (m + base)
     s = u * v

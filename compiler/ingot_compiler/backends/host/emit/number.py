@@ -4,15 +4,16 @@ In: a writer and operands of one shape (scalar or any number of lanes). Out: ``N
 that write one instruction per operator. Not done here: any function.
 
 Comparisons are ordered (False for NaN) and signed. Operators take Python numbers as constants of
-the same type. Nothing is
-contracted: ``fma`` is asked for by name.
+the same type. Nothing is contracted: ``fma`` is asked for by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, element_bits
+from ingot_compiler.backends.host.emit.operands import Operands
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, element_bits
+from ingot_compiler.backends.host.writer import Writer
 
 _FLOAT_OF_BITS = {32: "float", 64: "double"}
 
@@ -33,28 +34,36 @@ class Number:
     def _other(self, value: Number | float) -> LlvmValue:
         return value.operand if isinstance(value, Number) else self.constant(value).operand
 
-    def _binary(self, name: str, other: Number | float) -> Number:
-        opcode = f"f{name}" if self.operand.is_float else name
+    def _binary(self, opcode: str, other: Number | float) -> Number:
         return Number(self.writer, self.writer.binary(opcode, self.operand, self._other(other)))
 
+    def _arithmetic(self, name: str, other: Number | float) -> Number:
+        return self._binary(f"f{name}" if self.operand.is_float else name, other)
+
+    def _ordered(self, name: str, other: Number | float) -> Number:
+        return self.compare(f"{'o' if self.operand.is_float else 's'}{name}", other)
+
+    def _convert(self, opcode: str, element: str) -> Number:
+        return Number(self.writer, self.writer.convert(opcode, self.operand, element))
+
     def __add__(self, other: Number | float) -> Number:
-        return self._binary("add", other)
+        return self._arithmetic("add", other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Number | float) -> Number:
-        return self._binary("sub", other)
+        return self._arithmetic("sub", other)
 
     def __rsub__(self, other: float) -> Number:
         return self.constant(other) - self
 
     def __mul__(self, other: Number | float) -> Number:
-        return self._binary("mul", other)
+        return self._arithmetic("mul", other)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Number | float) -> Number:
-        return Number(self.writer, self.writer.binary("fdiv", self.operand, self._other(other)))
+        return self._binary("fdiv", other)
 
     def __rtruediv__(self, other: float) -> Number:
         return self.constant(other) / self
@@ -62,51 +71,47 @@ class Number:
     def __neg__(self) -> Number:
         if not self.operand.is_float:
             return self.constant(0) - self
-        return Number(
-            self.writer,
-            self.writer.define(
-                f"fneg {self.operand.typed}", self.operand.element, self.operand.lanes
-            ),
-        )
+        element, lanes = self.operand.element, self.operand.lanes
+        return Number(self.writer, self.writer.define(f"fneg {self.operand.typed}", element, lanes))
 
     def __and__(self, other: Number | int) -> Number:
-        return Number(self.writer, self.writer.binary("and", self.operand, self._other(other)))
+        return self._binary("and", other)
 
     def __or__(self, other: Number | int) -> Number:
-        return Number(self.writer, self.writer.binary("or", self.operand, self._other(other)))
+        return self._binary("or", other)
 
     def __xor__(self, other: Number | int) -> Number:
-        return Number(self.writer, self.writer.binary("xor", self.operand, self._other(other)))
+        return self._binary("xor", other)
 
     def __invert__(self) -> Number:
         return self ^ (1 if self.operand.element == "i1" else -1)
 
     def __lshift__(self, other: Number | int) -> Number:
-        return Number(self.writer, self.writer.binary("shl", self.operand, self._other(other)))
+        return self._binary("shl", other)
 
     def __rshift__(self, other: Number | int) -> Number:
         """Shift right, filling with the sign."""
-        return Number(self.writer, self.writer.binary("ashr", self.operand, self._other(other)))
+        return self._binary("ashr", other)
 
     def shift_logical(self, other: Number | int) -> Number:
         """Shift right, filling with zeros."""
-        return Number(self.writer, self.writer.binary("lshr", self.operand, self._other(other)))
+        return self._binary("lshr", other)
 
     def compare(self, predicate: str, other: Number | float) -> Number:
         """``icmp`` or ``fcmp`` by name."""
         return Number(self.writer, self.writer.compare(predicate, self.operand, self._other(other)))
 
     def __lt__(self, other: Number | float) -> Number:
-        return self.compare("olt" if self.operand.is_float else "slt", other)
+        return self._ordered("lt", other)
 
     def __le__(self, other: Number | float) -> Number:
-        return self.compare("ole" if self.operand.is_float else "sle", other)
+        return self._ordered("le", other)
 
     def __gt__(self, other: Number | float) -> Number:
-        return self.compare("ogt" if self.operand.is_float else "sgt", other)
+        return self._ordered("gt", other)
 
     def __ge__(self, other: Number | float) -> Number:
-        return self.compare("oge" if self.operand.is_float else "sge", other)
+        return self._ordered("ge", other)
 
     def equals(self, other: Number | float) -> Number:
         """Equality; False for NaN."""
@@ -118,9 +123,8 @@ class Number:
 
     def fma(self, factor: Number | float, addend: Number | float) -> Number:
         """``self * factor + addend``, rounded once where the target can."""
-        return Number(
-            self.writer, self.writer.fma(self.operand, self._other(factor), self._other(addend))
-        )
+        operands = (self.operand, self._other(factor), self._other(addend))
+        return Number(self.writer, self.writer.fma(*operands))
 
     def polynomial(self, coefficients: Sequence[float]) -> Number:
         """Horner's rule in this variable, the highest power's coefficient first."""
@@ -131,10 +135,8 @@ class Number:
 
     def intrinsic(self, name: str, *others: Number | float) -> Number:
         """``llvm.NAME`` on this type; only ones that become instructions."""
-        return Number(
-            self.writer,
-            self.writer.intrinsic(name, self.operand, *(self._other(other) for other in others)),
-        )
+        operands = (self.operand, *(self._other(other) for other in others))
+        return Number(self.writer, self.writer.intrinsic(name, *operands))
 
     def abs(self) -> Number:
         """Magnitude of a float."""
@@ -146,23 +148,18 @@ class Number:
 
     def bits(self) -> Number:
         """A float's bits as an integer."""
-        width = element_bits(self.operand.element)
-        return Number(self.writer, self.writer.convert("bitcast", self.operand, f"i{width}"))
+        return self._convert("bitcast", f"i{element_bits(self.operand.element)}")
 
     def as_float(self) -> Number:
         """Bits back as the float of the same width."""
-        element = _FLOAT_OF_BITS[element_bits(self.operand.element)]
-        return Number(self.writer, self.writer.convert("bitcast", self.operand, element))
+        return self._convert("bitcast", _FLOAT_OF_BITS[element_bits(self.operand.element)])
 
     def to(self, element: str) -> Number:
         """Between float and double, or between integer widths (signed)."""
         wider = element_bits(element) > element_bits(self.operand.element)
-        opcode = (
-            ("fpext" if wider else "fptrunc")
-            if self.operand.is_float
-            else ("sext" if wider else "trunc")
-        )
-        return Number(self.writer, self.writer.convert(opcode, self.operand, element))
+        if self.operand.is_float:
+            return self._convert("fpext" if wider else "fptrunc", element)
+        return self._convert("sext" if wider else "trunc", element)
 
     def choose(self, then: Number | float, otherwise: Number) -> Number:
         """``self ? then : otherwise`` for an i1."""
@@ -179,7 +176,27 @@ class Number:
         return self.operand.element == "double"
 
 
+Numbers = tuple[Number, ...]
+
+
 def clamp(x: Number, least: float, greatest: float) -> Number:
     """Limit to a range; NaN stays NaN."""
     upper = (x > greatest).choose(greatest, x)
     return (upper < least).choose(least, upper)
+
+
+def while_any(
+    start: Numbers, condition: Callable[[Numbers], Number], body: Callable[[Numbers], Numbers]
+) -> Numbers:
+    """``while any lane of condition(numbers): numbers = body(numbers)``, from ``start`` on."""
+    w = start[0].writer
+
+    def numbers(operands: Operands) -> Numbers:
+        return tuple(Number(w, operand) for operand in operands)
+
+    results = w.loop_while(
+        [number.operand for number in start],
+        lambda operands: condition(numbers(operands)).any_lane(),
+        lambda operands: [number.operand for number in body(numbers(operands))],
+    )
+    return numbers(results)

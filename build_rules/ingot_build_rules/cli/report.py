@@ -1,0 +1,131 @@
+"""Verb ``report``: one page that shows what a bundle is and does.
+
+In: a bundle, perhaps another to compare with. Out: an HTML file. Not done here: what is in it
+(``view``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ingot_build_rules.cli import console, usage
+from ingot_compiler.ir.errors import UserError
+
+if TYPE_CHECKING:
+    from ingot_build_rules.view.report_data import Measured
+    from ingot_build_rules.view.report_subject import ReportSubject
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("bundle", metavar="BUNDLE")
+    parser.add_argument(
+        "-o", "--output", metavar="F.html", help="the page (default: BUNDLE with .html)"
+    )
+    parser.add_argument("--against", metavar="OTHER", help="show what differs from this bundle")
+    parser.add_argument(
+        "--inputs", metavar="F.npz", help="inputs of the call (default: numbers from a fixed seed)"
+    )
+    parser.add_argument("--threads", type=usage.positive, default=1, metavar="N")
+    parser.add_argument(
+        "--seconds", type=usage.seconds, default=1.0, metavar="S",
+        help="measure at least so long (default 1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-run", action="store_true", help="run nothing: a page without times, for any machine"
+    )
+    parser.add_argument(
+        "--variant", metavar="TARGET", help="the variant to show (default: the best that runs here)"
+    )
+    usage.add_digest(parser)
+    usage.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the page."""
+    from ingot_build_rules.compilation.output_file import check_output, write_text
+    from ingot_build_rules.view.report_page import report_page
+
+    others = [name for name in (arguments.against, arguments.inputs) if name]
+    output = arguments.output or os.path.splitext(arguments.bundle)[0] + ".html"
+    check_output(output, [arguments.bundle, *others])
+    data = _report(arguments, arguments.bundle, arguments.digest)
+    if arguments.against:
+        data["against"] = _against(arguments, data)
+    page = report_page(data)
+    write_text(output, page)
+    size_bytes = len(page.encode())
+    if arguments.json:
+        console.print_json({"bundle": arguments.bundle, "output": output, "size_bytes": size_bytes})
+    else:
+        told = [f"{output}: {console.format_bytes(size_bytes)}, opens in any browser, offline"]
+        console.print_lines(*told, *([data["unmeasured"]] if "unmeasured" in data else []))
+    return 0
+
+
+def _report(arguments: argparse.Namespace, bundle: str, digest: str | None) -> dict[str, Any]:
+    """Evaluate, and where it is possible measure, one bundle."""
+    from ingot_build_rules.view.report_data import report_data
+    from ingot_build_rules.view.report_subject import read_subject
+
+    feed: dict[str, Any] = {}
+    why, variant = "", arguments.variant
+    try:
+        if arguments.no_run:
+            raise UserError("nothing was run", do="leave out --no-run")
+        feed, variant, measured = _measured(arguments, bundle, digest)
+    except UserError as error:  # a size that nobody said, or --no-run
+        why, measured = f"not measured: {error.what}; {error.do}", None
+    shapes = {name: array.shape for name, array in feed.items()}
+    subject: ReportSubject = read_subject(bundle, variant, shapes, digest)
+    return report_data(subject, measured) | ({"unmeasured": why} if why else {})
+
+
+def _measured(
+    arguments: argparse.Namespace, bundle: str, digest: str | None
+) -> tuple[dict[str, Any], str, Measured | None]:
+    """Return the inputs, the variant that ran, and its times.
+
+    Raises:
+        UserError: the inputs have open sizes, and there is no file of them.
+    """
+    import ingot_runtime
+    from ingot_build_rules.cli import arrays
+    from ingot_build_rules.view import measure
+    from ingot_build_rules.view.report_data import Measured
+
+    load = partial(
+        ingot_runtime.load,
+        bundle,
+        threads=arguments.threads,
+        variant=arguments.variant,
+        digest=digest,
+    )
+    try:
+        session = load()
+    except ingot_runtime.IncompatibleError as error:
+        raise UserError(error.what, error.where, error.why, error.do) from None
+    feed = arrays.read_inputs(session, arguments.inputs)
+    times = measure.measure(lambda: session.run(feed), arguments.seconds)
+    stepped = load(executor="vm", verify="code")
+    launches = measure.launch_seconds(stepped, feed)
+    spread, limits = measure.percentiles(times), measure.machine_limits(arguments.threads)
+    measured = Measured(arguments.threads, len(times), spread, launches, limits)
+    return feed, session.loaded.variant.target, measured
+
+
+def _against(arguments: argparse.Namespace, data: dict[str, Any]) -> dict[str, Any]:
+    """What differs from another bundle, and its launches beside ours."""
+    from ingot_artifacts.inspect.diff import diff_bundles
+    from ingot_build_rules.view.compare_launches import compare_launches
+
+    other = _report(arguments, arguments.against, None)
+    return {
+        "model": other["model"],
+        "digest": other["digest"],
+        "lines": diff_bundles(arguments.against, arguments.bundle),
+        "launches": compare_launches(other["launches"], data["launches"]),
+    }

@@ -1,0 +1,116 @@
+"""One value of the project file, read as its kind of value wants it.
+
+In: what stands there: plain values of TOML, or of a caller in Python. Out: texts, numbers, tuples;
+or what was expected instead. Not done here: which keys there are (``schema``), messages
+(``values``).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from ingot_build_rules.compilation.options import read_sizes
+from ingot_build_rules.project.lines import Path
+from ingot_build_rules.project.problems import one_of
+from ingot_build_rules.project.schema import TableKey, ValueKind
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+Reader = Callable[[object, TableKey], Any]
+
+
+class WrongValueError(Exception):
+    """A value is not what was ``expected``; ``part`` names the part of it that is at fault,
+    ``wrong`` is that part."""
+
+    def __init__(self, expected: str, part: Path = (), wrong: object = None) -> None:
+        super().__init__(expected)
+        self.expected, self.part, self.wrong = expected, part, wrong
+
+
+def _text(given: object, key: TableKey) -> str:
+    text = os.fspath(cast("os.PathLike[str]", given)) if hasattr(given, "__fspath__") else given
+    if not isinstance(text, str):
+        raise WrongValueError("expected a text")
+    if not text or _CONTROL.search(text):
+        expected = "expected a text of at least one character, none of them a control character"
+        raise WrongValueError(expected)
+    if key.choices and text not in key.choices:
+        raise WrongValueError(one_of(key.choices))
+    return text
+
+
+def _texts(given: object, key: TableKey) -> tuple[str, ...]:
+    if not isinstance(given, list | tuple) or not given:
+        raise WrongValueError("expected a list of at least one text")
+    items = cast("Sequence[object]", given)
+    return tuple(_inside(str(index), _text, item, key) for index, item in enumerate(items))
+
+
+def _count(given: object, _key: TableKey) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise WrongValueError("expected a whole number above 0")
+    return given
+
+
+def _number(given: object, _key: TableKey) -> float:
+    if (
+        isinstance(given, bool)
+        or not isinstance(given, int | float)
+        or not math.isfinite(given)
+        or given < 0
+    ):
+        raise WrongValueError("expected a number of at least 0")
+    return float(given)
+
+
+def _shapes(given: object, key: TableKey) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple(sorted((name, _inside(name, _sizes, value, key)) for name, value in _items(given)))
+
+
+def _sizes(given: object, _key: TableKey) -> tuple[int, ...]:
+    expected = 'expected sizes such as "1x3x224x224" or [1, 3, 224, 224]'
+    if isinstance(given, str):
+        try:
+            return read_sizes(given)
+        except ValueError:
+            raise WrongValueError(expected) from None
+    sizes = cast("Sequence[object]", given) if isinstance(given, list | tuple) else [None]
+    if not all(
+        isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes
+    ):
+        raise WrongValueError(expected)
+    return cast("tuple[int, ...]", tuple(sizes))
+
+
+def _pairs(given: object, key: TableKey) -> tuple[tuple[str, str], ...]:
+    return tuple((name, _inside(name, _text, value, key)) for name, value in _items(given))
+
+
+def _items(given: object) -> list[tuple[str, object]]:
+    if not isinstance(given, Mapping):
+        raise WrongValueError("expected a table")
+    return list(cast("Mapping[str, object]", given).items())
+
+
+def _inside(name: str, read: Reader, given: object, key: TableKey) -> Any:
+    """Read a part of a value; a mistake is that of the part, not of the whole."""
+    try:
+        return read(given, key)
+    except WrongValueError as error:
+        raise WrongValueError(error.expected, (name,), given) from None
+
+
+READERS: Mapping[ValueKind, Reader] = {
+    "text": _text,
+    "texts": _texts,
+    "count": _count,
+    "number": _number,
+    "shapes": _shapes,
+    "pairs": _pairs,
+}
+"""By kind of value. Each reader takes what stands there and its key, and raises
+``WrongValueError``."""

@@ -1,0 +1,172 @@
+"""How many operations a kernel computes and how many bytes it touches, counted in its loops.
+
+In: a loop program, the values of its scalars, the sizes of its buffers. Out: ``KernelCosts``. Not
+done here: time. Elementwise functions count as one operation each, multiply-adds as two; where a
+loop's extent depends on an outer loop, the extent of the first iteration counts for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ingot_build_rules.view.evaluate_call import LaunchStep
+from ingot_compiler.ir.dims import Dim, evaluate, symbol_set
+from ingot_compiler.ir.types import dtype_size_bits
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Attention,
+    Contraction,
+    Depthwise,
+    DepthwisePlane,
+    For,
+    If,
+    Let,
+    LetIndex,
+    Load,
+    LoopProgram,
+    Reduce,
+    Require,
+    Statement,
+    Store,
+    Transpose,
+    Value,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCosts:
+    """Of one launch: operations, and bytes that are read or written at least once."""
+
+    operation_count: int
+    touched_bytes: int
+
+
+def kernel_costs(
+    program: LoopProgram, launch: LaunchStep, sizes_bytes: Sequence[int], vector_bits: int
+) -> KernelCosts:
+    """Count one launch; ``sizes_bytes``: of its buffers, those of the loops first; ``vector_bits``: of the target."""
+    bindings = dict(zip(program.scalars, launch.scalars, strict=True))
+    count = _Count(program, bindings, vector_bits)
+    count.statements(program.body, float(launch.extent))
+    touched = sum(
+        min(size, elements * dtype_size_bits(buffer.dtype) / 8)
+        for buffer, elements, size in zip(
+            program.buffers, count.elements, sizes_bytes, strict=False
+        )
+    )
+    return KernelCosts(round(count.operations), round(touched))
+
+
+def _mean_block(extent: int, block: int) -> float:
+    """The mean size of the blocks that cover an extent: the last one may be smaller."""
+    return extent / max(1, math.ceil(extent / block))
+
+
+@dataclass(slots=True)
+class _Count:
+    """Adds up what statements do; ``trips``: how often each runs."""
+
+    program: LoopProgram
+    bindings: Mapping[str, int]
+    vector_bits: int
+    operations: float = 0.0
+    elements: list[float] = field(init=False)  # per buffer: read or written
+
+    def __post_init__(self) -> None:
+        self.elements = [0.0] * len(self.program.buffers)
+
+    def size(self, dim: Dim) -> int:
+        """Evaluate a dimension; loop variables, and what data decide, count as 0."""
+        free = dict.fromkeys(symbol_set(dim) - self.bindings.keys(), 0)
+        return max(0, evaluate(dim, {**self.bindings, **free}))
+
+    def statements(self, body: Sequence[Statement], trips: float) -> None:
+        """Add statements that run ``trips`` times each."""
+        for statement in body:
+            self.statement(statement, trips)
+
+    def statement(self, statement: Statement, trips: float) -> None:
+        """Add one statement."""
+        match statement:
+            case Let(value=value) | LetIndex(value=value) | Require(condition=value):
+                self.value(value, trips)
+            case Store():
+                self.elements[statement.buffer] += trips
+                self.value(statement.value, trips)
+            case For():
+                self.statements(statement.body, trips * self.size(statement.extent))
+            case If():
+                self.value(statement.condition, trips)
+                self.statements(statement.body, trips)
+            case Reduce():
+                inner = trips * self.size(statement.extent)
+                self.statements(statement.body, inner)
+                self.value(statement.value, inner)
+                self.operations += inner
+            case Contraction():
+                self.contraction(statement, trips)
+            case Depthwise() | DepthwisePlane():
+                self.depthwise(statement, trips)
+            case Attention():
+                self.attention(statement, trips)
+            case Transpose():
+                self.transpose(statement, trips)
+
+    def value(self, value: Value, trips: float) -> None:
+        """Add a value that is computed ``trips`` times."""
+        if isinstance(value, Load):
+            self.elements[value.buffer] += trips
+        elif isinstance(value, Apply):
+            self.operations += trips
+            for argument in value.arguments:
+                self.value(argument, trips)
+
+    def contraction(self, tile: Contraction, trips: float) -> None:
+        """Add a block; blocks at the end are smaller, so each counts as the mean of all."""
+        rows, columns = self.size(tile.rows), self.size(tile.columns)
+        depth = math.prod(self.size(extent) for _, extent in tile.taps)
+        depth *= self.size(tile.depth_extent)
+        block_rows = _mean_block(rows, tile.row_block)
+        lanes = self.vector_bits // dtype_size_bits(tile.dtype)
+        block_columns = _mean_block(columns, tile.tile.vectors * lanes)
+        cells = trips * block_rows * block_columns
+        self.operations += 2 * cells * depth
+        self.elements[tile.a] += trips * block_rows * depth
+        self.elements[tile.b] += trips * block_columns * depth
+        self.statements(tile.epilogue, cells)
+
+    def depthwise(self, tile: Depthwise | DepthwisePlane, trips: float) -> None:
+        """Add a row or a plane of a depthwise convolution."""
+        if isinstance(tile, Depthwise):
+            cells = trips * self.size(tile.x_extent) * self.size(tile.channels)
+        else:
+            cells = trips * math.prod(tile.extents)
+        taps = math.prod(extent for _, extent in tile.taps)
+        self.operations += 2 * cells * taps
+        self.elements[tile.a] += cells * taps
+        self.elements[tile.w] += cells * taps
+        self.statements(tile.epilogue, cells)
+
+    def attention(self, tile: Attention, trips: float) -> None:
+        """Add a block of queries: two products, and some five operations per score."""
+        queries, keys = self.size(tile.queries), self.size(tile.keys)
+        block = _mean_block(queries, tile.query_block)
+        scores = trips * block * keys * (0.5 if tile.causal else 1.0)
+        width = tile.depth_extent + tile.value_extent
+        self.operations += scores * (2 * width + 5)
+        self.elements[tile.q] += trips * block * tile.depth_extent
+        self.elements[tile.k] += trips * keys * tile.depth_extent
+        self.elements[tile.v] += trips * keys * tile.value_extent
+        if tile.mask is not None:
+            self.value(tile.mask, scores)
+        self.statements(tile.epilogue, trips * block * tile.value_extent)
+
+    def transpose(self, tile: Transpose, trips: float) -> None:
+        """Add a block of elements that change their order."""
+        rows, columns = self.size(tile.rows), self.size(tile.columns)
+        cells = trips * _mean_block(rows, tile.row_block) * _mean_block(columns, tile.column_block)
+        for _, buffer, _ in tile.values:
+            self.elements[buffer] += cells
+        self.statements(tile.epilogue, cells)

@@ -1,0 +1,137 @@
+"""All that a report shows of one variant of a bundle, as plain values for JSON.
+
+In: a bundle, the sizes of a call, perhaps what was measured. Out: ``dict``. Not done here:
+measuring (``measure``), HTML (``report_page``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ingot_build_rules.text.assembly import kernel_assembly
+from ingot_build_rules.view.evaluate_call import CopyStep, LaunchStep
+from ingot_build_rules.view.kernel_costs import kernel_costs
+from ingot_build_rules.view.measure import MachineLimits
+from ingot_build_rules.view.memory_timeline import Lifetime, memory_timeline
+from ingot_build_rules.view.report_graph import report_graph
+from ingot_build_rules.view.report_subject import ReportSubject
+from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.ir.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a run on this machine gave: ``seconds`` of calls (median, p10, p90), of launches by
+    ordinal."""
+
+    threads: int
+    calls: int
+    seconds: Mapping[str, float]
+    launches: Mapping[int, float]
+    limits: MachineLimits
+
+
+def report_data(subject: ReportSubject, measured: Measured | None) -> dict[str, Any]:
+    """Return all that the page shows; times are None where nothing was measured."""
+    described, plan = subject.described, subject.plan
+    lifetimes = memory_timeline(subject.call, subject.writes)
+    return {
+        "model": described["model"],
+        "digest": described["root_digest"],
+        "format": described["format"],
+        "size_bytes": described["size_bytes"],
+        "target": subject.target,
+        "inputs": described["inputs"],
+        "outputs": described["outputs"],
+        "shapes": {t.name: list(s) for t, s in zip(plan.inputs, subject.shapes, strict=True)},
+        "problem": subject.call.problem,
+        "variants": described["variants"],
+        "memory_bytes": described["memory"],
+        "sections": described["sections"],
+        "devices": described["devices"],
+        "libraries": described["libraries"],
+        "device_use": described["device_use"][subject.target],
+        "lock": described["lock"],
+        "refusals": described["debug"].get("refusals", []),
+        "launches": _launch_rows(subject, measured),
+        **report_graph(subject, lifetimes),
+        "pools": _pools(subject, lifetimes),
+        "assembly": _assembly(subject),
+        "measured": None if measured is None else _plain_measured(measured),
+    }
+
+
+def _plain_measured(measured: Measured) -> dict[str, Any]:
+    plain = asdict(measured)
+    del plain["launches"]
+    return plain
+
+
+def _launch_rows(subject: ReportSubject, measured: Measured | None) -> list[dict[str, Any]]:
+    """One row per step of the call: what `inspect` knows of a launch, with costs and time."""
+    recorded = subject.described["debug"].get("launches", {}).get(subject.target, [])
+    rows: list[dict[str, Any]] = []
+    for step in subject.call.steps:
+        if isinstance(step, CopyStep):
+            rows.append(_copy_row(subject, step))
+            continue
+        known: dict[str, Any] = recorded[step.ordinal] if step.ordinal < len(recorded) else {}
+        seconds = None if measured is None else measured.launches.get(step.ordinal)
+        rows.append({
+            "kind": "", "nodes": [], "reads": [], "writes": [], **known,
+            "step": "launch", "ordinal": step.ordinal, "kernel": subject.symbol(step),
+            "device": subject.plan.devices[step.device].name, "extent": step.extent,
+            "seconds": seconds, **_costs(subject, step),
+        })  # fmt: skip
+    return rows
+
+
+def _copy_row(subject: ReportSubject, step: CopyStep) -> dict[str, Any]:
+    names = [subject.plan.devices[n].name for n in (step.source_device, step.target_device)]
+    return {
+        "step": "copy", "kind": "copy", "nodes": [], "source": names[0], "device": names[1],
+        "kernel": "", "seconds": None, "operations": 0, "bytes": 2 * step.size_bytes,
+        "size_bytes": step.size_bytes,
+    }  # fmt: skip
+
+
+def _costs(subject: ReportSubject, step: LaunchStep) -> dict[str, int | None]:
+    loops = subject.loops(step)
+    if loops is None:
+        return {"operations": None, "bytes": None}
+    sizes = [subject.size_bytes(span) for span in step.buffers]
+    bits = parse_target(subject.code_target(step)).vector_bits
+    costs = kernel_costs(loops, step, sizes, bits)
+    return {"operations": costs.operation_count, "bytes": costs.touched_bytes}
+
+
+def _pools(subject: ReportSubject, lifetimes: Sequence[Lifetime]) -> list[dict[str, Any]]:
+    """The workspace of each device, and what lies in it when."""
+    return [
+        {
+            "device": device.name,
+            "size_bytes": subject.call.workspace_bytes[number],
+            "lifetimes": [
+                [life.span.offset, life.span.size_bytes, life.first, life.last]
+                for life in lifetimes
+                if life.span.origin == "workspace" and life.span.device == number
+            ],
+        }
+        for number, device in enumerate(subject.plan.devices)
+    ]
+
+
+def _assembly(subject: ReportSubject) -> dict[str, str]:
+    """Assembly by symbol; what cannot be shown says why."""
+    texts: dict[str, str] = {}
+    for step in subject.call.steps:
+        if isinstance(step, LaunchStep) and subject.symbol(step) not in texts:
+            symbol = subject.symbol(step)
+            try:
+                text = kernel_assembly(subject.described, subject.code_target(step), symbol)
+            except UserError as error:
+                text = f"# {error.what}: {error.why or error.do}\n"
+            texts[symbol] = text
+    return dict(sorted(texts.items()))

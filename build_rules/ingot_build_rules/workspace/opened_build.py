@@ -1,0 +1,143 @@
+"""One build of a project while it is open: its cache, its processes, and what its workspace
+remembers.
+
+In: a loaded project, a request, an observer of events. Out: ``OpenedBuild``; at its end the memory
+of the workspace and its history. Not done here: what is built (``run_build``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from ingot_build_rules.compilation.open_build import BuildSettings, code_digests_of, open_build
+from ingot_build_rules.compilation.toolchain import toolchain
+from ingot_build_rules.engine.events.events import (
+    BuildStarted,
+    Event,
+    Message,
+    Observer,
+    TargetFinished,
+    TargetHow,
+)
+from ingot_build_rules.engine.events.history import (
+    medians,
+    read_history,
+    with_events,
+    write_history,
+)
+from ingot_build_rules.engine.scheduler import Policy, Scheduler
+from ingot_build_rules.project.selection import Selection
+from ingot_build_rules.workspace.action_events import ActionEvents
+from ingot_build_rules.workspace.build_project import Workspace
+from ingot_build_rules.workspace.build_request import BuildRequest
+from ingot_build_rules.workspace.locks import check_lock
+from ingot_build_rules.workspace.open_workspace import LoadedProject
+from ingot_build_rules.workspace.state import read_workspace, state_folder, write_workspace
+from ingot_build_rules.workspace.tools import Tools, tools_of
+
+
+@dataclass(slots=True)
+class OpenedBuild:
+    """``tools``: the code and the programs that decide results today."""
+
+    build: Scheduler
+    workspace: Workspace
+    tools: Tools
+
+
+def history_path(loaded: LoadedProject) -> str:
+    """Where what actions took in past builds of a project is kept."""
+    return os.path.join(state_folder(loaded.folder), "history")
+
+
+def project_history(loaded: LoadedProject) -> dict[str, float]:
+    """Seconds of one action of each rule in past builds."""
+    return medians(read_history(history_path(loaded)))
+
+
+@contextmanager
+def opened_build(
+    loaded: LoadedProject, request: BuildRequest, selection: Selection, observe: Observer
+) -> Generator[OpenedBuild]:
+    """Open cache, processes and what the workspace remembers; keep all of it at the end."""
+    samples, events = read_history(history_path(loaded)), list[Event]()
+
+    def see(event: Event) -> None:
+        events.append(event)
+        observe(event)
+
+    tests = (f"test.{name}" for name in selection.tests)
+    see(BuildStarted((*selection.bundles, *tests), request.jobs))
+    settings = _settings(request, see, medians(samples))
+    with open_build(settings) as build:
+        tools = tools_of(build.files, code_digests_of(settings))
+        workspace = _workspace(loaded, request, build, tools, see)
+        yield OpenedBuild(build, workspace, tools)
+        if not request.dry_run:
+            write_workspace(loaded.folder, workspace.state, request.trust.key)
+            write_history(history_path(loaded), with_events(samples, events))
+
+
+def _workspace(
+    loaded: LoadedProject, request: BuildRequest, build: Scheduler, tools: Tools, see: Observer
+) -> Workspace:
+    may_run = not (request.dry_run or request.expect_cached)
+    workspace = Workspace(
+        loaded.folder,
+        build,
+        read_workspace(loaded.folder, request.trust.key),
+        tools.digest,
+        toolchain(build.keys.tool("zig")),
+        dry=request.dry_run,
+        thorough=may_run and (request.lint or request.checked_share > 0),
+        told=_result_teller(see),
+    )
+    if request.frozen:
+        workspace.check = partial(check_lock, loaded.folder)
+    return workspace
+
+
+def _settings(request: BuildRequest, see: Observer, history: Mapping[str, float]) -> BuildSettings:
+    return BuildSettings(
+        request.cache_folder,
+        request.trust,
+        request.caches_below,
+        read_only=request.read_only or request.dry_run,
+        jobs=1 if request.lint else request.jobs,
+        rehash=request.rehash,
+        lint=request.lint,
+        policy=_policy(request),
+        observers=ActionEvents(see).observers(),
+        waiting=_waiting_teller(see),
+        makeflags=request.makeflags,
+        warn=lambda text: see(Message("warning", text)),
+        history=history,
+    )
+
+
+def _policy(request: BuildRequest) -> Policy:
+    return Policy(
+        keep_going=request.keep_going or request.dry_run,
+        checked_share=request.checked_share,
+        expect_cached=request.dry_run or request.expect_cached,
+        check_seed=request.check_seed,
+    )
+
+
+def _waiting_teller(see: Observer) -> Callable[[int], None]:
+    text = "waiting for process {}, which cleans the cache"
+    return lambda process: see(Message("note", text.format(process)))
+
+
+def _result_teller(see: Observer) -> Callable[[str, str, str], None]:
+    public: dict[str, TargetHow] = {
+        "built": "built",
+        "passed": "passed",
+        "unchanged": "unchanged",
+        "failed": "failed",
+    }
+    return lambda name, how, path: see(TargetFinished(name, public.get(how, "skipped"), path))

@@ -1,0 +1,36 @@
+"""What became of one bundle or test of a build.
+
+In: nothing. Out: ``TargetResult``. Not done here: deciding it (``build_project``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_build_rules.compilation.compilation import Compilation
+from ingot_build_rules.engine.cache.unchanged import Stamp
+from ingot_build_rules.engine.events.trace_file import TracedAction
+
+
+@dataclass(slots=True)
+class TargetResult:
+    """``how``: built, passed (a test), unchanged, failed, skipped, would-build, or would-run (a
+    test); ``sources``: (path, digest) of all files that it was made from; ``stamp``: what the
+    bundle looks like."""
+
+    name: str
+    how: str
+    path: str
+    root: str = ""
+    size_bytes: int = 0
+    error: BaseException | None = None
+    sources: tuple[tuple[str, str], ...] = ()
+    stamp: Stamp | None = None
+    actions: tuple[TracedAction, ...] = ()
+    compilation: Compilation | None = None
+    toolchain: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it is as it should be now."""
+        return self.how in ("built", "passed", "unchanged")

@@ -1,0 +1,66 @@
+"""A group seen from its anchor: what the kernels with register tiles need of it.
+
+In: a group. Out: ``AnchoredGroup``: operands by position, what follows a kernel's sums. Not done
+here: the sums (``kinds``).
+"""
+
+from ingot_compiler.backends.host.tiles import sum_dtype
+from ingot_compiler.ir.dims import dim_mul
+from ingot_compiler.ir.types import FLOATS
+from ingot_compiler.lowering.elements import Elements, GroupBuffers
+from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.loops import Apply, Load, Local, Statement, Store, Value
+from ingot_compiler.lowering.space import Space
+
+ACCUMULATOR = "acc"
+"""The name of a kernel's sum."""
+_BIAS = 2  # operand of conv
+
+
+class AnchoredGroup:
+    """``node`` is the anchor of ``group``, ``result`` the type of its result, ``buffers`` are the
+    arguments of the kernel."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.node = group.nodes[group.anchor]
+        self.result = dict(group.types)[self.node.results[0]]
+        self.buffers = GroupBuffers(group)
+
+    def operand(self, position: int) -> Operand:
+        """Return an operand of the anchor."""
+        value = self.node.operands[position]
+        return next(operand for operand in self.group.operands if operand.value == value)
+
+    def number(self, position: int) -> int:
+        """Return the argument of the kernel that holds an operand of the anchor."""
+        return self.buffers.number(self.operand(position))
+
+    def elements(self) -> Elements:
+        """Begin to compute elements of values of the group."""
+        return Elements(self.group, self.buffers)
+
+    def epilogue(self, space: Space) -> tuple[Statement, ...]:
+        """Bias, then the fused nodes, then the store, for the sum at a point of the result."""
+        dtype = self.result.dtype
+        wide = dtype if dtype in FLOATS else sum_dtype(dtype)  # registers hold halves as f32
+        elements = self.elements()
+        value: Value = Local(ACCUMULATOR, wide)
+        if len(self.node.operands) > _BIAS:
+            value = elements.let(Apply("add", (value, self._bias(space)), wide), wide)
+        if wide != dtype:
+            value = elements.let(Apply("cast", (value,), dtype), dtype)
+        return self.store(value, elements, space)
+
+    def store(self, value: Value, elements: Elements, space: Space) -> tuple[Statement, ...]:
+        """The fused nodes and the store, for the anchor's ``value`` at a point of the result."""
+        elements.given[self.node.results[0]] = value
+        result = self.group.results[0]
+        stored = elements.value(result.value, space)
+        place = space.offset_of(result.view, result.type.shape)
+        return (*elements.take(), Store(self.buffers.number(result), place, stored))
+
+    def _bias(self, space: Space) -> Load:
+        bias = self.operand(_BIAS)
+        at = bias.view.offset + dim_mul(space.index(1), bias.view.strides[0])
+        return Load(self.buffers.number(bias), at)

@@ -1,0 +1,176 @@
+"""Register-tiled contractions with a fused epilogue, for convolutions and matrix products.
+
+In: a group, the matrix view of its anchor. Out: its loop program. Not done here: the view itself
+(``kinds.conv``, ``kinds.matmul``), packing of B (``packing``: the fused graph's constants are
+already panels).
+
+A constant B is packed in panels ``[group][panel][k][NB]``, NB = tile columns, of 16-bit integers
+``[panel][k / 2][NB][2]`` where the depth is even; a B made at run time is read in place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
+from ingot_compiler.backends.host.tiles import (
+    choose_row_block,
+    choose_tile,
+    lanes_of,
+    sum_dtype,
+)
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_floordiv,
+    dim_mod,
+    dim_mul,
+    dim_product,
+    substitute,
+    symbol,
+)
+from ingot_compiler.ir.types import dtype_size_bytes
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.program import finish_program, grain_for
+from ingot_compiler.lowering.loops import Contraction, LoopProgram
+from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_compiler.lowering.typical import typical
+
+# A B that stays in L2 beside the rows: iterate rows outside, panels inside.
+_SMALL_B_BYTES = 192 * 1024
+Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """B is packed. ``pairs``: the depth is a pair that lies beside each other in A and B; the last
+    tap counts pairs."""
+
+    pairs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """B lies in rows of contiguous columns; ``base``, over ``g``, is the first, ``pitch`` the
+    distance of two."""
+
+    base: Dim
+    pitch: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The matrix view of a contraction: ``outer`` independent products of rows x columns, summed
+    over the taps (outer to inner) and the depth.
+
+    ``a_index`` is over ``g`` (the product), ``row``, the taps and ``k``. ``axes`` are those of the
+    anchor's result that products, rows and columns enumerate; the columns of product ``g`` start at
+    ``column_shift``.
+    """
+
+    outer: Dim
+    rows: Dim
+    columns: Dim
+    taps: tuple[tuple[str, Dim], ...]
+    depth: Dim
+    a_index: Dim
+    b: Panels | Rows
+    axes: tuple[Axes, Axes, Axes]
+    column_shift: Dim = 0
+
+    @property
+    def total_depth(self) -> Dim:
+        """Number of the summands of an element."""
+        return dim_mul(dim_product(tuple(extent for _, extent in self.taps)), self.depth)
+
+    @property
+    def flat_depth(self) -> Dim:
+        """Index of a summand: taps outer to inner, then depth."""
+        flat: Dim = 0
+        for name, extent in self.taps:
+            flat = dim_mul(flat, extent) + symbol(name)
+        return dim_mul(flat, self.depth) + symbol("k")
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """How the parallel index enumerates (outer, panel, row block)."""
+
+    extent: Dim
+    outer: Dim
+    panel: Dim
+    row_start: Dim
+
+    def of_product(self, index: Dim) -> Dim:
+        """An index over ``g`` in the product of this unit."""
+        return substitute(index, {"g": self.outer})
+
+
+def contraction_program(
+    anchored: AnchoredGroup, target: KernelTarget, product: Product
+) -> LoopProgram:
+    """Assemble the program of a group whose anchor is ``product``."""
+    a, b = anchored.operand(0), anchored.operand(1)
+    dtype = sum_dtype(a.type.dtype)
+    tile = choose_tile(product.rows, product.columns, target, dtype)
+    width = tile.vectors * lanes_of(dtype, target)
+    block = choose_row_block(product.rows, product.columns, tile, target, dtype)
+    b_count = typical(dim_mul(product.total_depth, product.columns))
+    is_b_small = b_count * dtype_size_bytes(b.type.dtype) <= _SMALL_B_BYTES
+    units = _units(product, width, block, rows_outside=is_b_small)
+    column_start = dim_mul(units.panel, width)
+    statement = Contraction(
+        "row", product.rows, units.row_start, block,
+        "column", product.columns, column_start,
+        product.taps, "k", product.depth,
+        anchored.number(0), units.of_product(product.a_index),
+        anchored.number(1), _b_index(product, units, width), isinstance(product.b, Panels),
+        dtype, ACCUMULATOR, anchored.epilogue(_result_space(anchored, product, units)), tile,
+    )  # fmt: skip
+    work = dim_mul(dim_mul(product.total_depth, width), block)
+    grain = grain_for(dim_floordiv(work, 16))
+    return finish_program(anchored.buffers, (statement,), units.extent, grain)
+
+
+def _units(product: Product, width: int, row_block: int, *, rows_outside: bool) -> _Units:
+    index = symbol("p")
+    panels = ceil_div(product.columns, width)
+    blocks = ceil_div(product.rows, row_block)
+    per_outer = dim_mul(panels, blocks)
+    within = dim_mod(index, per_outer) if product.outer != 1 else index
+    outer = dim_floordiv(index, per_outer) if product.outer != 1 else 0
+    if rows_outside:
+        panel, row_unit = _split(within, panels)
+    else:
+        row_unit, panel = _split(within, blocks)
+    return _Units(dim_mul(product.outer, per_outer), outer, panel, dim_mul(row_unit, row_block))
+
+
+def _split(within: Dim, fast: Dim) -> tuple[Dim, Dim]:
+    """(index of the fast dimension, index of the slow one)."""
+    if fast == 1:
+        return 0, within
+    return dim_mod(within, fast), dim_floordiv(within, fast)
+
+
+def _b_index(product: Product, units: _Units, width: int) -> Dim:
+    column = symbol("column")
+    if isinstance(product.b, Rows):
+        row = dim_mul(product.flat_depth, product.b.pitch)
+        return units.of_product(product.b.base) + row + column
+    panels = ceil_div(product.columns, width)
+    panel_size = dim_mul(product.total_depth, width)
+    base = dim_mul(dim_mul(units.outer, panels) + units.panel, panel_size)
+    place = column - dim_mul(units.panel, width)
+    if not product.b.pairs:
+        return base + dim_mul(product.flat_depth, width) + place
+    pair = symbol(product.taps[-1][0])
+    return base + dim_mul(pair, 2 * width) + dim_mul(2, place) + symbol("k")
+
+
+def _result_space(anchored: AnchoredGroup, product: Product, units: _Units) -> Space:
+    outer_axes, row_axes, column_axes = product.axes
+    column = symbol("column") + units.of_product(product.column_shift)
+    runs = [Run(row_axes, symbol("row")), Run(column_axes, column)]
+    if outer_axes:
+        runs.append(Run(outer_axes, units.outer))
+    return Space(anchored.result.shape, tuple(runs))

@@ -1,0 +1,75 @@
+"""Loops of a program: serial, unrolled, over vectors.
+
+In: a ``For`` and the context. Out: instructions. Not done here: loops with a result (``reduce``),
+the lanes of wide vectors (``loop_lanes``).
+
+A vector loop runs whole vectors, wider ones first where all elements are narrow, then one masked
+vector for the rest.
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.emit.control import for_each, if_below, multiple_below
+from ingot_compiler.backends.host.emit.extent import (
+    integer_extent,
+    loop_extent,
+    refuse_nested_lanes,
+)
+from ingot_compiler.backends.host.emit.lanes import tail_mask
+from ingot_compiler.backends.host.emit.loop_lanes import wide_lanes
+from ingot_compiler.backends.host.emit.operands import ZERO
+from ingot_compiler.backends.host.emit.statement import emit_statements
+from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.lowering.loops import For
+
+
+def emit_for(context: EmitContext, statement: For) -> None:
+    """Write the loop and, in it, its body."""
+    if statement.kind == "unroll":
+        loop = f"unrolled loop {statement.variable}"
+        for number in range(integer_extent(context, statement.extent, loop)):
+            _emit_round(context, statement, number)
+        return
+    extent = loop_extent(context, statement.extent)
+    if statement.kind == "serial":
+        w = context.writer
+        for_each(w, ZERO, extent, 1, lambda index: _emit_round(context, statement, index))
+    else:
+        refuse_nested_lanes(context, statement.variable)
+        _over_vectors(context, statement, extent)
+
+
+def _emit_round(context: EmitContext, statement: For, index: LlvmValue | int) -> None:
+    with context.scope():
+        context.bind({statement.variable: index})
+        emit_statements(context, statement.body)
+
+
+def _over_vectors(context: EmitContext, statement: For, extent: LlvmValue) -> None:
+    """Run whole vectors, then the masked rest, if there is one."""
+    w, lanes = context.writer, context.lanes
+    wide = wide_lanes(context, statement.variable, statement.body)
+    done, whole = ZERO, multiple_below(w, extent, lanes)
+    if wide > lanes:
+        done = multiple_below(w, extent, wide)
+        for_each(w, ZERO, done, wide, lambda first: _emit_vector(context, statement, first, wide))
+    for_each(w, done, whole, lanes, lambda first: _emit_vector(context, statement, first, lanes))
+
+    def rest() -> None:
+        mask = tail_mask(w, whole, extent, lanes)
+        _emit_vector(context, statement, whole, lanes, mask)
+
+    if_below(w, whole, extent, rest)
+
+
+def _emit_vector(
+    context: EmitContext,
+    statement: For,
+    first: LlvmValue,
+    lanes: int,
+    mask: LlvmValue | None = None,
+) -> None:
+    with context.scope():
+        context.vectorize(statement.variable, first, mask, lanes=lanes)
+        emit_statements(context, statement.body)

@@ -1,0 +1,86 @@
+"""f16 and bf16: to float, and from float or double, rounded to nearest even.
+
+In: 16-bit integers as memory holds them, or floats. Out: the other form. Not done here: all other
+casts (``convert``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.backends.host.emit.number import Number
+from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.writer import Writer
+from ingot_compiler.ir.types import DType
+
+HALVES = ("f16", "bf16")
+
+_F16_DENORMAL_SCALE = 2.0**112  # 2**(127 - 15): moves an f16 exponent to where f32 keeps it
+_BF16_QUIET = 0x40
+_MAGNITUDE = 0x7FFFFFFF
+_INFINITY = 0x7F800000
+
+
+def half_to_float(w: Writer, value: LlvmValue, dtype: DType) -> LlvmValue:
+    """Widen f16 or bf16 (i16) to float."""
+    if dtype == "f16" and _has_conversion(w):
+        return w.convert("fpext", w.convert("bitcast", value, "half"), "float")
+    wide = Number(w, w.convert("zext", value, "i32"))
+    return (_f16_to_float(wide) if dtype == "f16" else (wide << 16).as_float()).operand
+
+
+def float_to_half(w: Writer, value: LlvmValue, dtype: DType) -> LlvmValue:
+    """Round float to f16 or bf16 (i16)."""
+    if dtype == "f16" and _has_conversion(w):
+        return w.convert("bitcast", w.convert("fptrunc", value, "half"), "i16")
+    rounded = _float_to_f16 if dtype == "f16" else _float_to_bf16
+    return w.convert("trunc", rounded(Number(w, value)).operand, "i16")
+
+
+def _has_conversion(w: Writer) -> bool:
+    # Elsewhere LLVM would call a library function, lane by lane.
+    return "f16c" in w.target.features or w.target.arch == "aarch64"
+
+
+def _f16_to_float(wide: Number) -> Number:
+    magnitude = wide & 0x7FFF
+    sign = (wide ^ magnitude) << 16
+    scaled = ((magnitude << 13).as_float() * _F16_DENORMAL_SCALE).bits()
+    special = magnitude.compare("ugt", 0x7BFF)
+    return (special.choose(scaled | _INFINITY, scaled) | sign).as_float()
+
+
+def _float_to_f16(x: Number) -> Number:
+    """The bits of the f16, in an i32."""
+    bits = x.bits()
+    magnitude = bits & _MAGNITUDE
+    sign = (bits ^ magnitude).shift_logical(16)
+    # Normal results: round the bits; f32 bits of 2**-14 are 0x38800000, the exponents differ by
+    # 112.
+    odd = magnitude.shift_logical(13) & 1
+    normal = (magnitude + odd + (0xFFF - (112 << 23))).shift_logical(13)
+    # Denormal results: adding 0.5 aligns the fraction so that the hardware rounds it.
+    denormal = (magnitude.as_float() + 0.5).bits() - 0x3F000000
+    result = magnitude.compare("ult", 0x38800000).choose(denormal, normal)
+    result = magnitude.compare("ugt", 0x477FEFFF).choose(0x7C00, result)
+    quiet = (magnitude.shift_logical(13) & 0x1FF) | 0x7E00
+    return magnitude.compare("ugt", _INFINITY).choose(quiet, result) | sign
+
+
+def _float_to_bf16(x: Number) -> Number:
+    """The bits of the bf16, in an i32."""
+    bits = x.bits()
+    high = bits.shift_logical(16)
+    rounded = (bits + (high & 1) + 0x7FFF).shift_logical(16)
+    quiet = high | _BF16_QUIET
+    return x.is_nan().choose(quiet, rounded)
+
+
+def double_to_odd_float(w: Writer, value: LlvmValue) -> LlvmValue:
+    """Round to odd, so that a second rounding to f16 or bf16 gives what one rounding would."""
+    x = Number(w, value)
+    near = x.to("float")
+    back = near.to("double")
+    inexact = back.compare("one", x)
+    above = back.abs() > x.abs()
+    bits = near.bits()
+    toward_zero = above.choose(bits - 1, bits)
+    return inexact.choose(toward_zero | 1, bits).as_float().operand

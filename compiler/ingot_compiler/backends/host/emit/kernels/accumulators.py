@@ -1,0 +1,82 @@
+"""The register tile of a sum, and the loops that it runs over.
+
+In: pointers, element types, index expressions. Out: records. Not done here: code (``multiply``,
+``multiply_step``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.writer import Writer
+from ingot_compiler.ir.dims import Dim, coefficient
+from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.types import DType
+
+Step = int | LlvmValue
+RowPointers = tuple[tuple[LlvmValue, int], ...]  # a pointer and a constant displacement of each row
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One loop of the sum and how far one round moves in A and in B, in elements; integers, or
+    symbols' values."""
+
+    extent: Step
+    a_step: Step
+    b_step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Element types of A and B in memory and of the sums; ``pairs``: two i16 that lie beside each
+    other make one product."""
+
+    a: DType
+    b: DType
+    sum: DType
+    pairs: bool = False
+
+    @property
+    def together(self) -> int:
+        """Elements of A, and of a column of B, that one step takes."""
+        return 2 if self.pairs else 1
+
+
+@dataclass(frozen=True, slots=True)
+class AccumulatorTile:
+    """One register tile: the rows of A, and the panel of B, whose last vector is read under
+    ``mask`` (None: whole)."""
+
+    writer: Writer
+    a: RowPointers
+    b: LlvmValue
+    vectors: int
+    lanes: int
+    factors: Factors
+    mask: LlvmValue | None = None
+
+
+def merged_dims(
+    loops: Sequence[tuple[str, Dim]], a_index: Dim, b_index: Dim
+) -> tuple[tuple[Dim, Dim, Dim], ...]:
+    """Return (extent, step in A, step in B) of `loops`, outer to inner, with contiguous neighbours
+    made one loop."""
+    merged: list[tuple[Dim, Dim, Dim]] = []
+    for name, extent in loops:
+        a_step, b_step = coefficient(a_index, name), coefficient(b_index, name)
+        if a_step is None or b_step is None:
+            raise InternalError(
+                "contraction index is not linear",
+                where=f"loop {name}",
+                why=f"A {a_index}, B {b_index}",
+            )
+        if extent == 1:
+            continue
+        if merged and merged[-1][1:] == (extent * a_step, extent * b_step):
+            merged[-1] = (merged[-1][0] * extent, a_step, b_step)
+        else:
+            merged.append((extent, a_step, b_step))
+    return tuple(merged) or ((1, 0, 0),)

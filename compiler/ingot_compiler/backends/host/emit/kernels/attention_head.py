@@ -1,0 +1,92 @@
+"""What all tiles of one unit of fused attention share.
+
+In: an ``Attention`` and the emission context of its kernel. Out: ``Head``, ``QueryTile``.
+Not done here: the layout of scratch (``attention_layout``), what is computed (``attention``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.backends.host.attention_layout import AttentionLayout, attention_layout
+from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.emit.index import emit_index
+from ingot_compiler.backends.host.emit.kernels.accumulators import Factors
+from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.writer import Writer
+from ingot_compiler.ir.dims import Dim, substitute
+from ingot_compiler.lowering.loops import Attention
+
+F32 = Factors("f32", "f32", "f32")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Pointers into scratch, extents, slots: ``factors`` has a number for each query of a tile,
+    ``keys_least`` the keys that may not be skipped, 0 or all."""
+
+    context: EmitContext
+    statement: Attention
+    layout: AttentionLayout
+    packed_keys: LlvmValue
+    packed_values: LlvmValue
+    scores: LlvmValue
+    factors: LlvmValue
+    keys: LlvmValue
+    keys_padded: LlvmValue
+    keys_least: LlvmValue
+
+    @property
+    def writer(self) -> Writer:
+        """Where to write."""
+        return self.context.writer
+
+    @property
+    def lanes(self) -> int:
+        """The f32 lanes of a vector."""
+        return self.layout.lanes
+
+    def score_row(self, row: LlvmValue) -> LlvmValue:
+        """The pointer to the scores of query number ``row`` of a tile."""
+        w = self.writer
+        return w.offset(self.scores, w.mul(row, self.keys_padded), "float")
+
+    def factor(self, row: LlvmValue) -> LlvmValue:
+        """The pointer to the factor of query number ``row`` of a tile."""
+        return self.writer.offset(self.factors, row, "float")
+
+    def address(self, buffer: int, index: Dim, outer: str, at: LlvmValue, inner: str) -> LlvmValue:
+        """The pointer to the element where `outer` is `at` and `inner` is 0."""
+        with self.context.scope():
+            self.context.bind({outer: at})
+            return emit_address(self.context, buffer, substitute(index, {inner: 0}))
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTile:
+    """Queries ``first`` .. ``first + valid``, which see no key from ``limit`` on."""
+
+    first: LlvmValue
+    valid: LlvmValue
+    limit: LlvmValue
+
+
+def attention_head(context: EmitContext, statement: Attention) -> Head:
+    """Emit the addresses and extents that all tiles share."""
+    w = context.writer
+    layout = attention_layout(
+        statement.keys,
+        statement.depth_extent,
+        statement.value_extent,
+        statement.query_block,
+        context.target,
+    )
+    values = w.offset(context.scratch, emit_index(context, layout.values_offset), "float")
+    scores = w.offset(context.scratch, emit_index(context, layout.scores_offset), "float")
+    keys, keys_padded = emit_index(context, statement.keys), emit_index(context, layout.keys_padded)
+    factors, keys_least = w.slot("float", layout.rows), w.slot("i64")
+    return Head(
+        context, statement, layout, context.scratch, values, scores, factors,
+        keys, keys_padded, keys_least,
+    )  # fmt: skip

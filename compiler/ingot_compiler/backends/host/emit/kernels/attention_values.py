@@ -1,0 +1,70 @@
+"""The results of fused attention: weights times values, and their epilogue.
+
+In: ``Head``, ``QueryTile``, the rows of the softmax and packed values in scratch. Out: what the
+epilogue stores. Not done here: the sum itself (``multiply``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.kernels.accumulators import AccumulatorTile, Axis
+from ingot_compiler.backends.host.emit.kernels.attention_head import F32, Head, QueryTile
+from ingot_compiler.backends.host.emit.kernels.epilogue import (
+    Columns,
+    Results,
+    Rows,
+    emit_epilogue,
+)
+from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
+from ingot_compiler.backends.host.emit.lanes import known_tail_mask
+from ingot_compiler.backends.host.emit.operands import ZERO, i64
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+
+
+def emit_values(head: Head, tile: QueryTile) -> None:
+    """Multiply the weights by the values, panel by panel, and run the epilogue."""
+    layout, extent = head.layout, head.statement.value_extent
+    rest = extent % layout.panel
+    end = i64(extent - rest)
+
+    def columns(first: LlvmValue, count: int) -> Columns:
+        vectors, mask = -(-count // head.lanes), known_tail_mask(count, head.lanes)
+        return Columns(head.statement.value, first, vectors, head.lanes, mask)
+
+    def panel(first: LlvmValue) -> None:
+        _emit_panel(head, tile, columns(first, layout.panel))
+
+    for_each(head.writer, ZERO, end, layout.panel, panel)
+    if rest:
+        _emit_panel(head, tile, columns(end, rest))
+
+
+def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
+    """Emit one tile of results: some vectors of values for all queries."""
+    w, layout, statement = head.writer, head.layout, head.statement
+    weights = tuple((head.score_row(i64(row)), 0) for row in range(layout.rows))
+    b = w.offset(head.packed_values, columns.first, "float")
+    sums = emit_sum(
+        AccumulatorTile(w, weights, b, columns.vectors, head.lanes, F32),
+        [Axis(tile.limit, 1, layout.value_padded)],
+    )
+    factors = [
+        w.splat(w.load(head.factor(i64(row)), "float"), head.lanes) for row in range(layout.rows)
+    ]
+    scaled = [
+        _scaled(head, value, factors[number // columns.vectors])
+        for number, value in enumerate(sums)
+    ]
+    rows = Rows(statement.query, tile.first, layout.rows, tile.valid)
+    results = Results(rows, columns, statement.accumulator, "f32", statement.epilogue)
+    emit_epilogue(head.context, results, scaled)
+
+
+def _scaled(head: Head, value: LlvmValue, factor: LlvmValue) -> LlvmValue:
+    """Value / sum; a row without weights is 0 if asked for, whatever its values are."""
+    w = head.writer
+    product = w.binary("fmul", value, factor)
+    if not head.statement.nan_to_zero:
+        return product
+    zero = constant(0.0, "float", value.lanes)
+    return w.select(w.compare("oeq", factor, zero), zero, product)

@@ -1,0 +1,111 @@
+"""The rows of one panel of a contraction, register tile by register tile.
+
+In: ``Unit`` and ``Panel``. Out: sums and their epilogue. Not done here: the panels
+(``contraction``), the sum itself (``multiply``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.index import emit_index
+from ingot_compiler.backends.host.emit.kernels.accumulators import AccumulatorTile, RowPointers
+from ingot_compiler.backends.host.emit.kernels.contraction_unit import Panel, Unit
+from ingot_compiler.backends.host.emit.kernels.epilogue import (
+    Columns,
+    Results,
+    Rows,
+    emit_epilogue,
+)
+from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
+from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.emit.operands import ZERO, i64
+from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.ir.dims import coefficient, dim_min
+
+
+def emit_rows(unit: Unit, panel: Panel) -> None:
+    """Emit all row tiles of one panel, whose column is bound."""
+    statement, context = unit.statement, unit.context
+    left = dim_min(statement.row_block, statement.rows - statement.row_start)
+    count, start = emit_index(context, left), emit_index(context, statement.row_start)
+    if not isinstance(statement.rows, int):
+        _emit_clamped_tiles(unit, panel, start, count)
+    elif count.integer is None:
+        _emit_tiles_and_rest(unit, panel, start, count, statement.rows)
+    else:
+        whole = count.integer // statement.tile.rows * statement.tile.rows
+        _emit_whole_tiles(unit, panel, start, i64(whole))
+        if whole < count.integer:
+            _emit_tile(unit, panel, context.writer.add(start, i64(whole)), count.integer - whole)
+
+
+def _emit_tiles_and_rest(
+    unit: Unit, panel: Panel, start: LlvmValue, count: LlvmValue, rows: int
+) -> None:
+    """Emit whole tiles, then the rows that are left: none, or ``rows % tile.rows``, since blocks
+    are multiples of tiles."""
+    w, height = unit.context.writer, unit.statement.tile.rows
+    left = w.binary("urem", count, i64(height))
+    whole, is_left = w.sub(count, left), w.compare("ne", left, ZERO)
+    if rows >= height:
+        _emit_whole_tiles(unit, panel, start, whole)
+    rest = rows % height
+    if rest:
+        w.if_then(is_left, lambda: _emit_tile(unit, panel, w.add(start, whole), rest))
+
+
+def _emit_whole_tiles(unit: Unit, panel: Panel, start: LlvmValue, count: LlvmValue) -> None:
+    w, height = unit.context.writer, unit.statement.tile.rows
+    for_each(w, ZERO, count, height, lambda row: _emit_tile(unit, panel, w.add(start, row), height))
+
+
+def _emit_clamped_tiles(unit: Unit, panel: Panel, start: LlvmValue, count: LlvmValue) -> None:
+    """Emit tiles that all clamp to the last row."""
+    w, height = unit.context.writer, unit.statement.tile.rows
+
+    def tile(row: LlvmValue) -> None:
+        valid = w.intrinsic("smin", i64(height), w.sub(count, row))
+        _emit_tile(unit, panel, w.add(start, row), height, valid if height > 1 else None)
+
+    for_each(w, ZERO, count, height, tile)
+
+
+def _emit_tile(
+    unit: Unit, panel: Panel, row: LlvmValue, count: int, valid: LlvmValue | None = None
+) -> None:
+    """Emit one register tile and its epilogue; `valid` rows of it exist (None: all)."""
+    statement, context = unit.statement, unit.context
+    pointers = _row_pointers(unit, row, count, valid)
+    mask = None if statement.b_padded else panel.mask
+    sums = emit_sum(
+        AccumulatorTile(
+            context.writer, pointers, panel.b, panel.vectors, unit.lanes, unit.factors, mask
+        ),
+        unit.axes,
+    )
+    rows = Rows(statement.row, row, count, valid)
+    columns = Columns(statement.column, panel.column, panel.vectors, unit.lanes, panel.mask)
+    results = Results(rows, columns, statement.accumulator, statement.dtype, statement.epilogue)
+    emit_epilogue(context, results, sums)
+
+
+def _row_pointers(unit: Unit, row: LlvmValue, count: int, valid: LlvmValue | None) -> RowPointers:
+    """Return the rows of A: one pointer for all where the pitch is known."""
+    w = unit.context.writer
+    pitch = coefficient(unit.a_index, unit.statement.row)
+    if valid is None and isinstance(pitch, int):
+        base = _row_address(unit, row)
+        return tuple((base, number * pitch) for number in range(count))
+    last = None if valid is None else w.add(row, w.sub(valid, i64(1)))
+    pointers: list[tuple[LlvmValue, int]] = []
+    for number in range(count):
+        here = w.add(row, i64(number))
+        clamped = here if last is None else w.intrinsic("smin", here, last)
+        pointers.append((_row_address(unit, clamped), 0))
+    return tuple(pointers)
+
+
+def _row_address(unit: Unit, row: LlvmValue) -> LlvmValue:
+    with unit.context.scope():
+        unit.context.bind({unit.statement.row: row})
+        return emit_address(unit.context, unit.statement.a, unit.a_index)

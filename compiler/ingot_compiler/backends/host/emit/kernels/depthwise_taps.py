@@ -1,0 +1,126 @@
+"""The sums of neighbouring pixels over the taps of a depthwise convolution, one vector of channels.
+
+In: ``DepthwiseRow``, accumulators. Out: the accumulators, with all taps added.
+Not done here: which channels and pixels (``depthwise``).
+
+An input vector that several pixels share is loaded once. Long sums are a loop over the outer taps
+that carries the accumulators. Every element is one chain, taps outer to inner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.emit.convert import REGISTER
+from ingot_compiler.backends.host.emit.lanes import load_lanes
+from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
+from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
+from ingot_compiler.ir.dims import Dim, coefficient, substitute, symbol
+from ingot_compiler.lowering.loops import Depthwise
+
+Tap = tuple[int, ...]  # a number for each loop over taps that is not at run time
+TapLoops = Sequence[tuple[str, int]]
+Fixed = Mapping[str, Dim]  # the symbols of the loops at run time
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseRow:
+    """What all pixels of one vector of channels share. ``weights`` are those of every tap, or
+    empty: to be loaded."""
+
+    context: EmitContext
+    statement: Depthwise
+    channel: LlvmValue
+    mask: LlvmValue | None
+    weights: Mapping[Tap, LlvmValue]
+
+    @property
+    def lanes(self) -> int:
+        """Channels of a vector."""
+        return lanes_of(self.statement.dtype, self.context.target)
+
+    @property
+    def element(self) -> str:
+        """The LLVM type of an element."""
+        return REGISTER[self.statement.dtype]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The taps' symbols, outer to inner."""
+        return tuple(name for name, _ in self.statement.taps)
+
+
+def all_taps(loops: TapLoops) -> list[Tap]:
+    """Every tap, in the order in which it is summed."""
+    return list(product(*(range(extent) for _, extent in loops)))
+
+
+def emit_taps(row: DepthwiseRow, loops: TapLoops, fixed: Fixed, sums: Operands) -> Operands:
+    """Emit `loops`: straight while short, else the outermost as a loop at run time."""
+    if not loops or prod(extent for _, extent in loops) * len(sums) <= BLOCK_CHAINS_MAX:
+        return _emit_block(row, loops, fixed, sums)
+    (name, extent), inner = loops[0], loops[1:]
+
+    def body(index: LlvmValue, carried: Operands) -> Operands:
+        with row.context.scope():
+            row.context.bind({name: index})
+            return emit_taps(row, inner, {**fixed, name: symbol(name)}, carried)
+
+    return row.context.writer.loop(ZERO, i64(extent), 1, sums, body)
+
+
+def _emit_block(row: DepthwiseRow, loops: TapLoops, fixed: Fixed, sums: Operands) -> Operands:
+    """Emit the sums over `loops` as straight code, one outer tap at a time, inputs in order of
+    address."""
+    result = list(sums)
+    for outer in all_taps(loops[:-1]):
+        taps = [(*outer, *inner) for inner in all_taps(loops[-1:])]
+        weights = row.weights or load_weights(row, taps, fixed)
+        inputs: dict[Dim, LlvmValue] = {}
+        for tap, pixel in _in_order(row, taps, len(sums)):
+            index = _input_index(row, _point(row, tap, fixed), pixel)
+            if index not in inputs:
+                inputs[index] = _load(row, row.statement.a, index)
+            result[pixel] = row.context.writer.fma(inputs[index], weights[tap], result[pixel])
+    return tuple(result)
+
+
+def _in_order(row: DepthwiseRow, taps: Sequence[Tap], pixels: int) -> list[tuple[Tap, int]]:
+    """Order (tap, pixel) so that a shared input is used up soon after its load; per pixel, taps
+    stay in order."""
+    pairs = [(tap, pixel) for tap in taps for pixel in range(pixels)]
+    name, index = row.names[-1] if row.names else "", row.statement.a_index
+    tap_step, pixel_step = coefficient(index, name), coefficient(index, row.statement.x)
+    # Addresses grow along the chain of a pixel, so ordering by address keeps the chain.
+    if taps[0] and isinstance(tap_step, int) and isinstance(pixel_step, int) and tap_step > 0:
+        pairs.sort(key=lambda pair: (pair[0][-1] * tap_step + pair[1] * pixel_step, pair[0]))
+    return pairs
+
+
+def _point(row: DepthwiseRow, tap: Tap, fixed: Fixed) -> dict[str, Dim]:
+    """Bind the taps that are not `fixed` by loops to the integers of `tap`."""
+    free = [name for name in row.names if name not in fixed]
+    return {**fixed, **dict(zip(free, tap, strict=True))}
+
+
+def _input_index(row: DepthwiseRow, point: Fixed, pixel: int) -> Dim:
+    x = row.statement.x
+    return substitute(row.statement.a_index, {**point, x: symbol(x) + pixel})
+
+
+def load_weights(row: DepthwiseRow, taps: Sequence[Tap], fixed: Fixed) -> dict[Tap, LlvmValue]:
+    """Load the weights of `taps`."""
+    buffer, index = row.statement.w, row.statement.w_index
+    return {tap: _load(row, buffer, substitute(index, _point(row, tap, fixed))) for tap in taps}
+
+
+def _load(row: DepthwiseRow, buffer: int, index: Dim) -> LlvmValue:
+    """Load one vector of channels."""
+    pointer = emit_address(row.context, buffer, index)
+    return load_lanes(row.context.writer, pointer, row.element, row.lanes, row.mask)

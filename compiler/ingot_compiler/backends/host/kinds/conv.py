@@ -1,0 +1,46 @@
+"""Convolutions as contractions: output pixels by output channels, over (kernel position, input
+channel).
+
+In: a group anchored by ``conv``, channels-last, zero halo in the buffer. Out: its loop program. Not
+done here: its tiles and units (``contraction``), depthwise (``depthwise``).
+"""
+
+from ingot_compiler.backends.host.anchored_group import AnchoredGroup
+from ingot_compiler.backends.host.contraction import Panels, Product, Rows, contraction_program
+from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.ir.dims import dim_floordiv, dim_mul, dim_product, symbol
+from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.views import flat_offset
+
+
+def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
+    """``conv``: one product per group; the taps are kernel positions."""
+    anchored = AnchoredGroup(group)
+    x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
+    # The shape as the graph has it: the operand is laid out anew.
+    conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
+    taps, depth, tap_offset = conv.reduction(x)
+    channels = dim_floordiv(shape[1], conv.groups)
+    rows = (shape[0], *shape[2:])
+    row_offset = flat_offset(symbol("row"), rows, conv.pixel_strides(x))
+    g = symbol("g") if conv.groups != 1 else 0
+    group_offset = dim_mul(g, conv.channels_per_group)
+    in_rows = Rows(w.view.offset + dim_mul(symbol("g"), w.view.strides[0]), w.view.strides[-2])
+    product = Product(
+        outer=conv.groups,
+        rows=dim_product(rows),
+        columns=channels,
+        taps=taps,
+        depth=depth,
+        a_index=conv.origin(x) + group_offset + row_offset + tap_offset,
+        b=Panels() if "packed" in anchored.node.table else in_rows,
+        axes=((), (0, *range(2, len(shape))), (1,)),
+        column_shift=dim_mul(g, channels),
+    )
+    return contraction_program(anchored, target, product)
+
+
+CONV = Kind("conv", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)

@@ -1,0 +1,71 @@
+"""Matrix products as contractions.
+
+In: a group anchored by ``matmul``. Out: its loop program. Not done here: its tiles and units
+(``contraction``).
+"""
+
+from ingot_compiler.backends.host.anchored_group import AnchoredGroup
+from ingot_compiler.backends.host.contraction import Panels, Product, Rows, contraction_program
+from ingot_compiler.backends.host.tiles import has_pairs
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, dim_product, symbol
+from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.views import Shape, flat_offset
+
+
+def lower_matmul(group: Group, target: KernelTarget) -> LoopProgram:
+    """``matmul``: a constant 2-D B makes one product of all rows; else one product per batch."""
+    anchored = AnchoredGroup(group)
+    a, b, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
+    is_packed = "packed" in anchored.node.table
+    product = _one_product(a, b, shape) if is_packed else _product_per_batch(a, b, shape)
+    return contraction_program(anchored, target, product)
+
+
+def _one_product(a: Operand, b: Operand, shape: Shape) -> Product:
+    assert a.type.rank == len(shape)
+    depth, last = a.type.shape[-1], len(shape) - 1
+    pairs = has_pairs(b.type.dtype, depth)
+    taps = (("pair", dim_floordiv(depth, 2)),) if pairs else ()
+    step = dim_mul(2, symbol("pair")) + symbol("k") if pairs else symbol("k")
+    rows, strides = a.type.shape[:-1], a.view.strides
+    a_row = a.view.offset + flat_offset(symbol("row"), rows, strides[:-1])
+    return Product(
+        outer=1,
+        rows=dim_product(rows),
+        columns=shape[-1],
+        taps=taps,
+        depth=2 if pairs else depth,
+        a_index=a_row + dim_mul(step, strides[-1]),
+        b=Panels(pairs),
+        axes=((), tuple(range(last)), (last,)),
+    )
+
+
+def _product_per_batch(a: Operand, b: Operand, shape: Shape) -> Product:
+    batch, last = shape[:-2], len(shape) - 1
+    row_stride, depth_stride = a.view.strides[-2:]
+    a_row = _batch_offset(a, batch) + dim_mul(symbol("row"), row_stride)
+    return Product(
+        outer=dim_product(batch),
+        rows=shape[-2],
+        columns=shape[-1],
+        taps=(),
+        depth=a.type.shape[-1],
+        a_index=a_row + dim_mul(symbol("k"), depth_stride),
+        b=Rows(_batch_offset(b, batch), b.view.strides[-2]),
+        axes=(tuple(range(last - 1)), (last - 1,), (last,)),
+    )
+
+
+def _batch_offset(operand: Operand, batch: Shape) -> Dim:
+    """Offset of product ``g`` in an operand whose batch axes broadcast to ``batch``."""
+    own = zip(operand.type.shape[:-2], operand.view.strides[:-2], strict=True)
+    strides: list[Dim] = [0 if size == 1 else stride for size, stride in own]
+    missing: list[Dim] = [0] * (len(batch) - len(strides))
+    return operand.view.offset + flat_offset(symbol("g"), batch, missing + strides)
+
+
+MATMUL = Kind("matmul", one_kernel(lower_matmul), ResultLayout.ROW_MAJOR)

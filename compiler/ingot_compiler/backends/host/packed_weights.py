@@ -1,0 +1,67 @@
+"""Weights as the kernels with register tiles read them.
+
+In: a node, the fuser. Out: a leaf for the packed weights. Not done here: the packing itself
+(``packing``), who asks for it (``anchors``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ingot_compiler.backends.host import packing
+from ingot_compiler.backends.host.tiles import has_pairs, panel_width, sum_dtype
+from ingot_compiler.ir.dims import dim_floordiv, dim_product
+from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.lowering.fusion.deferred import Leaf
+from ingot_compiler.lowering.fusion.fuser import Fuser
+from ingot_compiler.lowering.fusion.loop_anchors import packed_at_run_time
+from ingot_compiler.lowering.fusion.storage import Stored
+
+
+def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
+    """Constant weights of a depthwise ``conv``: [kernel.., C]."""
+    values = fuser.values
+    weights = packing.cast_to(values.expression(node.operands[1]), dtype)
+    device = values.device_of(node.results[0])
+    return fuser.constant(packing.depthwise_weights(weights), device)
+
+
+def conv_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
+    """Constant weights of a ``conv`` in panels of the tile that the contraction runs with."""
+    values, w, groups = fuser.values, node.operands[1], node.integer("groups")
+    device, result = values.device_of(node.results[0]), values.type_of(node.results[0]).shape
+    rows_count = dim_product((result[0], *result[2:]))
+    columns = dim_floordiv(values.type_of(w).shape[0], groups)
+    width = panel_width(rows_count, columns, fuser.targets[device], dtype)
+    matrix = packing.conv_matrix(packing.cast_to(values.expression(w), dtype), groups)
+    return fuser.constant(packing.pack_panels(matrix, width), device)
+
+
+def conv_weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
+    """[O, C, kernel..] copied to [G, kernel.., C, O/G] in the workspace."""
+    stored, kind = fuser.where(w), fuser.values.type_of(w)
+    own, strides = dim_floordiv(kind.shape[0], groups), stored.view.strides
+    view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[1], strides[0]))
+    packed = TensorType(kind.dtype, (groups, *kind.shape[2:], kind.shape[1], own))
+    return packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
+
+
+def matrix_panels(fuser: Fuser, node: Node, a: int, dtype: DType) -> Leaf:
+    """A constant matrix in panels of the tile that the product of ``a`` runs with."""
+    values, (result,) = fuser.values, node.results
+    shape, device = values.type_of(a).shape, values.device_of(result)
+    columns = values.type_of(result).shape[-1]
+    width = panel_width(dim_product(shape[:-1]), columns, fuser.targets[device], sum_dtype(dtype))
+    matrix = packing.cast_to(values.expression(node.operands[1]), dtype)
+    together = 2 if has_pairs(dtype, shape[-1]) else 1
+    return fuser.constant(packing.pack_matrix(matrix, width, together), device)
+
+
+def recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:
+    """[D, H, columns] in panels of the tile that all products of this layer use."""
+    values = fuser.values
+    y, first = values.type_of(node.results[0]), values.type_of(node.operands[1]).shape
+    device = values.device_of(node.results[0])
+    width = panel_width(y.shape[2], first[2], fuser.targets[device], y.dtype)
+    return fuser.constant(packing.pack_panels(values.expression(weights), width), device)

@@ -1,0 +1,175 @@
+"""A recurrent layer as its kernel sees it: where operands, states and gates lie, its products.
+
+In: a group of one ``recurrent``. Out: ``RecurrentLayer``. Not done here: the cells
+(``kinds.recurrent``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.backends.host.recurrent_math import RecurrentMath
+from ingot_compiler.backends.host.tiles import choose_tile, lanes_of
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, symbol
+from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
+from ingot_compiler.ir.types import DType
+from ingot_compiler.lowering.elements import GroupBuffers
+from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.loops import (
+    Contraction,
+    For,
+    Load,
+    Local,
+    RegisterTile,
+    Statement,
+    Store,
+    Value,
+)
+from ingot_compiler.lowering.space import ceil_div, point, round_up
+
+_BLOCKS_ROWS_MAX = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """What a unit of the parallel index covers: ``row_block`` batch rows of one direction."""
+
+    count: Dim
+    direction: Dim
+    row_start: Dim
+    row_block: int
+
+
+def _unit(batch: Dim, directions: Dim, tile: RegisterTile) -> _Unit:
+    known = batch if isinstance(batch, int) else tile.rows
+    row_block = round_up(min(known, _BLOCKS_ROWS_MAX), tile.rows)
+    assert isinstance(row_block, int)
+    blocks, index = ceil_div(batch, row_block), symbol("p")
+    if directions == 1:
+        return _Unit(blocks, 0, dim_mul(index, row_block), row_block)
+    start = dim_mul(dim_mod(index, blocks), row_block)
+    return _Unit(dim_mul(blocks, directions), dim_floordiv(index, blocks), start, row_block)
+
+
+class RecurrentLayer:
+    """``given``: the operands by name; ``y``, ``h``, ``c`` (lstm): results; ``gates``, ``reset``
+    (a reset gate that comes first): workspace."""
+
+    def __init__(self, group: Group, target: KernelTarget) -> None:
+        self.node = group.nodes[0]
+        self.cell = self.node.text("cell")
+        self.gate_count = CELLS[self.cell][0]
+        self.buffers = GroupBuffers(group)
+        named = zip(operand_names(self.node.table), self.node.operands, strict=False)
+        self.given = {name: self.buffers.by_value[value] for name, value in named}
+        self.y, self.h = group.results[:2]
+        self.c = group.results[2] if self.cell == "lstm" else None
+        self.gates = group.results[-2] if self.is_reset_first else group.results[-1]
+        self.reset = group.results[-1] if self.is_reset_first else None
+        self.dtype: DType = self.y.type.dtype
+        self.math = RecurrentMath(self.node, self.dtype)
+        self.steps, self.directions, self.batch, self.hidden = self.y.type.shape
+        # A reset gate that comes first splits the product in two.
+        self.columns = dim_mul(2 if self.is_reset_first else self.gate_count, self.hidden)
+        self.tile = choose_tile(self.batch, self.columns, target, self.dtype)
+        self.panel_width = self.tile.vectors * lanes_of(self.dtype, target)
+        self.unit = _unit(self.batch, self.directions, self.tile)
+
+    @property
+    def is_reset_first(self) -> bool:
+        """A GRU that multiplies the state by the reset gate before its second product."""
+        return self.cell == "gru" and not self.node.flag("linear_before_reset")
+
+    # ---- places ----------------------------------------------------------------------------------
+
+    def load(self, operand: Operand, *index: Dim) -> Value:
+        """An element."""
+        place = point(operand.type.shape, index).offset(operand.view)
+        return Load(self.buffers.number(operand), place)
+
+    def store(self, operand: Operand, value: Value, *index: Dim) -> Store:
+        """Write an element."""
+        place = point(operand.type.shape, index).offset(operand.view)
+        return Store(self.buffers.number(operand), place, value)
+
+    def own(self, operand: Operand, shift: Dim = 0) -> Value:
+        """The hidden unit's element of a vector per direction."""
+        return self.load(operand, self.unit.direction, shift + symbol("j"))
+
+    def state(self, operand: Operand) -> Value:
+        """The hidden unit's element of a state."""
+        return self.load(operand, self.unit.direction, self.row, symbol("j"))
+
+    def store_state(self, operand: Operand, value: Value) -> Store:
+        """Write the hidden unit's element of a state."""
+        return self.store(operand, value, self.unit.direction, self.row, symbol("j"))
+
+    def store_y(self, time: Dim, value: Value) -> Store:
+        """Write the hidden unit's element of y."""
+        return self.store(self.y, value, time, self.unit.direction, self.row, symbol("j"))
+
+    def gate(self, number: int) -> Value:
+        """Inputs' and state's share of a gate."""
+        return self.math.add(self.inputs(number), self.share(number))
+
+    def inputs(self, number: int) -> Value:
+        """The inputs' share of a gate."""
+        first = dim_mul(dim_mul(self.unit.direction, self.gate_count) + number, self.hidden)
+        return self.load(self.given["x"], symbol("time"), self.row, first + symbol("j"))
+
+    def share(self, number: int) -> Value:
+        """The state's share of a gate."""
+        column = dim_mul(number, self.hidden) + symbol("j")
+        return self.load(self.gates, self.unit.direction, self.row, column)
+
+    # ---- loops -----------------------------------------------------------------------------------
+
+    @property
+    def row(self) -> Dim:
+        """The batch row inside ``rows``."""
+        return self.unit.row_start + symbol("b")
+
+    def rows(self, body: tuple[Statement, ...]) -> For:
+        """``body`` for every batch row ``b`` of the block."""
+        count = dim_min(self.unit.row_block, self.batch - self.unit.row_start)
+        return For("b", count, "serial", body)
+
+    def lanes(self, *body: Statement) -> For:
+        """``body`` for every hidden unit ``j``."""
+        return For("j", self.hidden, "vector", body)
+
+    def time(self, length: Dim) -> Dim:
+        """The time that step ``t`` of a row of ``length`` means for the unit's direction."""
+        reverse, t = self.node.flags("reverse"), symbol("t")
+        backwards = dim_max(length - 1 - t, 0)
+        if len(set(reverse)) == 1:
+            return backwards if reverse[0] else t
+        mirrored = self.unit.direction if reverse[1] else 1 - self.unit.direction
+        return dim_mul(mirrored, backwards) + dim_mul(1 - mirrored, t)
+
+    def product(self, number: int, a: Operand, b: Operand, columns: Dim, first: Dim) -> For:
+        """gates[direction, rows, first ..] = a[direction, rows] . b[direction], product ``number``
+        of a step."""
+        row, column, k, panel, acc = (
+            f"{name}{number}" for name in ("row", "column", "k", "panel", "acc")
+        )
+        direction = self.unit.direction
+        start = dim_mul(symbol(panel), self.panel_width)
+        a_index = point(a.type.shape, (direction, symbol(row), symbol(k))).offset(a.view)
+        target = self.store(
+            self.gates, Local(acc, self.dtype), direction, symbol(row), first + symbol(column)
+        )
+        panels = ceil_div(columns, self.panel_width)
+        packed = b.type.rank == 4
+        if packed:
+            place = dim_mul(dim_mul(direction, panels) + symbol(panel), self.hidden) + symbol(k)
+            b_index = dim_mul(place, self.panel_width) + symbol(column) - start
+        else:
+            b_index = point(b.type.shape, (direction, symbol(k), symbol(column))).offset(b.view)
+        statement = Contraction(
+            row, self.batch, self.unit.row_start, self.unit.row_block, column, columns, start,
+            (), k, self.hidden, self.buffers.number(a), a_index, self.buffers.number(b), b_index,
+            packed, self.dtype, acc, (target,), self.tile,
+        )  # fmt: skip
+        return For(panel, panels, "serial", (statement,))
