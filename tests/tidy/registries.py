@@ -77,7 +77,7 @@ REGISTRIES = (
     Registry(
         "compiler/ingot_compiler/memory/planners",
         "compiler/ingot_compiler/memory/planners/__init__.py",
-        ("buffers", "check", "placing"),
+        ("buffers", "check", "placing", "smallest_plan"),
     ),
     Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("match", "rewrite")),
     Registry("compiler/ingot_compiler/backends/host/targets", "compiler/ingot_compiler/backends/host/targets/__init__.py", ("family", "target")),

@@ -124,7 +124,7 @@ def _launch_lines(number: int, launch: dict[str, Any]) -> list[str]:
     return [
         f"{number:4} {launch['kernel']}  {launch['kind']}, saves {saved}",
         f"     nodes {_nodes(launch['nodes'])}",
-        f"     ends  {launch['ends']}{users}",
+        f"     stop reason  {launch['ends']}{users}",
     ]
 
 

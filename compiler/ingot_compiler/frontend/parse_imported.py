@@ -71,7 +71,7 @@ class _Parser:
             self.numbered(len(inputs))
             inputs.append(read_type(reader))
         sizes: list[tuple[str, int]] = []
-        while reader.accept("special"):
+        while reader.accept("specialisation"):
             name = reader.name("a symbol")
             reader.expect("=")
             sizes.append((name, reader.integer()))

@@ -38,7 +38,7 @@ def _lines(model: ImportedModel) -> Iterator[str]:
     for ordinal, tensor in enumerate(model.inputs):
         yield f"  input %{ordinal}: {tensor}"
     for name, size in model.sizes:
-        yield f"  special {name} = {size}"
+        yield f"  specialisation {name} = {size}"
     for ordinal, constant in enumerate(model.initializers, len(model.inputs)):
         yield f"  initializer %{ordinal}: {_attribute(constant)}"
     for ordinal, node in enumerate(model.nodes):

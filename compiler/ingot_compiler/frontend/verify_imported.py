@@ -69,13 +69,13 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
         if name not in free or size < 0:
             yield Problem(
                 (),
-                "special",
+                "specialisation",
                 "a size from 0 on for a symbol of an input",
                 f"{name} = {size}",
                 "sizes given",
             )
     if len({name for name, _ in model.sizes}) != len(model.sizes):
-        yield Problem((), "special", "one size for each symbol", "two", "sizes given")
+        yield Problem((), "specialisation", "one size for each symbol", "two", "sizes given")
     if len(model.declared) != len(model.outputs):
         got = f"{len(model.declared)} for {len(model.outputs)}"
         yield Problem((), "outputs", "a declared type for each output", got, "declared types")

@@ -29,7 +29,7 @@ def parse_fused(text: str, kinds: Collection[str] = ()) -> FusedGraph:
     places = Places()
     inputs, outputs = _types(reader, "input"), _types(reader, "output")
     buffers = _buffers(reader, places)
-    specialisation = _specialisation(reader) if reader.at("special") else None
+    specialisation = _specialisation(reader) if reader.at("specialisation") else None
     steps = read_steps(reader, places)
     constants = _constants(reader, places)
     reader.end()
@@ -81,7 +81,7 @@ def _specialisation(reader: Reader) -> Specialisation:
         reader.expect("=")
         return name, reader.integer()
 
-    reader.expect("special", "from")
+    reader.expect("specialisation", "from")
     first_step = reader.integer()
     reader.expect("where")
     return Specialisation(first_step, reader.listed(size))

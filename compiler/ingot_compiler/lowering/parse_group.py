@@ -29,7 +29,7 @@ def read_group(reader: Reader, places: Places, path: Path) -> Group:
     operands, results = values.operands("reads"), values.operands("writes")
     while reader.accept("knows"):
         values.value()
-    stop_reason = reader.string() if reader.accept("ends") else ""
+    stop_reason = reader.string() if reader.accept("stop_reason") else ""
     reader.expect("}")
     types = tuple(sorted(values.types.items()))
     return Group(kind, nodes, operands, results, types, anchor, source, device, stop_reason)

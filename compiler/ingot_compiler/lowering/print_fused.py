@@ -45,7 +45,7 @@ def _lines(fused: FusedGraph) -> Iterator[str]:
     yield from (f"buffer b{index}: {_buffer(buffer)}" for index, buffer in enumerate(fused.buffers))
     if fused.specialisation is not None:
         sizes = ", ".join(f"{name} = {size}" for name, size in fused.specialisation.sizes)
-        yield f"special from {fused.specialisation.first_step} where {sizes}"
+        yield f"specialisation from {fused.specialisation.first_step} where {sizes}"
     yield from _steps(fused.steps, 0, "")
     for index, expression in enumerate(fused.constants):
         yield f"constant {index}: {print_graph(expression)}".rstrip()
@@ -158,7 +158,7 @@ def _group(group: Group) -> Iterator[str]:
     said |= {result for node in group.nodes for result in node.results}
     yield from (f"  knows %{value}: {kind}" for value, kind in group.types if value not in said)
     if group.stop_reason:
-        yield f"  ends {json.dumps(group.stop_reason)}"
+        yield f"  stop_reason {json.dumps(group.stop_reason)}"
     yield "}"
 
 

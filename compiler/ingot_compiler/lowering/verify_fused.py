@@ -50,11 +50,11 @@ def find_fused_problems(fused: FusedGraph, kinds: Collection[str] = ()) -> Itera
     first = fused.specialisation.first_step if fused.specialisation else len(fused.steps)
     if not 0 <= first <= len(fused.steps):  # a way that has nothing to write has no steps
         expected, rule = f"0 to {len(fused.steps)}", "the first step of the specialisation"
-        yield Problem((), "special", expected, str(first), rule)
+        yield Problem((), "specialisation", expected, str(first), rule)
         return
     for name, _ in fused.specialisation.sizes if fused.specialisation else ():
         if name not in sizes:
-            yield Problem((), "special", "a size of an input", name, "what is specialised")
+            yield Problem((), "specialisation", "a size of an input", name, "what is specialised")
     yield from find_buffer_problems(fused, sizes)
     for start, steps in ((0, fused.steps[:first]), (first, fused.steps[first:])):
         if steps:

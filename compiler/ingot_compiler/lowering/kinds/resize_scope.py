@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.ops.resize import tap_count
+from ingot_compiler.ir.resample_rules import tap_count
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
