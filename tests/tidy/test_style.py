@@ -17,7 +17,6 @@ LONG_FUNCTIONS: dict[str, str] = {
     "compiler/ingot_compiler/frontend/ops/roi_align.py::_translate": "formatted to 100 columns, to be split",
 }
 LONG_FILES: dict[str, str] = {}
-LONG_FILES: dict[str, str] = {}
 # One word per idea (DESIGN 11): banned word -> the word to use
 SYNONYMS = {
     r"artefacts?": "artifact",
