@@ -14,8 +14,6 @@ FUNCTION_LINES_MAX = 60
 # path::function -> why it may be longer; the list may only shrink
 LONG_FUNCTIONS: dict[str, str] = {
     "build_rules/ingot_build_rules/cli/build.py::add_arguments": "formatted to 100 columns, to be split",
-    "compiler/ingot_compiler/frontend/ops/grid_sample.py::_translate": "formatted to 100 columns, to be split",
-    "compiler/ingot_compiler/frontend/ops/roi_align.py::_translate": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/host_program/main_program.py::build_program": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/lowering/kinds/conv_transpose.py::lower_conv_transpose": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/lowering/verify_loops.py::block": "formatted to 100 columns, to be split",

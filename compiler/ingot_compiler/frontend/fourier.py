@@ -14,7 +14,9 @@ from ingot_compiler.frontend.compose import (
     binary_scalar,
     cast,
     concat,
+    iota,
     reshape,
+    size_scalar,
     slice_axis,
     transpose,
 )
@@ -24,9 +26,9 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min
 
 def _matrices(context: OpContext, rows: Dim, columns: Dim, length: Dim) -> tuple[int, int]:
     """f64 cos and sin of 2 pi row column / length."""
-    row = reshape(context, context.add("iota", dtype="i64", length=rows), (rows, 1))
-    product = context.add("mul", row, context.add("iota", dtype="i64", length=columns))
-    size = reshape(context, context.integers([length]), ())
+    row = reshape(context, iota(context, rows), (rows, 1))
+    product = context.add("mul", row, iota(context, columns))
+    size = size_scalar(context, length)
     turn = context.add("mod", product, context.add("max", size, context.scalar("i64", 1)))
     fraction = context.add("div", cast(context, turn, "f64"), cast(context, size, "f64"))
     angle = binary_scalar(context, "mul", fraction, 2 * math.pi)
@@ -59,7 +61,7 @@ def transform(
     columns = half if onesided and not inverse else length
     cos, sin = _matrices(context, used, columns, length)
     if inverse:
-        count = cast(context, reshape(context, context.integers([length]), ()), "f64")
+        count = cast(context, size_scalar(context, length), "f64")
         weight = context.add("reciprocal", count)
         if real_result:
             weight = _hermitian(context, used, length, weight)
@@ -84,8 +86,8 @@ def transform(
 
 def _hermitian(context: OpContext, used: Dim, length: Dim, weight: int) -> int:
     """[used, 1]: twice the weight where the other half of the spectrum mirrors an entry."""
-    row = context.add("iota", dtype="i64", length=used)
-    total = reshape(context, context.integers([length]), ())
+    row = iota(context, used)
+    total = size_scalar(context, length)
     twice = context.add("mul", row, context.scalar("i64", 2))
     alone = context.add(
         "logical_or",

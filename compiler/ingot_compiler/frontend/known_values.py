@@ -375,3 +375,10 @@ def is_known(known_values: KnownValues) -> bool:
 def symbols_appear(known_values: KnownValues) -> bool:
     """Whether some element is not a plain integer."""
     return any(isinstance(item, Sum) and terms_of(item) for item in known_values.flat)
+
+
+def tells_something(known_values: KnownValues | DeferredValue) -> bool:
+    """Whether some element is known, or may be."""
+    return isinstance(known_values, DeferredValue) or any(
+        item is not None for item in known_values.flat
+    )

@@ -6,7 +6,7 @@ floats (no element types).
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.compose import broadcast_to, cast, reshape, slice_axis
+from ingot_compiler.frontend.compose import broadcast_to, cast, clamp, reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -55,7 +55,7 @@ def rounded(context: OpContext, x: int, zero: int | None, dtype: DType) -> int:
     if zero is not None:
         x = context.add("add", x, cast(context, zero, context.dtype_of(x)))
     low, high = (context.scalar(context.dtype_of(x), limit) for limit in LIMITS[dtype])
-    return cast(context, context.add("min", context.add("max", x, low), high), dtype)
+    return cast(context, clamp(context, x, low, high), dtype)
 
 
 def centred(context: OpContext, x: int, zero: int | None, dtype: DType) -> int:

@@ -16,12 +16,13 @@ from ingot_compiler.frontend.compose import (
     concat,
     full,
     reshape,
-    sizes_of,
     slice_axis,
     transpose,
 )
-from ingot_compiler.frontend.context import OpContext, rounded_to
+from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.index_checks import checked_lengths
+from ingot_compiler.frontend.onnx_node import rounded_to
+from ingot_compiler.frontend.operand_sizes import sizes_of
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -92,7 +93,7 @@ def _reverse(context: OpContext) -> tuple[bool, ...]:
 
 def _layer(context: OpContext, cell: str) -> _Layer:
     dtype: DType = "f64" if context.dtype_of(context.operand(0)) == "f64" else "f32"
-    batch_first = bool(context.int_attribute("layout", 0))
+    batch_first = context.bool_attribute("layout")
 
     def wide(position: int) -> int | None:
         value = context.optional(position)
@@ -178,7 +179,7 @@ def _run(
     columns = dim_mul(gates * count, hidden)
     matrix = reshape(context, transpose(context, w, (2, 0, 1)), (context.shape_of(w)[2], columns))
     x = context.add("matmul", layer.x, matrix)
-    linear = layer.cell == "gru" and bool(context.int_attribute("linear_before_reset", 0))
+    linear = layer.cell == "gru" and context.bool_attribute("linear_before_reset")
     kept: int | None = None
     if layer.bias is not None:
         shared, kept = _biases(context, part(layer.bias), gates, hidden, linear)
@@ -203,7 +204,7 @@ def _run(
         "cell": layer.cell, "reverse": tuple(reverse), "activations": names, "alphas": alphas, "betas": betas,
         "clip": context.float_attribute("clip", 0.0), "has_lengths": layer.lengths is not None,
         "has_peepholes": layer.peepholes is not None, "linear_before_reset": linear,
-        "input_forget": layer.cell == "lstm" and bool(context.int_attribute("input_forget", 0)),
+        "input_forget": layer.cell == "lstm" and context.bool_attribute("input_forget"),
     }  # fmt: skip
     return list(
         context.translation.builder.add_many(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, concat, reshape
+from ingot_compiler.frontend.compose import binary_scalar, clamp, concat, reshape, size_scalar
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim
 
@@ -16,20 +16,9 @@ PixelIndex = Callable[[int, int], tuple[int, int | None]]
 """(axis, i64 index that may be outside) -> (index inside, None or whether it counts)."""
 
 
-def dim_value(context: OpContext, dim: Dim, dtype: str) -> int:
-    """A size as a number of rank 0."""
-    value = reshape(context, context.integers([dim]), ())
-    return cast(context, value, "f64" if dtype == "f64" else "i64" if dtype == "i64" else "f32")
-
-
-def clamp(context: OpContext, x: int, low: int, high: int) -> int:
-    """Limit x to [low, high]."""
-    return context.add("min", context.add("max", x, low), high)
-
-
 def clamp_index(context: OpContext, index: int, size: Dim) -> int:
     """An i64 index limited to [0, size)."""
-    last = context.add("sub", dim_value(context, size, "i64"), context.scalar("i64", 1))
+    last = context.add("sub", size_scalar(context, size), context.scalar("i64", 1))
     return clamp(context, index, context.scalar("i64", 0), last)
 
 

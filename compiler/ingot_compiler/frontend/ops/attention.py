@@ -32,7 +32,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     scale = context.float_attribute("scale", 1 / sqrt(size) if size else 1.0)
     mask = context.optional(3)
     operands = (q, k, v) if mask is None else (q, k, v, mask)
-    causal = bool(context.int_attribute("is_causal", 0))
+    causal = context.bool_attribute("is_causal")
     result = context.add("attention", *operands, scale=scale, causal=causal, nan_to_zero=True)
     if not three:
         return (result,)
@@ -61,7 +61,7 @@ def _is_plain(context: OpContext) -> bool:
     (ONNX aligns them its own way)."""
     q, mask = context.operand(0), context.optional(3)
     values = [context.operand(position) for position in range(3)]
-    causal = bool(context.int_attribute("is_causal", 0))
+    causal = context.bool_attribute("is_causal")
     return (
         all(context.optional(position) is None for position in (4, 5, 6))
         and not any(context.wants(position) for position in (1, 2, 3))

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, read_size, sizes_from
+from ingot_compiler.frontend.compose import cast
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.fourier import transform
 from ingot_compiler.frontend.index_checks import chosen_along
+from ingot_compiler.frontend.onnx_node import counted_axis
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import read_size, sizes_from
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import OpTypeError
 
@@ -28,7 +30,7 @@ def _axis(context: OpContext, rank: int) -> int | None:
         given = (-2,) if operand is None else context.known_ints(operand)
     if given is None or len(given) != 1:
         return None
-    axis = context.axis(given[0], rank)
+    axis = counted_axis(given[0], rank)
     if axis == rank - 1:
         raise OpTypeError("an axis before the one of real and imaginary parts", given[0])
     return axis

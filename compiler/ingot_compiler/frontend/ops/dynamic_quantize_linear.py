@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from ingot_compiler.frontend.compose import reduce
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.quantization import rounded
@@ -18,7 +19,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     axes, zero = tuple(range(context.rank_of(x))), context.scalar(context.dtype_of(x), 0)
 
     def extreme(function: Literal["min", "max"]) -> int:
-        found = context.add("reduce", x, function=function, axes=axes, keepdims=False)
+        found = reduce(context, x, function, axes)
         return context.add(function, found, zero)
 
     low, high = extreme("min"), extreme("max")

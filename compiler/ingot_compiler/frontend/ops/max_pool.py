@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from ingot_compiler.frontend.compose import broadcast_to, concat, reshape
+from ingot_compiler.frontend.compose import broadcast_to, concat, iota, reshape, size_scalar
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sampling import dim_value
 from ingot_compiler.frontend.windows import pool_attributes
 from ingot_compiler.ir.attributes import Attributes, attribute_dims
 from ingot_compiler.ir.dims import Dim
@@ -77,12 +76,12 @@ def _flat(
     total = context.scalar("i64", 0)
     for axis in order:
         along = [size if axis == other else 1 for other, size in enumerate(wanted)]
-        index = reshape(context, context.add("iota", dtype="i64", length=wanted[axis]), along)
+        index = reshape(context, iota(context, wanted[axis]), along)
         if axis > 1:
-            index = context.add("mul", index, dim_value(context, strides[axis - 2], "i64"))
-            index = context.add("add", index, dim_value(context, offsets[axis - 2], "i64"))
+            index = context.add("mul", index, size_scalar(context, strides[axis - 2]))
+            index = context.add("add", index, size_scalar(context, offsets[axis - 2]))
         total = context.add(
-            "add", context.add("mul", total, dim_value(context, shape[axis], "i64")), index
+            "add", context.add("mul", total, size_scalar(context, shape[axis])), index
         )
     return broadcast_to(context, total, wanted)
 

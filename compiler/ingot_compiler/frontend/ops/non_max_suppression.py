@@ -15,12 +15,12 @@ from ingot_compiler.frontend.compose import (
     element,
     full,
     reshape,
-    sizes_of,
     slice_axis,
     transpose,
 )
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import sizes_of
 from ingot_compiler.frontend.selection import order, positions_of_true, split_index
 
 

@@ -18,7 +18,7 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, count = context.operand(0), len(context.wanted)
-    axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
+    axis = context.axis_attribute(0, context.rank_of(x))
     sizes = _sizes(context, context.shape_of(x)[axis], count)
     if len(sizes) != count:
         raise OpTypeError(f"sizes of {count} parts", len(sizes))
