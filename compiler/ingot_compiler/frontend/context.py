@@ -18,11 +18,11 @@ from ingot_compiler.frontend.known_values import (
     as_known_values,
     is_known,
     known_or_none,
-    propagate,
     symbols_appear,
     tells_something,
 )
 from ingot_compiler.frontend.onnx_node import OnnxNode, rounded_to
+from ingot_compiler.frontend.propagate import propagate
 from ingot_compiler.frontend.translation import Translation
 from ingot_compiler.frontend.unify_sizes import Detour, unify_sizes
 from ingot_compiler.ir.attributes import Attribute, text_attribute

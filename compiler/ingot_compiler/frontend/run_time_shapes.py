@@ -110,9 +110,8 @@ def slice_by_gather(context: OpContext, x: int, starts: int, ends: int, steps: i
     for axis, size in enumerate(lengths):
         step = element(context, steps, axis)
         offsets = context.add("mul", iota(context, size), step)
-        x = context.add(
-            "gather", x, context.add("add", offsets, element(context, start, axis)), axis=axis
-        )
+        places = context.add("add", offsets, element(context, start, axis))
+        x = context.add("gather", x, places, axis=axis)
     return x
 
 
@@ -123,21 +122,22 @@ def _bounds(
     size = context.integers(sizes)
     zero = context.scalar("i64", 0)
     backwards = cast(context, context.add("less", step, zero), "i64")
-
-    def counted(bound: int) -> int:
-        vector = cast(context, as_vector(context, bound), "i64")
-        return context.add(
-            "select", context.add("less", vector, zero), context.add("add", vector, size), vector
-        )
-
     # Forwards both bounds lie in [0, size]; backwards the first in [0, size - 1] and the last in
     # [-1, size - 1].
     last = context.add("sub", size, backwards)
-    start = clamp(context, counted(starts), zero, last)
-    end = clamp(context, counted(ends), context.add("neg", backwards), last)
+    start = clamp(context, _from_front(context, starts, size, zero), zero, last)
+    end = _from_front(context, ends, size, zero)
+    end = clamp(context, end, context.add("neg", backwards), last)
     # ceil((end - start) / step): div truncates, so round away from 0 by adding step - sign.
     away = context.add("sub", step, context.add("sign", step))
     span = context.add("add", context.add("sub", end, start), away)
     length = context.add("max", context.add("div", span, step), zero)
     # An empty axis has no last element to start from.
     return context.add("max", start, zero), context.add("min", length, size)
+
+
+def _from_front(context: OpContext, bound: int, size: int, zero: int) -> int:
+    """Bounds as i64, negative ones counted from the end."""
+    vector = cast(context, as_vector(context, bound), "i64")
+    is_negative, counted = context.add("less", vector, zero), context.add("add", vector, size)
+    return context.add("select", is_negative, counted, vector)

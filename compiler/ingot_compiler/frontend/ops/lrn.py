@@ -22,20 +22,16 @@ def _translate(context: OpContext) -> Sequence[int]:
     image = reshape(
         context, context.add("mul", x, x), (shape[0], 1, shape[1], dim_product(shape[2:]))
     )
-    before, after = (size - 1) // 2, size // 2
+    before, after = ((size - 1) // 2, 0), (size // 2, 0)
     means = context.add(
-        "average_pool", image, kernel=(size, 1), strides=(1, 1), dilations=(1, 1), pads_before=(before, 0),
-        pads_after=(after, 0), count_include_pad=True, pads_counted_after=(after, 0),
+        "average_pool", image, kernel=(size, 1), strides=(1, 1), dilations=(1, 1),
+        pads_before=before, pads_after=after, count_include_pad=True, pads_counted_after=after,
     )  # fmt: skip
-    scaled = binary_scalar(
-        context, "mul", reshape(context, means, shape), context.float_attribute("alpha", 0.0001)
-    )
-    base = binary_scalar(context, "add", scaled, context.float_attribute("bias", 1.0))
-    return (
-        context.add(
-            "div", x, binary_scalar(context, "pow", base, context.float_attribute("beta", 0.75))
-        ),
-    )
+    base = reshape(context, means, shape)
+    base = binary_scalar(context, "mul", base, context.float_attribute("alpha", 0.0001))
+    base = binary_scalar(context, "add", base, context.float_attribute("bias", 1.0))
+    base = binary_scalar(context, "pow", base, context.float_attribute("beta", 0.75))
+    return (context.add("div", x, base),)
 
 
 OP = OnnxOp("LRN", _translate)
