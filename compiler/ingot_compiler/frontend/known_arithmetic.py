@@ -55,11 +55,9 @@ def _difference(left: Dim, right: Dim) -> Dim:
 
 def _truncating_div(left: Dim, right: Dim) -> Dim | None:
     if isinstance(left, int) and isinstance(right, int):
-        return (
-            None
-            if right == 0
-            else abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-        )
+        if right == 0:
+            return None
+        return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
     if dim_mod(left, right) == 0:
         return dim_floordiv(left, right)
     return dim_floordiv(left, right) if is_nonnegative(left) and is_nonnegative(right) else None
@@ -137,8 +135,8 @@ _CASTS: dict[DType, Callable[..., Element]] = {
     "i8": _small, "i16": _small, "u8": _small, "u16": _small, "u32": _small, "u64": _small,
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[..., Element]] = {
-    "add": _add, "sub": _dims(_difference), "mul": _multiply, "div": _dims(_truncating_div), "mod": _dims(dim_mod),
-    "min": _min, "max": _max, "neg": _negative, "abs": _absolute,
+    "add": _add, "sub": _dims(_difference), "mul": _multiply, "div": _dims(_truncating_div),
+    "mod": _dims(dim_mod), "min": _min, "max": _max, "neg": _negative, "abs": _absolute,
     "floor": _whole_only, "ceil": _whole_only, "round": _whole_only,
     "equal": _truth(equal), "less": _truth(less), "less_equal": _truth(_less_equal),
     "logical_and": _and, "logical_or": _or, "logical_not": _not, "select": _select,

@@ -34,17 +34,16 @@ def _translate(context: OpContext) -> Sequence[int]:
     entries = zip(image, before, after, spans, strict=True)
     rooms = [size + low + high - span for size, low, high, span in entries]
     blocks = [dim_floordiv(*entry) + 1 for entry in zip(rooms, strides, strict=True)]
-    rests = [
-        room - (number - 1) * stride
-        for room, number, stride in zip(rooms, blocks, strides, strict=True)
-    ]
-    batch, channels = sizes_of(context, x, 3)[0], dim_floordiv(sizes_of(context, x, 3)[1], taps)
+    counted = zip(rooms, blocks, strides, strict=True)
+    rests = tuple(room - (number - 1) * stride for room, number, stride in counted)
+    batch, rows, _ = sizes_of(context, x, 3)
+    channels = dim_floordiv(rows, taps)
     # Every channel is an image of its own, whose elements of a block are the channels.
     columns = reshape(context, x, (batch * channels, taps, *blocks))
+    weights = _one_hot_weights(context, taps, block)
     joined = context.add(
-        "conv_transpose", columns, _one_hot_weights(context, taps, block), strides=strides,
-        dilations=dilations, pads_before=before, pads_after=after, groups=1,
-        output_padding=tuple(rests),
+        "conv_transpose", columns, weights, strides=strides, dilations=dilations,
+        pads_before=before, pads_after=after, groups=1, output_padding=rests,
     )  # fmt: skip
     return (reshape(context, joined, (batch, channels, *image)),)
 
