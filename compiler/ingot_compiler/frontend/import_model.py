@@ -162,14 +162,15 @@ class _Importer:
     ) -> tuple[ConstantSource, ...]:
         """Store the initializers that are used, in the file's order."""
         used = {name for node in nodes for name in names_read(node)} | {*_names(graph.output)}
-        detached = self.detached if graph is self.graph else {}
+        is_whole = graph is self.graph  # only its own tensors were detached
         stored: list[ConstantSource] = []
         for tensor in graph.initializer:
             if tensor.name not in used:
                 continue
             where = f"initializer {tensor.name!r}"
             try:
-                stored.append(self.weights.store(tensor, where, detached.get(tensor.name)))
+                raw = self.detached.get(tensor.name) if is_whole else None
+                stored.append(self.weights.store(tensor, where, raw))
             except UnsupportedDtype as error:
                 self.findings.append(tensor_finding(where, error.name, _NO_DTYPE))
             self._name([tensor.name])

@@ -132,7 +132,7 @@ def _indexed(application: _Application, known: Sequence[KnownValues]) -> KnownVa
 
 def _evaluate(application: _Application, known: Sequence[KnownValues]) -> KnownValues | None:
     """By the op's reference, in the element types of its operands."""
-    dtypes = [type_.dtype for type_ in application.types]
+    dtypes: list[DType] = [type_.dtype for type_ in application.types]
     if not all(dtype in _NUMPY for dtype in dtypes):
         return None
     try:
