@@ -16,13 +16,8 @@ REGISTRIES = {
     "backends/host/anchors.py": "what ops with tiles ask for",
     "backends/host/emit/math/__init__.py": "functions as instructions",
     "backends/host/emit/value.py": "comparisons as instructions",
-<<<<<<< HEAD
     "backends/host/main/arithmetic.py": "instructions of main",
-    "frontend/known_values.py": "functions of known sizes",
-=======
-    "backends/host/main/steps.py": "instructions of main",
     "frontend/known_arithmetic.py": "functions of known sizes",
->>>>>>> front
     "ir/dims.py": "functions of sizes",
     "ir/op_names.py": "the core ops",
     "ir/reference_rules.py": "how a scatter combines",

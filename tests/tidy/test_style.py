@@ -14,7 +14,6 @@ FUNCTION_LINES_MAX = 60
 # path::function -> why it may be longer; the list may only shrink
 LONG_FUNCTIONS: dict[str, str] = {}
 LONG_FILES: dict[str, str] = {}
-LONG_FILES: dict[str, str] = {}
 # One word per idea (DESIGN 11): banned word -> the word to use
 SYNONYMS = {
     r"artefacts?": "artifact",

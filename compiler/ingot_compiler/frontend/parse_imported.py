@@ -62,30 +62,10 @@ class _Parser:
         reader.expect("imported", "(", "opset")
         opsets = reader.items(self.opset, ")")
         reader.expect("{")
-<<<<<<< HEAD
-        expanded = 0
-        if reader.accept("expanded"):
-            expanded = reader.integer()
-            reader.expect("bytes")
-        inputs: list[TensorType] = []
-        while self.starts("input", (INPUT, len(inputs))):
-            self.numbered(len(inputs))
-            inputs.append(read_type(reader))
-        sizes: list[tuple[str, int]] = []
-        while reader.accept("specialisation"):
-            name = reader.name("a symbol")
-            reader.expect("=")
-            sizes.append((name, reader.integer()))
-        initializers: list[ConstantSource] = []
-        while self.starts("initializer", (INITIALIZER, len(initializers))):
-            self.numbered(len(inputs) + len(initializers))
-            initializers.append(self.constant())
-=======
         expanded_bytes = self.expanded_bytes()
         inputs = self.inputs()
         sizes = self.sizes()
         initializers = self.initializers(len(inputs))
->>>>>>> front
         nodes: list[ImportedNode] = []
         while not reader.at("output") and not reader.at("}"):
             nodes.append(self.node((len(nodes),)))
@@ -112,9 +92,9 @@ class _Parser:
         return tuple(inputs)
 
     def sizes(self) -> tuple[tuple[str, int], ...]:
-        """``special s0 = 8``, ..."""
+        """``specialisation s0 = 8``, ..."""
         sizes: list[tuple[str, int]] = []
-        while self.reader.accept("special"):
+        while self.reader.accept("specialisation"):
             name = self.reader.name("a symbol")
             self.reader.expect("=")
             sizes.append((name, self.reader.integer()))

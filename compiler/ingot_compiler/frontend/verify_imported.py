@@ -61,22 +61,7 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
     domains = [domain for domain, _ in model.opsets]
     if domains != sorted(set(domains)):
         yield Problem((), "opsets", "every domain once, in order", repr(domains), "opsets")
-<<<<<<< HEAD
-    free = {name for kind in model.inputs for dim in kind.shape for name in symbols_of(dim)}
-    for name, size in model.sizes:
-        if name not in free or size < 0:
-            yield Problem(
-                (),
-                "specialisation",
-                "a size from 0 on for a symbol of an input",
-                f"{name} = {size}",
-                "sizes given",
-            )
-    if len({name for name, _ in model.sizes}) != len(model.sizes):
-        yield Problem((), "specialisation", "one size for each symbol", "two", "sizes given")
-=======
     yield from _sizes(model)
->>>>>>> front
     if len(model.declared) != len(model.outputs):
         got = f"{len(model.declared)} for {len(model.outputs)}"
         yield Problem((), "outputs", "a declared type for each output", got, "declared types")
@@ -91,9 +76,9 @@ def _sizes(model: ImportedModel) -> Iterator[Problem]:
     for name, size in model.sizes:
         if name not in free or size < 0:
             expected = "a size from 0 on for a symbol of an input"
-            yield Problem((), "special", expected, f"{name} = {size}", "sizes given")
+            yield Problem((), "specialisation", expected, f"{name} = {size}", "sizes given")
     if len({name for name, _ in model.sizes}) != len(model.sizes):
-        yield Problem((), "special", "one size for each symbol", "two", "sizes given")
+        yield Problem((), "specialisation", "one size for each symbol", "two", "sizes given")
 
 
 def _is_size(dim: Dim) -> bool:
