@@ -1,7 +1,7 @@
 """What one call of `main` does at given sizes: its memory, launches and copies, without running it.
 
-In: a decoded program, the shapes of the inputs. Out: ``EvaluatedCall``. Not done here: kernels (a value that
-the program reads from a buffer counts as 1, and a loop runs once); the wire format.
+In: a decoded program, the shapes of the inputs. Out: ``EvaluatedCall``. Not done here: kernels (a
+value that the program reads from a buffer counts as 1, and a loop runs once); the wire format.
 """
 
 from __future__ import annotations

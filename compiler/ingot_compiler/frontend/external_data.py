@@ -1,8 +1,7 @@
 """Reads the files beside a model, and nothing else: a model must not lead out of its folder.
 
 In: the model's folder and a location from the model file. Out: a checked path, or the bytes as a
-read-only mapping.
-Not done here: which tensors there are (``import_model``).
+read-only mapping. Not done here: which tensors there are (``import_model``).
 
 Refused: empty, absolute, ``..``, a drive or backslash, NUL, any symbolic link on the way, anything
 but a regular file, a file with several names (hard links; ``onnx`` refuses them too): like a

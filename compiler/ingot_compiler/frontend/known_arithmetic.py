@@ -1,7 +1,6 @@
 """Core ops on known elements: integer expressions, floats that are integers, None for unknown.
 
-In: the name of an op. Out: a function of elements. Not done here: tensors of them
-(``propagate``).
+In: the name of an op. Out: a function of elements. Not done here: tensors of them (``propagate``).
 """
 
 from __future__ import annotations

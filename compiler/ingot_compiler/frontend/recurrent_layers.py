@@ -1,8 +1,7 @@
 """LSTM, GRU and RNN: the inputs' share of all gates as one product, then core ``recurrent``.
 
 In: a context of one of the three, its cell. Out: its results. Not done here: the steps
-(``ir/ops/recurrent``).
-ONNX LSTM-22, GRU-22, RNN-22.
+(``ir/ops/recurrent``). ONNX LSTM-22, GRU-22, RNN-22.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """ONNX Attention (opset 23): the core op where it is plain, else ONNX's own function body.
 
 In: Q, K, V in three or four dimensions, perhaps a mask. Out: core ``attention`` for 4-D, else the
-translated body.
-Not done here: attention that exporters write as several nodes (``passes``).
+translated body. Not done here: attention that exporters write as several nodes (``passes``).
 """
 
 from __future__ import annotations

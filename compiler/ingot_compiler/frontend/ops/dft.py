@@ -1,9 +1,8 @@
 """ONNX DFT: discrete Fourier transform along one axis, by its matrix.
 
 In: a real or complex tensor [.., 1 or 2], perhaps length and axis. Out: core ``matmul`` with
-cosines and sines.
-Not done here: an axis known at run time only, when the sizes of the axes differ in the result's
-shape (reported as unsupported).
+cosines and sines. Not done here: an axis known at run time only, when the sizes of the axes differ
+in the result's shape (reported as unsupported).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """ONNX Resize: resample along some axes; opsets 10 to newest.
 
 In: a tensor; scales, sizes, a region of interest, known at compile time or computed at run time.
-Out: core ``resize``.
-Not done here: ``tf_half_pixel_for_nn`` of opset 11 (reported as unsupported).
+Out: core ``resize``. Not done here: ``tf_half_pixel_for_nn`` of opset 11 (reported as unsupported).
 """
 
 from __future__ import annotations
