@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from tests.unit.kernels_harness import BEST, Array, Kernel, aligned, normal
 from tests.unit.test_attention import attention_program
-from tests.unit.test_contraction import panels
+from tests.unit.test_contraction import packed_panels, panel_index, panels
 from tests.unit.test_depthwise import depthwise_program
 
 from ingot_compiler.backends.host.attention_layout import attention_query_block
@@ -96,15 +96,15 @@ def _contraction(
     tile = choose_tile(rows, columns, target)
     width, block = tile.vectors * target.f32_lanes, choose_row_block(rows, columns, tile, target)
     blocks, count = -(-rows // block), -(-columns // width)
-    panel = dim_floordiv(P, blocks)
     flat: Dim = 0
     total = depth
     for name, extent in taps:
         flat, total = flat * extent + symbol(name), total * extent
-    b_index = panel * (total * width - width) + N + (flat * depth + K) * width
+    layout = packed_panels(total)
+    b_index = panel_index(layout, flat * depth + K)
     statement = Contraction(
-        "m", rows, dim_mod(P, blocks) * block, block, "n", columns, panel * width, taps, "k", depth, 0, a_index,
-        1, b_index, True, "f32", "acc", (Store(2, M * columns + N, Local("acc", "f32")),), tile,
+        "m", rows, dim_mod(P, blocks) * block, block, "n", columns, dim_floordiv(P, blocks) * width, taps, "k", depth, 0, a_index,
+        1, b_index, layout, "f32", "acc", (Store(2, M * columns + N, Local("acc", "f32")),), tile,
     )  # fmt: skip
     buffers = tuple(Buffer("f32", number == 2) for number in range(3))
     return LoopProgram(buffers, (), "p", blocks * count, 1, (statement,))
@@ -112,10 +112,9 @@ def _contraction(
 
 def _gemm(target: Target, rows: int, depth: int, columns: int) -> _Bench:
     program = _contraction(target, rows, columns, (), depth, M * depth + K)
-    width = choose_tile(rows, columns, target).vectors * target.f32_lanes
     arrays = (
         normal((rows, depth), 1),
-        panels(normal((depth, columns), 2), width),
+        panels(normal((depth, columns), 2)),
         normal((rows, columns), 3),
     )
     return _Bench(f"gemm {rows}x{depth}x{columns}", program, arrays, 2.0 * rows * depth * columns)
@@ -127,9 +126,8 @@ def _convolution(target: Target, channels: int, size: int) -> _Bench:
         dim_floordiv(M, size) * pitch + dim_mod(M, size) * channels + KY * pitch + KX * channels + K
     )
     program = _contraction(target, size * size, channels, (("ky", 3), ("kx", 3)), channels, a_index)
-    width = choose_tile(size * size, channels, target).vectors * target.f32_lanes
     image, result = normal((size + 2, size + 2, channels), 1), normal((size * size, channels), 3)
-    arrays = (image, panels(normal((9 * channels, channels), 2), width), result)
+    arrays = (image, panels(normal((9 * channels, channels), 2)), result)
     return _Bench(
         f"conv 3x3 {channels}@{size}", program, arrays, 18.0 * channels * channels * size * size
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.unit.kernels_harness import BEST, LEVELS, Array, Kernel, aligned, empty, normal
@@ -9,8 +11,14 @@ from tests.unit.kernels_harness import BEST, LEVELS, Array, Kernel, aligned, emp
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
-from ingot_compiler.backends.host.tiles import choose_row_block, choose_tile, lanes_of
+from ingot_compiler.backends.host.tiles import (
+    choose_row_block,
+    choose_tile,
+    lanes_of,
+    panel_columns,
+)
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
+from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -19,6 +27,7 @@ from ingot_compiler.lowering.loops import (
     Load,
     Local,
     LoopProgram,
+    PackedPanels,
     RegisterTile,
     Store,
     Value,
@@ -51,14 +60,15 @@ def product_program(
     symbolic."""
     width = tile.vectors * lanes_of(dtype, target)
     block = row_block or tile.rows * 2
-    blocks, panels = ceil_div(rows, block), ceil_div(columns, width)
-    panel = dim_floordiv(P, blocks)
+    blocks, parts = ceil_div(rows, block), ceil_div(columns, width)
+    part = dim_floordiv(P, blocks)
     row_pitch, depth_pitch = a_strides or (depth, 1)
-    b_index = panel * (depth * width - width) + N + K * width if packed else K * columns + N
+    layout = packed_panels(depth, dtype) if packed else None
+    b_index = panel_index(layout, K) if layout else K * columns + N
     value = epilogue or Local("acc", dtype)
     statement = Contraction(
-        "m", rows, dim_mod(P, blocks) * block, block, "n", columns, panel * width, (), "k", depth,
-        0, M * row_pitch + K * depth_pitch, 1, b_index, packed, dtype, "acc", (Store(2, M * columns + N, value),), tile,
+        "m", rows, dim_mod(P, blocks) * block, block, "n", columns, part * width, (), "k", depth,
+        0, M * row_pitch + K * depth_pitch, 1, b_index, layout, dtype, "acc", (Store(2, M * columns + N, value),), tile,
     )  # fmt: skip
     buffers = tuple(Buffer(dtype, number == 2) for number in range(5))
     scalars = tuple(
@@ -66,12 +76,25 @@ def product_program(
         for name, size in (("M", rows), ("N", columns), ("K", depth))
         if not isinstance(size, int)
     )
-    return LoopProgram(buffers, scalars, "p", panels * blocks, 1, (statement,))
+    return LoopProgram(buffers, scalars, "p", parts * blocks, 1, (statement,))
 
 
-def panels(b: Array, width: int) -> Array:
+def packed_panels(depth: Dim, dtype: DType = "f32") -> PackedPanels:
+    """Panels of B with ``depth`` rows."""
+    width = panel_columns(dtype)
+    return PackedPanels(width, depth * width)
+
+
+def panel_index(layout: PackedPanels, depth: Dim) -> Dim:
+    """Where the element of column ``n`` at ``depth`` lies."""
+    width = layout.columns
+    return dim_floordiv(N, width) * layout.step + dim_mod(N, width) + depth * width
+
+
+def panels(b: Array) -> Array:
     """[panel][k][width]; what pads the last panel must not matter, so it is NaN."""
     depth, columns = b.shape
+    width = 64 // b.itemsize
     count = -(-columns // width)
     wide = np.full((depth, count * width), np.nan, b.dtype)
     wide[:, :columns] = b
@@ -119,7 +142,7 @@ def test_products_of_all_tails(level: str, rows: int, columns: int, depth: int) 
     )
     a, b, bias = normal((rows, depth), 1), normal((depth, columns), 2), normal((columns,), 3)
     c = empty((rows, columns))
-    Kernel(program, target).run([a, panels(b, tile.vectors * target.f32_lanes), c, bias, bias])
+    Kernel(program, target).run([a, panels(b), c, bias, bias])
     exact = a.astype(np.float64) @ b.astype(np.float64) + bias
     assert np.abs(c - np.maximum(exact, 0)).max() <= 1e-4
 
@@ -142,7 +165,7 @@ def test_symbolic_sizes(level: str, packed: bool) -> None:
         (0, 3, 4),
     ):
         a, b, c = normal((rows, depth), 1), normal((depth, columns), 2), empty((rows, columns))
-        stored = panels(b, tile.vectors * target.f32_lanes) if packed else b
+        stored = panels(b) if packed else b
         kernel.run([a, stored, c, c, c], (rows, columns, depth))
         assert_near(c, a, b, "f32")
 
@@ -158,7 +181,7 @@ def test_f64(level: str) -> None:
         empty((rows, columns), "f8"),
     )
     program = product_program(target, rows, columns, depth, tile, dtype="f64")
-    Kernel(program, target).run([a, panels(b, tile.vectors * lanes_of("f64", target)), c, c, c])
+    Kernel(program, target).run([a, panels(b), c, c, c])
     assert_near(c, a, b, "f64")
 
 
@@ -174,7 +197,7 @@ def test_strided_a(level: str, symbolic: bool) -> None:
     a, b, c = normal((depth, rows), 1), normal((depth, columns), 2), empty((rows, columns))
     program = product_program(target, *sizes, tile, a_strides=(1, sizes[0]))
     scalars = (rows, columns, depth) if symbolic else ()
-    Kernel(program, target).run([a, panels(b, tile.vectors * target.f32_lanes), c, c, c], scalars)
+    Kernel(program, target).run([a, panels(b), c, c, c], scalars)
     assert_near(c, a.T, b, "f32")
 
 
@@ -193,7 +216,7 @@ def test_bits_do_not_depend_on_tile_block_or_threads(level: str, depth: int) -> 
         (RegisterTile(4, 3), 24, 7),
         (RegisterTile(6, 1), 6, 2),
     ):
-        stored = panels(b, tile.vectors * target.f32_lanes)
+        stored = panels(b)
         known: tuple[Dim, Dim, Dim] = (rows, columns, depth)
         for sizes in (known, (symbol("M"), symbol("N"), symbol("K"))):
             c = empty((rows, columns))
@@ -222,7 +245,7 @@ def test_heavy_epilogues_equal_light_ones(level: str, columns: int, symbolic: bo
     biased = Apply("add", (Local("acc", "f32"), Load(3, N)), "f32")
     value = Apply("add", (Apply("gelu_none", (biased,), "f32"), Load(4, M * sizes[1] + N)), "f32")
     program = product_program(target, *sizes, tile, epilogue=value)
-    arrays = [a, panels(b, tile.vectors * target.f32_lanes), c, bias, residual]
+    arrays = [a, panels(b), c, bias, residual]
     Kernel(program, target).run(arrays, (rows, columns, depth) if symbolic else ())
     x = a.astype(np.float64) @ b.astype(np.float64) + bias
     erf = np.vectorize(__import__("math").erf)
@@ -243,6 +266,7 @@ def test_convolution_over_a_haloed_image(
     radius, out = kernel // 2, -(-9 // stride)
     pitch = (size + 2 * radius) * channels
     tile = choose_tile(out * out, outputs, target)
+    layout = packed_panels(kernel * kernel * channels)
     width = tile.vectors * target.f32_lanes
     ky, kx, count = symbol("ky"), symbol("kx"), -(-outputs // width)
     a_index = dim_floordiv(M, out) * (stride * pitch) + dim_mod(M, out) * (stride * channels)
@@ -253,7 +277,7 @@ def test_convolution_over_a_haloed_image(
     panel = dim_floordiv(P, blocks)
     statement = Contraction(
         "m", out * out, dim_mod(P, blocks) * block, block, "n", outputs, panel * width, (("ky", kernel), ("kx", kernel)),
-        "k", channels, 0, a_index, 1, panel * (kernel * kernel * channels * width - width) + N + depth * width, True,
+        "k", channels, 0, a_index, 1, panel_index(layout, depth), layout,
         "f32", "acc", (Store(2, M * outputs + N, Local("acc", "f32")),), tile,
     )  # fmt: skip
     buffers = (
@@ -264,7 +288,7 @@ def test_convolution_over_a_haloed_image(
     image = normal((size + 2 * radius, size + 2 * radius, channels), 1)
     weights, c = normal((kernel * kernel * channels, outputs), 2), empty((out * out, outputs))
     Kernel(LoopProgram(buffers, (), "p", blocks * count, 1, (statement,)), target).run(
-        [image, panels(weights, width), c]
+        [image, panels(weights), c]
     )
     places = [(y * stride, x * stride) for y in range(out) for x in range(out)]
     patches = np.stack([image[y : y + kernel, x : x + kernel].reshape(-1) for y, x in places])
@@ -277,9 +301,7 @@ def test_infinities_and_nan_pass(level: str) -> None:
     target, tile = parse_target(level), RegisterTile(4, 2)
     a, b, c = normal((9, 7), 1), np.abs(normal((7, 30), 2)) + 0.1, empty((9, 30))
     a[2, 3], a[8, 0] = np.nan, np.inf
-    Kernel(product_program(target, 9, 30, 7, tile), target).run(
-        [a, panels(b, 2 * target.f32_lanes), c, c, c]
-    )
+    Kernel(product_program(target, 9, 30, 7, tile), target).run([a, panels(b), c, c, c])
     assert np.isnan(c[2]).all()
     assert (c[8] == np.inf).all()
     assert np.isfinite(np.delete(c, (2, 8), axis=0)).all()
@@ -295,6 +317,17 @@ def test_tiles_fit_the_registers(rows: Dim, columns: Dim) -> None:
         assert tile.rows * tile.vectors + tile.vectors + 1 <= target.vector_register_count
         assert not isinstance(rows, int) or tile.rows <= rows
         assert choose_row_block(rows, columns, tile, target) % tile.rows == 0
+
+
+def test_panels_without_whole_vectors_are_refused() -> None:
+    """A vector of eight columns that would read two panels of twelve: an error of the compiler."""
+    target = parse_target("x86-64-v3")
+    program = product_program(target, 8, 48, 4, RegisterTile(4, 3))
+    (statement,) = program.body
+    assert isinstance(statement, Contraction)
+    narrow = replace(statement, b_panels=PackedPanels(12, 48))
+    with pytest.raises(InternalError, match="holds no whole vectors"):
+        kernel_module(replace(program, body=(narrow,)), target)
 
 
 def test_foreign_targets_compile() -> None:

@@ -21,6 +21,7 @@ from ingot_compiler.lowering.loops import (
     Contraction,
     Local,
     LoopProgram,
+    PackedPanels,
     RegisterTile,
     Store,
 )
@@ -40,34 +41,30 @@ def program(
     """C = A B of A[rows, depth] and B in place, or with pairs in panels."""
     (rows, columns, depth), (a, b, total) = sizes, dtypes
     width, pair = TILE.vectors * lanes_of(total, target), symbol("pair")
-    blocks, panels = dim_floordiv(rows + 5, 6), dim_floordiv(columns + width - 1, width)
-    panel = dim_floordiv(P, blocks)
-    start = panel * width
+    blocks, parts = dim_floordiv(rows + 5, 6), dim_floordiv(columns + width - 1, width)
+    start = dim_floordiv(P, blocks) * width
+    layout = PackedPanels(16, depth * 16) if pairs else None
     taps: tuple[tuple[str, Dim], ...] = ()
     row = symbol("row") * depth
     a_index, b_index = row + symbol("k"), symbol("k") * columns + symbol("column")
     if pairs:
         taps = (("pair", dim_floordiv(depth, 2)),)
         a_index = row + pair * 2 + symbol("k")
-        b_index = (
-            panel * (depth * width)
-            + pair * (2 * width)
-            + (symbol("column") - start) * 2
-            + symbol("k")
-        )
+        panel, place = dim_floordiv(symbol("column"), 16), dim_mod(symbol("column"), 16)
+        b_index = panel * (depth * 16) + pair * 32 + place * 2 + symbol("k")
     store = Store(2, symbol("row") * columns + symbol("column"), Local("acc", total))
     statement = Contraction(
         "row", rows, dim_mod(P, blocks) * 6, 6, "column", columns, start, taps, "k", 2 if pairs else depth,
-        0, a_index, 1, b_index, pairs, total, "acc", (store,), TILE,
+        0, a_index, 1, b_index, layout, total, "acc", (store,), TILE,
     )  # fmt: skip
     scalars = tuple(str(size) for size in sizes if not isinstance(size, int))
     buffers = (Buffer(a, written=False), Buffer(b, written=False), Buffer(total, written=True))
-    return LoopProgram(buffers, scalars, "p", panels * blocks, 1, (statement,))
+    return LoopProgram(buffers, scalars, "p", parts * blocks, 1, (statement,))
 
 
-def paired(b: Array, width: int) -> Array:
-    """[panel][k / 2][width][2]; what pads the last panel must not matter."""
-    depth, columns = b.shape
+def paired(b: Array) -> Array:
+    """[panel][k / 2][16][2]; what pads the last panel must not matter."""
+    (depth, columns), width = b.shape, 16
     count = -(-columns // width)
     wide = np.full((depth, count * width), -1, b.dtype)
     wide[:, :columns] = b
@@ -98,7 +95,7 @@ def test_pairs_are_exact(level: str, sizes: tuple[int, int, int]) -> None:
     rows, columns, depth = sizes
     a, b = drawn((rows, depth), "i16", 1), drawn((depth, columns), "i16", 2)
     a[0], b[:, 0] = -(1 << 15), -(1 << 15)
-    stored = paired(b, TILE.vectors * lanes_of("i32", target))
+    stored = paired(b)
     for shape in (sizes, (M, columns, depth)):
         c = empty((rows, columns), np.int32)
         kernel = Kernel(program(target, shape, ("i16", "i16", "i32"), pairs=True), target)
@@ -157,7 +154,7 @@ def test_code_equals_the_interpreter(
     """The interpreter of loops widens, adds and wraps as the machine does; the text form reads
     back, and is verified."""
     a, b = drawn((4, 6), dtypes[0], 1), drawn((6, 19), dtypes[1], 2)
-    stored = paired(b, TILE.vectors * lanes_of(dtypes[2], target)) if pairs else b
+    stored = paired(b) if pairs else b
     loops = program(target, (4, 19, 6), dtypes, pairs)
     verify_loops(loops)
     assert parse_loops(print_loops(loops)) == loops

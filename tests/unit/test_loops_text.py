@@ -41,7 +41,7 @@ kernel(b0: f32, b1: f32, b2: write f32) scratch 0 {
       column=c columns=16 column_start=0
       taps=(y in 2, x in 3) depth=d in 5 tile=4x2
       a=b0[d + r + x + y]
-      b=b1[c + 16*d] padded=True
+      b=b1[16*d + 80*floordiv(c, 16) + mod(c, 16)] panels=16 step=80
       acc: f32 -> {
       b2[c + 16*r] = %acc:f32
     }
@@ -135,7 +135,9 @@ def test_every_statement_is_read_back(text: str) -> None:
         (BLOCKS, "tile=4x2", "tile=4 2", "line 6, column 49", "expected a number of vectors (x2)"),
         (BLOCKS, "depth=d in 5", "depth=r in 5", "line 3, column 5", "names are bound once"),
         (BLOCKS, "a=b0[d + r", "a=b0[d - r", "line 3, column 5", "got -3 at p = 0, r = 3"),
-        (BLOCKS, "padded=True", "padded=1", "line 8, column 29", "expected one of True False"),
+        (BLOCKS, "panels=16", "panels=x", "line 8, column 59", "expected an integer"),
+        (BLOCKS, "panels=16", "panels=0", "line 3, column 5", "columns of a panel: expected at least 1, got 0"),
+        (BLOCKS, "step=80", "step=96", "line 3, column 5", "steps from panel to panel: expected 96, got 80"),
         (BLOCKS, "b0: f32", "b0: i8", "line 3, column 5", "whose sums are f32: expected f32 or f16 or bf16, got i8"),
         (BLOCKS, "b1: f32", "b1: f64", "line 3, column 5", "B of a contraction whose sums are f32: expected"),
         (BLOCKS, "acc: f32", "acc: i8", "line 3, column 5", "whose sums are i8: expected other sums, got f32"),

@@ -109,6 +109,13 @@ def test_another_architecture_alone(tmp_path: Path) -> None:
         ingot_runtime.load(path)
 
 
+def test_all_variants_read_the_same_weights(bundle: Path) -> None:
+    """Every level and architecture reads all of the one copy of the weights."""
+    ranges = {variant.ranges for variant in ingot_runtime.load(bundle).loaded.plan.variants}
+    (found,) = ranges
+    assert sum(size_bytes for _, size_bytes in found) >= 288 * 11 * 4
+
+
 def test_variants_share_what_they_pack_alike(tmp_path: Path) -> None:
     """Equal constants are stored once: two variants of the same layout cost their weights once."""
     wide = make_model(

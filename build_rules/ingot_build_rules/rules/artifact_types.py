@@ -42,8 +42,8 @@ _MODULES = {
     "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupSteps",
     "ingot_compiler.lowering.loops": (
         "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For "
-        "FromIndex If Let LetIndex Load Local LoopProgram Reduce Require Store RegisterTile "
-        "Transpose"
+        "FromIndex If Let LetIndex Load Local LoopProgram PackedPanels Reduce Require Store "
+        "RegisterTile Transpose"
     ),
     "ingot_compiler.memory.memory_plan": "MemoryPlan BufferPlacement PoolPlan",
     "ingot_compiler.placement.placed": "PlacedGraph",

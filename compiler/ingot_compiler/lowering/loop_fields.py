@@ -40,7 +40,7 @@ class LoopFields:
         return self.reader.integer()
 
     def python_flag(self, name: str) -> bool:
-        """``padded=True``."""
+        """``causal=True``."""
         self.reader.expect(name, "=")
         return self.reader.choice(("True", "False")) == "True"
 

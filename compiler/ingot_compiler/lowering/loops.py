@@ -168,6 +168,15 @@ class RegisterTile:
 
 
 @dataclass(frozen=True, slots=True)
+class PackedPanels:
+    """How a packed B lies: ``columns`` of them beside each other, zeros behind the last one;
+    ``step`` elements from a panel to the next."""
+
+    columns: int
+    step: Dim
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction:
     """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one
     multiply-add chain in
@@ -176,10 +185,10 @@ class Contraction:
     This unit covers rows ``[row_start, min(row_start + row_block, rows))`` and columns
     ``[column_start, min(column_start + tile.vectors * lanes, columns))``. ``a_index`` (over row,
     tap and depth symbols) is linear in the taps and in depth; it may use floordiv and mod of the
-    row. ``b_index`` (over column, tap and depth symbols) has factor 1 for the column. ``b_padded``:
-    B may be read up to the end of the last vector. ``epilogue`` runs for every element with
-    ``Local(accumulator)`` and the row and column symbols in scope; the column is its vector
-    variable.
+    row. ``b_index`` (over column, tap and depth symbols) has factor 1 for the column, within a panel
+    where B lies in ``b_panels``, which hold whole vectors and may be read to their ends.
+    ``epilogue`` runs for every element with ``Local(accumulator)`` and the row and column symbols
+    in scope; the column is its vector variable.
 
     ``dtype`` is the accumulator's: f32, f64, or an integer of 32 or 64 bits. A and B have the
     dtypes of their buffers, each for itself: the accumulator's, or a narrower one of its kind (f16
@@ -202,7 +211,7 @@ class Contraction:
     a_index: Dim
     b: int
     b_index: Dim
-    b_padded: bool
+    b_panels: PackedPanels | None
     dtype: DType
     accumulator: str
     epilogue: tuple[Statement, ...]

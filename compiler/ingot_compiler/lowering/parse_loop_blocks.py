@@ -18,6 +18,7 @@ from ingot_compiler.lowering.loops import (
     Contraction,
     Depthwise,
     DepthwisePlane,
+    PackedPanels,
     RegisterTile,
     Statement,
     Transpose,
@@ -42,9 +43,17 @@ def _contraction(fields: LoopFields) -> Contraction:
     rows = fields.integer("tile")
     tile = RegisterTile(rows, reader.number("x", "a number of vectors (x2)"))
     a, b = fields.access("a"), fields.access("b")
-    padded, accumulator = fields.python_flag("padded"), fields.accumulator()
+    panels, accumulator = _panels(fields), fields.accumulator()
     epilogue = fields.epilogue()
-    return Contraction(*rectangle, taps, *depth, *a, *b, padded, *accumulator, epilogue, tile)
+    return Contraction(*rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile)
+
+
+def _panels(fields: LoopFields) -> PackedPanels | None:
+    """``panels=16 step=64``, or None."""
+    fields.reader.expect("panels", "=")
+    if fields.reader.accept("None"):
+        return None
+    return PackedPanels(fields.reader.integer(), fields.dim("step"))
 
 
 def _depthwise(fields: LoopFields) -> Depthwise | DepthwisePlane:

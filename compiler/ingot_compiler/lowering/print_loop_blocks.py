@@ -16,6 +16,7 @@ from ingot_compiler.lowering.loops import (
     Contraction,
     Depthwise,
     DepthwisePlane,
+    PackedPanels,
     Transpose,
 )
 from ingot_compiler.lowering.print_loop_values import print_access, print_value
@@ -51,6 +52,10 @@ def _taps(taps: Sequence[tuple[str, Dim]]) -> str:
     return f"taps=({', '.join(f'{name} in {format_dim(extent)}' for name, extent in taps)})"
 
 
+def _panels(panels: PackedPanels | None) -> str:
+    return f"{panels.columns} step={format_dim(panels.step)}" if panels else "None"
+
+
 def _contraction(s: Contraction) -> Iterator[str]:
     yield "contraction"
     yield "  " + _fields(row=s.row, rows=s.rows, row_start=s.row_start, row_block=s.row_block)
@@ -58,7 +63,7 @@ def _contraction(s: Contraction) -> Iterator[str]:
     depth = f"depth={s.depth} in {format_dim(s.depth_extent)}"
     yield f"  {_taps(s.taps)} {depth} tile={s.tile.rows}x{s.tile.vectors}"
     yield f"  a={print_access(s.a, s.a_index)}"
-    yield f"  b={print_access(s.b, s.b_index)} padded={s.b_padded}"
+    yield f"  b={print_access(s.b, s.b_index)} panels={_panels(s.b_panels)}"
     yield f"  {s.accumulator}: {s.dtype} ->"
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ingot_compiler.ir.dims import Dim, is_symbol_name
+from ingot_compiler.ir.dims import Dim, format_dim, is_symbol_name, substitute
 from ingot_compiler.ir.problem import Problem, require_none
 from ingot_compiler.lowering.loop_blocks import BlockParts, block_parts
 from ingot_compiler.lowering.loop_scope import LoopScope
@@ -27,6 +27,7 @@ from ingot_compiler.lowering.loops import (
     Let,
     LetIndex,
     LoopProgram,
+    PackedPanels,
     Reduce,
     Require,
     Statement,
@@ -153,6 +154,8 @@ def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
         yield from find_value_problems(seen, name, mask)
     if isinstance(block, Contraction):
         yield from _factors(scope, block)
+        if block.b_panels:
+            yield from _panels(scope, block, block.b_panels)
     yield from _ranges(scope, name, parts)
     for seen, buffer, index in parts.reads:
         yield from seen.access(name, buffer, index)
@@ -180,3 +183,15 @@ def _factors(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
             expected, got = " or ".join(allowed) or "other sums", scope.buffers[buffer].dtype
             rule = f"{side} of a contraction whose sums are {s.dtype}"
             yield scope.problem("contraction", expected, got, rule)
+
+
+def _panels(scope: LoopScope, s: Contraction, panels: PackedPanels) -> Iterator[Problem]:
+    """The index of a packed B steps as its panels say."""
+    if panels.columns < 1:
+        yield scope.problem("contraction", "at least 1", str(panels.columns), "columns of a panel")
+        return
+    first, second = (substitute(s.b_index, {s.column: at}) for at in (0, panels.columns))
+    if second - first != panels.step:
+        expected, got = format_dim(panels.step), format_dim(second - first)
+        rule = "the index of B steps from panel to panel"
+        yield scope.problem("contraction", expected, got, rule)

@@ -4,8 +4,8 @@ In: a group, the matrix view of its anchor. Out: its loop program. Not done here
 (``kinds.conv``, ``kinds.matmul``), packing of B (``packing``: the fused graph's constants are
 already panels).
 
-A constant B is packed in panels ``[group][panel][k][NB]``, NB = tile columns, of 16-bit integers
-``[panel][k / 2][NB][2]`` where the depth is even; a B made at run time is read in place.
+A constant B is packed in panels ``[group][panel][k][NB]``, NB = ``panel_columns``, of 16-bit
+integers ``[panel][k / 2][NB][2]`` where the depth is even; a B made at run time is read in place.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ingot_compiler.backends.host.tiles import (
     choose_row_block,
     choose_tile,
     lanes_of,
+    panel_columns,
     sum_dtype,
 )
 from ingot_compiler.ir.dims import (
@@ -28,10 +29,10 @@ from ingot_compiler.ir.dims import (
     substitute,
     symbol,
 )
-from ingot_compiler.ir.types import dtype_size_bytes
+from ingot_compiler.ir.types import DType, dtype_size_bytes
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import Contraction, LoopProgram
+from ingot_compiler.lowering.loops import Contraction, LoopProgram, PackedPanels
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.typical import typical
 
@@ -114,6 +115,7 @@ def contraction_program(
     tile = choose_tile(product.rows, product.columns, target, dtype)
     width = tile.vectors * lanes_of(dtype, target)
     block = choose_row_block(product.rows, product.columns, tile, target, dtype)
+    panels = _packed_panels(product, dtype) if isinstance(product.b, Panels) else None
     b_count = typical(dim_mul(product.total_depth, product.columns))
     is_b_small = b_count * dtype_size_bytes(b.type.dtype) <= _SMALL_B_BYTES
     units = _units(product, width, block, rows_outside=is_b_small)
@@ -123,7 +125,7 @@ def contraction_program(
         "column", product.columns, column_start,
         product.taps, "k", product.depth,
         anchored.number(0), units.of_product(product.a_index),
-        anchored.number(1), _b_index(product, units, width), isinstance(product.b, Panels),
+        anchored.number(1), _b_index(product, units, panels), panels,
         dtype, ACCUMULATOR, anchored.epilogue(_result_space(anchored, product, units)), tile,
     )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
@@ -152,15 +154,21 @@ def _split(within: Dim, fast: Dim) -> tuple[Dim, Dim]:
     return dim_mod(within, fast), dim_floordiv(within, fast)
 
 
-def _b_index(product: Product, units: _Units, width: int) -> Dim:
+def _packed_panels(product: Product, dtype: DType) -> PackedPanels:
+    width = panel_columns(dtype)
+    return PackedPanels(width, dim_mul(product.total_depth, width))
+
+
+def _b_index(product: Product, units: _Units, panels: PackedPanels | None) -> Dim:
     column = symbol("column")
     if isinstance(product.b, PitchedRows):
         row = dim_mul(product.flat_depth, product.b.pitch)
         return units.of_product(product.b.base) + row + column
-    panels = ceil_div(product.columns, width)
-    panel_size = dim_mul(product.total_depth, width)
-    base = dim_mul(dim_mul(units.outer, panels) + units.panel, panel_size)
-    place = column - dim_mul(units.panel, width)
+    assert panels
+    width = panels.columns
+    first = dim_mul(units.outer, ceil_div(product.columns, width))
+    base = dim_mul(first + dim_floordiv(column, width), panels.step)
+    place = dim_mod(column, width)
     if not product.b.pairs:
         return base + dim_mul(product.flat_depth, width) + place
     pair = symbol(product.taps[-1][0])

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
-from ingot_compiler.backends.host.tiles import has_pairs, panel_width, sum_dtype
-from ingot_compiler.ir.dims import dim_floordiv, dim_product
+from ingot_compiler.backends.host.tiles import has_pairs, panel_columns, sum_dtype
+from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fusion.deferred import Leaf
@@ -28,14 +28,12 @@ def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
 
 
 def conv_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
-    """Constant weights of a ``conv`` in panels of the tile that the contraction runs with."""
-    values, w, groups = fuser.values, node.operands[1], node.integer("groups")
-    device, result = values.device_of(node.results[0]), values.type_of(node.results[0]).shape
-    rows_count = dim_product((result[0], *result[2:]))
-    columns = dim_floordiv(values.type_of(w).shape[0], groups)
-    width = panel_width(rows_count, columns, fuser.targets[device], dtype)
-    matrix = packing.conv_matrix(packing.cast_to(values.expression(w), dtype), groups)
-    return fuser.constant(packing.pack_panels(matrix, width), device)
+    """Constant weights of a ``conv`` in panels."""
+    values, w = fuser.values, node.operands[1]
+    weights = packing.cast_to(values.expression(w), dtype)
+    matrix = packing.conv_matrix(weights, node.integer("groups"))
+    panels = packing.pack_panels(matrix, panel_columns(dtype))
+    return fuser.constant(panels, values.device_of(node.results[0]))
 
 
 def conv_weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
@@ -48,20 +46,17 @@ def conv_weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
 
 
 def matrix_panels(fuser: Fuser, node: Node, a: int, dtype: DType) -> Leaf:
-    """A constant matrix in panels of the tile that the product of ``a`` runs with."""
-    values, (result,) = fuser.values, node.results
-    shape, device = values.type_of(a).shape, values.device_of(result)
-    columns = values.type_of(result).shape[-1]
-    width = panel_width(dim_product(shape[:-1]), columns, fuser.targets[device], sum_dtype(dtype))
+    """A constant matrix in panels, as factor of ``a``."""
+    values, width = fuser.values, panel_columns(sum_dtype(dtype))
     matrix = packing.cast_to(values.expression(node.operands[1]), dtype)
-    together = 2 if has_pairs(dtype, shape[-1]) else 1
-    return fuser.constant(packing.pack_matrix(matrix, width, together), device)
+    together = 2 if has_pairs(dtype, values.type_of(a).shape[-1]) else 1
+    panels = packing.pack_matrix(matrix, width, together)
+    return fuser.constant(panels, values.device_of(node.results[0]))
 
 
 def recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:
-    """[D, H, columns] in panels of the tile that all products of this layer use."""
-    values = fuser.values
-    y, first = values.type_of(node.results[0]), values.type_of(node.operands[1]).shape
-    device = values.device_of(node.results[0])
-    width = panel_width(y.shape[2], first[2], fuser.targets[device], y.dtype)
-    return fuser.constant(packing.pack_panels(values.expression(weights), width), device)
+    """[D, H, columns] in panels."""
+    values, (y, *_) = fuser.values, node.results
+    width = panel_columns(values.type_of(y).dtype)
+    panels = packing.pack_panels(values.expression(weights), width)
+    return fuser.constant(panels, values.device_of(y))

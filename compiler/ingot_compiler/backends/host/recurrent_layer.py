@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot_compiler.backends.host.recurrent_math import RecurrentMath
-from ingot_compiler.backends.host.tiles import choose_tile, lanes_of
+from ingot_compiler.backends.host.tiles import choose_tile, lanes_of, panel_columns
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.types import DType
@@ -21,6 +21,7 @@ from ingot_compiler.lowering.loops import (
     For,
     Load,
     Local,
+    PackedPanels,
     RegisterTile,
     Statement,
     Store,
@@ -73,7 +74,7 @@ class RecurrentLayer:
         # A reset gate that comes first splits the product in two.
         self.columns = dim_mul(2 if self.is_reset_first else self.gate_count, self.hidden)
         self.tile = choose_tile(self.batch, self.columns, target, self.dtype)
-        self.panel_width = self.tile.vectors * lanes_of(self.dtype, target)
+        self.tile_columns = self.tile.vectors * lanes_of(self.dtype, target)
         self.unit = _unit(self.batch, self.directions, self.tile)
 
     @property
@@ -151,25 +152,34 @@ class RecurrentLayer:
     def product(self, number: int, a: Operand, b: Operand, columns: Dim, first: Dim) -> For:
         """gates[direction, rows, first ..] = a[direction, rows] . b[direction], product ``number``
         of a step."""
-        row, column, k, panel, acc = (
-            f"{name}{number}" for name in ("row", "column", "k", "panel", "acc")
+        row, column, k, block, acc = (
+            f"{name}{number}" for name in ("row", "column", "k", "block", "acc")
         )
         direction = self.unit.direction
-        start = dim_mul(symbol(panel), self.panel_width)
+        start = dim_mul(symbol(block), self.tile_columns)
         a_index = point(a.type.shape, (direction, symbol(row), symbol(k))).offset(a.view)
         target = self.store(
             self.gates, Local(acc, self.dtype), direction, symbol(row), first + symbol(column)
         )
-        panels = ceil_div(columns, self.panel_width)
-        packed = b.type.rank == 4
-        if packed:
-            place = dim_mul(dim_mul(direction, panels) + symbol(panel), self.hidden) + symbol(k)
-            b_index = dim_mul(place, self.panel_width) + symbol(column) - start
+        panels = self._panels(b)
+        if panels:
+            panel, place = (
+                part(symbol(column), panels.columns) for part in (dim_floordiv, dim_mod)
+            )
+            b_point: tuple[Dim, ...] = (direction, panel, symbol(k), place)
         else:
-            b_index = point(b.type.shape, (direction, symbol(k), symbol(column))).offset(b.view)
+            b_point = (direction, symbol(k), symbol(column))
+        b_index = point(b.type.shape, b_point).offset(b.view)
         statement = Contraction(
             row, self.batch, self.unit.row_start, self.unit.row_block, column, columns, start,
             (), k, self.hidden, self.buffers.number(a), a_index, self.buffers.number(b), b_index,
-            packed, self.dtype, acc, (target,), self.tile,
+            panels, self.dtype, acc, (target,), self.tile,
         )  # fmt: skip
-        return For(panel, panels, "serial", (statement,))
+        return For(block, ceil_div(columns, self.tile_columns), "serial", (statement,))
+
+    def _panels(self, b: Operand) -> PackedPanels | None:
+        """How a constant B of a product lies: [D, panel, H, panel columns]."""
+        if b.type.rank != 4:
+            return None
+        width = panel_columns(self.dtype)
+        return PackedPanels(width, dim_mul(self.hidden, width))

@@ -26,6 +26,7 @@ _ROWS_SYMBOLIC = 840  # stands for unknown extents: divisible by every height up
 _UNITS_WANTED = 16  # row blocks x panels: enough to split evenly over threads
 _ROW_BLOCK_MAX = 1024
 _PIXELS_MAX = 14
+_PANEL_BITS = 512
 
 
 def lanes_of(dtype: DType, target: KernelTarget) -> int:
@@ -46,9 +47,13 @@ def has_pairs(dtype: DType, depth: Dim) -> bool:
     return dtype == "i16" and isinstance(depth, int) and depth % 2 == 0
 
 
-def panel_width(rows: Dim, columns: Dim, target: KernelTarget, dtype: DType) -> int:
-    """Return the columns of a panel of a packed B."""
-    return choose_tile(rows, columns, target, dtype).vectors * lanes_of(dtype, target)
+def panel_columns(dtype: DType) -> int:
+    """Return the columns of a panel of a packed B whose sums are of ``dtype``.
+
+    A cache line of sums for every target and every number of rows, so that all variants and
+    specialisations of a bundle read the same bytes (decision 19).
+    """
+    return _PANEL_BITS // dtype_size_bits(dtype)
 
 
 @cache

@@ -16,7 +16,8 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType
 
 Step = int | LlvmValue
-RowPointers = tuple[tuple[LlvmValue, int], ...]  # a pointer and a constant displacement of each row
+Pointers = tuple[tuple[LlvmValue, int], ...]
+"""A pointer and a constant displacement, in elements: of each row of A, of each vector of B."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +48,25 @@ class Factors:
 
 @dataclass(frozen=True, slots=True)
 class AccumulatorTile:
-    """One register tile: the rows of A, and the panel of B, whose last vector is read under
+    """One register tile: the rows of A and the vectors of B, the last of which is read under
     ``mask`` (None: whole)."""
 
     writer: Writer
-    a: RowPointers
-    b: LlvmValue
-    vectors: int
+    a: Pointers
+    b: Pointers
     lanes: int
     factors: Factors
     mask: LlvmValue | None = None
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of a row of the tile."""
+        return len(self.b)
+
+
+def side_by_side(first: LlvmValue, count: int, distance: int) -> Pointers:
+    """``count`` vectors that begin ``distance`` elements apart, at ``first``."""
+    return tuple((first, number * distance) for number in range(count))
 
 
 def merged_dims(

@@ -11,7 +11,8 @@ from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Axis,
-    RowPointers,
+    Pointers,
+    side_by_side,
 )
 from ingot_compiler.backends.host.emit.kernels.attention_head import F32, Head, QueryTile
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
@@ -29,9 +30,10 @@ def emit_scores(head: Head, tile: QueryTile) -> None:
     scale = constant(head.statement.scale, "float", head.lanes)
 
     def panel(key: LlvmValue) -> None:
-        b = w.offset(head.packed_keys, w.mul(key, i64(depth)), "float")
+        first = w.offset(head.packed_keys, w.mul(key, i64(depth)), "float")
+        b = side_by_side(first, layout.vectors, head.lanes)
         sums = emit_sum(
-            AccumulatorTile(w, queries, b, layout.vectors, head.lanes, F32),
+            AccumulatorTile(w, queries, b, head.lanes, F32),
             [Axis(depth, _depth_step(head), layout.panel)],
         )
         for number, value in enumerate(sums):
@@ -43,7 +45,7 @@ def emit_scores(head: Head, tile: QueryTile) -> None:
     for_each(w, ZERO, tile.limit, layout.panel, panel)
 
 
-def _query_pointers(head: Head, tile: QueryTile) -> RowPointers:
+def _query_pointers(head: Head, tile: QueryTile) -> Pointers:
     w, statement = head.writer, head.statement
     last = w.sub(w.add(tile.first, tile.valid), i64(1))
     pointers: list[tuple[LlvmValue, int]] = []

@@ -7,7 +7,11 @@ epilogue stores. Not done here: the sum itself (``multiply``).
 from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.control import for_each
-from ingot_compiler.backends.host.emit.kernels.accumulators import AccumulatorTile, Axis
+from ingot_compiler.backends.host.emit.kernels.accumulators import (
+    AccumulatorTile,
+    Axis,
+    side_by_side,
+)
 from ingot_compiler.backends.host.emit.kernels.attention_head import F32, Head, QueryTile
 from ingot_compiler.backends.host.emit.kernels.epilogue import (
     Columns,
@@ -43,9 +47,10 @@ def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
     """Emit one tile of results: some vectors of values for all queries."""
     w, layout, statement = head.writer, head.layout, head.statement
     weights = tuple((head.score_row(i64(row)), 0) for row in range(layout.rows))
-    b = w.offset(head.packed_values, columns.first, "float")
+    first = w.offset(head.packed_values, columns.first, "float")
+    b = side_by_side(first, columns.vectors, head.lanes)
     sums = emit_sum(
-        AccumulatorTile(w, weights, b, columns.vectors, head.lanes, F32),
+        AccumulatorTile(w, weights, b, head.lanes, F32),
         [Axis(tile.limit, 1, layout.value_padded)],
     )
     factors = [

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
+from ingot_compiler.backends.host.emit.kernels.accumulators import Pointers, side_by_side
 from ingot_compiler.backends.host.emit.kernels.contraction_rows import emit_rows
 from ingot_compiler.backends.host.emit.kernels.contraction_unit import (
     Panel,
@@ -96,8 +97,26 @@ def _emit_choice(
 
 def _emit_panel(unit: Unit, column: LlvmValue, vectors: int, mask: LlvmValue | None) -> None:
     """Emit all row tiles of one panel."""
+    emit_rows(unit, Panel(column, mask, _vectors_of_b(unit, column, vectors)))
+
+
+def _vectors_of_b(unit: Unit, column: LlvmValue, count: int) -> Pointers:
+    """Where the vectors of B from ``column`` begin in a step of depth."""
+    first, panels = _address_of_b(unit, column), unit.statement.b_panels
+    if panels is None:
+        return side_by_side(first, count, unit.lanes * unit.factors.together)
+    w, starts = unit.context.writer, range(0, count * unit.lanes, unit.lanes)
+    if isinstance(panels.step, int) and unit.covers_panels:
+        places = (divmod(start, panels.columns) for start in starts)
+        return tuple(
+            (first, panel * panels.step + at * unit.factors.together) for panel, at in places
+        )
+    others = [_address_of_b(unit, w.add(column, i64(start))) for start in starts[1:]]
+    return tuple((pointer, 0) for pointer in (first, *others))
+
+
+def _address_of_b(unit: Unit, column: LlvmValue) -> LlvmValue:
     context, statement = unit.context, unit.statement
     with context.scope():
         context.bind({statement.column: column})
-        b = emit_address(context, statement.b, unit.b_index)
-        emit_rows(unit, Panel(column, vectors, mask, b))
+        return emit_address(context, statement.b, unit.b_index)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
-from ingot_compiler.backends.host.emit.kernels.accumulators import AccumulatorTile, RowPointers
+from ingot_compiler.backends.host.emit.kernels.accumulators import AccumulatorTile, Pointers
 from ingot_compiler.backends.host.emit.kernels.contraction_unit import Panel, Unit
 from ingot_compiler.backends.host.emit.kernels.epilogue import (
     Columns,
@@ -76,20 +76,16 @@ def _emit_tile(
     """Emit one register tile and its epilogue; `valid` rows of it exist (None: all)."""
     statement, context = unit.statement, unit.context
     pointers = _row_pointers(unit, row, count, valid)
-    mask = None if statement.b_padded else panel.mask
-    sums = emit_sum(
-        AccumulatorTile(
-            context.writer, pointers, panel.b, panel.vectors, unit.lanes, unit.factors, mask
-        ),
-        unit.axes,
-    )
+    mask = None if statement.b_panels else panel.mask
+    tile = AccumulatorTile(context.writer, pointers, panel.b, unit.lanes, unit.factors, mask)
+    sums = emit_sum(tile, unit.axes)
     rows = Rows(statement.row, row, count, valid)
     columns = Columns(statement.column, panel.column, panel.vectors, unit.lanes, panel.mask)
     results = Results(rows, columns, statement.accumulator, statement.dtype, statement.epilogue)
     emit_epilogue(context, results, sums)
 
 
-def _row_pointers(unit: Unit, row: LlvmValue, count: int, valid: LlvmValue | None) -> RowPointers:
+def _row_pointers(unit: Unit, row: LlvmValue, count: int, valid: LlvmValue | None) -> Pointers:
     """Return the rows of A: one pointer for all where the pitch is known."""
     w = unit.context.writer
     pitch = coefficient(unit.a_index, unit.statement.row)

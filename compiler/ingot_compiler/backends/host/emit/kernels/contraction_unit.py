@@ -10,7 +10,12 @@ from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
-from ingot_compiler.backends.host.emit.kernels.accumulators import Axis, Factors, merged_dims
+from ingot_compiler.backends.host.emit.kernels.accumulators import (
+    Axis,
+    Factors,
+    Pointers,
+    merged_dims,
+)
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import lanes_of
 from ingot_compiler.ir.dims import Dim, coefficient, substitute
@@ -36,23 +41,34 @@ class Unit:
         """Columns of a full panel."""
         return self.statement.tile.vectors * self.lanes
 
+    @property
+    def covers_panels(self) -> bool:
+        """Whether a tile begins and ends where panels of B do, or divides one."""
+        panels = self.statement.b_panels
+        return not panels or self.width % panels.columns == 0 or panels.columns % self.width == 0
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Columns from ``column``: ``vectors`` vectors, the last one under ``mask`` (None: all lanes);
-    ``b`` points to them."""
+    """Columns from ``column``: the vectors of ``b``, the last one under ``mask`` (None: all
+    lanes)."""
 
     column: LlvmValue
-    vectors: int
     mask: LlvmValue | None
-    b: LlvmValue
+    b: Pointers
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of a row."""
+        return len(self.b)
 
 
 def contraction_unit(context: EmitContext, statement: Contraction) -> Unit:
     """Emit the extents and steps of the sum's loops.
 
     Raises:
-        InternalError: an index is not linear, or what should be pairs does not lie so.
+        InternalError: an index is not linear, what should be pairs does not lie so, or panels
+            hold no whole vectors.
     """
     loops = (*statement.taps, (statement.depth, statement.depth_extent))
     factors = _factors(context, statement)
@@ -66,20 +82,29 @@ def contraction_unit(context: EmitContext, statement: Contraction) -> Unit:
         substitute(index, zeros) for index in (statement.a_index, statement.b_index)
     )
     lanes = lanes_of(statement.dtype, context.target)
+    _require_whole_vectors(statement, lanes)
     return Unit(context, statement, lanes, factors, axes, a_index, b_index)
 
 
+def _require_whole_vectors(statement: Contraction, lanes: int) -> None:
+    """A vector that begins in a panel and ends in another would read between the two."""
+    if statement.b_panels and statement.b_panels.columns % lanes:
+        why = f"{lanes} lanes, {statement.b_panels.columns} columns"
+        raise InternalError("a panel of B holds no whole vectors", why=why)
+
+
 def _factors(context: EmitContext, statement: Contraction) -> Factors:
-    """What A and B hold; pairs are seen by the factor of the column."""
+    """What A and B hold; pairs are seen by the distance of two columns."""
     a, b = context.dtypes[statement.a], context.dtypes[statement.b]
-    pairs = coefficient(statement.b_index, statement.column) == 2
+    first, second = (substitute(statement.b_index, {statement.column: at}) for at in (0, 1))
+    pairs = second - first == 2
     beside = [
         coefficient(index, statement.depth) for index in (statement.a_index, statement.b_index)
     ]
     if pairs and not (
         a == b == "i16"
-        and (statement.dtype, statement.depth_extent, beside, statement.b_padded)
-        == ("i32", 2, [1, 1], True)
+        and (statement.dtype, statement.depth_extent, beside) == ("i32", 2, [1, 1])
+        and statement.b_panels
     ):
         raise InternalError(
             "pairs of a contraction do not lie beside each other", why=f"A {a} {beside}, B {b}"

@@ -11,7 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.convert import MEMORY, emit_cast, from_memory
-from ingot_compiler.backends.host.emit.kernels.accumulators import AccumulatorTile, Axis, Step
+from ingot_compiler.backends.host.emit.kernels.accumulators import (
+    AccumulatorTile,
+    Axis,
+    Pointers,
+    Step,
+)
 from ingot_compiler.backends.host.emit.kernels.pairs import multiply_pairs
 from ingot_compiler.backends.host.emit.lanes import load_lanes
 from ingot_compiler.backends.host.emit.operands import Operands, i64
@@ -38,9 +43,13 @@ def emit_step(
     w, element = tile.writer, MEMORY[tile.factors.a]
     a, a_rest = _displaced(w, at.a, axis.a_step, step)
     b, b_rest = _displaced(w, at.b, axis.b_step, step)
-    row = w.offset(tile.b, b, MEMORY[tile.factors.b])
-    columns = [_load_b(tile, row, b_rest, vector) for vector in range(tile.vectors)]
-    _prefetch_b(tile, axis, row, b_rest)
+    vectors = tuple(
+        (w.offset(pointer, b, MEMORY[tile.factors.b]), displacement + b_rest)
+        for pointer, displacement in tile.b
+    )
+    masks = [*[None] * (tile.vectors - 1), tile.mask]
+    columns = [_load_b(tile, *at, mask) for at, mask in zip(vectors, masks, strict=True)]
+    _prefetch_b(tile, axis, vectors)
     totals, result = iter(sums), list[LlvmValue]()
     for pointer, displacement in tile.a:
         moved = w.offset(pointer, a, element)
@@ -66,12 +75,13 @@ def _load_a(tile: AccumulatorTile, at: LlvmValue) -> LlvmValue:
     return w.splat(emit_cast(w, loaded, factors.a, factors.sum), tile.lanes)
 
 
-def _load_b(tile: AccumulatorTile, row: LlvmValue, displacement: int, vector: int) -> LlvmValue:
-    """Vector number `vector` of a row of B; twice the lanes where they are pairs."""
+def _load_b(
+    tile: AccumulatorTile, pointer: LlvmValue, displacement: int, mask: LlvmValue | None
+) -> LlvmValue:
+    """A vector of a row of B; twice the lanes where they are pairs."""
     w, factors = tile.writer, tile.factors
     element, count = MEMORY[factors.b], tile.lanes * factors.together
-    at = w.offset(row, i64(displacement + vector * count), element)
-    mask = tile.mask if vector == tile.vectors - 1 else None
+    at = w.offset(pointer, i64(displacement), element)
     loaded = load_lanes(w, at, element, count, mask)
     if factors.pairs:
         return loaded
@@ -90,14 +100,13 @@ def _add_product(
     return w.binary("add", product, total)
 
 
-def _prefetch_b(tile: AccumulatorTile, axis: Axis, row: LlvmValue, displacement: int) -> None:
+def _prefetch_b(tile: AccumulatorTile, axis: Axis, vectors: Pointers) -> None:
     if not isinstance(axis.b_step, int) or len(tile.a) == 1:
         return
     element = MEMORY[tile.factors.b]
     panel_bits = element_bits(element) * axis.b_step
     if isinstance(axis.extent, int) and axis.extent * panel_bits < 8 * _PREFETCH_FROM_BYTES:
         return
-    ahead = displacement + _PREFETCH_STEPS * axis.b_step
-    for vector in range(tile.vectors):
-        place = i64(ahead + vector * tile.lanes * tile.factors.together)
-        tile.writer.prefetch(tile.writer.offset(row, place, element))
+    for pointer, displacement in vectors:
+        place = i64(displacement + _PREFETCH_STEPS * axis.b_step)
+        tile.writer.prefetch(tile.writer.offset(pointer, place, element))
