@@ -88,12 +88,12 @@ def test_import_time() -> None:
 
 
 def test_sources_are_small() -> None:
-    """Deflated, the loader's sources stay below 89 kB (its wheel has 10.6 kB more), those for
+    """Deflated, the loader's sources stay below 91 kB (its wheel has 10.6 kB more), those for
     devices beside the host below 10 kB."""
 
     def deflated_bytes(package: ModuleType) -> int:
         files = sorted(Path(str(package.__file__)).parent.rglob("*.py"))
         return sum(len(zlib.compress(file.read_bytes())) for file in files)
 
-    assert 0 < deflated_bytes(ingot_runtime) < 89_000
+    assert 0 < deflated_bytes(ingot_runtime) < 91_000
     assert 0 < deflated_bytes(ingot_runtime_devices) < 10_000

@@ -43,11 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
     times = measure(lambda: session.run(feed), arguments.seconds)
     report: dict[str, Any] = {
         "bundle": bundle,
+        "digest": session.loaded.source.root_digest.hex(),
+        "target": session.loaded.variant.target,
         "threads": threads,
         "load_seconds": load_seconds,
-        "calls": len(times),
-        "seconds": percentiles(times),
-        "kernels": kernel_times(arguments, feed),
+        "call_count": len(times),
+        "call_seconds": percentiles(times),
+        "launches": kernel_times(arguments, feed),
     }
     console.print_report(report, _lines(report, arguments.top), as_json=arguments.json)
     return 0
@@ -78,17 +80,17 @@ def _timed_launch(ordinal: int, launch: dict[str, Any], seconds: float) -> dict[
         "seconds": seconds,
         "kernel": launch["kernel"],
         "kind": launch["kind"],
-        "nodes": [name for name, _ in launch["nodes"]],
+        "nodes": launch["nodes"],
         "writes": launch["writes"],
     }
 
 
 def _lines(report: dict[str, Any], top: int) -> list[str]:
-    spread, kernels = report["seconds"], report["kernels"]
+    spread, kernels = report["call_seconds"], report["launches"]
     total = sum(row["seconds"] for row in kernels) or 1.0
     head = ("time", "share", "kernel", "kind", "writes", "nodes")
     rows = [head, *(_kernel_row(row, total) for row in kernels[:top])]
-    calls = f"({report['calls']} calls, {report['threads']} threads)"
+    calls = f"({report['call_count']} calls, {report['threads']} threads)"
     median, low, high = (console.format_seconds(spread[name]) for name in ("median", "p10", "p90"))
     return [
         f"load    {console.format_seconds(report['load_seconds'])}, everything verified",
@@ -99,7 +101,7 @@ def _lines(report: dict[str, Any], top: int) -> list[str]:
 
 
 def _kernel_row(row: dict[str, Any], total_seconds: float) -> tuple[str, ...]:
-    names = ", ".join(row["nodes"])
+    names = ", ".join(name for name, _ in row["nodes"])
     return (
         console.format_seconds(row["seconds"]),
         f"{100 * row['seconds'] / total_seconds:.1f} %",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.compile_options import check_options
 from ingot_build_rules.cli.compile_report import CompileOutcome, report_lines, report_values
+from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_build_rules.cli.options import CACHES, JSON, QUIET, Option, add_jobs, add_options
 from ingot_build_rules.text.stages import FROM_STAGES, STAGES
@@ -120,11 +121,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _compile_loops(arguments, options.targets)
     outcome, seconds = _compile(arguments, options)
     if outcome.checked is not None and outcome.checked.differences:
-        if arguments.json:
-            console.print_json({"output": None, "check": outcome.checked.plain()})
-        outcome.checked.require_equal()
+        raise FailedCommand(outcome.checked.error(), {"check": outcome.checked.plain()})
     if arguments.to:
-        _give_text(outcome.result, arguments.output)
+        _give_text(outcome.result, arguments)
     else:
         _report(outcome, arguments, seconds)
     return 0
@@ -184,11 +183,13 @@ def _compile_loops(arguments: argparse.Namespace, targets: Sequence[str]) -> int
 
     groups = read_groups(read_text(arguments.model), targets)
     if arguments.to is not None:
-        _give_text(groups_text(groups, arguments.to), arguments.output)
+        _give_text(groups_text(groups, arguments.to), arguments)
         return 0
     content = kernel_object(groups)
     with atomic_file(arguments.output) as file:
         file.write(content)
+    if arguments.json:
+        console.print_json({"stage": "object", "output": arguments.output, "text": None})
     return 0
 
 
@@ -242,10 +243,15 @@ def _report(outcome: CompileOutcome, arguments: argparse.Namespace, seconds: flo
         console.print_lines(*report_lines(values, outcome.checked))
 
 
-def _give_text(text: str, output: str | None) -> None:
-    if output is None:
-        console.print_listing(text.removesuffix("\n"))
-        return
-    from ingot_build_rules.compilation.output_file import write_text
+def _give_text(text: str, arguments: argparse.Namespace) -> None:
+    """Write the text of a stage to a file, or print it."""
+    output = arguments.output
+    if output is not None:
+        from ingot_build_rules.compilation.output_file import write_text
 
-    write_text(output, text if text.endswith("\n") else text + "\n")
+        write_text(output, text if text.endswith("\n") else text + "\n")
+    if arguments.json:
+        shown = text if output is None else None
+        console.print_json({"stage": arguments.to, "output": output, "text": shown})
+    elif output is None:
+        console.print_listing(text.removesuffix("\n"))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ingot_build_rules.project.compile_requests import CompileRequest
     from ingot_build_rules.workspace.state import BundleState
 
-_VERSION = 1
 _OPTIONS = (
     Option("--format", "json (default) or dot", default="json", choices=("json", "dot")),
     Option("--actions", "with the actions of the last builds"),
@@ -64,7 +63,7 @@ def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
         for spec in tests
     }
     project = plain(loaded.project)
-    return {"version": _VERSION, "project": project, "bundles": bundles, "tests": listed}
+    return {"project": project, "bundles": bundles, "tests": listed}
 
 
 def _bundle(

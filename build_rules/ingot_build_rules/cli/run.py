@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Load, run, write or print."""
     from ingot_build_rules.compilation.output_file import check_output
+    from ingot_runtime.command import run_values
 
     if arguments.outputs is not None:
         given = [arguments.inputs] if arguments.inputs else []
@@ -59,12 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     ended = time.perf_counter()
     if arguments.outputs is not None:
         arrays.write_arrays(arguments.outputs, outputs)
-    report = {
-        "bundle": arguments.bundle,
-        "load_seconds": loaded - started,
-        "run_seconds": ended - called,
-        "outputs": {name: _describe(array) for name, array in outputs.items()},
-    }
+    seconds = {"load_seconds": loaded - started, "run_seconds": ended - called}
+    report = run_values(arguments.bundle, session, seconds, outputs)
     console.print_report(report, _lines(report, arguments.outputs), as_json=arguments.json)
     return 0
 
@@ -84,20 +81,13 @@ def _loaded(arguments: argparse.Namespace) -> Session:
     )
 
 
-def _describe(array: Any) -> dict[str, Any]:
-    """Tell type and shape, and for numbers their range."""
-    facts: dict[str, Any] = {"dtype": str(array.dtype), "shape": list(array.shape)}
-    if array.size and array.dtype.kind in "fiu":
-        facts |= {"least": float(array.min()), "greatest": float(array.max())}
-    return facts
-
-
 def _lines(report: dict[str, Any], written: str | None) -> list[str]:
     load, run = (console.format_seconds(report[name]) for name in ("load_seconds", "run_seconds"))
     lines = [f"load {load}, run {run}"]
     for name, facts in report["outputs"].items():
-        span = f", {facts['least']:.6g} to {facts['greatest']:.6g}" if "least" in facts else ""
-        lines.append(f"{name}: {facts['dtype']}{facts['shape']}{span}")
+        least, greatest = (float(facts.get(end, 0)) for end in ("least", "greatest"))
+        span = f", {least:.6g} to {greatest:.6g}" if "least" in facts else ""
+        lines.append(f"{name}: {facts['numpy_dtype']}{facts['shape']}{span}")
     if written is not None:
         lines.append(f"outputs in {written}")
     return lines
