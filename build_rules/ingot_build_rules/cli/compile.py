@@ -16,8 +16,6 @@ from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.compile_options import check_options
 from ingot_build_rules.cli.compile_report import CompileOutcome, report_lines, report_values
 from ingot_build_rules.cli.jobserver_flags import makeflags
-from ingot_build_rules.cli.options import CACHES, JSON, QUIET, Option, add_jobs, add_options
-from ingot_build_rules.text.stages import FROM_STAGES, STAGES
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
@@ -26,82 +24,6 @@ if TYPE_CHECKING:
     from ingot_build_rules.engine.events.events import Event, Observer
     from ingot_build_rules.engine.scheduler import Scheduler
     from ingot_build_rules.rules.compile_options import CompileOptions
-
-
-_MODEL_OPTIONS = (
-    Option("-o --output", "the bundle to write (with --to: the text)", "OUT.ingot"),
-    Option(
-        "--target",
-        "ARCH[:cpu][+feature|-feature]..., one variant each (default: native)",
-        "T",
-        repeats=True,
-    ),
-    Option(
-        "--shape",
-        "also compile kernels for this shape of an input",
-        "NAME=1x3x224x224",
-        usage.shape,
-        repeats=True,
-    ),
-    Option(
-        "--device",
-        "declare a virtual device",
-        "NAME=KIND[:ID][,target=T][,scope=S]",
-        usage.device,
-        repeats=True,
-    ),
-    Option("--place", "put nodes on a device", "GLOB=NAME", usage.pair, repeats=True),
-)
-_MEMORY_OPTIONS = (
-    Option("--planner", "memory planner (default: best of all)", "NAME", default="best"),
-    Option(
-        "--max-bytes",
-        "refuse what expands, folds or plans more memory, such as 2GiB",
-        "SIZE",
-        usage.size_bytes,
-    ),
-)
-_STAGE_OPTIONS = (
-    Option(
-        "--weights",
-        "with --from: the constants by number; with --to graph, placed: write them",
-        "F.npz",
-    ),
-    Option("--to", f"print a stage: {', '.join(STAGES)}", "STAGE", choices=STAGES),
-)
-_DEPFILE = Option("--depfile", "write the sources of the bundle for make or ninja", "FILE")
-
-
-def add_arguments(parser: usage.Parser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument(
-        "model",
-        metavar="MODEL",
-        help="an .onnx file; external data lies beside it (with --from: a text)",
-    )
-    add_options(parser, *_MODEL_OPTIONS)
-    _add_stages(parser)
-    parser.add_optional_file(
-        "--check",
-        ".npz",
-        metavar="INPUTS.npz",
-        help="run the bundle against the interpreter node by node (default: generated inputs)",
-    )
-    add_options(parser, *_MEMORY_OPTIONS)
-    add_jobs(parser, "--workers")
-    add_options(parser, _DEPFILE, *CACHES, QUIET, JSON)
-
-
-def _add_stages(parser: usage.Parser) -> None:
-    """The options that speak of stages."""
-    parser.add_argument(
-        "--from",
-        dest="from_",
-        choices=FROM_STAGES,
-        metavar="STAGE",
-        help=f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
-    )
-    add_options(parser, *_STAGE_OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:

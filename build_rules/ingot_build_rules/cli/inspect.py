@@ -12,21 +12,9 @@ import argparse
 from typing import Any
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import DIGEST, JSON, Option, add_options
 from ingot_compiler.ir.errors import UserError
 
 _KERNELS_TOLD_MAX = 8
-_OPTIONS = (
-    Option("--asm", "print one kernel's assembly; a unique start of its symbol will do", "KERNEL"),
-    Option("--fusion", "what became one kernel, bytes it saved, what stopped it from growing"),
-    Option("--variant", "with --asm: of this variant (default: the first that has it)", "TARGET"),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundle", metavar="BUNDLE")
-    add_options(parser, *_OPTIONS, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

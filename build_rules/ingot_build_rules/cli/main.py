@@ -23,9 +23,8 @@ from typing import cast
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.in_four_parts import in_four_parts
-from ingot_build_rules.cli.options import DEBUG, add_options
 from ingot_build_rules.cli.usage import Parser
-from ingot_build_rules.cli.verbs import VERBS
+from ingot_build_rules.cli.verbs import VERBS, read_verb
 from ingot_build_rules.engine.executors.garbage import collect_rarely
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime import __version__
@@ -154,11 +153,9 @@ def _dispatch(texts: Sequence[str]) -> int:
 
 
 def _run_verb(name: str, texts: Sequence[str]) -> int:
+    arguments = Parser(read_verb(name)).parse(texts)
     module = importlib.import_module(f"ingot_build_rules.cli.{name}")
-    parser = Parser(f"ingot {name}", dict(VERBS)[name])
-    cast("Callable[[Parser], None]", module.add_arguments)(parser)
-    add_options(parser, DEBUG)
-    return cast("Callable[[object], int]", module.run)(parser.parse(texts))
+    return cast("Callable[[object], int]", module.run)(arguments)
 
 
 def _unknown_verb(name: str, names: Sequence[str]) -> UserError:
