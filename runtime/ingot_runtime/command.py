@@ -14,6 +14,7 @@ from .printable import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     import numpy as np
@@ -38,18 +39,12 @@ def main(arguments: "list[str]") -> int:
         print("error: interrupted", file=sys.stderr)
         return 130
     except MemoryError:
-        print(
-            render(
-                ResourceError(
-                    "out of memory", "this machine", "the system refused it", "free memory"
-                )
-            ),
-            file=sys.stderr,
-        )
-        return ResourceError.exit_code
+        why = "the system refused it"
+        refusal = ResourceError("out of memory", "this machine", why, "free memory")
+        print(render(refusal), file=sys.stderr)
+        return refusal.exit_code
     except BrokenPipeError:
-        # The reader (head, less) has seen enough; the interpreter's own flush at exit must not
-        # complain either.
+        # The reader has seen enough; the interpreter's own flush at exit must not complain either.
         sys.stdout = sys.stderr
         return 0
 
@@ -60,61 +55,23 @@ def render(error: BundleError) -> str:
 
 
 def _print_lines(*lines: str) -> None:
-    """Print each text as one line, whatever names of other people's are in it."""
+    """Print each text as one line, whatever names are in it."""
     print("\n".join(map(printable, lines)))
 
 
 def _print_json(value: object) -> None:
-    """Print one line of printable ASCII; the only unprintable character that ``json`` leaves is
-    DEL."""
+    """Print one line of printable ASCII; ``json`` leaves DEL as it is."""
     print(json.dumps(value, sort_keys=True).replace("\x7f", "\\u007f"))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog=_PROGRAM, description="Run Ingot bundles.")
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=_Parser)
-    run = verbs.add_parser("run", help="run a bundle once")
-    run.add_argument("bundle")
-    run.add_argument(
-        "--inputs", metavar="F.npz", help="arrays by input name; zeros where not given"
-    )
-    run.add_argument(
-        "--outputs", metavar="F.npz", help="write the outputs there; a summary is printed otherwise"
-    )
-    run.add_argument("--threads", type=int, default=1, metavar="N")
-    run.add_argument(
-        "--device",
-        action="append",
-        default=[],
-        metavar="NAME=KIND:ID",
-        help="bind a virtual device",
-    )
-    run.add_argument("--executor", default="aot", metavar="aot|vm")
-    run.add_argument("--verify", default="full", metavar="full|fast|code")
-    run.add_argument("--variant", metavar="TARGET", help="run this variant instead of the best")
-    run.add_argument(
-        "--digest", metavar="D", help="refuse any bundle but the one with this root digest"
-    )
-    run.add_argument(
-        "--timeout",
-        type=float,
-        metavar="SECONDS",
-        help="end the call, without results, after that time",
-    )
-    run.add_argument(
-        "--max-bytes", type=int, metavar="BYTES", help="most memory for workspace and outputs"
-    )
-    run.set_defaults(verb=_run)
-    identify = verbs.add_parser("identify", help="what this machine can run")
-    identify.add_argument("--json", action="store_true")
-    identify.set_defaults(verb=_identify)
-    inspect = verbs.add_parser("inspect", help="what a bundle holds")
-    inspect.add_argument("bundle")
-    inspect.add_argument(
-        "--digest", metavar="D", help="refuse any bundle but the one with this root digest"
-    )
-    inspect.add_argument("--json", action="store_true")
-    inspect.set_defaults(verb=_inspect)
+    for name, (verb, text, arguments) in _VERBS.items():
+        chosen = verbs.add_parser(name, help=text)
+        chosen.set_defaults(verb=verb)
+        for argument, settings in arguments.items():
+            chosen.add_argument(argument, **settings)
     return parser
 
 
@@ -131,16 +88,15 @@ def _run(options: argparse.Namespace) -> int:
         digest=options.digest,
         max_bytes=options.max_bytes,
     )
-    inputs = _read_inputs(options.inputs) if options.inputs is not None else _zeros(session.inputs)
+    inputs = _zeros(session.inputs) if options.inputs is None else _read_inputs(options.inputs)
     outputs = session.run(inputs, options.timeout)
     if options.outputs:
         _write_outputs(options.outputs, outputs)
         return 0
     for name, array in outputs.items():
-        shown = ", ".join(f"{value:.6g}" for value in array.ravel()[:4].tolist())
-        _print_lines(
-            f"{name}: {array.dtype}{list(array.shape)} = [{shown}{', ...' if array.size > 4 else ''}]"
-        )
+        shown = [f"{value:.6g}" for value in array.ravel()[:4].tolist()]
+        shown += ["..."] * (array.size > 4)
+        _print_lines(f"{name}: {array.dtype}{list(array.shape)} = [{', '.join(shown)}]")
     return 0
 
 
@@ -149,12 +105,8 @@ def _devices(pairs: "list[str]") -> "dict[str, str]":
     for pair in pairs:
         name, sign, kind = pair.partition("=")
         if not (name and sign and kind):
-            raise InputError(
-                f"bad --device {pair!r}",
-                "command line",
-                "expected NAME=KIND:ID",
-                "e.g. --device gpu=cuda:0",
-            )
+            why, do = "expected NAME=KIND:ID", "e.g. --device gpu=cuda:0"
+            raise InputError(f"bad --device {pair!r}", "command line", why, do)
         devices[name] = kind
     return devices
 
@@ -188,23 +140,18 @@ def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
     from .npz import write_npz
 
     temporary = f"{path}.{os.getpid()}.part"
+    # The rename would take /dev/null away from everybody.
     if os.path.exists(path) and not os.path.isfile(path):
-        # The rename would take /dev/null away from everybody.
-        raise InputError(
-            f"cannot write {path!r}",
-            path,
-            "expected a regular file or a free name",
-            "choose another name",
-        )
+        why = "expected a regular file or a free name"
+        raise InputError(f"cannot write {path!r}", path, why, "choose another name")
     try:
         with open(temporary, "wb") as file:
             write_npz(file, outputs)
         os.replace(temporary, path)
     except OSError as error:
+        why = error.strerror or str(error)
         do = "check the folder, its permissions and the disk"
-        raise InputError(
-            f"cannot write {path!r}", path, error.strerror or str(error), do
-        ) from error
+        raise InputError(f"cannot write {path!r}", path, why, do) from error
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)
@@ -224,17 +171,15 @@ def _identify(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(found)
         return 0
-    features = ", ".join(found["features"])
     _print_lines(
         f"architecture: {found['architecture']}",
         f"best level: {found['level'] or 'none'}",
-        f"features: {features}",
+        f"features: {', '.join(found['features'])}",
     )
     return 0
 
 
 def _inspect(options: argparse.Namespace) -> int:
-
     from .format.describe import describe_source, lines_of
     from .format.source import open_file
 
@@ -248,3 +193,40 @@ def _inspect(options: argparse.Namespace) -> int:
     else:
         _print_lines(*lines_of(described))
     return 0
+
+
+_DIGEST: "dict[str, Any]" = {
+    "metavar": "D", "help": "refuse any bundle but the one with this root digest",
+}  # fmt: skip
+_RUN: "dict[str, dict[str, Any]]" = {
+    "bundle": {},
+    "--inputs": {"metavar": "F.npz", "help": "arrays by input name; zeros where not given"},
+    "--outputs": {
+        "metavar": "F.npz", "help": "write the outputs there; a summary is printed otherwise",
+    },
+    "--threads": {"type": int, "default": 1, "metavar": "N"},
+    "--device": {
+        "action": "append", "default": [], "metavar": "NAME=KIND:ID",
+        "help": "bind a virtual device",
+    },
+    "--executor": {"default": "aot", "metavar": "aot|vm"},
+    "--verify": {"default": "full", "metavar": "full|fast|code"},
+    "--variant": {"metavar": "TARGET", "help": "run this variant instead of the best"},
+    "--digest": _DIGEST,
+    "--timeout": {
+        "type": float, "metavar": "SECONDS",
+        "help": "end the call, without results, after that time",
+    },
+    "--max-bytes": {
+        "type": int, "metavar": "BYTES", "help": "most memory for workspace and outputs",
+    },
+}  # fmt: skip
+_JSON: "dict[str, Any]" = {"action": "store_true"}
+# Verb -> (what runs it, its help, argument -> what argparse is told of it)
+_VERBS: "dict[str, tuple[Callable[[argparse.Namespace], int], str, dict[str, dict[str, Any]]]]" = {
+    "run": (_run, "run a bundle once", _RUN),
+    "identify": (_identify, "what this machine can run", {"--json": _JSON}),
+    "inspect": (
+        _inspect, "what a bundle holds", {"bundle": {}, "--digest": _DIGEST, "--json": _JSON},
+    ),
+}  # fmt: skip

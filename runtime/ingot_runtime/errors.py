@@ -1,5 +1,4 @@
-"""The loader's errors: one small tree; each says what failed, where, why (expected and got), and
-what to do.
+"""The loader's errors: one small tree.
 
 In: nothing. Out: ``BundleError`` and its subclasses, each with the command's exit code. Not done
 here: printing.
@@ -27,8 +26,7 @@ class NotABundleError(BundleError):
 
 
 class FormatError(BundleError):
-    """The file breaks a rule of FORMAT.md: truncated, overlapping sections, lengths that lie, parts
-    that disagree."""
+    """The file breaks a rule of FORMAT.md: truncated, lengths that lie, parts that disagree."""
 
 
 class DigestError(BundleError):
@@ -96,5 +94,4 @@ class RunError(BundleError):
 
 
 class DeviceError(RunError):
-    """A device beside the host failed, was lost, or refused what it was asked: an address that is
-    not its own, a kernel that it lacks."""
+    """A device beside the host failed, was lost, or refused what it was asked."""

@@ -1,5 +1,4 @@
-"""The base of everything that Ingot raises on purpose, on the build machine and in the loader: an
-error in four parts.
+"""The base of everything that Ingot raises on purpose: an error in four parts.
 
 In: what failed, where, why (expected and got), what to do. Out: ``IngotError``, its text. Not done
 here: the kinds of errors (``errors`` of each package), printing.
@@ -15,8 +14,7 @@ _CONTINUED = "    "
 
 
 class IngotError(Exception):
-    """An error whose ``str()`` is the four-part message without a prefix, fit to print;
-    ``exit_code`` is that of the command.
+    """An error whose ``str()`` is its four parts, fit to print; ``exit_code``: of the command.
 
     Each of ``parts`` is a text, or a value that refers to things by number and whose ``str()`` is
     the text without their names.

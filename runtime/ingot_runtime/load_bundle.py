@@ -1,8 +1,7 @@
-"""``load_bundle``: from a path or bytes to a session, in the order of FORMAT.md, "Reading": nothing
-unchecked is used.
+"""``load_bundle``: from a path or bytes to a session, in the order of FORMAT.md, "Reading".
 
-In: a bundle and the user's choices. Out: a ``Session``. Not done here: each step (``loader``, one
-file per step).
+In: a bundle and the user's choices. Out: a ``Session``; nothing unchecked is used. Not done here:
+each step (``loader``, one file per step).
 """
 
 from .errors import InputError, no_memory
@@ -20,7 +19,7 @@ from .loader.bind_devices import bind_devices, devices_module
 from .loader.image import Image
 from .loader.pool import ThreadPool, usable_threads
 from .loader.watch import Watch
-from .loader.weights import VERIFY_MODES, Verifier, Weights, map_weights, whole_mibs
+from .loader.weights import VERIFY_MODES, Verifier, map_weights, whole_mibs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,57 +47,25 @@ def load_bundle(
     if max_bytes is not None:
         _check_number("limit of memory", "max_bytes", max_bytes)
     try:
-        return _load(
-            bundle,
-            threads,
-            {} if devices is None else devices,
-            verify,
-            variant,
-            executor,
-            features,
-            digest,
-            max_bytes,
+        source = _open(bundle, digest)
+        plan = read_plan(source)
+        bound = bind_devices(plan, {} if devices is None else devices, source.name)
+        usable = _usable_features(features)
+        index = choose.choose_variant(
+            plan, usable, cpu.machine_architecture(), variant, source.name, system.request_amx
         )
+        loaded = _loaded(source, plan, index, executor, threads, verify)
+        attached: Any = None
+        if plan.libraries:
+            module = devices_module("attached", source.name)
+            attached = module.Attached(source, plan, bound, usable, loaded.watch.address)
+        while True:
+            if attached is not None:
+                attached.load_weights(source, loaded.image, loaded.pool, loaded.watch, verify)
+            if loaded.is_unchanged():
+                return Session(loaded, executor, max_bytes, attached)
     except MemoryError as error:
         raise no_memory("not enough memory to load a bundle", "load") from error
-
-
-def _load(
-    bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]",
-    threads: int,
-    devices: "dict[str, str]",
-    verify: str,
-    variant: "str | None",
-    executor: str,
-    features: "frozenset[str] | None",
-    digest: "str | None",
-    max_bytes: "int | None",
-) -> Session:
-    source = _open(bundle, digest)
-    plan = read_plan(source)
-    bound = bind_devices(plan, devices, source.name)
-    usable = _usable_features(features)
-    architecture = cpu.machine_architecture()
-    index = choose.choose_variant(
-        plan, usable, architecture, variant, source.name, system.request_amx
-    )
-    program = source.section(head.PROGRAM, index) if executor == "vm" else b""
-    image = _image(source, plan, index, program)
-    pool = ThreadPool(image, usable_threads(threads))
-    watch = Watch(image)
-    weights, verifier = _weights(source, plan, index, image, pool, watch, verify)
-    attached: Any = None
-    if plan.libraries:
-        attached = devices_module("attached", source.name).Attached(
-            source, plan, bound, usable, watch.address
-        )
-    loaded = Loaded(source, plan, index, image, weights, pool, watch, verifier, program)
-    while True:
-        if attached is not None:
-            attached.load_weights(source, image, pool, watch, verify)
-        if loaded.is_unchanged():
-            break
-    return Session(loaded, executor, max_bytes, attached)
 
 
 def _open(
@@ -111,17 +78,33 @@ def _open(
 
 def _usable_features(features: "frozenset[str] | None") -> frozenset[str]:
     found = cpu.machine_features()
-    return (
-        found if features is None else found & frozenset(features)
-    )  # a mask takes features away; it cannot add one
+    # A mask takes features away; it cannot add one.
+    return found if features is None else found & frozenset(features)
+
+
+def _loaded(
+    source: Source, plan: BundlePlan, index: int, executor: str, threads: int, verify: str
+) -> Loaded:
+    """Map code and weights of variant `index`, start its threads, and verify the weights."""
+    program = source.section(head.PROGRAM, index) if executor == "vm" else b""
+    image = _image(source, plan, index, program)
+    pool = ThreadPool(image, usable_threads(threads))
+    watch = Watch(image)
+    weights, verifier = map_weights(source, image), None
+    if weights is not None:
+        tree = source.section(head.TREE)
+        mibs = whole_mibs(plan.variants[index].ranges)
+        # `check_kinds` compared the sizes.
+        assert not mibs or len(tree) >= mibs[-1][1] * TREE_ENTRY_SIZE_BYTES
+        verifier = Verifier(image, pool, watch, tree, mibs, source.name)
+        verifier.verify(weights, verify)
+    return Loaded(source, plan, index, image, weights, pool, watch, verifier, program)
 
 
 def _image(source: Source, plan: BundlePlan, index: int, program: bytes) -> Image:
-    """Map the code of variant `index`; its own digests must agree with the plan and, for the vm,
-    with the program."""
-    image = Image(
-        source.section(head.CODE, index), plan.variants[index].kernel_count, f"section code {index}"
-    )
+    """Map the code of variant `index`, which must agree with the plan and the program."""
+    kernel_count = plan.variants[index].kernel_count
+    image = Image(source.section(head.CODE, index), kernel_count, f"section code {index}")
     require_agreement(plan, index, image.interface_digest, image.program_digest, program)
     return image
 
@@ -130,24 +113,14 @@ def require_agreement(
     plan: BundlePlan, index: int, interface: bytes, program_digest: bytes, program: bytes
 ) -> None:
     """Raise ``FormatError`` unless the digests that the image of variant `index` holds are those of
-    plan and program.
-
-    `program` is empty where nobody steps it.
-    """
+    plan and program, which is empty where nobody steps it."""
     where = f"section code {index}"
+    kinds = DEVICE_KINDS.index
     expected = interface_digest(
         tuple((tensor.dtype, tensor.dims) for tensor in plan.inputs),
         tuple((tensor.dtype, tensor.dims) for tensor in plan.outputs),
-        tuple((DEVICE_KINDS.index(device.kind), device.library) for device in plan.devices),
-        tuple(
-            (
-                DEVICE_KINDS.index(library.kind),
-                library.target,
-                library.features,
-                library.kernel_count,
-            )
-            for library in plan.libraries
-        ),
+        tuple((kinds(device.kind), device.library) for device in plan.devices),
+        tuple((kinds(it.kind), it.target, it.features, it.kernel_count) for it in plan.libraries),
         plan.variants[index].features,
     )
     why = "the image was made for other inputs, outputs, devices, libraries or CPU features"
@@ -155,28 +128,6 @@ def require_agreement(
     if program:
         why = "the image's main was made from another program"
         require(program_digest == sha256(program), "program and image disagree", where, why)
-
-
-def _weights(
-    source: Source,
-    plan: BundlePlan,
-    index: int,
-    image: Image,
-    pool: ThreadPool,
-    watch: Watch,
-    verify: str,
-) -> "tuple[Weights | None, Verifier | None]":
-    weights = map_weights(source, image)
-    if weights is None:
-        return None, None
-    tree = source.section(head.TREE)
-    mibs = whole_mibs(plan.variants[index].ranges)
-    assert (
-        not mibs or len(tree) >= mibs[-1][1] * TREE_ENTRY_SIZE_BYTES
-    )  # `check_kinds` compared the sizes
-    verifier = Verifier(image, pool, watch, tree, mibs, source.name)
-    verifier.verify(weights, verify)
-    return weights, verifier
 
 
 def _check_number(what: str, option: str, value: object) -> None:
@@ -190,9 +141,5 @@ def _check_option(option: str, value: object, choices: tuple[str, ...]) -> None:
 
         close = difflib.get_close_matches(str(value), choices, n=1)
         do = f"did you mean {close[0]!r}?" if close else ""
-        raise InputError(
-            f"unknown value of {option}",
-            option,
-            f"expected one of {', '.join(choices)}, got {value!r}",
-            do,
-        )
+        why = f"expected one of {', '.join(choices)}, got {value!r}"
+        raise InputError(f"unknown value of {option}", option, why, do)

@@ -1,8 +1,7 @@
 """Arrays in an ``.npz`` file, which anybody may have written.
 
-In: a path; arrays by name. Out: arrays by name; a file that appears whole or not at all (the
-caller's part). Not done here: whether the arrays fit a bundle (the session checks). The first
-import of numpy.
+In: a path; arrays by name. Out: arrays by name; a file that is written. Not done here: whether the
+arrays fit a bundle (the session checks). The first import of numpy.
 
 Not by ``numpy.load``: it takes a header's word for the size of an array, and raises what zipfile,
 zlib, struct and ast raise.
@@ -39,8 +38,7 @@ def read_npz(path: str) -> "dict[str, Array]":
     """Read all arrays of a file; pickled objects are refused.
 
     Raises:
-        InputError: no such file, not a regular one, not an archive of arrays. ResourceError: no
-            memory for its arrays.
+        InputError: no regular file, or no archive of arrays. ResourceError: no memory for them.
     """
     try:
         with os.fdopen(open_without_waiting(path), "rb") as file, warnings.catch_warnings():
@@ -51,9 +49,7 @@ def read_npz(path: str) -> "dict[str, Array]":
     except MemoryError as error:
         why = str(error) or "the system refused memory"
         raise ResourceError("not enough memory for the inputs", path, why, "free memory") from error
-    except (
-        Exception
-    ) as error:  # a dozen modules' kinds of exceptions mean one thing: no archive of arrays
+    except Exception as error:  # a dozen kinds of exceptions mean one thing: no archive of arrays
         why = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
         raise InputError(f"cannot read inputs from {path!r}", path, why, _DO) from error
 
@@ -67,9 +63,8 @@ def _arrays(file: "IO[bytes]") -> "dict[str, Array]":
         for info in archive.infolist():
             name = info.filename.removesuffix(_ENDING)
             if name == info.filename or name in arrays:
-                raise ValueError(
-                    f"expected names that end in {_ENDING}, each once, got {info.filename!r}"
-                )
+                why = f"expected names that end in {_ENDING}, each once, got {info.filename!r}"
+                raise ValueError(why)
             ratio = _RATIOS_MAX.get(info.compress_type, 0)
             if not ratio or info.compress_size > size_bytes:
                 raise ValueError(f"array {name!r}: its place in the archive is wrong")
@@ -86,21 +81,23 @@ def _array(member: "zipfile.ZipExtFile", name: str, member_size_bytes: int) -> "
     if dtype.hasobject or not dtype.itemsize or min(shape, default=0) < 0:
         raise ValueError(f"array {name!r}: elements of type {dtype} and shape {shape} are not read")
     if member.tell() + size_bytes != member_size_bytes:
-        raise ValueError(
-            f"array {name!r}: {dtype} of shape {shape} are not the {member_size_bytes} bytes of its file"
-        )
-    try:
-        flat = np.empty(size_bytes, np.uint8)
-    except MemoryError:
-        raise ValueError(
-            f"array {name!r}: {size_bytes} bytes are more than this machine has"
-        ) from None
+        why = f"{dtype} of shape {shape} are not the {member_size_bytes} bytes of its file"
+        raise ValueError(f"array {name!r}: {why}")
+    flat = _empty(name, size_bytes)
     room, at = flat.data, 0
     while count := member.readinto(room[at:]):
         at += count
     if at != size_bytes or member.read(1):  # reading on to the end compares the checksum
         raise ValueError(f"array {name!r}: expected {size_bytes} bytes, got {at}")
     return flat.view(dtype).reshape(shape, order="F" if is_transposed else "C")
+
+
+def _empty(name: str, size_bytes: int) -> "Array":
+    try:
+        return np.empty(size_bytes, np.uint8)
+    except MemoryError:
+        why = f"array {name!r}: {size_bytes} bytes are more than this machine has"
+        raise ValueError(why) from None
 
 
 def _header(
@@ -116,8 +113,7 @@ def _header(
 
 
 def write_npz(file: "IO[bytes]", arrays: "dict[str, Array]") -> None:
-    """Write arrays by name. Not by ``numpy.savez``: its arguments are keyword arguments, and a
-    tensor may be called "file"."""
+    """Write arrays by name. Not by ``numpy.savez``: a tensor may be called "file"."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}{_ENDING}"), "w", force_zip64=True) as member:

@@ -1,5 +1,4 @@
-"""Kind ``null``: a device with memory of its own, made of the host's. It shows that host and
-devices keep apart.
+"""Kind ``null``: a device made of the host. It shows that host and devices keep apart.
 
 In: a library section, which is an image for the host. Out: ``Null``, by the contract of ``device``.
 Not done here: speed; one thread runs everything.
@@ -41,20 +40,17 @@ def open_null(
     """Return device `id`; `name` is that of the virtual device, for messages.
 
     Raises:
-        IncompatibleError: no such device, or this machine cannot run the library. FormatError: the
-            library is no image.
+        IncompatibleError: no such device, or code for other machines. FormatError: no image.
     """
     if id >= ID_COUNT:
         why = f"device {name!r} wants null:{id}; there are null:0 to null:{ID_COUNT - 1}"
-        raise IncompatibleError(
-            f"no device null:{id} here", where, why, f"map it: --device {name}=null:0"
-        )
+        do = f"map it: --device {name}=null:0"
+        raise IncompatibleError(f"no device null:{id} here", where, why, do)
     missing = choose.missing_features(library, features, cpu.machine_architecture())
     if missing:
+        what = f"device {name!r} cannot run its library here"
         why = f"code for {library.target} needs {', '.join(missing)}, which this machine lacks"
-        raise IncompatibleError(
-            f"device {name!r} cannot run its library here", where, why, "compile for this machine"
-        )
+        raise IncompatibleError(what, where, why, "compile for this machine")
     return Null(f"null:{id}", Image(code, library.kernel_count, where, is_library=True))
 
 
@@ -75,17 +71,12 @@ class Null(Device):
         self.require_open()
         used = sum(_room(area) for area in self._live().values())
         if not 0 <= size_bytes <= MEMORY_BYTES - used:
+            what = f"not enough memory on device {self.name}"
             why = f"{used} of {MEMORY_BYTES} bytes are in use"
-            raise ResourceError(
-                f"not enough memory on device {self.name}",
-                f"{size_bytes} bytes",
-                why,
-                "use smaller shapes",
-            )
+            raise ResourceError(what, f"{size_bytes} bytes", why, "use smaller shapes")
         area = Area(system.round_up(max(size_bytes, 1)) + _GAP_BYTES)
-        self._areas[area.address] = weakref.ref(
-            area, system.callback(self._areas.pop, area.address)
-        )
+        forget = system.callback(self._areas.pop, area.address)
+        self._areas[area.address] = weakref.ref(area, forget)
         return area
 
     def free(self, allocation: "Allocation") -> None:
@@ -132,7 +123,8 @@ class Null(Device):
             raise self.refused("launch", f"extent {extent}, grain {grain}")
         areas = [self._require("launch", address, 1) for address in buffers]
         if not buffers or any(address % ALIGNMENT_BYTES for address in buffers):
-            why = f"its buffers, the last of which is scratch, must lie at multiples of {ALIGNMENT_BYTES}"
+            at = f"multiples of {ALIGNMENT_BYTES}"
+            why = f"its buffers, the last of which is scratch, must lie at {at}"
             raise self.refused("launch", why)
         scratch = buffers[-1]
         addresses = (ctypes.c_uint64 * len(buffers))(*buffers[:-1])

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.dims import (
     FUNCTIONS,
     Dim,
@@ -246,3 +247,11 @@ def test_signs_that_are_seen() -> None:
     assert less(s0, s0 + 1) is True
     assert less(s0 + 1, s0) is False
     assert less(s0, h) is None
+
+
+def test_a_bare_symbol_is_nothing_else() -> None:
+    """Only the expression that is one symbol once is its name."""
+    s0 = symbol("s0")
+    assert bare_symbol(s0) == "s0"
+    others = [3, 2 * s0, s0 * s0, s0 + 1, s0 + symbol("s1"), dim_floordiv(s0, 2)]
+    assert [bare_symbol(dim) for dim in others] == [None] * len(others)

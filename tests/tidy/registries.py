@@ -72,12 +72,12 @@ REGISTRIES = (
     Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/op_names.py"),
     Registry("compiler/ingot_compiler/frontend/ops", "compiler/ingot_compiler/frontend/ops/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
-    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("kind", "program", "reduction", "split_reduce")),
+    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("image_rows", "kind", "lines", "program", "reduction", "resize_axis", "resize_coordinate", "resize_scope", "row_bodies", "split_reduce", "touched_views", "transposed_plane")),
     Registry("compiler/ingot_compiler/backends/host/kinds", "compiler/ingot_compiler/backends/host/kinds/__init__.py"),
     Registry(
         "compiler/ingot_compiler/memory/planners",
         "compiler/ingot_compiler/memory/planners/__init__.py",
-        ("buffers", "check", "placing"),
+        ("buffers", "check", "placing", "smallest_plan"),
     ),
     Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("match", "rewrite")),
     Registry("compiler/ingot_compiler/backends/host/targets", "compiler/ingot_compiler/backends/host/targets/__init__.py", ("family", "target")),
@@ -121,6 +121,7 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     from ingot_compiler.lowering.fused import groups_of
     from ingot_compiler.lowering.fusion import loop_anchors
     from ingot_compiler.lowering.kinds import KINDS
+    from ingot_compiler.lowering.kinds.row_bodies import ROW_BODIES
     from ingot_compiler.placement.place import place
     from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
 
@@ -130,7 +131,9 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     (group,) = groups_of(fuse(placed, (device_rules("x86-64-v3"),)))
     sources = [(source, _list_of(source)) for source in _down_to_core(onnx_op)]
     kind = _source(inspect.unwrap(KINDS[group.kind].lower))
-    return _with_lists(*sources, (Path(loop_anchors.__file__).resolve(),), (kind, _list_of(kind)))
+    bodies = [(_source(body),) for name, body in ROW_BODIES.items() if name == onnx_op.lower()]
+    anchors = (Path(loop_anchors.__file__).resolve(),)
+    return _with_lists(*sources, anchors, (kind, _list_of(kind)), *bodies)
 
 
 def path_of_device(kind: str) -> tuple[str, ...]:

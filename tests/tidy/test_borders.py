@@ -1,5 +1,4 @@
-"""Who may import whom, and what must not appear where; import-linter holds the same, less
-finely."""
+"""Who may import whom, and what must not appear where; import-linter holds the same, less finely."""
 
 from __future__ import annotations
 

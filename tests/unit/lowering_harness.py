@@ -38,7 +38,7 @@ from ingot_compiler.ir.dims import evaluate, symbols_of
 from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.ir.interpret import bind_symbols, interpret
 from ingot_compiler.ir.types import BYTE_DTYPES, DType, TensorType, dtype_size_bytes
-from ingot_compiler.lowering.constant_expression import evaluate as evaluate_constant
+from ingot_compiler.lowering.evaluate_constant import evaluate as evaluate_constant
 from ingot_compiler.lowering.expand_groups import expand_groups
 from ingot_compiler.lowering.fuse import fuse
 from ingot_compiler.lowering.fused import (

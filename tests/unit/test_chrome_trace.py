@@ -1,5 +1,4 @@
-"""The Chrome trace: one lane per job, the critical path marked, the same text for the same
-events."""
+"""The Chrome trace: one lane per job, the critical path marked, the same text for the same events."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from ingot_compiler.lowering.fused import (
     Launch,
     Operand,
     Specialisation,
-    SymbolRead,
     SymbolSet,
     View,
     launches_of,
@@ -28,7 +27,6 @@ from ingot_compiler.lowering.fused import (
 from ingot_compiler.lowering.group_steps import (
     Choice,
     GroupLaunch,
-    GroupRead,
     GroupSteps,
     LoweredGroup,
     choose,
@@ -43,15 +41,11 @@ ONCE = GroupSteps((GroupLaunch(0, (0, 1)),))
 GUARDED = GroupSteps(
     (
         GroupLaunch(0, (0, 2)),
-        GroupRead("largest", 2, 3, "f32"),
-        Choice(
-            dim_min(symbol("largest"), 1), (GroupLaunch(1, (0, 1)),), (GroupLaunch(2, (0, 2, 1)),)
-        ),
+        Choice(dim_min(symbol("n"), 1), (GroupLaunch(1, (0, 1)),), (GroupLaunch(2, (0, 2, 1)),)),
     ),
     (("f32", 16),),
 )
-"""A product that is guarded by the largest element: a number that a launch has computed decides
-between two others."""
+"""A launch into workspace, then one of two others, which the size ``n`` decides."""
 
 
 def group(read: int, written: int) -> Group:
@@ -86,20 +80,14 @@ def test_a_group_of_one_launch_is_that_launch() -> None:
 
 def test_steps_of_a_group_speak_of_the_graph_s_buffers_programs_and_symbols() -> None:
     """Workspace comes behind the buffers, programs behind those of the groups before, and each
-    group's symbols are its own."""
+    group's choices have symbols of their own."""
     first, second = group(0, 1), group(1, 3)
     expanded = expand_groups(graph(first, second), (GUARDED, GUARDED))
     assert expanded.buffers[4:] == (BufferSpec("workspace", "f32", 16),) * 2
-    names = (("largest", "group1_largest"),)
-    assert expanded.steps[4:] == (
+    assert expanded.steps[3:] == (
         Launch(second, 3, (1, 5)),
-        SymbolRead("group1_largest", 5, 3, "f32", is_size=False, source=(3,)),
-        SymbolSet(("group1_choice0",), (dim_min(symbol("group1_largest"), 1),)),
-        IfStep(
-            "group1_choice0",
-            (Launch(second, 4, (1, 3), names),),
-            (Launch(second, 5, (1, 5, 3), names),),
-        ),
+        SymbolSet(("group1_choice0",), (dim_min(symbol("n"), 1),)),
+        IfStep("group1_choice0", (Launch(second, 4, (1, 3)),), (Launch(second, 5, (1, 5, 3)),)),
     )
     assert launch_count((GUARDED, GUARDED)) == len(launches_of(expanded)) == 6
     assert [bool(launch.results) for launch in launches_of(expanded)] == [False, True, True] * 2
@@ -115,7 +103,7 @@ def test_workspace_of_one_group_is_free_behind_it() -> None:
         {item.buffer: item.first for item in plan.placements},
         {item.buffer: item.last for item in plan.placements},
     )
-    assert (first[4], last[4], first[5], last[5]) == (0, 5, 7, 12)
+    assert (first[4], last[4], first[5], last[5]) == (0, 4, 6, 10)
     offsets = {item.buffer: item.offset_bytes for item in plan.placements}
     assert offsets[4] == offsets[5]
     assert len({offsets[1], offsets[4]}) == 2
@@ -127,8 +115,8 @@ def test_the_other_way_to_run_begins_where_its_first_group_does() -> None:
         graph(group(0, 1), group(1, 3), group(0, 3)), specialisation=Specialisation(2, (("n", 4),))
     )
     expanded = expand_groups(fused, (ONCE, GUARDED, ONCE))
-    assert expanded.specialisation == Specialisation(5, (("n", 4),))
-    assert isinstance(expanded.steps[5], Launch)
+    assert expanded.specialisation == Specialisation(4, (("n", 4),))
+    assert isinstance(expanded.steps[4], Launch)
 
 
 def test_a_choice_keeps_the_programs_of_both_ways() -> None:

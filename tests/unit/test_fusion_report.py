@@ -128,7 +128,7 @@ def test_inspect_prints_fusion_and_memory(
     assert main(["inspect", path, "--fusion"]) == 0
     text = capsys.readouterr().out
     assert "nodes conv (Conv)" in text
-    assert "ends  the value has 2 users: activation, negated" in text
+    assert "stop reason  the value has 2 users: activation, negated" in text
     assert main(["inspect", path]) == 0
     text = capsys.readouterr().out
     assert "x: f32[batch, 8, 4, 4]" in text

@@ -23,7 +23,7 @@ imported(opset onnx 20) {
   expanded 12 bytes
   input %0: f32[s0, 3]
   input %1: bool[]
-  special s0 = 4
+  specialisation s0 = 4
   initializer %2: f32[3] weight 0
   %3, _, _ = LSTM(%0, %0, %0, _, %2) {activation_alpha=[], activations=["Sigmoid", "Tanh"], clip=-1e-05, hidden_size=3}  # 0
   %6 = If(%1) {else_branch=region from 3, then_branch=region from 2} on "acc"  # 1
@@ -73,8 +73,8 @@ VALID = TEXT.replace("from 3", "from 5").replace("from 2", "from 4")
         ("input %1", "input %2", "line 4, column 9", "expected %1 next (tensors are numbered in order), got %2"),
         ("f32[s0, 3]", "f33[s0, 3]", "line 3, column 13", "an element type out of"),
         ("f32[s0, 3]", "f32[s0, 2*s0]", "line 3, column 3", "sizes of inputs: expected numbers from 0 on, and symbols"),
-        ("special s0", "special s1", "line 1, column 1", "sizes given: expected a size from 0 on for a symbol of an input, got s1 = 4"),
-        ("special s0 = 4", "special s0 = 4 special s0 = 5", "line 1, column 1", "one size for each symbol"),
+        ("specialisation s0", "specialisation s1", "line 1, column 1", "sizes given: expected a size from 0 on for a symbol of an input, got s1 = 4"),
+        ("specialisation s0 = 4", "specialisation s0 = 4 specialisation s0 = 5", "line 1, column 1", "one size for each symbol"),
         ("f32[3] weight", "f32[n] weight", "line 6, column 3", "sizes of constants"),
         ("weight 0", "weight w", "line 6, column 33", "expected a string, got 'w'"),
         ("weight 0", 'weight ""', "line 6, column 3", "constants: expected the number of its weight, got none"),

@@ -26,7 +26,8 @@ from ingot_compiler.ir.ops import OPS
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.constant_expression import constant_values, evaluate, extract
+from ingot_compiler.lowering.constant_expression import constant_values, extract
+from ingot_compiler.lowering.evaluate_constant import evaluate
 from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
 

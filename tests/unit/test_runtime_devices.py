@@ -213,7 +213,7 @@ def test_interrupt_before_the_first_line_of_a_callback(folder: Path, name: str, 
         if (
             event == "call"
             and frame.f_code.co_qualname.endswith(f".<locals>.{name}")
-            and "attached" in frame.f_code.co_filename
+            and "callbacks" in frame.f_code.co_filename
         ):
             calls.append(1)
             if len(calls) == at:

@@ -73,7 +73,7 @@ if more {  # 7
     reads %4: f32[5, 3] in b4 at 0 strides [3, 1]
     writes %5: f32[5, 3] in b5 at 0 strides [3, 1]
     knows %9: f32[n]
-    ends "the model returns it"
+    stop_reason "the model returns it"
   }
 } else {
 }
@@ -207,8 +207,8 @@ def test_every_part_is_read_back(text: Text) -> None:
         (FUSED, "constant 0: graph() {", "constant 0: graph(%0: f32[1]) {", "line 39, column 3", "expected %1 next (values are numbered in order), got %0"),
         (FUSED, "return %0\n}\n", "return %0\n}\nconstant 1: graph() {\n  return\n}\n", "line 42, column 1", "constants are expressions: expected no input and one output, got 0 inputs, 0 outputs"),
         (FUSED, 'weight="0"} : f32[1, 1, 4, 8]', 'weight="0"} : f32[1, 1, 8, 4]', "line 39, column 8", "constant: expected results f32[1, 1, 4, 8], got f32[1, 1, 8, 4]"),
-        (FUSED, "copy b0 to b1", "special from 10 where s0 = 1 copy b0 to b1", "line 1, column 1", "the first step of the specialisation: expected 0 to 9, got 10"),
-        (FUSED, "copy b0 to b1", "special from 1 where s0 = 1 copy b0 to b1", "line 1, column 1", "what is specialised: expected a size of an input, got s0"),
+        (FUSED, "copy b0 to b1", "specialisation from 10 where s0 = 1 copy b0 to b1", "line 1, column 1", "the first step of the specialisation: expected 0 to 9, got 10"),
+        (FUSED, "copy b0 to b1", "specialisation from 1 where s0 = 1 copy b0 to b1", "line 1, column 1", "what is specialised: expected a size of an input, got s0"),
         (FIXED, "planner best", "planner 1", "line 1, column 9", "expected a planner, got '1'"),
         (FIXED, "device 0:", "device 3:", "line 2, column 1", "pools: expected the host's first, then others in order, each once, got [3, 1]"),
         (FIXED, "128 bytes, at", "192 bytes, at", "line 2, column 1", "sizes of pools: expected 128 bytes, the end of its last buffer, got 192"),

@@ -1,9 +1,8 @@
 """Verb ``inspect``: what is in a bundle.
 
 In: a bundle. Out: sections, devices, variants, memory, kernels with their source nodes; what fusion
-did; assembly of one kernel.
-Not done here: reading the file (``ingot_artifacts.inspect``), disassembly
-(``ingot_build_rules.text.assembly``).
+did; assembly of one kernel. Not done here: reading the file (``ingot_artifacts.inspect``),
+disassembly (``ingot_build_rules.text.assembly``).
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ def _launch_lines(number: int, launch: dict[str, Any]) -> list[str]:
     return [
         f"{number:4} {launch['kernel']}  {launch['kind']}, saves {saved}",
         f"     nodes {_nodes(launch['nodes'])}",
-        f"     ends  {launch['ends']}{users}",
+        f"     stop reason  {launch['ends']}{users}",
     ]
 
 

@@ -2,8 +2,7 @@
 code.
 
 In: the arguments. Out: an exit code (0 ok, 1 user error, 2 build failure, 3 unsupported, 4
-verification failed,
-5 incompatible target, 130 interrupted). Not done here: the verbs.
+verification failed, 5 incompatible target, 130 interrupted). Not done here: the verbs.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _MODULES = {
         "BufferSpec Copy FusedGraph Group Grow IfStep Launch LoopStep Operand Requirement "
         "Specialisation SymbolRead SymbolSet View"
     ),
-    "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupRead GroupSteps",
+    "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupSteps",
     "ingot_compiler.lowering.loops": (
         "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For "
         "FromIndex If Let LetIndex Load Local LoopProgram Reduce Require Store RegisterTile "

@@ -27,7 +27,7 @@ class PackInputs:
 
 
 def _compute(context: RuleContext, inputs: PackInputs) -> Artifact[memoryview]:
-    from ingot_compiler.lowering.constant_expression import evaluate
+    from ingot_compiler.lowering.evaluate_constant import evaluate
 
     leaves = dict(inputs.leaves)
     return context.keep_bytes(

@@ -38,7 +38,7 @@ def _lines(model: ImportedModel) -> Iterator[str]:
     for ordinal, tensor in enumerate(model.inputs):
         yield f"  input %{ordinal}: {tensor}"
     for name, size in model.sizes:
-        yield f"  special {name} = {size}"
+        yield f"  specialisation {name} = {size}"
     for ordinal, constant in enumerate(model.initializers, len(model.inputs)):
         yield f"  initializer %{ordinal}: {_attribute(constant)}"
     for ordinal, node in enumerate(model.nodes):
@@ -76,7 +76,8 @@ def _tensors(ordinals: tuple[int, ...]) -> str:
 
 def _attribute(value: ImportedAttribute) -> str:
     if isinstance(value, ConstantSource):
-        return f"{value.type} weight {value.weight if value.weight.isdecimal() else json.dumps(value.weight)}"
+        weight = value.weight if value.weight.isdecimal() else json.dumps(value.weight)
+        return f"{value.type} weight {weight}"
     if isinstance(value, ImportedRegion):
         return f"region from {value.first_node}"
     if isinstance(value, tuple):
@@ -85,6 +86,7 @@ def _attribute(value: ImportedAttribute) -> str:
 
 
 def _declared(declared: DeclaredType) -> str:
-    if declared.shape is None:
-        return f"{declared.dtype or '?'}[..]"
-    return f"{declared.dtype or '?'}[{', '.join('?' if dim is None else str(dim) for dim in declared.shape)}]"
+    sizes = (
+        None if declared.shape is None else ["?" if dim is None else dim for dim in declared.shape]
+    )
+    return f"{declared.dtype or '?'}[{'..' if sizes is None else ', '.join(map(str, sizes))}]"

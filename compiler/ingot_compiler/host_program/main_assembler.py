@@ -68,6 +68,10 @@ class Assembler:
             self.known[dim] = self._constant(dim) if isinstance(dim, int) else self._sum(dim)
         return self.known[dim]
 
+    def is_bound(self, dim: Dim) -> bool:
+        """Whether ``dim`` can be computed here: all its symbols have values."""
+        return all(name in self.symbols for name in symbols_of(dim))
+
     def _constant(self, value: int) -> int:
         result = self.register()
         self.emit("const", result, value)
@@ -86,17 +90,7 @@ class Assembler:
         if not monomial:
             return self.dim(factor)
         if factor == 1:
-            current = self._atom(monomial[0])
-            for position, atom in enumerate(monomial[1:], 1):
-                register = self._atom(atom)
-                room = self.binary(
-                    "floordiv",
-                    self.dim(_NUMBER_MAX),
-                    self._magnitude(register, (atom,), self.dim(1)),
-                )
-                self._limit(current, monomial[:position], room)
-                current = self.binary("mul", current, register)
-            return current
+            return self._product(monomial)
         current = self.dim(from_terms({monomial: 1}))
         if (
             abs(factor) * _SIZE_MAX > _NUMBER_MAX
@@ -105,6 +99,16 @@ class Assembler:
         ):
             self._limit(current, monomial, self.dim(_NUMBER_MAX // abs(factor)))
         return self.binary("mul", self.dim(factor), current)
+
+    def _product(self, monomial: Monomial) -> int:
+        """The factors of a monomial multiplied, one after the other."""
+        current = self._atom(monomial[0])
+        for position, atom in enumerate(monomial[1:], 1):
+            register, most = self._atom(atom), self.dim(_NUMBER_MAX)
+            room = self.binary("floordiv", most, self._magnitude(register, (atom,), self.dim(1)))
+            self._limit(current, monomial[:position], room)
+            current = self.binary("mul", current, register)
+        return current
 
     def _magnitude(self, register: int, monomial: Monomial, least: int) -> int:
         """The larger of a register's absolute value and ``least``."""

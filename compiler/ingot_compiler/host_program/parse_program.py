@@ -23,8 +23,8 @@ def parse_program(text: str) -> Program:
     reader.expect(",", "buffers")
     buffer_count = reader.integer()
     messages: list[str] = []
-    while reader.at("message"):
-        reader.expect("message", str(len(messages)), ":")
+    while reader.accept("message"):
+        reader.expect(str(len(messages)), ":")
         messages.append(reader.string())
     instructions: list[Instruction] = []
     while reader.token.kind != "END":

@@ -28,7 +28,8 @@ def print_program(program: Program) -> str:
 def _instruction(instruction: Instruction) -> str:
     opcode, operands = instruction
     kinds = operand_kinds(opcode)
-    return f"{OPCODES[opcode][0]} {', '.join(_operand(*pair) for pair in zip(kinds, operands, strict=True))}"
+    texts = (_operand(*pair) for pair in zip(kinds, operands, strict=True))
+    return f"{OPCODES[opcode][0]} {', '.join(texts)}"
 
 
 def _operand(kind: str, operand: int | tuple[int, ...]) -> str:

@@ -1,13 +1,13 @@
 """Two ways to run one model: a general one for any size, and one for the sizes that the user named.
 
 In: the fused graphs of both. Out: one fused graph that holds both; ``main`` chooses by the sizes of
-the call.
-Not done here: making either. Equal constants share a buffer; inputs, outputs and types are the
-general ones.
+the call. Not done here: making either. Equal constants share a buffer; inputs, outputs and types
+are the general ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ingot_compiler.ir.graph import Graph
@@ -20,11 +20,9 @@ from ingot_compiler.lowering.fused import (
     IfStep,
     LoopStep,
     Operand,
-    Requirement,
     Specialisation,
     Step,
     SymbolRead,
-    SymbolSet,
 )
 
 
@@ -41,14 +39,12 @@ def append_specialisation(
         else:
             buffers.append(spec)
             numbers.append(len(buffers) - 1)
-    steps = tuple(_moved(step, numbers) for step in specialisation.steps)
-    return FusedGraph(
-        general.inputs,
-        general.outputs,
-        tuple(buffers),
-        (*general.steps, *steps),
-        tuple(constants),
-        Specialisation(len(general.steps), sizes),
+    return replace(
+        general,
+        buffers=tuple(buffers),
+        steps=(*general.steps, *_moved_steps(specialisation.steps, numbers)),
+        constants=tuple(constants),
+        specialisation=Specialisation(len(general.steps), sizes),
     )
 
 
@@ -68,30 +64,34 @@ def _constant(
     return len(buffers) - 1
 
 
-def _moved(step: Step, numbers: list[int]) -> Step:
-    if isinstance(step, Requirement | SymbolSet):
-        return step
-    if isinstance(step, SymbolRead):
-        return replace(step, buffer=numbers[step.buffer])
-    if isinstance(step, Copy):
-        return replace(step, operand=numbers[step.operand], result=numbers[step.result])
-    if isinstance(step, Grow):
-        return replace(
-            step, buffer=numbers[step.buffer], spare=-1 if step.spare < 0 else numbers[step.spare]
-        )
-    if isinstance(step, IfStep):
-        parts = (
-            tuple(_moved(inner, numbers) for inner in part) for part in (step.then, step.otherwise)
-        )
-        return IfStep(step.condition, *parts)
-    if isinstance(step, LoopStep):
-        body = tuple(_moved(inner, numbers) for inner in step.body)
-        return replace(step, body=body, held=tuple(numbers[buffer] for buffer in step.held))
+def _moved_steps(steps: Sequence[Step], numbers: Sequence[int]) -> tuple[Step, ...]:
+    return tuple(_moved(step, numbers) for step in steps)
 
-    def operand(item: Operand) -> Operand:
-        return replace(item, buffer=numbers[item.buffer])
 
-    assert isinstance(step, Group)
-    return replace(
-        step, operands=tuple(map(operand, step.operands)), results=tuple(map(operand, step.results))
-    )
+def _moved(step: Step, numbers: Sequence[int]) -> Step:
+    """The step with the new numbers of its buffers."""
+    match step:
+        case Group():
+            operands, results = (
+                _moved_operands(part, numbers) for part in (step.operands, step.results)
+            )
+            return replace(step, operands=operands, results=results)
+        case Copy():
+            return replace(step, operand=numbers[step.operand], result=numbers[step.result])
+        case SymbolRead():
+            return replace(step, buffer=numbers[step.buffer])
+        case Grow():
+            spare = -1 if step.spare < 0 else numbers[step.spare]
+            return replace(step, buffer=numbers[step.buffer], spare=spare)
+        case IfStep():
+            parts = (_moved_steps(part, numbers) for part in (step.then, step.otherwise))
+            return IfStep(step.condition, *parts)
+        case LoopStep():
+            held = tuple(numbers[buffer] for buffer in step.held)
+            return replace(step, body=_moved_steps(step.body, numbers), held=held)
+        case _:
+            return step
+
+
+def _moved_operands(operands: Sequence[Operand], numbers: Sequence[int]) -> tuple[Operand, ...]:
+    return tuple(replace(item, buffer=numbers[item.buffer]) for item in operands)

@@ -2,9 +2,8 @@
 rely on.
 
 In: a ``Program``; what it may name outside of itself, where that is known. Out: nothing, or
-``InternalError`` that names the instruction.
-Not done here: addresses and sizes, which are known only while it runs; bytes of a bundle
-(``ingot_runtime.format.program_decode``).
+``InternalError`` that names the instruction. Not done here: addresses and sizes, which are known
+only while it runs; bytes of a bundle (``ingot_runtime.format.program_decode``).
 
 Registers, buffers, messages and labels exist; sizes are told before ``begin`` and used behind it;
 no path runs off the end; buffers are defined, and used on the device where they lie; kernels,
@@ -16,16 +15,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.ir.problem import Problem, require_none
+from ingot_compiler.ir.problem import Part, Problem, require_none
 from ingot_runtime.format.dtypes import DTYPE_NAMES
 from ingot_runtime.format.program import OPCODES, Instruction, Program, operand_kinds
 
+Operand = int | tuple[int, ...]
 BEFORE_BEGIN = ("input_dim", "workspace_bytes", "scratch_bytes")
 BEHIND_BEGIN = ("launch", "launch_checked", "copy", "read", "output_buffer", "buffer_grow")
 ENDS = ("return", "jump", "branch")
 HOST_BUFFERS = ("buffer_input", "buffer_output", "buffer_weights")
 DEVICE_BUFFERS = ("buffer_workspace", "buffer_grow", "buffer_device_weights")
 LAUNCHES = ("launch", "launch_checked")
+_MESSAGES = {"assert": slice(1, 2), "launch_checked": slice(-1, None)}
+"""Instruction -> the operands that are numbers of messages."""
+_TENSORS = {
+    "input_dim": ("inputs", 1),
+    "output_dim": ("outputs", 0),
+    "buffer_input": ("inputs", 1),
+    "buffer_output": ("outputs", 1),
+    "output_buffer": ("outputs", 0),
+}
+"""Instruction -> which tensors it names, and by which operand."""
+_DEVICES = {
+    **dict.fromkeys(DEVICE_BUFFERS, (1,)),
+    **dict.fromkeys((*LAUNCHES, "workspace_bytes"), (0,)),
+    "copy": (0, 1),
+}
+"""Instruction -> the operands that name devices."""
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
@@ -66,96 +82,79 @@ def find_program_problems(
 def _operands(program: Program, index: int, instruction: Instruction) -> Iterator[Problem]:
     """Registers, buffers and labels, and numbers whose range is known from the program alone."""
     opcode, operands = instruction
-    name = OPCODES[opcode][0]
-    counts = {
-        "r": program.register_count,
-        "b": program.buffer_count,
-        "l": len(program.instructions),
+    part = Part((index,), OPCODES[opcode][0])
+    named = {
+        "r": ("registers", program.register_count),
+        "b": ("buffers", program.buffer_count),
+        "l": ("labels", len(program.instructions)),
     }
-    what = {"r": "registers", "b": "buffers", "l": "labels"}
     for kind, operand in zip(operand_kinds(opcode), operands, strict=True):
-        for number in operand if isinstance(operand, tuple) else (operand,):
-            if kind[-1] in counts and not 0 <= number < counts[kind[-1]]:
-                yield Problem(
-                    (index,), name, f"0 to {counts[kind[-1]] - 1}", str(number), what[kind[-1]]
-                )
+        for number in _flat((operand,)):
+            if kind[-1] in named and number not in range(named[kind[-1]][1]):
+                what, count = named[kind[-1]]
+                yield part.problem(f"0 to {count - 1}", str(number), what)
             elif number not in _INT64:
-                yield Problem((index,), name, "a number of 64 bits", str(number), "immediates")
-    numbers = {"assert": operands[1:2], "launch_checked": operands[-1:]}.get(name, ())
-    for message in _flat(numbers):
-        if not 0 <= message < len(program.messages):
-            yield Problem(
-                (index,), name, f"0 to {len(program.messages) - 1}", str(message), "messages"
-            )
-    if name == "read" and not 0 <= _number(operands[3]) < len(DTYPE_NAMES):
-        yield Problem(
-            (index,), name, f"0 to {len(DTYPE_NAMES) - 1}", str(operands[3]), "element types"
-        )
-    if name in LAUNCHES and _number(operands[6]) < 1:
-        yield Problem((index,), name, "at least 1", str(operands[6]), "units worth a thread")
+                yield part.problem("a number of 64 bits", str(number), "immediates")
+    yield from _ranges(program, part, operands)
+
+
+def _ranges(program: Program, part: Part, operands: Sequence[Operand]) -> Iterator[Problem]:
+    """Operands that are numbers of something beside registers, buffers and labels."""
+    numbers = _MESSAGES.get(part.name, slice(0))
+    for message in _flat(operands[numbers]):
+        yield from _in_range(part, message, len(program.messages), "messages")
+    if part.name == "read":
+        yield from _in_range(part, _number(operands[3]), len(DTYPE_NAMES), "element types")
+    if part.name in LAUNCHES and _number(operands[6]) < 1:
+        yield part.problem("at least 1", str(operands[6]), "units worth a thread")
+
+
+def _in_range(part: Part, number: int, count: int, what: str) -> Iterator[Problem]:
+    if not 0 <= number < count:
+        yield part.problem(f"0 to {count - 1}", str(number), what)
 
 
 def _order(names: Sequence[str]) -> Iterator[Problem]:
+    rule = "sizes are told before begin, once"
     if names.count("begin") != 1:
-        yield Problem(
-            (),
-            "program",
-            "one begin",
-            str(names.count("begin")),
-            "sizes are told before begin, once",
-        )
+        yield Problem((), "program", "one begin", str(names.count("begin")), rule)
         return
     begin = names.index("begin")
     for index, name in enumerate(names):
         if (name in BEFORE_BEGIN and index > begin) or (name in BEHIND_BEGIN and index < begin):
             side = "before" if name in BEFORE_BEGIN else "behind"
-            yield Problem(
-                (index,),
-                name,
-                f"{side} begin",
-                f"begin is instruction {begin}",
-                "sizes are told before begin, once",
-            )
+            got = f"begin is instruction {begin}"
+            yield Problem((index,), name, f"{side} begin", got, rule)
 
 
 def _devices(program: Program) -> Iterator[Problem]:
     """That each buffer is defined, on one device, and used there."""
     places: dict[int, int] = {}
-    for index, (opcode, operands) in enumerate(program.instructions):
-        name = OPCODES[opcode][0]
+    named = [(OPCODES[opcode][0], operands) for opcode, operands in program.instructions]
+    for index, (name, operands) in enumerate(named):
         if name in HOST_BUFFERS or name in DEVICE_BUFFERS:
             device = 0 if name in HOST_BUFFERS else _number(operands[1])
             buffer = _number(operands[0])
-            if places.setdefault(buffer, device) != device:
-                yield Problem(
-                    (index,),
-                    name,
-                    f"b{buffer} on device {places[buffer]}",
-                    f"device {device}",
-                    "a buffer has one device",
-                )
-    for index, (opcode, operands) in enumerate(program.instructions):
-        for buffer, device in _uses(OPCODES[opcode][0], operands):
-            if buffer not in places:
-                yield Problem(
-                    (index,),
-                    OPCODES[opcode][0],
-                    "a buffer that some instruction defines",
-                    f"b{buffer}",
-                    "buffers",
-                )
-            elif places[buffer] != device:
-                got = f"b{buffer} on device {places[buffer]}"
-                yield Problem(
-                    (index,),
-                    OPCODES[opcode][0],
-                    f"buffers of device {device}",
-                    got,
-                    "a buffer is used on its device",
-                )
+            if (place := places.setdefault(buffer, device)) != device:
+                expected = f"b{buffer} on device {place}"
+                rule = "a buffer has one device"
+                yield Problem((index,), name, expected, f"device {device}", rule)
+    for index, (name, operands) in enumerate(named):
+        for buffer, device in _uses(name, operands):
+            yield from _use(Part((index,), name), buffer, device, places.get(buffer))
 
 
-def _uses(name: str, operands: tuple[int | tuple[int, ...], ...]) -> Iterator[tuple[int, int]]:
+def _use(part: Part, buffer: int, device: int, place: int | None) -> Iterator[Problem]:
+    """That a buffer that is used on ``device`` lies there; ``place``: its device, if it has
+    one."""
+    if place is None:
+        yield part.problem("a buffer that some instruction defines", f"b{buffer}", "buffers")
+    elif place != device:
+        got = f"b{buffer} on device {place}"
+        yield part.problem(f"buffers of device {device}", got, "a buffer is used on its device")
+
+
+def _uses(name: str, operands: Sequence[Operand]) -> Iterator[tuple[int, int]]:
     """(buffer, device) of what an instruction reads or writes."""
     if name in LAUNCHES:
         yield from ((buffer, _number(operands[0])) for buffer in _flat(operands[3:4]))
@@ -170,48 +169,35 @@ def _outside(index: int, instruction: Instruction, context: ProgramContext) -> I
     """Inputs, outputs, devices and kernels."""
     opcode, operands = instruction
     name = OPCODES[opcode][0]
-    devices = len(context.kernel_counts)
-    # (what, number, count) of each
-    named: list[tuple[str, int, int]] = []
-    if name in ("input_dim", "output_dim"):
-        ranks, at = (context.input_ranks, 1) if name == "input_dim" else (context.output_ranks, 0)
-        tensor = _number(operands[at])
-        named = [(f"{name[:-4]}s", tensor, len(ranks))]
-        if tensor < len(ranks):
-            named.append(("axes", _number(operands[at + 1]), ranks[tensor]))
-    elif name in ("buffer_input", "buffer_output", "output_buffer"):
-        inputs = name == "buffer_input"
-        ranks = context.input_ranks if inputs else context.output_ranks
-        named = [
-            (
-                "inputs" if inputs else "outputs",
-                _number(operands[0 if name == "output_buffer" else 1]),
-                len(ranks),
-            )
-        ]
-    elif name in DEVICE_BUFFERS:
-        named = [("devices", _number(operands[1]), devices)]
-    elif name == "workspace_bytes":
-        named = [("devices", _number(operands[0]), devices)]
-    elif name == "copy":
-        named = [("devices", _number(operand), devices) for operand in operands[:2]]
-    elif name in LAUNCHES:
-        device = _number(operands[0])
-        named = [("devices", device, devices)]
-        if 0 <= device < devices:
-            named.append(
-                (f"kernels of device {device}", _number(operands[1]), context.kernel_counts[device])
-            )
-    for what, number, count in named:
-        if not 0 <= number < count:
-            yield Problem((index,), name, f"0 to {count - 1}", str(number), what)
+    for what, number, count in _named(name, operands, context):
+        yield from _in_range(Part((index,), name), number, count, what)
 
 
-def _number(operand: int | tuple[int, ...]) -> int:
+def _named(
+    name: str, operands: Sequence[Operand], context: ProgramContext
+) -> Iterator[tuple[str, int, int]]:
+    """(what, its number, how many there are) of what an instruction names outside of the
+    program."""
+    if name in _TENSORS:
+        what, position = _TENSORS[name]
+        ranks = context.input_ranks if what == "inputs" else context.output_ranks
+        tensor = _number(operands[position])
+        yield what, tensor, len(ranks)
+        if name in ("input_dim", "output_dim") and tensor < len(ranks):
+            yield "axes", _number(operands[position + 1]), ranks[tensor]
+    devices = [_number(operands[position]) for position in _DEVICES.get(name, ())]
+    counts = context.kernel_counts
+    for device in devices:
+        yield "devices", device, len(counts)
+    if name in LAUNCHES and 0 <= devices[0] < len(counts):
+        yield f"kernels of device {devices[0]}", _number(operands[1]), counts[devices[0]]
+
+
+def _number(operand: Operand) -> int:
     assert isinstance(operand, int)
     return operand
 
 
-def _flat(operands: Sequence[int | tuple[int, ...]]) -> Iterator[int]:
+def _flat(operands: Sequence[Operand]) -> Iterator[int]:
     for operand in operands:
         yield from operand if isinstance(operand, tuple) else (operand,)

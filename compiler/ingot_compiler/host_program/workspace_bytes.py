@@ -1,7 +1,7 @@
 """The memory that ``main`` asks for on each device, where no size is open.
 
 In: a fused graph with its groups expanded, its loop programs, the memory plan. Out: bytes per
-device. Not done here: open sizes (``main_program`` writes what computes them).
+device. Not done here: open sizes (``main_sizes`` writes what computes them).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def workspace_bytes(
     scratch is part of them."""
     sizes = [0] * device_count
     for pool in plan.pools:
-        least: Dim = ALIGNMENT_BYTES if pool.device else 0  # see `main_program`
+        least: Dim = ALIGNMENT_BYTES if pool.device else 0  # see `main_sizes`
         scratch = functools.reduce(
             dim_max, scratch_sizes(fused, programs, pool.device) if pool.device else (), least
         )

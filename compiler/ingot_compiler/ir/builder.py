@@ -7,9 +7,11 @@ In: operations in order. Out: a ``Graph`` with dense value ids. Not done here: s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.dims import Dim, Symbol
+from ingot_compiler.ir.bare_symbol import bare_symbol
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
@@ -52,12 +54,8 @@ class GraphBuilder:
             operands = self._harmonised(operands, source, mark)
         require_whole_bytes([self.types[operand] for operand in operands])
         types = OPS_BY_NAME[op].infer([self.types[operand] for operand in operands], table).results
-        results = tuple(range(len(self.types), len(self.types) + len(types)))
-        self.types += types
-        self.nodes.append(
-            Node(op, tuple(operands), results, make_attributes(table), (), source, mark)
-        )
-        return results
+        node = Node(op, tuple(operands), (), make_attributes(table), (), source, mark)
+        return self._append(node, types)
 
     def region(self, inputs: Sequence[TensorType]) -> GraphBuilder:
         """A builder of a region at this place: it sees all values so far, its own ids continue
@@ -81,12 +79,15 @@ class GraphBuilder:
         assert rule is not None
         require_whole_bytes([self.types[operand] for operand in operands])
         types = rule([self.types[operand] for operand in operands], attributes, regions)
+        node = Node(
+            op, tuple(operands), (), make_attributes(attributes), tuple(regions), source, mark
+        )
+        return self._append(node, types)
+
+    def _append(self, node: Node, types: Sequence[TensorType]) -> tuple[int, ...]:
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types
-        node = Node(
-            op, tuple(operands), results, make_attributes(attributes), tuple(regions), source, mark
-        )
-        self.nodes.append(node)
+        self.nodes.append(replace(node, results=results))
         return results
 
     def _harmonised(self, operands: Sequence[int], source: tuple[int, ...], mark: str) -> list[int]:
@@ -96,31 +97,21 @@ class GraphBuilder:
         reshaped, which checks that at run time. Two plain symbols may also broadcast, and stay as
         they are.
         """
-        if len({self.types[operand].shape for operand in operands}) <= 1:
-            return list(operands)
-        rank = max(self.types[operand].rank for operand in operands)
         shapes = {operand: self.types[operand].shape for operand in operands}
-        wanted = {operand: list(shape) for operand, shape in shapes.items()}
-        for axis in range(1, rank + 1):
-            sizes = [
-                shape[-axis]
-                for shape in shapes.values()
-                if len(shape) >= axis and shape[-axis] != 1
-            ]
-            simplest = min(sizes, key=_complexity, default=1)
-            for operand, shape in shapes.items():
-                if (
-                    len(shape) >= axis
-                    and shape[-axis] not in (1, simplest)
-                    and _complexity(shape[-axis]) > 1
-                ):
-                    wanted[operand][-axis] = simplest
-        renamed = {
-            operand: operand
-            if tuple(wanted[operand]) == shape
-            else self.add("reshape", [operand], {"shape": tuple(wanted[operand])}, source, mark)
-            for operand, shape in shapes.items()
-        }
+        if len(set(shapes.values())) <= 1:
+            return list(operands)
+        simplest = _simplest_sizes(tuple(shapes.values()))
+        renamed: dict[int, int] = {}
+        for operand, shape in shapes.items():
+            wanted = tuple(
+                simple if _complexity(size) > 1 else size
+                for size, simple in zip(shape, simplest[len(simplest) - len(shape) :], strict=True)
+            )
+            renamed[operand] = (
+                operand
+                if wanted == shape
+                else self.add("reshape", [operand], {"shape": wanted}, source, mark)
+            )
         return [renamed[operand] for operand in operands]
 
     def finish(self, outputs: Sequence[int]) -> Graph:
@@ -128,10 +119,18 @@ class GraphBuilder:
         return Graph(self.inputs, tuple(self.nodes), tuple(outputs), tuple(self.types))
 
 
+def _simplest_sizes(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
+    """For each axis, counted from the last one, the simplest size but 1 of all shapes that have
+    it; 1 where there is no other."""
+    rank = max(map(len, shapes))
+    sizes = ([shape[axis] for shape in shapes if len(shape) >= -axis] for axis in range(-rank, 0))
+    return tuple(
+        min((size for size in along if size != 1), key=_complexity, default=1) for along in sizes
+    )
+
+
 def _complexity(dim: Dim) -> int:
     """0 for an integer, 1 for a plain symbol, more for an expression."""
     if isinstance(dim, int):
         return 0
-    ((monomial, factor), *more) = dim.terms
-    plain = not more and factor == 1 and len(monomial) == 1 and isinstance(monomial[0], Symbol)
-    return 1 if plain else 1 + len(str(dim))
+    return 1 if bare_symbol(dim) is not None else 1 + len(str(dim))

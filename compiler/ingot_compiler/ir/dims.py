@@ -1,9 +1,8 @@
 """Integer expressions over symbols: sizes of dynamic dimensions, strides, buffer indices.
 
 In: integers and symbols. Out: ``Dim`` values in one canonical form (a sum of products), so that
-equal expressions
-are equal objects. Not done here: ranges and proofs beyond what the canonical form shows, binding of
-symbols.
+equal expressions are equal objects. Not done here: ranges and proofs beyond what the canonical form
+shows, binding of symbols.
 
 Every symbol stands for an integer >= 0. ``floordiv`` and ``mod`` round to -infinity; a divisor of 0
 gives 0.
@@ -22,9 +21,8 @@ from functools import lru_cache
 
 from ingot_compiler.ir.errors import LimitError
 
-_CACHED_MAX = (
-    1 << 16
-)  # pure functions of frozen values: what they return is kept, and never changes
+# Pure functions of frozen values: what they return is kept, and never changes.
+_CACHED_MAX = 1 << 16
 TERM_COUNT_MAX = 128  # a concatenation of so many inputs of different sizes
 SIZE_MAX = 1 << 13
 DEPTH_MAX = 64  # walks are a few calls of Python per level
@@ -228,20 +226,22 @@ def _split_multiple(dim: Dim, divisor: Dim) -> tuple[Dim, Dim]:
     quotient: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for monomial, factor in terms_of(dim):
-        left_over = list(monomial)
-        divides = factor % factor_divisor == 0
-        for atom in monomial_divisor:
-            if divides and atom in left_over:
-                left_over.remove(atom)
-            else:
-                divides = False
-        if divides:
-            quotient[tuple(left_over)] = (
-                quotient.get(tuple(left_over), 0) + factor // factor_divisor
-            )
-        else:
+        left_over = _without_atoms(monomial, monomial_divisor)
+        if left_over is None or factor % factor_divisor:
             rest[monomial] = factor
+        else:
+            quotient[left_over] = quotient.get(left_over, 0) + factor // factor_divisor
     return from_terms(quotient), from_terms(rest)
+
+
+def _without_atoms(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+    """What is left of a product without the factors of ``divisor``; None unless it has them."""
+    left_over = list(monomial)
+    for atom in divisor:
+        if atom not in left_over:
+            return None
+        left_over.remove(atom)
+    return tuple(left_over)
 
 
 def dim_floordiv(left: Dim, right: Dim) -> Dim:
@@ -465,15 +465,13 @@ def format_dim_in_names(dim: Dim, called: Mapping[str, str]) -> str:
         atoms = "*".join(_format_atom(atom, called) for atom in monomial)
         size = abs(factor)
         body = str(size) if not atoms else atoms if size == 1 else f"{size}*{atoms}"
-        text += (
-            (f" - {body}" if factor < 0 else f" + {body}")
-            if text
-            else (f"-{body}" if factor < 0 else body)
-        )
+        sign = (" - " if factor < 0 else " + ") if text else ("-" if factor < 0 else "")
+        text += sign + body
     return text
 
 
 def _format_atom(atom: Atom, called: Mapping[str, str]) -> str:
     if isinstance(atom, Symbol):
         return called.get(atom.name, atom.name)
-    return f"{atom.function}({format_dim_in_names(atom.left, called)}, {format_dim_in_names(atom.right, called)})"
+    left, right = (format_dim_in_names(dim, called) for dim in (atom.left, atom.right))
+    return f"{atom.function}({left}, {right})"

@@ -9,6 +9,7 @@ bundle (numpy's differ between machines).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,8 +20,9 @@ from ingot_compiler.ir.attributes import (
     attribute_ints,
     attribute_str,
 )
+from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.constants import ConstantReader
-from ingot_compiler.ir.dims import Sum, evaluate, substitute, symbol, symbols_of
+from ingot_compiler.ir.dims import Sum, evaluate, substitute
 from ingot_compiler.ir.errors import InternalError, ModelError, UserError
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.interpret_regions import bind_sizes, run_if, run_loop
@@ -39,54 +41,98 @@ place."""
 def interpret(graph: Graph, inputs: Sequence[Array], read: ConstantReader) -> tuple[Array, ...]:
     """The outputs for ``inputs``; UserError when an input's element type or shape contradicts the
     graph."""
-    values: dict[int, Array] = {}
-    for _ in _steps(graph, inputs, read, values):
+    run = _run_of(graph, inputs, read)
+    for _ in run.steps():
         pass
-    return tuple(values[output] for output in graph.outputs)
+    return tuple(run.values[output] for output in graph.outputs)
 
 
 def interpret_values(
     graph: Graph, inputs: Sequence[Array], read: ConstantReader, settle: Settle | None = None
 ) -> Iterator[tuple[int, tuple[Array, ...]]]:
     """Yield (node index, results) for every node in order; a value is let go after its last use."""
-    return _steps(graph, inputs, read, {}, settle)
+    return _run_of(graph, inputs, read).steps(settle)
 
 
-def _steps(
-    graph: Graph,
-    inputs: Sequence[Array],
-    read: ConstantReader,
-    values: dict[int, Array],
-    settle: Settle | None = None,
-) -> Iterator[tuple[int, tuple[Array, ...]]]:
-    """Run node by node, with the live values in ``values``."""
+def _run_of(graph: Graph, inputs: Sequence[Array], read: ConstantReader) -> _Run:
     bindings = bind_symbols(graph, inputs)
-    values.update(zip(graph.inputs, inputs, strict=True))
-    return _steps_with(graph, bindings, read, values, settle)
+    return _Run(graph, read, bindings, dict(zip(graph.inputs, inputs, strict=True)))
 
 
-def _steps_with(
-    graph: Graph,
-    bindings: dict[str, int],
-    read: ConstantReader,
-    values: dict[int, Array],
-    settle: Settle | None = None,
-) -> Iterator[tuple[int, tuple[Array, ...]]]:
-    dying = _dying(graph)
-    for index, node in enumerate(graph.nodes):
-        operands = [values[operand] for operand in node.operands]
-        if node.regions:
-            results = _run_control(graph, node, operands, bindings, read, values)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A graph or region that runs: what its symbols stand for, and the values that are alive."""
+
+    graph: Graph
+    read: ConstantReader
+    bindings: dict[str, int]
+    values: dict[int, Array]
+
+    def steps(self, settle: Settle | None = None) -> Iterator[tuple[int, tuple[Array, ...]]]:
+        """Run node by node; yield (node index, results)."""
+        dying = _dying(self.graph)
+        for index, node in enumerate(self.graph.nodes):
+            results = self.control(node) if node.regions else self.node(index, node)
+            self.check(index, node, results)
+            if settle is not None:
+                results = settle(index, results, self.bindings)
+            self.values.update(zip(node.results, results, strict=True))
+            for value in dying.get(index, ()):
+                del self.values[value]
+            yield index, results
+
+    def node(self, index: int, node: Node) -> tuple[Array, ...]:
+        """The results of an op without regions."""
+        attributes = {name: _bound(value, self.bindings) for name, value in node.attributes}
+        if node.op == "constant":
+            return (_constant(self.graph.types[node.results[0]], attributes, self.read),)
+        operands = [
+            _from_storage(self.values[operand], self.graph.types[operand])
+            for operand in node.operands
+        ]
+        if node.op == "read_dim":
+            _read_dim(operands[0], attributes, self.bindings, _place(index, node))
+        try:
+            results = OPS_BY_NAME[node.op].reference(operands, attributes)
+        except (ValueError, IndexError) as error:
+            # numpy's own refusal: an index out of range, or sizes that the types left open and
+            # that differ.
+            what = "a node cannot run on these values"
+            raise ModelError(what, _place(index, node), str(error)) from error
+        types = [self.graph.types[result] for result in node.results]
+        return tuple(_to_storage(array, kind) for array, kind in zip(results, types, strict=True))
+
+    def control(self, node: Node) -> tuple[Array, ...]:
+        """The results of an op with regions; the symbols of their sizes are bound."""
+        operands = [self.values[operand] for operand in node.operands]
+        types = [self.graph.types[result] for result in node.results]
+        if node.op == "if":
+            results = run_if(node, operands, self.bindings, self.region)
         else:
-            results = _run(graph, index, operands, bindings, read)
+            results = run_loop(node, types, operands, self.bindings, self.region)
+        for kind, array in zip(types, results, strict=True):
+            bind_sizes(kind, array, self.bindings)
+        return results
+
+    def check(self, index: int, node: Node, results: Sequence[Array]) -> None:
+        """Refuse results of another type or size than the node's."""
         for result, array in zip(node.results, results, strict=True):
-            _check(index, node, graph.types[result], array, bindings)
-        if settle is not None:
-            results = settle(index, results, bindings)
-        values.update(zip(node.results, results, strict=True))
-        for value in dying.get(index, ()):
-            del values[value]
-        yield index, results
+            type_ = self.graph.types[result]
+            shape = tuple(evaluate(dim, self.bindings) for dim in type_.shape)
+            dtype = STORAGE_DTYPES[type_.dtype]
+            if array.dtype != dtype or array.shape != shape:
+                what = "a reference contradicts its type rule, or sizes that must be equal differ"
+                why = f"expected {dtype}{list(shape)}, got {array.dtype}{list(array.shape)}"
+                raise InternalError(what, _place(index, node), why)
+
+    def region(
+        self, region: Graph, inputs: Sequence[Array], bindings: dict[str, int]
+    ) -> tuple[Array, ...]:
+        """The outputs of a region for ``inputs``; it also reads the values here."""
+        values = {**self.values, **dict(zip(region.inputs, inputs, strict=True))}
+        for _ in _Run(region, self.read, bindings, values).steps():
+            pass
+        return tuple(values[output] for output in region.outputs)
 
 
 def bind_symbols(graph: Graph, inputs: Sequence[Array]) -> dict[str, int]:
@@ -99,18 +145,23 @@ def bind_symbols(graph: Graph, inputs: Sequence[Array]) -> dict[str, int]:
     bindings: dict[str, int] = {}
     for value, array in zip(graph.inputs, inputs, strict=True):
         for dim, size in zip(graph.types[value].shape, array.shape, strict=False):
-            for name in () if isinstance(dim, int) else symbols_of(dim):
-                if dim == symbol(name):
-                    bindings.setdefault(name, size)
+            name = bare_symbol(dim)
+            if name is not None:
+                bindings.setdefault(name, size)
     for position, (value, array) in enumerate(zip(graph.inputs, inputs, strict=True)):
-        type_ = graph.types[value]
-        shape = tuple(substitute(dim, dict(bindings)) for dim in type_.shape)
-        dtype = np.dtype(NUMPY_NAMES[dtype_code(type_.dtype)])
-        if array.dtype != dtype or array.shape != shape:
-            expected = message("expected ", type_, " = ", dtype, list(shape))
-            why = message(expected, f", got {array.dtype}{list(array.shape)}")
-            raise UserError("an input does not fit", InputRef(position), why)
+        _check_input(position, graph.types[value], array, bindings)
     return bindings
+
+
+def _check_input(
+    position: int, type_: TensorType, array: Array, bindings: Mapping[str, int]
+) -> None:
+    shape = tuple(substitute(dim, dict(bindings)) for dim in type_.shape)
+    dtype = np.dtype(NUMPY_NAMES[dtype_code(type_.dtype)])
+    if array.dtype != dtype or array.shape != shape:
+        expected = message("expected ", type_, " = ", dtype, list(shape))
+        why = message(expected, f", got {array.dtype}{list(array.shape)}")
+        raise UserError("an input does not fit", InputRef(position), why)
 
 
 def _dying(graph: Graph) -> dict[int, list[int]]:
@@ -124,61 +175,6 @@ def _dying(graph: Graph) -> dict[int, list[int]]:
                 value
             )
     return table
-
-
-def _run(
-    graph: Graph,
-    index: int,
-    operands: Sequence[Array],
-    bindings: dict[str, int],
-    read: ConstantReader,
-) -> tuple[Array, ...]:
-    node = graph.nodes[index]
-    attributes = {name: _bound(value, bindings) for name, value in node.attributes}
-    if node.op == "constant":
-        return (_constant(graph.types[node.results[0]], attributes, read),)
-    if node.op == "read_dim":
-        _read_dim(operands[0], attributes, bindings, _place(index, node))
-    types = [graph.types[operand] for operand in node.operands]
-    widened = [_from_storage(array, type_) for array, type_ in zip(operands, types, strict=True)]
-    try:
-        results = OPS_BY_NAME[node.op].reference(widened, attributes)
-    except (ValueError, IndexError) as error:
-        # numpy's own refusal: an index out of range, or sizes that the types left open and that
-        # differ.
-        raise ModelError(
-            "a node cannot run on these values", _place(index, node), str(error)
-        ) from error
-    return tuple(
-        _to_storage(array, graph.types[result])
-        for array, result in zip(results, node.results, strict=True)
-    )
-
-
-def _run_control(
-    graph: Graph,
-    node: Node,
-    operands: Sequence[Array],
-    bindings: dict[str, int],
-    read: ConstantReader,
-    values: Mapping[int, Array],
-) -> tuple[Array, ...]:
-    """Run an op with regions; the symbols of its results are bound."""
-
-    def run(region: Graph, inputs: Sequence[Array], inner: dict[str, int]) -> tuple[Array, ...]:
-        own = {**values, **dict(zip(region.inputs, inputs, strict=True))}
-        for _ in _steps_with(region, inner, read, own):
-            pass
-        return tuple(own[output] for output in region.outputs)
-
-    types = [graph.types[result] for result in node.results]
-    if node.op == "if":
-        results = run_if(node, operands, bindings, run)
-    else:
-        results = run_loop(node, types, operands, bindings, run)
-    for kind, array in zip(types, results, strict=True):
-        bind_sizes(kind, array, bindings)
-    return results
 
 
 def _bound(value: Attribute, bindings: Mapping[str, int]) -> Attribute:
@@ -220,15 +216,3 @@ def _from_storage(array: Array, type_: TensorType) -> Array:
 
 def _to_storage(array: Array, type_: TensorType) -> Array:
     return f32_to_bf16(array) if type_.dtype == "bf16" else array
-
-
-def _check(
-    index: int, node: Node, type_: TensorType, array: Array, bindings: Mapping[str, int]
-) -> None:
-    shape = tuple(evaluate(dim, bindings) for dim in type_.shape)
-    if array.dtype != STORAGE_DTYPES[type_.dtype] or array.shape != shape:
-        raise InternalError(
-            "a reference contradicts its type rule, or sizes that must be equal differ",
-            _place(index, node),
-            f"expected {STORAGE_DTYPES[type_.dtype]}{list(shape)}, got {array.dtype}{list(array.shape)}",
-        )

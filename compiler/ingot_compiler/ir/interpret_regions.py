@@ -2,8 +2,7 @@
 results bind.
 
 In: a node, its operands, a function that runs a region. Out: the results; symbols are added to the
-bindings.
-Not done here: nodes without regions (``interpret``).
+bindings. Not done here: nodes without regions (``interpret``).
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.dims import Dim, evaluate, symbol, symbols_of
+from ingot_compiler.ir.bare_symbol import bare_symbol
+from ingot_compiler.ir.dims import Dim, evaluate, symbols_of
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op import Array
@@ -90,6 +90,6 @@ def _size(dim: Dim, bindings: Mapping[str, int]) -> int:
 def bind_sizes(kind: TensorType, array: Array, bindings: dict[str, int]) -> None:
     """Bind the symbols that are a dimension of ``kind`` and not bound yet."""
     for dim, size in zip(kind.shape, array.shape, strict=True):
-        names = [] if isinstance(dim, int) else list(symbols_of(dim))
-        if len(names) == 1 and dim == symbol(names[0]):
-            bindings.setdefault(names[0], size)
+        name = bare_symbol(dim)
+        if name is not None:
+            bindings.setdefault(name, size)

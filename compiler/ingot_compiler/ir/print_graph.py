@@ -48,7 +48,8 @@ def print_node(
     text = f"{indent}{_values(node.results)} = " if node.results else indent
     text += f"{node.op}({_values(node.operands)})"
     if node.attributes:
-        text += f" {{{', '.join(f'{name}={format_attribute(value)}' for name, value in node.attributes)}}}"
+        items = [f"{name}={format_attribute(value)}" for name, value in node.attributes]
+        text += f" {{{', '.join(items)}}}"
     for region in node.regions:
         lines.append(f"{text} {{({_parameters(region)})")
         _print_body(region, indent + "  ", lines, with_source)

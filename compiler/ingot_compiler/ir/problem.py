@@ -1,7 +1,7 @@
 """What a verifier finds wrong with a stage, and how it is told.
 
-In: rules that do not hold. Out: ``Problem``, ``InternalError``. Not done here: the rules
-(``verify_*``), places in a text (``text_reader``).
+In: rules that do not hold. Out: ``Problem`` (of a ``Part``), ``InternalError``. Not done here: the
+rules (``verify_*``), places in a text (``text_reader``).
 """
 
 from __future__ import annotations
@@ -41,6 +41,18 @@ class Problem:
         return (
             f"{part} {'.'.join(map(str, self.path))} ({self.name})" if self.path else f"the {whole}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a stage that is checked; ``path`` and ``name`` as in its problems."""
+
+    path: Path
+    name: str
+
+    def problem(self, expected: str, got: str, rule: str = "") -> Problem:
+        """What is wrong with this part."""
+        return Problem(self.path, self.name, expected, got, rule)
 
 
 def require_none(problems: Iterable[Problem], part: str, whole: str, stage: str) -> None:

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_strs
+from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.dims import Dim, symbol, symbols_of
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import message
-from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.types import TensorType
 
 HOLE = None
@@ -87,10 +88,7 @@ def own_symbols(dims: Sequence[Dim], wanted: Sequence[Dim]) -> Iterator[str]:
     for dim, outside in zip(dims, wanted, strict=True):
         if dim == outside:
             continue
-        names = tuple(symbols_of(dim))
-        require(
-            len(names) == 1 and dim == symbol(names[0]),
-            message(outside, ", or a fresh symbol"),
-            dim,
-        )
-        yield names[0]
+        name = bare_symbol(dim)
+        if name is None:
+            raise OpTypeError(message(outside, ", or a fresh symbol"), dim)
+        yield name

@@ -63,9 +63,10 @@ def dtype_code(dtype: DType) -> int:
         UnsupportedError: a bundle cannot hold elements that share bytes.
     """
     if dtype in SUB_BYTE_SIZES_BITS:
+        size_bits = SUB_BYTE_SIZES_BITS[dtype]
         raise UnsupportedError(
             f"elements of type {dtype} have no address of their own",
-            why=f"expected an element type of whole bytes, got {dtype} of {SUB_BYTE_SIZES_BITS[dtype]} bits",
+            why=f"expected an element type of whole bytes, got {dtype} of {size_bits} bits",
             do="use i8 or u8 in its place",
         )
     return DTYPE_CODES[dtype]

@@ -15,14 +15,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.dims import Sum, is_symbol_name, symbol, symbols_of
+from ingot_compiler.ir.bare_symbol import bare_symbol
+from ingot_compiler.ir.dims import is_symbol_name
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.problem import Path, Problem, require_none
+from ingot_compiler.ir.problem import Part, Path, Problem, require_none
 from ingot_compiler.ir.region_rules import bound_symbols
 from ingot_compiler.ir.types import DTYPES, TensorType
 from ingot_compiler.ir.typing_rules import require_whole_bytes
+from ingot_compiler.ir.used_symbols import symbols_in
 
 
 def verify(graph: Graph) -> None:
@@ -46,86 +48,61 @@ class _Scope:
     path: Path
 
     def check(self, graph: Graph) -> Iterator[Problem]:
-        first = len(self.visible)
-        yield from self._check_ids(graph, first)
+        yield from self._check_ids(graph, len(self.visible))
         symbols = self.symbols | set(_bare_symbols(graph, graph.inputs))
         for value in graph.inputs:
-            yield from self._check_symbols((), "", graph.types[value].shape, symbols)
+            yield from _unbound(Part(self.path, "graph"), graph.types[value].shape, symbols)
         known = set(self.defined) | set(graph.inputs)
         for index, node in enumerate(graph.nodes):
-            path = (*self.path, index)
-            yield from _check_node(graph, node, path, known)
-            inner = set(symbols)
-            if node.regions:
-                yield from _bind(node, path, symbols)
-            yield from self._check_symbols(path, node.op, _dims_of(graph, node), symbols)
+            part = Part((*self.path, index), node.op)
+            yield from _check_node(graph, node, part, known)
+            outside = set(symbols)
+            if node.regions:  # the sizes of its results are among those that it binds
+                yield from _bind(node, part, symbols)
+            yield from _unbound(part, _dims_of(graph, node), symbols)
             if not node.regions:
-                yield from _bind(node, path, symbols)
+                yield from _bind(node, part, symbols)
             for number, region in enumerate(node.regions):
-                visible = graph.types[: len(known)]
-                yield from _Scope(visible, tuple(sorted(known)), set(inner), (*path, number)).check(
-                    region
-                )
+                yield from self._inside(graph, known, outside, (*part.path, number)).check(region)
             known |= set(node.results)
         for output in graph.outputs:
             if output not in known:
                 yield Problem(self.path, "return", "outputs that are defined", f"%{output}")
 
+    def _inside(self, graph: Graph, known: set[int], symbols: set[str], path: Path) -> _Scope:
+        """What a region of ``graph`` sees when these values and symbols are known there."""
+        return _Scope(graph.types[: len(known)], tuple(sorted(known)), set(symbols), path)
+
     def _check_ids(self, graph: Graph, first: int) -> Iterator[Problem]:
+        """That the ids of inputs and results count on from ``first``, each with a type."""
+        part = Part(self.path, "graph")
         ids = [*graph.inputs, *(result for node in graph.nodes for result in node.results)]
-        dense = list(range(first, first + len(ids)))
-        if ids != dense:
-            at = next(
-                (i for i, pair in enumerate(zip(ids, dense, strict=True)) if pair[0] != pair[1]), 0
-            )
-            yield Problem(
-                self.path, "graph", f"value %{dense[at]} next (ids are dense)", f"%{ids[at]}"
-            )
+        wrong = [(want, got) for want, got in enumerate(ids, first) if want != got]
+        for want, got in wrong[:1]:
+            yield part.problem(f"value %{want} next (ids are dense)", f"%{got}")
         if len(graph.types) != first + len(ids):
-            yield Problem(self.path, "graph", f"{first + len(ids)} types", str(len(graph.types)))
+            yield part.problem(f"{first + len(ids)} types", str(len(graph.types)))
         if graph.types[:first] != self.visible:
-            yield Problem(self.path, "graph", "the types of the enclosing values first", "others")
+            yield part.problem("the types of the enclosing values first", "others")
         for value in graph.inputs:
             if value < len(graph.types) and graph.types[value].dtype not in DTYPES:
-                yield Problem(
-                    self.path,
-                    "graph",
-                    f"an element type out of {' '.join(DTYPES)}",
-                    graph.types[value].dtype,
-                )
-
-    def _check_symbols(
-        self, path: Path, op: str, dims: Iterable[Attribute], symbols: set[str]
-    ) -> Iterator[Problem]:
-        names = {name for dim in dims for name in _names(dim)}
-        for name in sorted(names - symbols):
-            yield Problem(
-                path or self.path, op or "graph", "a symbol that an input or read_dim binds", name
-            )
-        for name in sorted(name for name in names if not is_symbol_name(name)):
-            yield Problem(
-                path or self.path,
-                op or "graph",
-                "symbols that are identifiers of the text form",
-                repr(name),
-            )
+                expected = f"an element type out of {' '.join(DTYPES)}"
+                yield part.problem(expected, graph.types[value].dtype)
 
 
-def _names(value: Attribute) -> Iterator[str]:
-    if isinstance(value, tuple):
-        for item in value:
-            yield from _names(item)
-    elif isinstance(value, Sum):
-        yield from symbols_of(value)
+def _unbound(part: Part, dims: Iterable[Attribute], symbols: set[str]) -> Iterator[Problem]:
+    """Names in sizes that nothing binds, or that the text form cannot hold."""
+    names = {name for dim in dims for name in symbols_in(dim)}
+    for name in sorted(names - symbols):
+        yield part.problem("a symbol that an input or read_dim binds", name)
+    for name in sorted(name for name in names if not is_symbol_name(name)):
+        yield part.problem("symbols that are identifiers of the text form", repr(name))
 
 
 def _bare_symbols(graph: Graph, values: Sequence[int]) -> Iterator[str]:
     """Symbols that are themselves a dimension of one of ``values``: those that a call can bind."""
-    for value in values:
-        for dim in graph.types[value].shape:
-            for name in () if isinstance(dim, int) else symbols_of(dim):
-                if dim == symbol(name):
-                    yield name
+    names = (bare_symbol(dim) for value in values for dim in graph.types[value].shape)
+    return (name for name in names if name is not None)
 
 
 def _dims_of(graph: Graph, node: Node) -> Iterator[Attribute]:
@@ -136,54 +113,49 @@ def _dims_of(graph: Graph, node: Node) -> Iterator[Attribute]:
             yield from graph.types[result].shape
 
 
-def _bind(node: Node, path: Path, symbols: set[str]) -> Iterator[Problem]:
+def _bind(node: Node, part: Part, symbols: set[str]) -> Iterator[Problem]:
     for name in bound_symbols(node):
         if name in symbols or not is_symbol_name(name):
-            yield Problem(
-                path, node.op, "a fresh symbol that is an identifier of the text form", repr(name)
-            )
+            expected = "a fresh symbol that is an identifier of the text form"
+            yield part.problem(expected, repr(name))
         symbols.add(name)
 
 
-def _check_node(graph: Graph, node: Node, path: Path, known: set[int]) -> Iterator[Problem]:
+def _check_node(graph: Graph, node: Node, part: Part, known: set[int]) -> Iterator[Problem]:
     names = [name for name, _ in node.attributes]
     if any(a >= b for a, b in pairwise(names)):
-        yield Problem(path, node.op, "attributes sorted by name, each once", ", ".join(names))
+        yield part.problem("attributes sorted by name, each once", ", ".join(names))
     if any(a >= b for a, b in pairwise(node.source)) or any(ordinal < 0 for ordinal in node.source):
-        yield Problem(path, node.op, "ascending source ordinals", str(node.source))
+        yield part.problem("ascending source ordinals", str(node.source))
     undefined = [operand for operand in node.operands if operand not in known]
     for operand in undefined:
-        yield Problem(path, node.op, "operands that are defined before", f"%{operand}")
+        yield part.problem("operands that are defined before", f"%{operand}")
     if node.op not in OPS_BY_NAME:
-        yield Problem(path, node.op, "a core op", node.op)
+        yield part.problem("a core op", node.op)
     elif not undefined and all(result < len(graph.types) for result in node.results):
-        yield from _check_types(graph, node, path)
+        yield from _check_types(graph, node, part)
 
 
-def _check_types(graph: Graph, node: Node, path: Path) -> Iterator[Problem]:
-    declared = tuple(graph.types[result] for result in node.results)
-    op, operands, attributes = (
-        OPS_BY_NAME[node.op],
-        [graph.types[item] for item in node.operands],
-        dict(node.attributes),
-    )
+def _check_types(graph: Graph, node: Node, part: Part) -> Iterator[Problem]:
+    """That the types of a node's results are those that the rule of its op gives."""
+    op, attributes = OPS_BY_NAME[node.op], dict(node.attributes)
+    operands = [graph.types[item] for item in node.operands]
     if bool(node.regions) != (op.infer_regions is not None):
-        yield Problem(
-            path, node.op, "regions" if op.infer_regions else "no regions", str(len(node.regions))
-        )
+        expected = "regions" if op.infer_regions else "no regions"
+        yield part.problem(expected, str(len(node.regions)))
         return
     try:
         require_whole_bytes(operands)
-        inferred = (
-            op.infer_regions(operands, attributes, node.regions)
-            if op.infer_regions
-            else op.infer(operands, attributes).results
-        )
+        if op.infer_regions:
+            inferred = op.infer_regions(operands, attributes, node.regions)
+        else:
+            inferred = op.infer(operands, attributes).results
     except OpTypeError as error:
-        yield Problem(path, node.op, str(error.expected), str(error.got))
+        yield part.problem(str(error.expected), str(error.got))
         return
+    declared = tuple(graph.types[result] for result in node.results)
     if inferred != declared:
-        yield Problem(path, node.op, f"results {_types(inferred)}", _types(declared))
+        yield part.problem(f"results {_types(inferred)}", _types(declared))
 
 
 def _types(types: Sequence[TensorType]) -> str:

@@ -16,10 +16,17 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import NUMBERS, require_dtype, require_operands, require_sizes
+from ingot_compiler.ir.typing_rules import (
+    NUMBERS,
+    require_dtype,
+    require_operands,
+    require_same_dtype,
+    require_sizes,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +52,28 @@ def window_of(attributes: Attributes, kernel: Sequence[Dim]) -> Window:
     )
     entries = (window.strides, window.pads_before, window.pads_after, window.dilations)
     rank = len(window.kernel)
-    require(
-        all(len(entry) == rank for entry in entries), f"{rank} strides, pads and dilations", entries
-    )
+    one_per_axis = all(len(entry) == rank for entry in entries)
+    require(one_per_axis, f"{rank} strides, pads and dilations", entries)
     positive = all(entry >= 1 for entry in (*window.strides, *window.dilations))
     require(positive, "strides and dilations >= 1", (window.strides, window.dilations))
-    require(
-        all(not isinstance(size, int) or size >= 1 for size in window.kernel),
-        "a kernel of sizes >= 1",
-        window.kernel,
-    )
+    filled = all(not isinstance(size, int) or size >= 1 for size in window.kernel)
+    require(filled, "a kernel of sizes >= 1", window.kernel)
     require_sizes((*window.pads_before, *window.pads_after), "pads")
     return window
+
+
+def convolution_operands(types: Sequence[TensorType]) -> tuple[TensorType, TensorType]:
+    """X and w of a convolution: of one type of numbers and one rank >= 3; a bias may follow.
+
+    Raises:
+        OpTypeError: they are not.
+    """
+    require_operands(types, 2, 3)
+    require_same_dtype(types)
+    x, w = types[:2]
+    require_dtype(x, NUMBERS)
+    require(x.rank >= 3 and w.rank == x.rank, "x and w of one rank >= 3", message(x, " and ", w))
+    return x, w
 
 
 def dilated(size: Dim, dilation: int) -> Dim:
@@ -83,13 +100,8 @@ def infer_pool(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require(x.rank >= 3, "rank >= 3", x)
     kernel = attribute_ints(attributes, "kernel")
     require(len(kernel) == x.rank - 2, f"{x.rank - 2} kernel sizes", kernel)
-    return Inferred(
-        (
-            TensorType(
-                x.dtype, (*x.shape[:2], *window_count(x.shape[2:], window_of(attributes, kernel)))
-            ),
-        )
-    )
+    positions = window_count(x.shape[2:], window_of(attributes, kernel))
+    return Inferred((TensorType(x.dtype, (*x.shape[:2], *positions)),))
 
 
 def pad_spatial(x: Array, attributes: Attributes, value: Any) -> Array:
@@ -104,21 +116,16 @@ def pad_spatial(x: Array, attributes: Attributes, value: Any) -> Array:
 
 def window_view(padded: Array, kernel: Sequence[int], attributes: Attributes) -> Array:
     """View of ``padded`` [N, C, spatial..] as [N, C, positions.., kernel..]."""
-    strides, dilations = (
-        attribute_ints(attributes, "strides"),
-        attribute_ints(attributes, "dilations"),
-    )
-    spans = tuple(
-        (size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)
-    )
-    axes = tuple(range(2, padded.ndim))
-    if any(span > padded.shape[axis] for span, axis in zip(spans, axes, strict=True)):
-        counts = [
-            max(0, (padded.shape[a] - s) // t + 1)
-            for s, t, a in zip(spans, strides, axes, strict=True)
-        ]
+    strides = attribute_ints(attributes, "strides")
+    dilations = attribute_ints(attributes, "dilations")
+    sizes = padded.shape[2:]
+    spans = tuple((k - 1) * dilation + 1 for k, dilation in zip(kernel, dilations, strict=True))
+    if any(span > size for span, size in zip(spans, sizes, strict=True)):
+        axes = zip(sizes, spans, strides, strict=True)
+        counts = [max(0, (size - span) // stride + 1) for size, span, stride in axes]
         return np.zeros((*padded.shape[:2], *counts, *kernel), padded.dtype)
-    view = np.lib.stride_tricks.sliding_window_view(padded, spans, axes)
+    spatial = tuple(range(2, padded.ndim))
+    view = np.lib.stride_tricks.sliding_window_view(padded, spans, spatial)
     positions = tuple(slice(None, None, stride) for stride in strides)
     taps = tuple(slice(None, None, dilation) for dilation in dilations)
     return view[(slice(None), slice(None), *positions, *taps)]

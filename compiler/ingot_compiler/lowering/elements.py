@@ -20,6 +20,7 @@ from ingot_compiler.lowering.loops import (
     Local,
     Require,
     Statement,
+    Store,
     Value,
 )
 from ingot_compiler.lowering.ops import ELEMENTS
@@ -120,6 +121,13 @@ class Elements:
     def operand(self, node: Node, position: int) -> Operand:
         """The stored tensor behind a node's operand (for ops that index it freely)."""
         return self.operands[node.operands[position]]
+
+    def stored(self, result: Operand, space: Space) -> tuple[Statement, ...]:
+        """The statements that compute a result of the group at a point and store it; the scope
+        starts anew."""
+        value = self.value(result.value, space)
+        place = space.offset_of(result.view, result.type.shape)
+        return (*self.take(), Store(self.buffers.number(result), place, value))
 
     def take(self) -> tuple[Statement, ...]:
         """The statements so far; the scope starts anew (names stay unique)."""

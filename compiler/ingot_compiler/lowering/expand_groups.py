@@ -7,9 +7,8 @@ its buffers. Not done here: kernels (``lower``), places of buffers (``plan_memor
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from ingot_compiler.ir.dims import Dim, substitute, symbol
 from ingot_compiler.lowering.fused import (
     BufferSpec,
     FusedGraph,
@@ -18,11 +17,10 @@ from ingot_compiler.lowering.fused import (
     Launch,
     LoopStep,
     Step,
-    SymbolRead,
     SymbolSet,
     buffers_of,
 )
-from ingot_compiler.lowering.group_steps import GroupLaunch, GroupRead, GroupStep, GroupSteps
+from ingot_compiler.lowering.group_steps import GroupLaunch, GroupStep, GroupSteps
 
 
 def expand_groups(fused: FusedGraph, group_steps: Sequence[GroupSteps]) -> FusedGraph:
@@ -69,48 +67,30 @@ class _Expansion:
         first = len(self.buffers)
         self.buffers += workspace
         buffers = (*buffers_of(group), *range(first, len(self.buffers)))
-        yield from _GroupPlace(group, self.group_count, buffers, self.program_count).steps(
-            own.steps
-        )
+        place = _GroupPlace(group, self.group_count, buffers, self.program_count)
+        yield from place.steps(own.steps)
         self.group_count += 1
         self.program_count += own.program_count
 
 
 @dataclass(slots=True)
 class _GroupPlace:
-    """One group's place in a graph: its number, what its buffers are, its first program, what its
-    symbols are called here."""
+    """One group's place in a graph: its number, what its buffers are, its first program."""
 
     group: Group
     number: int
     buffers: tuple[int, ...]
     program: int
-    names: dict[str, str] = field(default_factory=dict[str, str])
     choices: int = 0
 
     def steps(self, steps: Sequence[GroupStep]) -> Iterator[Step]:
         for step in steps:
             if isinstance(step, GroupLaunch):
                 buffers = tuple(self.buffers[buffer] for buffer in step.buffers)
-                yield Launch(
-                    self.group, self.program + step.program, buffers, tuple(self.names.items())
-                )
-            elif isinstance(step, GroupRead):
-                index = self._here(step.index)
-                self.names[step.symbol] = self._name(step.symbol)
-                name, buffer = self.names[step.symbol], self.buffers[step.buffer]
-                yield SymbolRead(
-                    name, buffer, index, step.dtype, is_size=False, source=self.group.source
-                )
+                yield Launch(self.group, self.program + step.program, buffers)
             else:
-                name = self._name(f"choice{self.choices}")
+                name = f"group{self.number}_choice{self.choices}"
                 self.choices += 1
-                yield SymbolSet((name,), (self._here(step.condition),))
+                yield SymbolSet((name,), (step.condition,))
                 then = tuple(self.steps(step.then))
                 yield IfStep(name, then, tuple(self.steps(step.otherwise)))
-
-    def _name(self, own: str) -> str:
-        return f"group{self.number}_{own}"
-
-    def _here(self, dim: Dim) -> Dim:
-        return substitute(dim, {own: symbol(name) for own, name in self.names.items()})

@@ -7,14 +7,13 @@ nothing is searched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import nodes_text
-from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
+from ingot_compiler.lowering.fused import FusedGraph
 from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.control import CONTROL_RULES
 from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf
@@ -23,10 +22,9 @@ from ingot_compiler.lowering.fusion.flatten import FlatGraph, flatten
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import image_demands
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
-from ingot_compiler.lowering.fusion.storage import Storage, Stored
+from ingot_compiler.lowering.fusion.store_outputs import store_outputs
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.ops import ELEMENTS, INDEXED_OPERANDS
-from ingot_compiler.lowering.views import dense_view, is_dense
 from ingot_compiler.placement.placed import PlacedGraph
 
 
@@ -39,25 +37,15 @@ def fuse(placed: PlacedGraph, devices: Sequence[DeviceRules]) -> FusedGraph:
     """
     flat = flatten(placed, [device.legalise for device in devices])
     graph = flat.graph
-    returned = [
-        value for regions in flat.regions.values() for region in regions for value in region.outputs
-    ]
-    devices_of_nodes = _devices_of_nodes(graph, flat.device_of)
-    anchors = [
-        devices[device].anchors.get(node.op)
-        for node, device in zip(graph.nodes, devices_of_nodes, strict=True)
-    ]
-    values = FusionValues(
-        graph, flat.device_of, returned, image_demands(_image_readers(graph, anchors))
-    )
+    anchors = [devices[_device(flat, node)].anchors.get(node.op) for node in graph.nodes]
+    regions = [region for regions in flat.regions.values() for region in regions]
+    returned = [value for region in regions for value in region.outputs]
+    demands = image_demands(_image_readers(graph, anchors))
+    values = FusionValues(graph, flat.device_of, returned, demands)
     fuser = Fuser(values, graph.inputs, [device.target for device in devices])
-    _refuse_unknown(
-        node
-        for node, anchor in zip(graph.nodes, anchors, strict=True)
-        if not anchor and not _is_folded(values, node)
-    )
+    _refuse_unknown(values, graph, anchors)
     _Walk(fuser, flat, anchors).run(0, len(graph.nodes))
-    _store_outputs(fuser, graph.outputs)
+    store_outputs(fuser, graph.outputs)
     return FusedGraph(
         tuple(graph.types[value] for value in graph.inputs),
         tuple(graph.types[value] for value in graph.outputs),
@@ -67,9 +55,9 @@ def fuse(placed: PlacedGraph, devices: Sequence[DeviceRules]) -> FusedGraph:
     )
 
 
-def _devices_of_nodes(graph: Graph, device_of: Sequence[int]) -> list[int]:
-    """Where each node runs; nodes without results run on the host."""
-    return [device_of[node.results[0]] if node.results else 0 for node in graph.nodes]
+def _device(flat: FlatGraph, node: Node) -> int:
+    """Where a node runs; one without results runs on the host."""
+    return flat.device_of[node.results[0]] if node.results else 0
 
 
 def _image_readers(graph: Graph, anchors: Sequence[Anchor | None]) -> Iterator[tuple[Node, bool]]:
@@ -130,10 +118,10 @@ def _is_folded(values: FusionValues, node: Node) -> bool:
     )
 
 
-def _refuse_unknown(nodes: Iterable[Node]) -> None:
-    unknown = sorted(
-        {node.op for node in nodes} - {"constant", *ELEMENTS, *MOVEMENT, *CONTROL_RULES}
-    )
+def _refuse_unknown(values: FusionValues, graph: Graph, anchors: Sequence[Anchor | None]) -> None:
+    pairs = zip(graph.nodes, anchors, strict=True)
+    ops = {node.op for node, anchor in pairs if not anchor and not _is_folded(values, node)}
+    unknown = sorted(ops - {"constant", *ELEMENTS, *MOVEMENT, *CONTROL_RULES})
     if unknown:
         raise UnsupportedError(
             f"no lowering for {', '.join(unknown)}",
@@ -169,30 +157,3 @@ def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
         else:
             parts.append(part)
     fuser.defer(index, parts, leaves)
-
-
-def _store_outputs(fuser: Fuser, outputs: Sequence[int]) -> None:
-    """Every graph output in its own dense buffer: the workspace buffer it fills becomes it, or it
-    is copied."""
-    taken: set[int] = set()
-    for position, value in enumerate(outputs):
-        stored, kind = fuser.where(value), fuser.values.type_of(value)
-        if stored.buffer not in taken and _may_become_output(fuser.storage, stored, kind):
-            fuser.storage.become_output(stored.buffer, position)
-        else:
-            spec = BufferSpec("output", kind.dtype, kind.element_count, position)
-            stored = Stored(fuser.storage.add(spec), dense_view(kind.shape))
-            fuser.copy(value, stored)
-        taken.add(stored.buffer)
-
-
-def _may_become_output(storage: Storage, stored: Stored, kind: TensorType) -> bool:
-    """Whether a value fills a workspace buffer of its own."""
-    spec = storage.spec(stored.buffer)
-    whole = is_dense(stored.view, kind.shape) and spec.element_count == kind.element_count
-    return (
-        whole
-        and spec.kind == "workspace"
-        and spec.dtype == kind.dtype
-        and not storage.grows(stored.buffer)
-    )

@@ -31,27 +31,15 @@ class GroupLaunch:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupRead:
-    """``symbol = buffer[index]``, of a buffer of ``dtype``: a number that a launch before it has
-    computed, for choices and scalars behind it."""
-
-    symbol: str
-    buffer: int
-    index: Dim
-    dtype: DType
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
-    """``then`` where ``condition``, over sizes and symbols that were read, is not 0; else
-    ``otherwise``."""
+    """``then`` where ``condition``, over the sizes of a call, is not 0; else ``otherwise``."""
 
     condition: Dim
     then: tuple[GroupStep, ...]
     otherwise: tuple[GroupStep, ...]
 
 
-GroupStep = GroupLaunch | GroupRead | Choice
+GroupStep = GroupLaunch | Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +58,9 @@ class GroupSteps:
     @property
     def group_buffer_count(self) -> int:
         """How many buffers the group itself has: its workspace has the last numbers, each of which
-        some step names."""
+        some launch names."""
         launched = (buffer for launch in launches_in(self.steps) for buffer in launch.buffers)
-        read = (step.buffer for step in reads_in(self.steps))
-        return max(0, 1 + max((*launched, *read), default=-1) - len(self.workspace))
+        return max(0, 1 + max(launched, default=-1) - len(self.workspace))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +88,9 @@ def launches_in(steps: Sequence[GroupStep]) -> Iterator[GroupLaunch]:
     for step in steps:
         if isinstance(step, GroupLaunch):
             yield step
-        elif isinstance(step, Choice):
+        else:
             yield from launches_in(step.then)
             yield from launches_in(step.otherwise)
-
-
-def reads_in(steps: Sequence[GroupStep]) -> Iterator[GroupRead]:
-    """Every read, in the order of the text."""
-    for step in steps:
-        if isinstance(step, GroupRead):
-            yield step
-        elif isinstance(step, Choice):
-            yield from reads_in(step.then)
-            yield from reads_in(step.otherwise)
 
 
 def launch_count(groups: Sequence[GroupSteps]) -> int:
@@ -136,12 +113,7 @@ def moved_programs(steps: Sequence[GroupStep], first: int) -> tuple[GroupStep, .
     def moved(step: GroupStep) -> GroupStep:
         if isinstance(step, GroupLaunch):
             return replace(step, program=step.program + first)
-        if isinstance(step, Choice):
-            return Choice(
-                step.condition,
-                moved_programs(step.then, first),
-                moved_programs(step.otherwise, first),
-            )
-        return step
+        then, otherwise = moved_programs(step.then, first), moved_programs(step.otherwise, first)
+        return Choice(step.condition, then, otherwise)
 
     return tuple(map(moved, steps))

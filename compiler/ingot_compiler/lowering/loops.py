@@ -331,20 +331,9 @@ class Transpose:
     epilogue: tuple[Statement, ...]
 
 
-Statement = (
-    Let
-    | LetIndex
-    | Store
-    | For
-    | Reduce
-    | Require
-    | If
-    | Contraction
-    | Depthwise
-    | DepthwisePlane
-    | Attention
-    | Transpose
-)
+Block = Contraction | Depthwise | DepthwisePlane | Attention | Transpose
+"""What covers many elements in an order of its own, and runs its ``epilogue`` for each."""
+Statement = Let | LetIndex | Store | For | Reduce | Require | If | Block
 
 
 def widened_to(dtype: DType) -> tuple[DType, ...]:
@@ -354,11 +343,8 @@ def widened_to(dtype: DType) -> tuple[DType, ...]:
         "f32": ("f16", "bf16"),
         "i32": ("i8", "u8", "i16", "u16"),
     }
-    return (
-        (dtype, *narrow.get(dtype, ()))
-        if dtype in ("f32", "f64", "i32", "u32", "i64", "u64")
-        else ()
-    )
+    is_sum = dtype in ("f32", "f64", "i32", "u32", "i64", "u64")
+    return (dtype, *narrow.get(dtype, ())) if is_sum else ()
 
 
 # ---- programs ------------------------------------------------------------------------------------

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.problem import Path
-from ingot_compiler.ir.read_terms import read_dim, read_dtype, read_element
+from ingot_compiler.ir.read_terms import read_dim, read_dtype
 from ingot_compiler.ir.text_reader import Reader, Token
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.group_steps import (
     Choice,
     GroupLaunch,
-    GroupRead,
     GroupStep,
     GroupSteps,
     LoweredGroup,
@@ -46,8 +45,10 @@ def read_lowered(reader: Reader) -> LoweredGroup:
     steps = GroupSteps(parser.steps(()), tuple(size for _, size in workspace))
     for number, (written, _) in enumerate(workspace, steps.group_buffer_count):
         if written != number:
-            why = f"expected workspace from b{steps.group_buffer_count} on, which launches and reads name, got b{written}"
-            raise reader.fail(why, start)
+            first = steps.group_buffer_count
+            raise reader.fail(
+                f"expected workspace from b{first} on, which launches name, got b{written}", start
+            )
     programs = [read_loops(reader) for _ in range(min(steps.program_count, parser.launch_count))]
     lowered = LoweredGroup(steps, tuple(programs))
     reader.check(find_lowered_problems(lowered), parser.places)
@@ -86,14 +87,8 @@ class _Parser:
 
     def step(self, path: Path) -> GroupStep:
         """One step; its first word says which."""
-        word = self.reader.choice(("launch", "read", "if"))
-        return (
-            self.launch()
-            if word == "launch"
-            else self.read()
-            if word == "read"
-            else self.branch(path)
-        )
+        is_launch = self.reader.choice(("launch", "if")) == "launch"
+        return self.launch() if is_launch else self.branch(path)
 
     def launch(self) -> GroupLaunch:
         """``launch 0(b0, b1)``."""
@@ -101,10 +96,6 @@ class _Parser:
         program = self.reader.integer()
         self.reader.expect("(")
         return GroupLaunch(program, self.reader.items(self.reader.buffer, ")"))
-
-    def read(self) -> GroupRead:
-        """``read n = b0[INDEX]: i64``."""
-        return GroupRead(*read_element(self.reader))
 
     def branch(self, path: Path) -> Choice:
         """``if DIM { ... } else { ... }``."""

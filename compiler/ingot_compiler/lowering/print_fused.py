@@ -45,7 +45,7 @@ def _lines(fused: FusedGraph) -> Iterator[str]:
     yield from (f"buffer b{index}: {_buffer(buffer)}" for index, buffer in enumerate(fused.buffers))
     if fused.specialisation is not None:
         sizes = ", ".join(f"{name} = {size}" for name, size in fused.specialisation.sizes)
-        yield f"special from {fused.specialisation.first_step} where {sizes}"
+        yield f"specialisation from {fused.specialisation.first_step} where {sizes}"
     yield from _steps(fused.steps, 0, "")
     for index, expression in enumerate(fused.constants):
         yield f"constant {index}: {print_graph(expression)}".rstrip()
@@ -53,7 +53,8 @@ def _lines(fused: FusedGraph) -> Iterator[str]:
 
 def _buffer(buffer: BufferSpec) -> str:
     place = f" {buffer.index}" if buffer.index >= 0 else ""
-    return f"{buffer.dtype} x {format_dim(buffer.element_count)}, {buffer.kind}{place}{_device(buffer.device)}"
+    room = f"{buffer.dtype} x {format_dim(buffer.element_count)}"
+    return f"{room}, {buffer.kind}{place}{_device(buffer.device)}"
 
 
 def _device(device: int) -> str:
@@ -76,16 +77,14 @@ def _steps(steps: Sequence[Step], first: int, indent: str) -> Iterator[str]:
 def _step(step: Step, number: int) -> Iterator[str]:
     match step:
         case SymbolRead():
-            kind = "size" if step.is_size else "number"
-            yield f"read {kind} {step.symbol} = b{step.buffer}[{format_dim(step.index)}]: {step.dtype}{_source(step.source)}"
+            yield f"read {_read(step)}{_source(step.source)}"
         case SymbolSet():
             yield f"set {', '.join(step.symbols)} = {', '.join(map(format_dim, step.values))}"
         case Grow():
-            spare = f" by b{step.spare}" if step.spare >= 0 else ""
-            kept = f", keep {format_dim(step.kept)}{spare}" if step.kept != 0 or spare else ""
-            yield f"grow b{step.buffer} to {format_dim(step.element_count)}{kept}"
+            yield f"grow b{step.buffer} to {format_dim(step.element_count)}{_kept(step)}"
         case Requirement():
-            yield f"require {format_dim(step.difference)} = 0, {_text(step.what)}{_source(step.source)}"
+            what = f"{_text(step.what)}{_source(step.source)}"
+            yield f"require {format_dim(step.difference)} = 0, {what}"
         case Copy():
             yield f"copy b{step.operand} to b{step.result}{_source(step.source)}"
         case IfStep():
@@ -95,21 +94,31 @@ def _step(step: Step, number: int) -> Iterator[str]:
             yield from _steps(step.otherwise, number + 1 + step_count(step.then), "  ")
             yield "}"
         case LoopStep():
-            condition = f" and {step.condition}" if step.condition else ""
-            held = (
-                f" holding {', '.join(f'b{buffer}' for buffer in step.held)}" if step.held else ""
-            )
-            yield f"while {step.counter} < {format_dim(step.count)}{condition}{held} {{"
+            yield f"while {_loop_head(step)} {{"
             yield from _steps(step.body, number + 1, "  ")
             yield "}"
         case Group():
             yield from _group(step)
         case Launch():
-            raise InternalError(
-                "launches have no text in stage 6",
-                f"step {number}",
-                "expected groups, got one that was expanded",
-            )
+            why = "expected groups, got one that was expanded"
+            raise InternalError("launches have no text in stage 6", f"step {number}", why)
+
+
+def _read(step: SymbolRead) -> str:
+    kind = "size" if step.is_size else "number"
+    element = f"b{step.buffer}[{format_dim(step.index)}]"
+    return f"{kind} {step.symbol} = {element}: {step.dtype}"
+
+
+def _kept(step: Grow) -> str:
+    spare = f" by b{step.spare}" if step.spare >= 0 else ""
+    return f", keep {format_dim(step.kept)}{spare}" if step.kept != 0 or spare else ""
+
+
+def _loop_head(step: LoopStep) -> str:
+    condition = f" and {step.condition}" if step.condition else ""
+    held = f" holding {', '.join(f'b{buffer}' for buffer in step.held)}" if step.held else ""
+    return f"{step.counter} < {format_dim(step.count)}{condition}{held}"
 
 
 def _text(text: Text) -> str:
@@ -149,7 +158,7 @@ def _group(group: Group) -> Iterator[str]:
     said |= {result for node in group.nodes for result in node.results}
     yield from (f"  knows %{value}: {kind}" for value, kind in group.types if value not in said)
     if group.stop_reason:
-        yield f"  ends {json.dumps(group.stop_reason)}"
+        yield f"  stop_reason {json.dumps(group.stop_reason)}"
     yield "}"
 
 

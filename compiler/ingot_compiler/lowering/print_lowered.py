@@ -16,7 +16,6 @@ from ingot_compiler.ir.dims import format_dim
 from ingot_compiler.lowering.group_steps import (
     Choice,
     GroupLaunch,
-    GroupRead,
     GroupStep,
     GroupSteps,
     LoweredGroup,
@@ -51,8 +50,6 @@ def _step(step: GroupStep) -> Iterator[str]:
     match step:
         case GroupLaunch(program, buffers):
             yield f"launch {program}({', '.join(f'b{buffer}' for buffer in buffers)})"
-        case GroupRead(symbol, buffer, index, dtype):
-            yield f"read {symbol} = b{buffer}[{format_dim(index)}]: {dtype}"
         case Choice(condition, then, otherwise):
             yield f"if {format_dim(condition)} {{"
             yield from _steps(then)

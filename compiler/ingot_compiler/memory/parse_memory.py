@@ -7,6 +7,8 @@ the text does not have.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ingot_compiler.ir.parse_graph import Places
 from ingot_compiler.ir.read_terms import read_dim
 from ingot_compiler.ir.text_reader import Reader
@@ -59,13 +61,13 @@ def _placement(reader: Reader) -> BufferPlacement:
     reader.expect("to")
     last = reader.integer()
     reader.expect(",")
+    place = BufferPlacement(buffer, size_bytes, first, last, None, device=device)
     where = reader.choice(("at", "above", "a"))
     if where == "a":
         reader.expect("block", "of", "its", "own")
-        return BufferPlacement(
-            buffer, size_bytes, first, last, None, (), is_data_dependent=True, device=device
-        )
+        return replace(place, is_data_dependent=True)
     if where == "at":
-        return BufferPlacement(buffer, size_bytes, first, last, reader.integer(), (), device=device)
-    after = () if reader.accept("nothing") else reader.listed(reader.buffer)
-    return BufferPlacement(buffer, size_bytes, first, last, None, after, device=device)
+        return replace(place, offset_bytes=reader.integer())
+    if reader.accept("nothing"):
+        return place
+    return replace(place, after=reader.listed(reader.buffer))

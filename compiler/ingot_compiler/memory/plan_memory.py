@@ -11,9 +11,9 @@ are taken to have here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ingot_compiler.ir.dims import symbols_of
+from ingot_compiler.ir.dims import Dim, symbols_of
 from ingot_compiler.lowering.fused import (
     Copy,
     FusedGraph,
@@ -44,6 +44,9 @@ from ingot_compiler.memory.planners.buffers import (
     round_up,
 )
 
+Lifetime = tuple[int, int]
+"""(first, last) step that names a buffer."""
+
 
 def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:
     """Place the workspace buffers of every device, each device for itself."""
@@ -55,54 +58,58 @@ def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:
 
 
 def _plan_device(
-    fused: FusedGraph, device: int, lifetimes: dict[int, tuple[int, int]], planner: str
+    fused: FusedGraph, device: int, lifetimes: Mapping[int, Lifetime], planner: str
 ) -> tuple[tuple[BufferPlacement, ...], PoolPlan]:
-    data_dependent_symbols = symbols_set(fused.steps)
     sizes = {
         buffer: buffer_bytes(fused, buffer)
         for buffer in sorted(lifetimes)
         if fused.buffers[buffer].device == device
     }
-    data_dependent = {
-        buffer for buffer, size in sizes.items() if data_dependent_symbols & set(symbols_of(size))
+    computed = symbols_set(fused.steps)
+    known = {
+        buffer: size for buffer, size in sizes.items() if computed.isdisjoint(symbols_of(size))
     }
-    pool = f"device {device}"
-    live = [
-        LiveBuffer(
-            f"b{buffer}",
-            max(1, typical(sizes[buffer])),
-            ALIGNMENT_BYTES,
-            *lifetimes[buffer],
-            (pool,),
-        )
-        for buffer in sorted(sizes)
-        if buffer not in data_dependent
-    ]
-    buffers = tuple(mutual(buffers_of_lifetimes(live)))
-    plan = plan_with(planner, buffers, (MemoryPool(pool),))
-    offsets = {
-        buffer: plan[f"b{buffer}"][1] for buffer in sorted(sizes) if buffer not in data_dependent
-    }
+    pool = MemoryPool(f"device {device}")
+    buffers = _conflicting(known, lifetimes, pool)
+    plan = plan_with(planner, buffers, (pool,))
+    offsets = {buffer: plan[f"b{buffer}"][1] for buffer in known}
     fixed = all(isinstance(size, int) for size in sizes.values())
     after = {} if fixed else _order(buffers, offsets)
     placements = tuple(
         BufferPlacement(
-            buffer, sizes[buffer], *lifetimes[buffer],
-            offsets[buffer] if fixed else None, after.get(buffer, ()), buffer in data_dependent, device,
+            buffer,
+            sizes[buffer],
+            *lifetimes[buffer],
+            offsets[buffer] if fixed else None,
+            after.get(buffer, ()),
+            buffer not in known,
+            device,
         )
         for buffer in sorted(sizes, key=lambda item: (offsets.get(item, 0), item))
-    )  # fmt: skip
+    )
     ends = [round_up(offsets[b] + typical(sizes[b]), ALIGNMENT_BYTES) for b in offsets]
     size_bytes = max(ends, default=0)
-    return placements, PoolPlan(
-        device, size_bytes, min(lower_bound_bytes(buffers), size_bytes), fixed
-    )
+    bound_bytes = min(lower_bound_bytes(buffers), size_bytes)
+    return placements, PoolPlan(device, size_bytes, bound_bytes, fixed)
 
 
-def _lifetimes(fused: FusedGraph) -> dict[int, tuple[int, int]]:
-    """Workspace buffer -> (first, last) step that names it."""
-    found: dict[int, tuple[int, int]] = {}
-    loops: list[tuple[int, int]] = []
+def _conflicting(
+    sizes: Mapping[int, Dim], lifetimes: Mapping[int, Lifetime], pool: MemoryPool
+) -> tuple[PlannedBuffer, ...]:
+    """The buffers of a pool as planners see them; of symbols the sizes that are typical."""
+    live = [
+        LiveBuffer(
+            f"b{buffer}", max(1, typical(size)), ALIGNMENT_BYTES, *lifetimes[buffer], (pool.name,)
+        )
+        for buffer, size in sizes.items()
+    ]
+    return mutual(buffers_of_lifetimes(live))
+
+
+def _lifetimes(fused: FusedGraph) -> dict[int, Lifetime]:
+    """The lifetimes of workspace buffers."""
+    found: dict[int, Lifetime] = {}
+    loops: list[Lifetime] = []
 
     def name(buffers: Iterable[int], index: int) -> None:
         for buffer in buffers:
@@ -122,27 +129,34 @@ def _lifetimes(fused: FusedGraph) -> dict[int, tuple[int, int]]:
         return index
 
     visit(fused.steps, 0)
-    for start, end in loops:
-        for buffer, (first, last) in found.items():
-            # What enters or leaves a loop, or keeps its contents, must not be overwritten by
-            # another iteration.
-            if first <= end and last >= start and not start < first <= last < end:
-                found[buffer] = min(first, start), max(last, end)
+    for loop in loops:
+        _outlive(found, *loop)
     return found
 
 
+def _outlive(lifetimes: dict[int, Lifetime], start: int, end: int) -> None:
+    """What enters or leaves a loop, or keeps its contents, must not be overwritten by another
+    iteration: it lives as long as the loop."""
+    for buffer, (first, last) in lifetimes.items():
+        if first <= end and last >= start and not start < first <= last < end:
+            lifetimes[buffer] = min(first, start), max(last, end)
+
+
 def _named(step: Step) -> Sequence[int]:
-    if isinstance(step, SymbolRead | Grow):
-        return (
-            [step.buffer, step.spare]
-            if isinstance(step, Grow) and step.spare >= 0
-            else [step.buffer]
-        )
-    if isinstance(step, LoopStep):
-        return step.held
-    if isinstance(step, Copy):
-        return step.operand, step.result
-    return step.buffers if isinstance(step, Launch) else ()
+    """The buffers that a step names, but for those of the steps inside it."""
+    match step:
+        case Launch():
+            return step.buffers
+        case Copy():
+            return step.operand, step.result
+        case SymbolRead():
+            return (step.buffer,)
+        case Grow():
+            return (step.buffer, step.spare) if step.spare >= 0 else (step.buffer,)
+        case LoopStep():
+            return step.held
+        case _:
+            return ()
 
 
 def _order(
@@ -150,9 +164,7 @@ def _order(
 ) -> dict[int, tuple[int, ...]]:
     """Buffer -> those it must lie above; a pair is left out when a third buffer between them
     implies it."""
-    conflicts = {
-        int(buffer.name[1:]): {int(name[1:]) for name in buffer.conflicts} for buffer in buffers
-    }
+    conflicts = {int(item.name[1:]): {int(name[1:]) for name in item.conflicts} for item in buffers}
     order = sorted(offsets, key=lambda buffer: (offsets[buffer], buffer))
     rank = {buffer: position for position, buffer in enumerate(order)}
     below = {

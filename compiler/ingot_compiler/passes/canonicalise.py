@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.graph import Graph, Node
-from ingot_compiler.passes.canonical import elementwise, movement
+from ingot_compiler.passes.canonical import elementwise, movement, operands
 from ingot_compiler.passes.rewrite import Rewriter, rewrite_until_stable
 
-_BEFORE = (elementwise.without_broadcasts, elementwise.constants_last)
+_BEFORE = (operands.without_broadcasts, operands.constants_last)
 
 
 def canonicalise(graph: Graph) -> Graph:

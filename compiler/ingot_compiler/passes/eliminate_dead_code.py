@@ -4,7 +4,7 @@ In: a graph. Out: the graph of its live nodes with dense ids. Not done here: mer
 """
 
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.passes.rewrite import compact
+from ingot_compiler.ir.renumber import compact
 
 
 def eliminate_dead_code(graph: Graph) -> Graph:

@@ -2,9 +2,8 @@
 
 In: a graph. Out: a graph whose ``batch_norm`` nodes with constant parameters are gone: after a
 convolution or matmul with constant weights they scale the weights, elsewhere they are a
-multiplication and an addition per channel.
-Not done here: reading constants; new weights are ops on constants, folded by
-``lowering/constant_expression``.
+multiplication and an addition per channel. Not done here: reading constants; new weights are ops on
+constants, folded by ``lowering/constant_expression``.
 
 Order of steps, stated because folding must give the same bytes everywhere:
 ``factor = scale / sqrt(variance + epsilon)``, ``shift = bias - mean * factor``,
@@ -18,7 +17,7 @@ from collections.abc import Sequence
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_names import OpName
-from ingot_compiler.passes.rewrite import Interior, Rewriter, rewrite
+from ingot_compiler.passes.rewrite import Interior, Rewriter, in_shape, rewrite
 
 _CONVOLUTIONS: tuple[OpName, ...] = ("conv", "conv_transpose")
 
@@ -79,11 +78,7 @@ def _scaled_weights(state: Rewriter, conv: Node, factor: int, region: Interior) 
 def _reshaped(state: Rewriter, value: int, shape: Sequence[Dim], region: Interior) -> int:
     """``value`` in ``shape``; -1 stands for all its elements."""
     sizes = tuple(state.type_of(value).element_count if dim == -1 else dim for dim in shape)
-    return (
-        value
-        if sizes == state.shape_of(value)
-        else state.emit("reshape", (value,), {"shape": sizes}, region.source)
-    )
+    return in_shape(state, value, sizes, region.source)
 
 
 def _scaled_bias(
@@ -97,31 +92,31 @@ def _scaled_bias(
 
 def _into_matmul(state: Rewriter, node: Node) -> int | None:
     """``batch_norm(x @ w [+ b])`` of rank 2, where the channels are the columns."""
-    value = node.operands[0]
-    bias: tuple[int, ...] = ()
-    added = state.made_by(value, "add")
-    if (
-        added
-        and state.is_constant(added.operands[1])
-        and state.type_of(added.operands[1]).rank <= 1
-    ):
-        value, bias = added.operands[0], added.operands[1:]
+    value, bias = _without_bias(state, node.operands[0])
     product = state.made_by(value, "matmul")
-    if (
-        product is None
-        or state.type_of(value).rank != 2
-        or not state.is_constant(product.operands[1])
-    ):
+    if product is None or state.type_of(value).rank != 2:
         return None
-    region = state.interior(node, (*product.operands, *bias, *node.operands[1:]))
+    left, right = product.operands
+    if not state.is_constant(right):
+        return None
+    region = state.interior(node, (left, right, *bias, *node.operands[1:]))
     if region is None:
         return None
     factor, shift = _factor_and_shift(state, node, region.source)
-    weights = state.emit("mul", (product.operands[1], factor), {}, region.source)
-    scaled = state.emit("matmul", (product.operands[0], weights), {}, region.source)
-    return state.emit(
-        "add", (scaled, _scaled_bias(state, bias, factor, shift, region)), {}, region.source
-    )
+    weights = state.emit("mul", (right, factor), {}, region.source)
+    scaled = state.emit("matmul", (left, weights), {}, region.source)
+    total = _scaled_bias(state, bias, factor, shift, region)
+    return state.emit("add", (scaled, total), {}, region.source)
+
+
+def _without_bias(state: Rewriter, value: int) -> tuple[int, tuple[int, ...]]:
+    """``(x, (b,))`` of ``x + b`` for a constant vector ``b``; ``(value, ())`` otherwise."""
+    added = state.made_by(value, "add")
+    if added is None:
+        return value, ()
+    x, bias = added.operands
+    is_vector = state.is_constant(bias) and state.type_of(bias).rank <= 1
+    return (x, (bias,)) if is_vector else (value, ())
 
 
 def _alone(state: Rewriter, node: Node) -> int:

@@ -14,14 +14,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.dims import Sum
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
+from ingot_compiler.ir.used_symbols import attribute_symbols
 from ingot_compiler.passes.rewrite import Rewriter, rewrite
 
 ELEMENTS_MAX = 1024
@@ -51,14 +50,14 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     return (_emit_literal(state, np.asarray(result), state.type_of(node.results[0]), node),)
 
 
+def _is_small(tensor: TensorType) -> bool:
+    count = tensor.element_count
+    return isinstance(count, int) and count <= ELEMENTS_MAX
+
+
 def _may_fold(state: Rewriter, node: Node) -> bool:
     types = [state.type_of(value) for value in (*node.operands, *node.results)]
-    if any(
-        not isinstance(count, int) or count > ELEMENTS_MAX
-        for count in (item.element_count for item in types)
-    ):
-        return False
-    if any(isinstance(leaf, Sum) for _, value in node.attributes for leaf in _leaves(value)):
+    if not all(map(_is_small, types)) or attribute_symbols(node.attributes):
         return False
     traits = OPS_BY_NAME[node.op].traits
     floats = [item for item in types if item.dtype in FLOATS]
@@ -81,12 +80,6 @@ def _casts_exactly(state: Rewriter, node: Node) -> bool:
     )
 
 
-def _leaves(value: Attribute) -> list[Attribute]:
-    return (
-        [leaf for item in value for leaf in _leaves(item)] if isinstance(value, tuple) else [value]
-    )
-
-
 def literal_array(state: Rewriter, value: int) -> Array | None:
     """The contents of a literal, also through a reshape or broadcast to at most 1,024 elements."""
     node = state.producer(value)
@@ -96,12 +89,7 @@ def literal_array(state: Rewriter, value: int) -> Array | None:
     shape = tuple(dim for dim in tensor.shape if isinstance(dim, int))
     if node.op == "literal":
         return np.array(node.numbers("value"), COMPUTE_DTYPES[tensor.dtype]).reshape(shape)
-    count = tensor.element_count
-    if (
-        node.op not in ("reshape", "broadcast_to")
-        or not isinstance(count, int)
-        or count > ELEMENTS_MAX
-    ):
+    if node.op not in ("reshape", "broadcast_to") or not _is_small(tensor):
         return None
     inner = literal_array(state, node.operands[0])
     if inner is None:

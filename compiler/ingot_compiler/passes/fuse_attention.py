@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.ir.dims import Dim, symbols_of
+from ingot_compiler.ir.dims import symbols_of
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.passes.match import is_number, orders, without_factor
-from ingot_compiler.passes.rewrite import Interior, Rewriter, rewrite
+from ingot_compiler.passes.rewrite import Interior, Rewriter, in_shape, rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +45,10 @@ def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     softmax = state.made_by(probabilities if guarded is None else guarded, "softmax")
     if softmax is None:
         return None
-    if softmax.integer("axis") != state.type_of(softmax.results[0]).rank - 1:
-        state.refuse(node, "the softmax is not over the last axis")
-        return None
-    if state.type_of(node.results[0]).dtype == "f64":
-        state.refuse(node, "the fused kernel computes in f32")
-        return None
     scores = _scores(state, softmax.operands[0])
-    if scores is None:
-        state.refuse(node, "the scores are not scale * q @ k, with a mask added or chosen at most")
-        return None
-    if not _shapes_agree(state, node, scores):
-        state.refuse(node, "q, k and v do not have the same 1 or 2 leading axes")
-        return None
-    if not _sizes_known(state, node, scores):
-        state.refuse(
-            node, "the size of a head or the number of keys is only known while the model runs"
-        )
+    reason = _reason_against(state, node, softmax, scores)
+    if scores is None or reason:
+        state.refuse(node, reason)
         return None
     region = state.interior(node, (scores.left, scores.right, values, *scores.mask))
     if region is None:
@@ -71,6 +58,22 @@ def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     except OpTypeError:
         state.refuse(node, "the mask does not broadcast to the scores")
         return None
+
+
+def _reason_against(state: Rewriter, node: Node, softmax: Node, scores: _Scores | None) -> str:
+    """Why a product with what a softmax gives is not attention that a kernel computes; "" if it
+    is."""
+    if softmax.integer("axis") != state.type_of(softmax.results[0]).rank - 1:
+        return "the softmax is not over the last axis"
+    if state.type_of(node.results[0]).dtype == "f64":
+        return "the fused kernel computes in f32"
+    if scores is None:
+        return "the scores are not scale * q @ k, with a mask added or chosen at most"
+    if not _shapes_agree(state, node, scores):
+        return "q, k and v do not have the same 1 or 2 leading axes"
+    if not _sizes_known(state, node, scores):
+        return "the size of a head or the number of keys is only known while the model runs"
+    return ""
 
 
 def _unguarded(state: Rewriter, value: int) -> int | None:
@@ -148,12 +151,7 @@ def _emit(state: Rewriter, node: Node, scores: _Scores, nan_to_zero: bool, regio
         key, values = _ungrouped(state, key, values)
     attributes = {"scale": float(scores.scale), "causal": False, "nan_to_zero": nan_to_zero}
     result = state.emit("attention", (query, key, values, *scores.mask), attributes, source)
-    shape = state.shape_of(node.results[0])
-    return (
-        result
-        if state.shape_of(result) == shape
-        else state.emit("reshape", (result,), {"shape": shape}, source)
-    )
+    return in_shape(state, result, state.shape_of(node.results[0]), source)
 
 
 def _key(state: Rewriter, transposed: int, source: Sequence[int]) -> int:
@@ -174,14 +172,10 @@ def _with_batch(state: Rewriter, value: int, source: Sequence[int]) -> int:
 def _ungrouped(state: Rewriter, key: int, values: int) -> tuple[int, int]:
     """Return k and v before they were repeated for the query heads that share them; both or
     neither."""
-    groups = [_repeated(state, value) for value in (key, values)]
-    if (
-        groups[0] is None
-        or groups[1] is None
-        or state.shape_of(groups[0])[:2] != state.shape_of(groups[1])[:2]
-    ):
+    one, other = _repeated(state, key), _repeated(state, values)
+    if one is None or other is None or state.shape_of(one)[:2] != state.shape_of(other)[:2]:
         return key, values
-    return groups[0], groups[1]
+    return one, other
 
 
 def _repeated(state: Rewriter, value: int) -> int | None:
@@ -192,20 +186,14 @@ def _repeated(state: Rewriter, value: int) -> int | None:
     split = state.made_by(wide.operands[0], "reshape") if wide else None
     if wide is None or split is None:
         return None
-    shape: tuple[Dim, ...] = state.shape_of(split.operands[0])
+    shape = state.shape_of(split.operands[0])
     if len(shape) != 4 or not isinstance(shape[1], int):
         return None
+    batch, groups, *rest = shape
     repeats = state.shape_of(wide.results[0])[2:3]
-    expected = (*shape[:2], *repeats, *shape[2:])
-    if state.shape_of(wide.results[0]) != expected or state.shape_of(split.results[0]) != (
-        *shape[:2],
-        1,
-        *shape[2:],
-    ):
+    if state.shape_of(wide.results[0]) != (batch, groups, *repeats, *rest):
         return None
-    batch, heads, *rest = state.shape_of(value)
-    return (
-        split.operands[0]
-        if (batch, *rest) == (shape[0], *shape[2:]) and heads == shape[1] * repeats[0]
-        else None
-    )
+    if state.shape_of(split.results[0]) != (batch, groups, 1, *rest):
+        return None
+    same = state.shape_of(value) == (batch, groups * repeats[0], *rest)
+    return split.operands[0] if same else None

@@ -107,8 +107,7 @@ def _is_cube(state: Rewriter, value: int, x: int, factor: float) -> bool:
     node = state.made_by(value, "mul")
     if node is None:
         return False
-    product = 1.0
-    degree = 0
+    product, degree = 1.0, 0
     for part in factors(state, node):
         number = scalar(state, part)
         power = state.made_by(part, "pow")

@@ -23,7 +23,7 @@ from ingot_compiler.passes.match import (
     trailing_mean,
     with_number,
 )
-from ingot_compiler.passes.rewrite import Rewriter, rewrite
+from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite
 
 
 def fuse_layer_norm(graph: Graph) -> Graph:
@@ -42,28 +42,24 @@ def _normalise(state: Rewriter, node: Node) -> Sequence[int] | None:
     if found is None or shifted is None or shifted[1] < 0:
         return None
     (centred, _), (variance, epsilon) = found, shifted
-    difference = state.made_by(centred, "sub")
-    mean = trailing_mean(state, difference.operands[1]) if difference else None
-    spread = trailing_mean(state, variance)
-    if (
-        difference is None
-        or mean is None
-        or spread is None
-        or mean != (difference.operands[0], spread[1])
-    ):
+    centre, spread = _centre(state, centred), trailing_mean(state, variance)
+    if centre is None or spread is None or centre[1] != spread[1]:
         return None
-    squared = square_of(state, spread[0])
-    x, axis = mean
-    region = state.interior(node, (x,)) if squared == centred else None
+    x, axis = centre
+    region = state.interior(node, (x,)) if square_of(state, spread[0]) == centred else None
     if region is None:
         return None
     shape = state.shape_of(x)[axis:]
     ones, zeros = (filled(state, x, number, shape, region.source) for number in (1.0, 0.0))
-    return (
-        state.emit(
-            "layer_norm", (x, ones, zeros), {"axis": axis, "epsilon": float(epsilon)}, region.source
-        ),
-    )
+    attributes = {"axis": axis, "epsilon": float(epsilon)}
+    return (state.emit("layer_norm", (x, ones, zeros), attributes, region.source),)
+
+
+def _centre(state: Rewriter, value: int) -> tuple[int, int] | None:
+    """``(x, axis)`` when ``value`` is ``x`` less its mean over all axes from ``axis`` on."""
+    difference = state.made_by(value, "sub")
+    mean = trailing_mean(state, difference.operands[1]) if difference else None
+    return mean if difference and mean and mean[0] == difference.operands[0] else None
 
 
 def filled(
@@ -81,11 +77,9 @@ def trimmed(
     shape."""
     found = state.shape_of(value)
     lead = len(found) - len(shape)
-    if found == shape:
-        return value
     if lead < 0 or found[lead:] != shape or any(dim != 1 for dim in found[:lead]):
         return None
-    return state.emit("reshape", (value,), {"shape": shape}, source)
+    return in_shape(state, value, shape, source)
 
 
 def absorb_scale(state: Rewriter, node: Node, op: OpName) -> Sequence[int] | None:
@@ -94,17 +88,10 @@ def absorb_scale(state: Rewriter, node: Node, op: OpName) -> Sequence[int] | Non
         return None
     for normalised, factor in orders(node):
         norm = state.made_by(normalised, op)
-        if norm is None or scalar(state, norm.operands[1]) != 1 or not _adds_nothing(state, norm):
-            continue
-        region = state.interior(node, (*norm.operands, factor))
-        scale = (
-            trimmed(state, factor, state.shape_of(norm.operands[1]), node.source)
-            if region
-            else None
-        )
-        if region and scale is not None:
-            operands = (norm.operands[0], scale, *norm.operands[2:])
-            return (state.emit(op, operands, dict(norm.attributes), region.source),)
+        if norm and scalar(state, norm.operands[1]) == 1 and _adds_nothing(state, norm):
+            found = _with_vector(state, node, norm, 1, factor)
+            if found:
+                return found
     return None
 
 
@@ -118,13 +105,23 @@ def _bias(state: Rewriter, node: Node) -> Sequence[int] | None:
         return None
     for normalised, added in orders(node):
         norm = state.made_by(normalised, "layer_norm")
-        if norm is None or scalar(state, norm.operands[2]) != 0:
-            continue
-        region = state.interior(node, (*norm.operands, added))
-        bias = (
-            trimmed(state, added, state.shape_of(norm.operands[2]), node.source) if region else None
-        )
-        if region and bias is not None:
-            operands = (*norm.operands[:2], bias)
-            return (state.emit("layer_norm", operands, dict(norm.attributes), region.source),)
+        if norm and scalar(state, norm.operands[2]) == 0:
+            found = _with_vector(state, node, norm, 2, added)
+            if found:
+                return found
     return None
+
+
+def _with_vector(
+    state: Rewriter, node: Node, norm: Node, position: int, value: int
+) -> Sequence[int] | None:
+    """What stands for ``node`` when ``norm`` takes ``value`` as the operand at ``position``; None
+    when it cannot."""
+    region = state.interior(node, (*norm.operands, value))
+    if region is None:
+        return None
+    vector = trimmed(state, value, state.shape_of(norm.operands[position]), node.source)
+    if vector is None:
+        return None
+    operands = (*norm.operands[:position], vector, *norm.operands[position + 1 :])
+    return (state.emit(norm.op, operands, dict(norm.attributes), region.source),)

@@ -38,8 +38,5 @@ def _normalise(state: Rewriter, node: Node) -> Sequence[int] | None:
     if region is None:
         return None
     ones = filled(state, x, 1.0, state.shape_of(x)[axis:], region.source)
-    return (
-        state.emit(
-            "rms_norm", (x, ones), {"axis": axis, "epsilon": float(shifted[1])}, region.source
-        ),
-    )
+    attributes = {"axis": axis, "epsilon": float(shifted[1])}
+    return (state.emit("rms_norm", (x, ones), attributes, region.source),)

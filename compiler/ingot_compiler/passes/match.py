@@ -10,11 +10,11 @@ import math
 from collections.abc import Iterator
 
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.passes.rewrite import Rewriter
 
-_RELATIVE_TOLERANCE = (
-    1e-6  # a few units in the last place of f32: the same number, written by another exporter
-)
+_RELATIVE_TOLERANCE = 1e-6
+"""A few units in the last place of f32: the same number, written by another exporter."""
 _FACTORS_MAX = 16
 
 
@@ -78,14 +78,10 @@ def without_factor(state: Rewriter, value: int, until: int | None = None) -> tup
         if product:
             value, factor = product[0], factor * product[1]
             continue
-        quotient = state.made_by(value, "div")
+        quotient = state.made_by(value, "div") if state.type_of(value).dtype in FLOATS else None
         divisor = scalar(state, quotient.operands[1]) if quotient else None
-        if (
-            quotient is None
-            or not divisor
-            or state.type_of(value).dtype not in ("f32", "f64", "f16", "bf16")
-        ):
-            return value, factor
+        if quotient is None or not divisor:
+            break
         value, factor = quotient.operands[0], factor / divisor
     return value, factor
 

@@ -44,7 +44,8 @@ PATTERNS: tuple[tuple[str, RewriteRule], ...] = (
     ("SiLU", fuse_silu.rule),
     ("attention", fuse_attention.rule),
 )
-_ROUNDS_MAX = 6  # a round makes room for the next: a folded literal shows a pattern, a pattern leaves dead code
+# A round makes room for the next: a folded literal shows a pattern, a pattern leaves dead code.
+_ROUNDS_MAX = 6
 
 
 def optimize(graph: Graph) -> OptimizedGraph:

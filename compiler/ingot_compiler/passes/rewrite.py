@@ -13,26 +13,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.dims import Dim, Sum, symbols_of
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.graph import Graph, Node, captured, make_attributes
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.refusal import Refusal
-from ingot_compiler.ir.region_rules import bound_symbols
+from ingot_compiler.ir.renumber import compact, first_free_id, with_operands
+from ingot_compiler.ir.shape_constraints import Shape
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.used_symbols import attribute_symbols
 
 RewriteRule = Callable[["Rewriter", Node], Sequence[int] | None]
 """(state, node with current operands) -> the values that stand for its results, or None to keep the
 node."""
 
-_CACHED_MAX = 1 << 14
 _GRAPH_OUTPUT = -1  # the "user" of a value that the graph returns
 Operand = int | float
 """A value's id, or a number that becomes a literal."""
@@ -90,13 +90,9 @@ class Rewriter:
         """The node that makes ``value`` when it is one of ``ops`` and has the mark of the node
         being visited."""
         node = self.producer(value)
-        return (
-            node
-            if node
-            and node.op in ops
-            and (node.mark == self.mark or Trait.SOURCE in OPS_BY_NAME[node.op].traits)
-            else None
-        )
+        if node is None or node.op not in ops:
+            return None
+        return node if node.mark == self.mark or _is_source(node) else None
 
     def is_constant(self, value: int) -> bool:
         """Whether ``value`` depends on constants and literals alone and has a fixed size."""
@@ -154,12 +150,11 @@ class Rewriter:
         self.nodes.append(node)
 
     def _computes_constant(self, node: Node) -> bool:
-        fixed = (
-            not node.regions and node.op != "read_dim" and not _attribute_symbols(node.attributes)
-        )
+        if node.regions or node.op == "read_dim" or attribute_symbols(node.attributes):
+            return False
         shapes = [self.types[result].shape for result in node.results]
         static = all(isinstance(dim, int) for shape in shapes for dim in shape)
-        return fixed and static and all(operand in self._constant for operand in node.operands)
+        return static and all(operand in self._constant for operand in node.operands)
 
     def interior(self, root: Node, leaves: Collection[int]) -> Interior | None:
         """All nodes from ``root`` back to ``leaves`` (and to sources without operands).
@@ -167,6 +162,21 @@ class Rewriter:
         None when one of them has another mark, when an interior value is used outside, or when a
         path leaves the pattern (ends in an input that is no leaf).
         """
+        found = self._back_to(root, leaves)
+        if found is None:
+            return None
+        for node in found.values():
+            users = {user for result in node.results for user in self._users.get(result, ())}
+            strangers = users - found.keys()
+            if node is not root and strangers:
+                returned = ", the model returns it" if _GRAPH_OUTPUT in strangers else ""
+                reason = f"the result of an inner {node.op} is used outside{returned}"
+                self.refuse(root, reason, strangers)
+                return None
+        return Interior(tuple(found[key] for key in sorted(found)))
+
+    def _back_to(self, root: Node, leaves: Collection[int]) -> dict[int, Node] | None:
+        """First result -> node, of those between; None when a path leaves the pattern."""
         found: dict[int, Node] = {}
         waiting = [root]
         while waiting:
@@ -176,29 +186,12 @@ class Rewriter:
             found[node.results[0]] = node
             for operand in node.operands:
                 producer = self.producer(operand)
-                if (
-                    operand in leaves
-                    or operand in found
-                    or (producer and Trait.SOURCE in OPS_BY_NAME[producer.op].traits)
-                ):
+                if operand in leaves or operand in found or (producer and _is_source(producer)):
                     continue
                 if producer is None:
                     return None
                 waiting.append(producer)
-        for key, node in found.items():
-            strangers = {
-                user
-                for result in node.results
-                for user in self._users.get(result, set()) - found.keys()
-            }
-            if node is not root and strangers:
-                returned = ", the model returns it" if _GRAPH_OUTPUT in strangers else ""
-                self.refuse(
-                    root, f"the result of an inner {node.op} is used outside{returned}", strangers
-                )
-                return None
-            assert key == node.results[0]
-        return Interior(tuple(found[key] for key in sorted(found)))
+        return found
 
     def refuse(self, node: Node, reason: str, others: Iterable[int] = ()) -> None:
         """Note why a pattern that ends at ``node`` is left; ``others``: values whose makers the
@@ -210,9 +203,8 @@ class Rewriter:
         """Let the node that makes ``value`` also stand for ``source``."""
         index = self._producer.get(value)
         if index is not None:
-            self.nodes[index] = replace(
-                self.nodes[index], source=union((self.nodes[index].source, source))
-            )
+            node = self.nodes[index]
+            self.nodes[index] = replace(node, source=union((node.source, source)))
 
     def visit(self, node: Node, rule: RewriteRule) -> None:
         """Offer one node of the old graph to the rule; keep or replace it."""
@@ -274,125 +266,16 @@ def rewrite_until_stable(graph: Graph, rule: RewriteRule, rounds_max: int = 8) -
     return graph
 
 
-def compact(graph: Graph) -> Graph:
-    """Drop nodes whose results nobody needs and make value ids dense; inputs stay."""
-    return renumber(graph)[0]
+def _is_source(node: Node) -> bool:
+    """Whether a node makes its results of nothing."""
+    return Trait.SOURCE in OPS_BY_NAME[node.op].traits
 
 
-def renumber(graph: Graph) -> tuple[Graph, dict[int, int]]:
-    """``compact``, and the new id of every value that is left."""
-    live = _live_nodes(graph)
-    renamed = {value: index for index, value in enumerate(graph.inputs)}
-    for node in live:
-        for result in node.results:
-            renamed[result] = len(renamed)
-    types = [graph.types[old] for old in renamed]
-    nodes = tuple(_renumbered(node, renamed, types) for node in live)
-    outputs = tuple(renamed[value] for value in graph.outputs)
-    return Graph(tuple(range(len(graph.inputs))), nodes, outputs, tuple(types)), renamed
-
-
-def with_operands(node: Node, replaced: Mapping[int, int]) -> Node:
-    """The node reading other values, its regions included; the same object where it reads none of
-    them."""
-    if not node.regions and not any(item in replaced for item in node.operands):
-        return node
-    return replace(
-        node,
-        operands=tuple(replaced.get(item, item) for item in node.operands),
-        regions=tuple(_map_region(region, replaced) for region in node.regions),
-    )
-
-
-def _live_nodes(graph: Graph) -> list[Node]:
-    """Nodes that the outputs need, and every ``require_dim``; ``read_dim`` is needed by those who
-    use the symbol it binds."""
-    needed = set(graph.outputs)
-    symbols = {name for value in graph.outputs for name in _type_symbols(graph.types[value])}
-    live: list[Node] = []
-    for node in reversed(graph.nodes):
-        wanted = needed.intersection(node.results) or symbols.intersection(bound_symbols(node))
-        if not wanted and node.op != "require_dim":
-            continue
-        live.append(node)
-        needed.update(node.operands, captured(node))
-        symbols.update(_attribute_symbols(node.attributes))
-        symbols.update(name for region in node.regions for name in _graph_symbols(region))
-        for value in node.results:
-            symbols.update(_type_symbols(graph.types[value]))
-    return live[::-1]
-
-
-def first_free_id(graph: Graph) -> int:
-    """One more than the largest id in the graph and its regions."""
-    return max(
-        [
-            len(graph.types),
-            *(first_free_id(region) for node in graph.nodes for region in node.regions),
-        ]
-    )
-
-
-def _graph_symbols(graph: Graph) -> Iterable[str]:
-    for node in graph.nodes:
-        yield from _attribute_symbols(node.attributes)
-        for region in node.regions:
-            yield from _graph_symbols(region)
-    for value in (*graph.inputs, *(result for node in graph.nodes for result in node.results)):
-        yield from _type_symbols(graph.types[value])
-
-
-def _type_symbols(tensor: TensorType) -> Iterable[str]:
-    return (name for dim in tensor.shape if not isinstance(dim, int) for name in symbols_of(dim))
-
-
-@lru_cache(maxsize=_CACHED_MAX)  # every pass asks for the same ones
-def _attribute_symbols(attributes: tuple[tuple[str, Attribute], ...]) -> frozenset[str]:
-    found: set[str] = set()
-    waiting = [value for _, value in attributes]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, tuple):
-            waiting.extend(value)
-        elif isinstance(value, Sum):
-            found.update(symbols_of(value))
-    return frozenset(found)
-
-
-def _renumbered(node: Node, renamed: Mapping[int, int], types: Sequence[TensorType]) -> Node:
-    operands = tuple(renamed[item] for item in node.operands)
-    results = tuple(renamed[item] for item in node.results)
-    if not node.regions and (operands, results) == (node.operands, node.results):
-        return node
-    return replace(
-        node,
-        operands=operands,
-        results=results,
-        regions=tuple(
-            _renumbered_region(region, renamed, types[: renamed[node.results[0]]])
-            for region in node.regions
-        ),
-    )
-
-
-def _renumbered_region(
-    region: Graph, renamed: Mapping[int, int], visible: Sequence[TensorType]
-) -> Graph:
-    """A region's own ids continue after those of the values it can see, whose types it repeats."""
-    own = [*region.inputs, *(result for node in region.nodes for result in node.results)]
-    table = dict(renamed) | {value: len(visible) + index for index, value in enumerate(own)}
-    types = [*visible, *(region.types[value] for value in own)]
-    nodes = tuple(_renumbered(node, table, types) for node in region.nodes)
-    inputs = tuple(table[value] for value in region.inputs)
-    return Graph(inputs, nodes, tuple(table[value] for value in region.outputs), tuple(types))
-
-
-def _map_region(region: Graph, replaced: Mapping[int, int]) -> Graph:
-    """Let a region read the values that stand for the ones it captured."""
-    nodes = tuple(with_operands(node, replaced) for node in region.nodes)
-    return replace(
-        region, nodes=nodes, outputs=tuple(replaced.get(item, item) for item in region.outputs)
-    )
+def in_shape(state: Rewriter, value: int, shape: Shape, source: Sequence[int]) -> int:
+    """``value`` reshaped to ``shape``; itself if it has that shape."""
+    if state.shape_of(value) == shape:
+        return value
+    return state.emit("reshape", (value,), {"shape": shape}, source)
 
 
 def union(sources: Iterable[Sequence[int]]) -> tuple[int, ...]:

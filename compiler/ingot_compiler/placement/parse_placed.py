@@ -7,6 +7,8 @@ for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.parse_graph import Places, read_graph
@@ -31,24 +33,30 @@ def parse_placed(text: str) -> PlacedGraph:
         places[DEVICE, len(devices)] = reader.token
         devices.append(_device(reader, len(devices)))
     graph = read_graph(reader, places)
+    values = _values(reader, places, devices, graph)
+    reader.end()
+    if len(values) != len(graph.types):
+        expected = f"expected a place for each of {len(graph.types)} values, got {len(values)}"
+        raise reader.fail(expected)
+    indices, reasons = (
+        tuple(device for device, _ in values),
+        tuple(reason for _, reason in values),
+    )
+    placed = PlacedGraph(graph, tuple(devices), indices, reasons)
+    reader.check(find_placed_problems(placed), places)
+    return placed
+
+
+def _values(
+    reader: Reader, places: Places, devices: Sequence[DeclaredDevice], graph: Graph
+) -> list[tuple[int, str]]:
+    """(index of its device, the reason) of each value that comes next."""
     names = [device.name for device in devices]
     values: list[tuple[int, str]] = []
     while reader.token.kind == "VALUE":
         places[VALUE, len(values)] = reader.token
         values.append(_value(reader, len(values), names, graph))
-    reader.end()
-    if len(values) != len(graph.types):
-        raise reader.fail(
-            f"expected a place for each of {len(graph.types)} values, got {len(values)}"
-        )
-    placed = PlacedGraph(
-        graph,
-        tuple(devices),
-        tuple(device for device, _ in values),
-        tuple(reason for _, reason in values),
-    )
-    reader.check(find_placed_problems(placed), places)
-    return placed
+    return values
 
 
 def _device(reader: Reader, number: int) -> DeclaredDevice:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph, captured, make_attributes
 from ingot_compiler.ir.message import Text, nodes_text
+from ingot_compiler.ir.renumber import first_free_id, renumber, with_operands
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.passes.rewrite import first_free_id, renumber, with_operands
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 
@@ -53,35 +53,25 @@ def _device_table(devices: Sequence[DeclaredDevice]) -> tuple[DeclaredDevice, ..
     names = [device.name for device in devices]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise UserError(
-            f"device {twice[0]!r} is declared twice",
-            where="devices",
-            why="names must differ",
-            do="rename one",
-        )
+        what = f"device {twice[0]!r} is declared twice"
+        raise UserError(what, where="devices", why="names must differ", do="rename one")
     if HOST not in names:
-        raise UserError(
-            "no host device",
-            where="devices",
-            why=f"expected a device named {HOST}",
-            do=f"declare {HOST}",
-        )
-    return tuple(
-        sorted(devices, key=lambda device: (device.name != HOST, names.index(device.name)))
-    )
+        why, do = f"expected a device named {HOST}", f"declare {HOST}"
+        raise UserError("no host device", where="devices", why=why, do=do)
+    order = sorted(devices, key=lambda device: (device.name != HOST, names.index(device.name)))
+    return tuple(order)
 
 
 def _check_marks(graph: Graph, names: Sequence[str]) -> None:
     for node in graph.nodes:
         if node.mark and node.mark not in names:
             close = difflib.get_close_matches(node.mark, names, n=1)
+            declare = f"declare it: --device {node.mark}=KIND"
             raise UserError(
                 f"no device named {node.mark!r}",
                 where=_nodes(node),
                 why=f"expected one of {', '.join(names)}",
-                do=f"did you mean {close[0]!r}?"
-                if close
-                else f"declare it: --device {node.mark}=KIND",
+                do=f"did you mean {close[0]!r}?" if close else declare,
             )
         for region in node.regions:
             _check_marks(region, names)
@@ -119,17 +109,13 @@ class _Placement:
         self._decide_constants()
         for node in self.graph.nodes:
             self._add(node)
-        outputs = tuple(
-            self._on(value, 0, (), "output of the graph") for value in self.graph.outputs
-        )
+        reason = "output of the graph"
+        outputs = tuple(self._on(value, 0, (), reason) for value in self.graph.outputs)
         rebuilt = Graph(self.graph.inputs, tuple(self.nodes), outputs, tuple(self.types))
         graph, renamed = renumber(rebuilt)
         places = [self.place_of[old] for old in renamed]
-        indices, reasons = (
-            tuple(place.device for place in places),
-            tuple(place.reason for place in places),
-        )
-        return PlacedGraph(graph, self.devices, indices, reasons)
+        indices = tuple(place.device for place in places)
+        return PlacedGraph(graph, self.devices, indices, tuple(place.reason for place in places))
 
     def _decide(self, node: Node) -> None:
         """Place a node by its mark or operands; what is computed from constants alone stays
@@ -166,18 +152,11 @@ class _Placement:
         for node in reversed(self.graph.nodes):
             if not node.results or node.results[0] in self.place_of:
                 continue
-            readers = [
-                self.graph.nodes[index]
-                for result in node.results
-                for index in users.get(result, ())
-            ]
-            device = next((self._device_of(reader) for reader in readers), 0)
-            place = _Place(
-                device,
-                "constant, lives where it is read first"
-                if readers
-                else "constant that is returned",
-            )
+            readers = [index for result in node.results for index in users.get(result, ())]
+            place = _Place(0, "constant that is returned")
+            if readers:
+                device = self._device_of(self.graph.nodes[readers[0]])
+                place = _Place(device, "constant, lives where it is read first")
             self.place_of.update(dict.fromkeys(node.results, place))
 
     def _device_of(self, node: Node) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ingot_compiler.ir.graph import Graph, Node, captured
-from ingot_compiler.ir.problem import Path, Problem, require_none
+from ingot_compiler.ir.problem import Part, Path, Problem, require_none
 from ingot_compiler.ir.verify import find_problems
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import HOST_TYPE
@@ -33,121 +33,114 @@ def find_placed_problems(placed: PlacedGraph) -> Iterator[Problem]:
     """Every problem, in order; later ones may follow from the first."""
     yield from find_problems(placed.graph)
     yield from _devices(placed)
+    problem = _values(placed)
+    if problem is not None:
+        yield problem
+        return
+    for value in placed.graph.inputs:
+        yield from _on_host(placed, value, "inputs of the graph")
+    copied: set[tuple[int, int]] = set()
+    for index, node in enumerate(placed.graph.nodes):
+        yield from _node(placed, Part((index,), node.op), node, copied)
+    for value in placed.graph.outputs:
+        yield from _on_host(placed, value, "outputs of the graph")
+
+
+def _values(placed: PlacedGraph) -> Problem | None:
+    """Without a device of each value, nothing else can be checked."""
     count = len(placed.graph.types)
     if len(placed.device_of) != count or len(placed.reasons) != count:
         got = f"{len(placed.device_of)} devices, {len(placed.reasons)} reasons"
-        yield Problem(
-            (), "graph", f"{count} of both", got, "each value has one device and a reason"
-        )
-        return
+        rule = "each value has one device and a reason"
+        return Problem((), "graph", f"{count} of both", got, rule)
     for value, device in enumerate(placed.device_of):
         if not 0 <= device < len(placed.devices):
-            yield Problem(
-                (VALUE, value),
-                f"%{value}",
-                f"0 to {len(placed.devices) - 1}",
-                str(device),
-                "devices of values",
-            )
-            return
-    for value in placed.graph.inputs:
-        yield from _on_host(placed, (VALUE, value), value, "inputs of the graph")
-    copied: set[tuple[int, int]] = set()
-    for index, node in enumerate(placed.graph.nodes):
-        yield from _node(placed, index, node, copied)
-    for value in placed.graph.outputs:
-        yield from _on_host(placed, (VALUE, value), value, "outputs of the graph")
+            expected = f"0 to {len(placed.devices) - 1}"
+            return Problem((VALUE, value), f"%{value}", expected, str(device), "devices of values")
+    return None
 
 
 def _devices(placed: PlacedGraph) -> Iterator[Problem]:
     names = [item.name for item in placed.devices]
     first = placed.devices[0] if placed.devices else None
     if first is None or first.name != HOST or first.device.device_type != HOST_TYPE:
+        expected = f"{HOST!r} of type {HOST_TYPE!r}"
         got = f"{first.name!r} of type {first.device.device_type!r}" if first else "none"
-        yield Problem(
-            (DEVICE, 0), "device 0", f"{HOST!r} of type {HOST_TYPE!r}", got, "the first device"
-        )
+        yield Problem((DEVICE, 0), "device 0", expected, got, "the first device")
     for index, name in enumerate(names):
         if name in names[:index] or not name:
-            yield Problem(
-                (DEVICE, index), f"device {index}", "another name", repr(name), "names of devices"
-            )
+            part = Part((DEVICE, index), f"device {index}")
+            yield part.problem("another name", repr(name), "names of devices")
 
 
-def _on_host(placed: PlacedGraph, path: Path, value: int, rule: str) -> Iterator[Problem]:
+def _on_host(placed: PlacedGraph, value: int, rule: str) -> Iterator[Problem]:
     if device := placed.device_of[value]:
-        yield Problem(path, f"%{value}", "the host", _name(placed, device), rule)
+        yield Problem((VALUE, value), f"%{value}", "the host", _name(placed, device), rule)
 
 
 def _node(
-    placed: PlacedGraph, index: int, node: Node, copied: set[tuple[int, int]]
+    placed: PlacedGraph, part: Part, node: Node, copied: set[tuple[int, int]]
 ) -> Iterator[Problem]:
-    path = (index,)
-    devices = {
-        placed.device_of[result] for result in node.results if result < len(placed.device_of)
-    }
+    yield from _runs(placed, part, node)
+    if node.op == "copy":
+        yield from _copy(placed, part, node, copied)
+    else:
+        yield from _reads(placed, part, node)
+
+
+def _runs(placed: PlacedGraph, part: Part, node: Node) -> Iterator[Problem]:
+    """That a node runs on one device, which may run it."""
+    devices = _devices_of(placed, node)
     device = min(devices, default=0)
     if len(devices) > 1:
         got = " and ".join(_name(placed, each) for each in sorted(devices))
-        yield Problem(path, node.op, "one device", got, "results of a node")
+        yield part.problem("one device", got, "results of a node")
     if (node.regions or node.op in CONTROL) and device:
-        yield Problem(path, node.op, "the host", _name(placed, device), "control runs on the host")
+        yield part.problem("the host", _name(placed, device), "control runs on the host")
     # What is made of nothing is made again wherever it is read; sizes are the host's, whatever
     # their op is marked.
-    if (
-        node.mark
-        and node.operands
-        and node.op not in ("copy", *CONTROL)
-        and node.mark != placed.devices[device].name
-    ):
-        yield Problem(
-            path,
-            node.op,
-            f"device {node.mark!r}",
-            _name(placed, device),
-            "a node runs where it is marked",
-        )
-    if node.op == "copy":
-        yield from _copy(placed, path, node, device, copied)
-        return
+    runs_where_marked = node.mark and node.operands and node.op not in ("copy", *CONTROL)
+    if runs_where_marked and node.mark != placed.devices[device].name:
+        got = _name(placed, device)
+        yield part.problem(f"device {node.mark!r}", got, "a node runs where it is marked")
+
+
+def _devices_of(placed: PlacedGraph, node: Node) -> set[int]:
+    """The devices of a node's results that are values of the graph."""
+    return {placed.device_of[result] for result in node.results if result < len(placed.device_of)}
+
+
+def _reads(placed: PlacedGraph, part: Part, node: Node) -> Iterator[Problem]:
+    """That a node other than a copy reads values of its own device, and copies none inside."""
+    device = min(_devices_of(placed, node), default=0)
     for operand in sorted({*node.operands, *captured(node)}):
         if operand < len(placed.device_of) and placed.device_of[operand] != device:
             got = f"%{operand} on {_name(placed, placed.device_of[operand])}"
-            yield Problem(
-                path, node.op, f"values of {_name(placed, device)}", got, "each crossing is a copy"
-            )
+            expected = f"values of {_name(placed, device)}"
+            yield part.problem(expected, got, "each crossing is a copy")
     for number, region in enumerate(node.regions):
-        yield from _no_copies(region, (*path, number))
+        yield from _no_copies(region, (*part.path, number))
 
 
 def _copy(
-    placed: PlacedGraph, path: Path, node: Node, device: int, copied: set[tuple[int, int]]
+    placed: PlacedGraph, part: Part, node: Node, copied: set[tuple[int, int]]
 ) -> Iterator[Problem]:
+    """That a copy joins two devices; ``copied``: (value, device) of those before."""
     if len(node.operands) != 1 or node.operands[0] >= len(placed.device_of):
         return  # told of the graph
     (operand,) = node.operands
-    if dict(node.attributes).get("destination") != placed.devices[device].name:
-        got = str(dict(node.attributes).get("destination"))
-        yield Problem(
-            path,
-            node.op,
-            f"destination {placed.devices[device].name!r}",
-            repr(got),
-            "a copy goes to its device",
-        )
+    device = min(_devices_of(placed, node), default=0)
+    here, destination = _name(placed, device), node.table.get("destination")
+    if destination != placed.devices[device].name:
+        expected = f"destination {placed.devices[device].name!r}"
+        yield part.problem(expected, repr(str(destination)), "a copy goes to its device")
     if placed.device_of[operand] == device:
-        yield Problem(
-            path,
-            node.op,
-            f"a value of another device than {_name(placed, device)}",
-            f"%{operand}",
-            "a copy joins two",
+        yield part.problem(
+            f"a value of another device than {here}", f"%{operand}", "a copy joins two"
         )
     if (operand, device) in copied:
-        got = f"%{operand} to {_name(placed, device)} again"
-        yield Problem(
-            path, node.op, "one copy of a value to a device", got, "a value is copied once"
-        )
+        got = f"%{operand} to {here} again"
+        yield part.problem("one copy of a value to a device", got, "a value is copied once")
     copied.add((operand, device))
 
 

@@ -41,18 +41,15 @@ class VirtualDevice:
 
     def __post_init__(self) -> None:
         if self.id < ANY_ID:
+            what, why = f"bad device id {self.id}", "expected -1 (open) or more"
+            raise UserError(what, where=str(self), why=why, do="give an id >= 0")
+        kind = device_type_of(self.target) if self.target else self.device_type
+        if kind != self.device_type:
             raise UserError(
-                f"bad device id {self.id}",
-                where=str(self),
-                why="expected -1 (open) or more",
-                do="give an id >= 0",
-            )
-        if self.target and device_type_of(self.target) != self.device_type:
-            raise UserError(
-                f"target {self.target} is for {device_type_of(self.target)} devices",
+                f"target {self.target} is for {kind} devices",
                 where=str(self),
                 why=f"expected a target for {self.device_type or 'an open device type'}",
-                do=f"declare the device as {device_type_of(self.target)}, or choose another target",
+                do=f"declare the device as {kind}, or choose another target",
             )
 
     def __str__(self) -> str:
@@ -133,14 +130,11 @@ def default(left: VirtualDevice, right: VirtualDevice) -> VirtualDevice:
     device_type = left.device_type or right.device_type
     if right.device_type not in (ANY_TYPE, device_type):
         return left
+    targets = (left.target, right.target)
+    own = (target for target in targets if target and device_type_of(target) == device_type)
     return VirtualDevice(
         device_type,
         left.id if left.id != ANY_ID else right.id,
-        left.target
-        or (
-            right.target
-            if right.target and device_type_of(right.target) == device_type
-            else ANY_TARGET
-        ),
+        next(own, ANY_TARGET),
         left.memory_scope or right.memory_scope,
     )

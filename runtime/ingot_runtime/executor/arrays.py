@@ -1,5 +1,4 @@
-"""Between numpy and addresses: checks of what the user gives, views of what `main` reads and
-writes.
+"""Between numpy and addresses: checks of what the user gives, views of what `main` sees.
 
 In: arrays by name, a frame. Out: checked arrays, ``Views``. Not done here: calling `main`. The
 first import of numpy.
@@ -30,45 +29,33 @@ class Views:
     None: larger than 64 KiB."""
 
     __slots__ = (
-        "_aligned",
-        "_measured",
-        "_recyclers",
-        "frame",
-        "inputs",
-        "is_small",
-        "large_inputs",
-        "large_outputs",
-        "ndarray",
-        "outputs",
-    )
+        "_aligned", "_measured", "_recyclers", "frame", "inputs", "is_small", "large_inputs",
+        "large_outputs", "ndarray", "outputs",
+    )  # fmt: skip
 
     def __init__(self, frame: CallFrame, plan: BundlePlan) -> None:
         self.frame = frame
         self.ndarray = np.ndarray
+        given = zip(plan.inputs, frame.input_shapes, frame.small_inputs, strict=True)
         self.inputs = [
             (tensor.name, DTYPES[tensor.dtype], shape, _view(frame, place, tensor, shape))
-            for tensor, shape, place in zip(
-                plan.inputs, frame.input_shapes, frame.small_inputs, strict=True
-            )
+            for tensor, shape, place in given
         ]
-        places = zip(plan.outputs, frame.output_shapes, frame.small_outputs, strict=True)
+        made = list(zip(plan.outputs, frame.output_shapes, frame.small_outputs, strict=True))
         self.outputs = [
-            (tensor.name, _view(frame, place, tensor, shape)) for tensor, shape, place in places
+            (tensor.name, _view(frame, at, tensor, shape)) for tensor, shape, at in made
         ]
         self.large_inputs = [
             (index, row[0]) for index, row in enumerate(self.inputs) if row[3] is None
         ]
         self.large_outputs = [
             (index, tensor.name, shape, DTYPES[tensor.dtype])
-            for index, (tensor, shape) in enumerate(
-                zip(plan.outputs, frame.output_shapes, strict=True)
-            )
-            if frame.small_outputs[index] < 0
+            for index, (tensor, shape, place) in enumerate(made)
+            if place < 0
         ]
         self._recyclers = {index: Recycler() for index, _, _, _ in self.large_outputs}
-        self._aligned: dict[
-            int, Array
-        ] = {}  # places for large inputs that lie where `main` cannot read them
+        # Places for large inputs that lie where `main` cannot read them.
+        self._aligned: dict[int, Array] = {}
         # Outputs with a size of their own: `main` knows it at the end, the array given is for the
         # upper bound.
         known = {dim for tensor in plan.inputs for dim in tensor.dims}
@@ -110,8 +97,7 @@ class Views:
         return made
 
     def collect(self, large: "Mapping[str, Array]") -> "dict[str, Array]":
-        """Return all outputs in order: `large` as they are, the small ones copied; each in its
-        final size."""
+        """Return all outputs in order and in their final size, `large` and copies of the others."""
         results: dict[str, Array] = {}
         for index, (name, view) in enumerate(self.outputs):
             array = large[name] if view is None else view.copy()
@@ -126,10 +112,8 @@ class Views:
 
 
 class Recycler:
-    """Blocks for one large output, given out again once nobody holds an array over them.
-
-    Fresh memory costs a page fault per 4 KiB, which is more than many a kernel takes.
-    """
+    """Blocks for one large output, given out again once nobody holds an array over them: fresh
+    memory costs a page fault per 4 KiB, more than many a kernel takes."""
 
     __slots__ = ("_free",)
 
@@ -150,11 +134,7 @@ class Recycler:
 
 
 class _Lease:
-    """The owner of one result: the base of every array over it, gone with the last of them; then
-    the block is free again.
-
-    No reference counts are read: what they are is the interpreter's own affair.
-    """
+    """The base of every array over one result: gone with the last of them, it frees the block."""
 
     __slots__ = ("__array_interface__", "_free", "_part")
 
@@ -176,9 +156,8 @@ def _copied(frame: CallFrame, index: int, dtype: "np.dtype[np.generic]") -> "Arr
     """Return a copy of an output whose size `main` alone knew."""
     array = aligned_empty(frame.final_shape(index), dtype)
     if array.nbytes:
-        ctypes.memmove(
-            array.__array_interface__["data"][0], frame.data_dependent_address(index), array.nbytes
-        )
+        target = array.__array_interface__["data"][0]
+        ctypes.memmove(target, frame.data_dependent_address(index), array.nbytes)
     return array
 
 
@@ -192,9 +171,8 @@ def _block(size_bytes: int) -> "Array":
     try:
         return np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
     except MemoryError as error:
-        raise ResourceError(
-            "not enough memory", f"an array of {size_bytes} bytes", str(error)
-        ) from error
+        where = f"an array of {size_bytes} bytes"
+        raise ResourceError("not enough memory", where, str(error)) from error
 
 
 def _aligned_part(block: "Array", size_bytes: int) -> "Array":
@@ -213,19 +191,12 @@ def _view(frame: CallFrame, place: int, tensor: TensorPlan, shape: Shape) -> "Ar
 
 
 def checked_inputs(plan: BundlePlan, inputs: "Any") -> "dict[str, Array]":
-    """Return the inputs as arrays, in the plan's order, every one of the right dtype and shape.
-
-    Raises:
-        InputError: naming the input, what is expected and what was given.
-    """
+    """Return the inputs as arrays of the right dtype and shape, in the plan's order; else raise an
+    ``InputError`` that names the input."""
     if not hasattr(inputs, "keys") or not hasattr(inputs, "__getitem__"):
         why = f"expected a dict of arrays by input name, got {type(inputs).__name__}"
-        raise InputError(
-            "inputs are not a dict",
-            "session.run",
-            why,
-            f"session.run({{{plan.inputs[0].name!r}: ...}})" if plan.inputs else "",
-        )
+        do = f"session.run({{{plan.inputs[0].name!r}: ...}})" if plan.inputs else ""
+        raise InputError("inputs are not a dict", "session.run", why, do)
     given: dict[Any, Any] = dict(inputs)
     names = [tensor.name for tensor in plan.inputs]
     for name in given:
@@ -240,13 +211,9 @@ def _unexpected(name: object, names: "Sequence[str]", given: "Mapping[Any, Any]"
 
     absent = [known for known in names if known not in given]
     close = difflib.get_close_matches(str(name), absent or names, n=1)
+    why = f"the model's inputs are {', '.join(names) or 'none'}"
     do = f"did you mean {close[0]!r}?" if close else "leave it out"
-    return InputError(
-        f"no input {name!r}",
-        f"input {name!r}",
-        f"the model's inputs are {', '.join(names) or 'none'}",
-        do,
-    )
+    return InputError(f"no input {name!r}", f"input {name!r}", why, do)
 
 
 def describe(tensor: TensorPlan, plan: BundlePlan) -> str:
@@ -262,43 +229,31 @@ def _checked(
 ) -> "Array":
     where, expected = f"input {tensor.name!r}", describe(tensor, plan)
     if tensor.name not in given:
-        raise InputError(
-            f"missing input {tensor.name!r}", where, f"expected {expected}, got nothing", "give it"
-        )
-    try:
-        array = np.asarray(given[tensor.name])
-    except Exception as error:  # whatever numpy says of a foreign object is the user's error
-        raise InputError(f"input {tensor.name!r} is not an array", where, str(error)) from error
-    dtype = DTYPES[tensor.dtype]
-    if (
-        array.dtype != dtype
-        and DTYPE_NAMES[tensor.dtype] == "bf16"
-        and array.dtype.name == "bfloat16"
-    ):
-        array = array.view(dtype)  # the ml_dtypes package's own type: the same 16 bits
-    got = f"{array.dtype}[{', '.join(map(str, array.shape))}]"
-    why = f"expected {expected}, got {got}"
+        why = f"expected {expected}, got nothing"
+        raise InputError(f"missing input {tensor.name!r}", where, why, "give it")
+    array, dtype = _as_array(tensor, given[tensor.name], where), DTYPES[tensor.dtype]
+    why = f"expected {expected}, got {array.dtype}[{', '.join(map(str, array.shape))}]"
     if array.dtype != dtype:
         do = f"convert it: x.astype({dtype.name!r})"
         raise InputError(f"wrong dtype of input {tensor.name!r}", where, why, do)
     if array.ndim != len(tensor.dims):
-        raise InputError(
-            f"wrong rank of input {tensor.name!r}",
-            where,
-            why,
-            f"give {len(tensor.dims)} dimensions",
-        )
+        do = f"give {len(tensor.dims)} dimensions"
+        raise InputError(f"wrong rank of input {tensor.name!r}", where, why, do)
     for axis, (dim, size) in enumerate(zip(tensor.dims, array.shape, strict=True)):
-        known, source = (
-            (dim, "the model") if dim >= 0 else sizes.setdefault(dim, (size, tensor.name))
-        )
+        known, source = (dim, "") if dim >= 0 else sizes.setdefault(dim, (size, tensor.name))
         if size != known:
             if dim < 0:
                 why += f"; {plan.symbols[-dim - 1]} is {known} in input {source!r}"
-            raise InputError(
-                f"wrong shape of input {tensor.name!r}",
-                f"{where}, axis {axis}",
-                why,
-                f"give size {known} there",
-            )
+            at, do = f"{where}, axis {axis}", f"give size {known} there"
+            raise InputError(f"wrong shape of input {tensor.name!r}", at, why, do)
+    return array
+
+
+def _as_array(tensor: TensorPlan, value: "Any", where: str) -> "Array":
+    try:
+        array = np.asarray(value)
+    except Exception as error:  # whatever numpy says of a foreign object is the user's error
+        raise InputError(f"input {tensor.name!r} is not an array", where, str(error)) from error
+    if DTYPE_NAMES[tensor.dtype] == "bf16" and array.dtype.name == "bfloat16":
+        return array.view(DTYPES[tensor.dtype])  # the ml_dtypes package's own type: the same bits
     return array

@@ -1,5 +1,4 @@
-"""What a session asks of all its devices, by the plan's index: the type of
-``ingot_runtime_devices.attached.Attached``, which says how.
+"""What a session asks of its devices: the type of ``ingot_runtime_devices.attached.Attached``.
 
 In: nothing. Out: protocols, for types alone. Not done here: anything. Bundles for the host alone
 need no more of devices than this.
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
         def size_bytes(self) -> int: ...
 
     class DeviceCounts(Protocol):
-        """``launches``: virtual device -> launches; ``copies``: (from, to) -> (copies, bytes), both
-        by virtual device."""
+        """By virtual device: its launches; ``copies``: (from, to) -> (copies, bytes)."""
 
         launches: dict[str, int]
         copies: dict[tuple[str, str], tuple[int, int]]

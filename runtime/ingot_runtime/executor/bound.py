@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 
 class Bound:
-    """``inputs`` and ``outputs`` are the arrays themselves: write the first, ``run()``, read the
-    second."""
+    """Write the arrays of ``inputs``, ``run()``, and read those of ``outputs``."""
 
     __slots__ = ("_frame", "_run", "inputs", "outputs")
 
@@ -41,47 +40,18 @@ class Bound:
                 inputs[tensor.name] = aligned_empty(tensor.dims, DTYPES[tensor.dtype])
                 inputs[tensor.name].fill(0)
         self.inputs = checked_inputs(plan, inputs)
-        frame = new_frame(tuple(array.shape for array in self.inputs.values()))
-        self._frame = frame
-        self.outputs: dict[str, Array] = {}
-        for index, array in enumerate(self.inputs.values()):
-            frame.set_input(index, _address(plan.inputs[index].name, array, "input"))
-        unknown = sorted(set(outputs) - {tensor.name for tensor in plan.outputs})
-        if unknown:
-            raise InputError(
-                f"no output {unknown[0]!r}",
-                "session.bind",
-                f"the model's: {', '.join(t.name for t in plan.outputs)}",
-            )
-        for index, tensor in enumerate(plan.outputs):
-            if frame.is_data_dependent[index]:
-                why = "its size depends on the data, so it has no fixed address"
-                raise InputError(
-                    f"output {tensor.name!r} cannot be bound",
-                    "session.bind",
-                    why,
-                    "use session.run",
-                )
-            given = outputs.get(tensor.name)
-            array = (
-                aligned_empty(frame.output_shapes[index], DTYPES[tensor.dtype])
-                if given is None
-                else given
-            )
-            _check_output(tensor, array, frame.output_shapes[index], describe(tensor, plan))
-            frame.set_output(index, _address(tensor.name, array, "output"))
-            self.outputs[tensor.name] = array
-
+        self._frame = frame = new_frame(tuple(array.shape for array in self.inputs.values()))
+        for index, (name, array) in enumerate(self.inputs.items()):
+            frame.set_input(index, _address(name, array, "input"))
+        self.outputs = _bind_outputs(plan, frame, outputs)
         _require_apart(self.inputs, self.outputs)
 
     def run(self, timeout: "float | None" = None) -> None:
-        """Compute ``outputs`` from ``inputs`` in place. `timeout` and errors are those of
-        ``Session.run``."""
+        """Compute ``outputs`` from ``inputs`` in place; `timeout` and errors: ``Session.run``."""
         self._run(self._frame, timeout)
 
     def output_shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape that the last run left in output `name`: smaller than the array where
-        the data decide."""
+        """Return the shape that the last run left in output `name`; the array may be larger."""
         return self._frame.final_shape(list(self.outputs).index(name))
 
 
@@ -92,9 +62,32 @@ def _by_name(what: str, given: "Mapping[str, Array]") -> "dict[str, Array]":
     return dict(given)
 
 
+def _bind_outputs(
+    plan: "BundlePlan", frame: "CallFrame", given: "dict[str, Array]"
+) -> "dict[str, Array]":
+    """Point the frame at an array for each output, the one given or a new one; return them."""
+    names = [tensor.name for tensor in plan.outputs]
+    unknown = sorted(set(given) - set(names))
+    if unknown:
+        why = f"the model's: {', '.join(names)}"
+        raise InputError(f"no output {unknown[0]!r}", "session.bind", why)
+    arrays: dict[str, Array] = {}
+    for index, tensor in enumerate(plan.outputs):
+        shape, array = frame.output_shapes[index], given.get(tensor.name)
+        if frame.is_data_dependent[index]:
+            what = f"output {tensor.name!r} cannot be bound"
+            why = "its size depends on the data, so it has no fixed address"
+            raise InputError(what, "session.bind", why, "use session.run")
+        if array is None:
+            array = aligned_empty(shape, DTYPES[tensor.dtype])
+        _check_output(tensor, array, shape, describe(tensor, plan))
+        frame.set_output(index, _address(tensor.name, array, "output"))
+        arrays[tensor.name] = array
+    return arrays
+
+
 def _require_apart(inputs: "dict[str, Array]", outputs: "dict[str, Array]") -> None:
-    """Refuse outputs that lie over another tensor: a kernel would read what another has written
-    already."""
+    """Refuse outputs that lie over another tensor: a kernel would read what another has written."""
     spans = sorted(
         (address, address + array.nbytes, name, is_output)
         for arrays, is_output in ((inputs, False), (outputs, True))
@@ -105,10 +98,9 @@ def _require_apart(inputs: "dict[str, Array]", outputs: "dict[str, Array]") -> N
     end, holder, held_output = 0, "", False
     for start, stop, name, is_output in spans:
         if start < end and (is_output or held_output):
-            raise InputError(
-                f"{name!r} and {holder!r} share memory", "session.bind", "an output needs memory of its own",
-                "give other arrays, or leave the output out",
-            )  # fmt: skip
+            why = "an output needs memory of its own"
+            do = "give other arrays, or leave the output out"
+            raise InputError(f"{name!r} and {holder!r} share memory", "session.bind", why, do)
         if stop > end:
             end, holder, held_output = stop, name, is_output
 
@@ -119,17 +111,15 @@ def _check_output(
     good = array.dtype == DTYPES[tensor.dtype] and array.shape == shape and array.flags.writeable
     if not good:
         got = f"{array.dtype}{list(array.shape)}{'' if array.flags.writeable else ', read-only'}"
-        raise InputError(
-            f"output {tensor.name!r} does not fit",
-            "session.bind",
-            f"expected {expected} = {list(shape)}, got {got}",
-        )
+        why = f"expected {expected} = {list(shape)}, got {got}"
+        raise InputError(f"output {tensor.name!r} does not fit", "session.bind", why)
 
 
 def _address(name: str, array: "Array", what: str) -> int:
     address = int(array.__array_interface__["data"][0])
     if not array.flags.c_contiguous or (address % array.itemsize and array.nbytes):
-        why = f"expected a C-contiguous array at a multiple of {array.itemsize}, got address {address:#x}"
+        wanted = f"a C-contiguous array at a multiple of {array.itemsize}"
+        why = f"expected {wanted}, got address {address:#x}"
         do = "leave it out: bind() makes aligned arrays, see .inputs and .outputs"
         raise InputError(f"{what} {name!r} cannot be bound", "session.bind", why, do)
     return address

@@ -1,9 +1,8 @@
-"""One call struct with everything it points to, for inputs of fixed shapes: packed once, used for
-many calls.
+"""One call struct with everything it points to, for inputs of fixed shapes: packed once.
 
 In: what is loaded, and the inputs' shapes. Out: ``CallFrame``: output shapes (0 where only the data
-decide: ``is_data_dependent``), bytes of workspace, an address for `main`.
-Not done here: arrays (``session``, ``bound``).
+decide: ``is_data_dependent``), bytes of workspace, an address for `main`. Not done here: arrays
+(``session``, ``bound``).
 """
 
 import ctypes
@@ -14,7 +13,7 @@ from ..errors import FormatError, InputError, RunError
 from ..format import abi
 from ..format.dtypes import DTYPE_SIZES_BYTES
 from ..format.limits import SIZE_BYTES_MAX
-from ..format.plan import TensorPlan
+from ..format.plan import BundlePlan, TensorPlan
 from ..loader.block import Block
 from .loaded import Loaded
 
@@ -34,8 +33,8 @@ _U32 = struct.Struct("<I")
 
 
 class Memory:
-    """What a session lends to its frames: a workspace per device, and ``stride_bytes`` of scratch
-    for each thread. Made anew, never changed."""
+    """What a session lends to its frames: a workspace per device, ``stride_bytes`` of scratch per
+    thread. Never changed."""
 
     __slots__ = ("scratch", "stride_bytes", "workspaces")
 
@@ -52,8 +51,9 @@ class CallFrame:
     `main`'s argument."""
 
     __slots__ = (
-        "_at", "_data", "_memory", "call", "input_bytes", "input_shapes", "is_data_dependent", "lent", "n_devices", "output_bytes", "output_shapes", "scratch_bytes",
-        "small", "small_inputs", "small_outputs", "workspace_bytes",
+        "_at", "_data", "_memory", "call", "input_bytes", "input_shapes", "is_data_dependent",
+        "lent", "n_devices", "output_bytes", "output_shapes", "scratch_bytes", "small",
+        "small_inputs", "small_outputs", "workspace_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -67,18 +67,16 @@ class CallFrame:
         """Pack the struct and let `main` compute output shapes and sizes.
 
         Raises:
-            InputError: `main` refuses the shapes. FormatError: `main` contradicts the plan.
-                ResourceError: no memory.
+            InputError: `main` refuses the shapes. FormatError: it contradicts the plan.
         """
         plan = loaded.plan
         self.input_shapes = input_shapes
         self.lent: Memory | None = None
         self.n_devices = len(plan.devices)
-        self.input_bytes = tuple(
-            _bytes(*pair) for pair in zip(plan.inputs, input_shapes, strict=True)
-        )
+        self.input_bytes = _bytes(plan.inputs, input_shapes)
         self._layout(plan.inputs, plan.outputs, loaded.image.frame_size_bytes)
         self._fill(loaded, grow_address)
+        self._fill_tensors(plan.inputs, plan.outputs)
         self._fill_devices(loaded, attached)
         self._sizes(loaded, main)
         self._bind_small()
@@ -86,8 +84,7 @@ class CallFrame:
     def _layout(
         self, inputs: tuple[TensorPlan, ...], outputs: tuple[TensorPlan, ...], frame_size_bytes: int
     ) -> None:
-        """Decide where everything lies in one buffer: struct, tensors, shapes, per-device arrays,
-        error text."""
+        """Decide where everything lies in one buffer."""
         end = (abi.CALL.size_bytes + 15) // 16 * 16
         at = {"frame": end}
         end += frame_size_bytes
@@ -113,47 +110,48 @@ class CallFrame:
         plan, at, weights = loaded.plan, self._at, loaded.weights
         words = {
             "abi": abi.ABI_VERSION, "size": abi.CALL.size_bytes, "n_inputs": len(plan.inputs),
-            "n_outputs": len(plan.outputs), "n_devices": self.n_devices, "error_cap": _ERROR_CAP_BYTES,
-            "weights": weights.address if weights else 0, "weights_bytes": weights.size_bytes if weights else 0,
-            "pool": loaded.pool.page, "grow": grow_address, "watch": loaded.watch.address,
+            "n_outputs": len(plan.outputs), "n_devices": self.n_devices,
+            "error_cap": _ERROR_CAP_BYTES, "weights": weights.address if weights else 0,
+            "weights_bytes": weights.size_bytes if weights else 0, "pool": loaded.pool.page,
+            "grow": grow_address, "watch": loaded.watch.address,
             "frame_bytes": loaded.image.frame_size_bytes,
             **{name: self.call + at[name] for name in (
                 "inputs", "outputs", "workspaces", "workspace_bytes", "devices", "error", "frame",
             )},
         }  # fmt: skip
-        for name, value in words.items():
-            self._set(name, value)
-        shapes = [
-            *self.input_shapes,
-            *(tuple(max(dim, 0) for dim in tensor.dims) for tensor in plan.outputs),
-        ]
-        shape_at = at["input_shapes"]
-        for index, (tensor, shape) in enumerate(
-            zip((*plan.inputs, *plan.outputs), shapes, strict=True)
-        ):
-            row = at["inputs"] + index * abi.TENSOR.size_bytes
+        self._store(abi.CALL, 0, words)
+
+    def _fill_tensors(
+        self, inputs: tuple[TensorPlan, ...], outputs: tuple[TensorPlan, ...]
+    ) -> None:
+        """Fill in dtypes and shapes; of outputs, sizes that are not known are 0."""
+        known = [tuple(max(dim, 0) for dim in tensor.dims) for tensor in outputs]
+        row, shape_at = self._at["inputs"], self._at["input_shapes"]
+        for tensor, shape in zip((*inputs, *outputs), (*self.input_shapes, *known), strict=True):
             fields = {"shape": self.call + shape_at, "rank": len(shape), "dtype": tensor.dtype}
-            if index < len(plan.inputs):
-                fields["bytes"] = self.input_bytes[index]
-            for name, value in fields.items():
-                _store(
-                    self._data, row + abi.TENSOR.offsets[name], dict(abi.TENSOR.fields)[name], value
-                )
+            self._store(abi.TENSOR, row, fields)
             struct.pack_into(f"<{len(shape)}q", self._data, shape_at, *shape)
+            row += abi.TENSOR.size_bytes
             shape_at += 8 * len(shape)
+        for index, size_bytes in enumerate(self.input_bytes):
+            self._set_tensor("inputs", index, "bytes", size_bytes)
 
     def _fill_devices(self, loaded: Loaded, attached: "devices.Attached | None") -> None:
-        kinds = dict(abi.DEVICE.fields)
         for index in range(self.n_devices):
             fields = attached.row(index) if attached is not None else {}
             if not index and loaded.weights:
                 fields["weights"] = loaded.weights.address
-            row = self._at["devices"] + index * abi.DEVICE.size_bytes
-            for name, value in fields.items():
-                _store(self._data, row + abi.DEVICE.offsets[name], kinds[name], value)
+            self._store(abi.DEVICE, self._at["devices"] + index * abi.DEVICE.size_bytes, fields)
+
+    def _store(self, struct_: abi.Struct, at: int, values: dict[str, int]) -> None:
+        """Set fields of the struct at that place."""
+        kinds = dict(struct_.fields)
+        for name, value in values.items():
+            form = _U64 if kinds[name] == "u64" else _U32
+            form.pack_into(self._data, at + struct_.offsets[name], value)
 
     def _set(self, name: str, value: int) -> None:
-        _store(self._data, abi.CALL.offsets[name], dict(abi.CALL.fields)[name], value)
+        self._store(abi.CALL, 0, {name: value})
 
     def get(self, name: str) -> int:
         """Return a field of the call struct."""
@@ -173,41 +171,14 @@ class CallFrame:
         if rc:
             raise self.failure(rc, loaded)
         self._set("flags", 0)
-        plan, where = loaded.plan, f"section code {loaded.variant_index}"
-        shapes: list[Shape] = []
-        data_dependent: list[bool] = []
-        at = self._at["output_shapes"]
-        known = _symbols(plan.inputs, self.input_shapes)
-        for tensor in plan.outputs:
-            shape: Shape = struct.unpack_from(f"<{len(tensor.dims)}q", self._data, at)
-            at += 8 * len(shape)
-            data_dependent.append(
-                any(
-                    size == -1 and dim < 0 and dim not in known
-                    for dim, size in zip(tensor.dims, shape, strict=True)
-                )
-            )
-            if data_dependent[-1]:
-                shape = tuple(max(size, 0) for size in shape)
-            for dim, size in zip(tensor.dims, shape, strict=True):
-                expected = dim if dim >= 0 else known.get(dim, size)
-                if size != expected or size < 0:
-                    why = f"expected {expected}, main computes {size}"
-                    raise FormatError(
-                        f"plan and image disagree on output {tensor.name!r}", where, why
-                    )
-            shapes.append(shape)
-        self.output_shapes = tuple(shapes)
-        self.is_data_dependent = tuple(data_dependent)
-        self.output_bytes = tuple(_bytes(*pair) for pair in zip(plan.outputs, shapes, strict=True))
-        at = self._at["workspace_bytes"]
-        self.workspace_bytes: tuple[int, ...] = struct.unpack_from(
-            f"<{self.n_devices}Q", self._data, at
-        )
+        where = f"section code {loaded.variant_index}"
+        self._read_output_shapes(loaded.plan, where)
+        self.output_bytes = _bytes(loaded.plan.outputs, self.output_shapes)
+        counts, at = f"<{self.n_devices}Q", self._at["workspace_bytes"]
+        self.workspace_bytes: tuple[int, ...] = struct.unpack_from(counts, self._data, at)
         self.scratch_bytes = self.get("scratch_stride")
-        for planned, computed in zip(
-            loaded.variant.workspace_bytes, self.workspace_bytes, strict=True
-        ):
+        workspaces = zip(loaded.variant.workspace_bytes, self.workspace_bytes, strict=True)
+        for planned, computed in workspaces:
             if planned and planned != computed:
                 why = f"planned {planned} bytes, main needs {computed}"
                 raise FormatError("plan and image disagree on the workspace", where, why)
@@ -215,6 +186,23 @@ class CallFrame:
             raise InputError("these shapes need too much memory", str(self.input_shapes))
         for index, size_bytes in enumerate(self.output_bytes):
             self._set_tensor("outputs", index, "bytes", size_bytes)
+
+    def _read_output_shapes(self, plan: BundlePlan, where: str) -> None:
+        """Read what `main` computed: -1 where only the data decide, which is kept as 0."""
+        shapes: list[Shape] = []
+        data_dependent: list[bool] = []
+        at, known = self._at["output_shapes"], _symbols(plan.inputs, self.input_shapes)
+        for tensor in plan.outputs:
+            shape: Shape = struct.unpack_from(f"<{len(tensor.dims)}q", self._data, at)
+            at += 8 * len(shape)
+            pairs = zip(tensor.dims, shape, strict=True)
+            is_open = -1 in [size for dim, size in pairs if dim < 0 and dim not in known]
+            if is_open:
+                shape = tuple(max(size, 0) for size in shape)
+            _require_shape(tensor, shape, known, where)
+            shapes.append(shape)
+            data_dependent.append(is_open)
+        self.output_shapes, self.is_data_dependent = tuple(shapes), tuple(data_dependent)
 
     def _bind_small(self) -> None:
         """Give every small tensor a place of its own that stays: 64-byte aligned, in one block."""
@@ -235,21 +223,15 @@ class CallFrame:
                     self._set_tensor(which, index, "data", self.small.address + place)
 
     def final_shape(self, index: int) -> Shape:
-        """Return the shape that `main` left for output `index`: at most the size that it asked for.
-
-        Raises:
-            RunError: it is larger, or negative.
-        """
+        """Return the shape that `main` left for output `index`; ``RunError`` where it is negative,
+        or larger than `main` asked for."""
         ranks = [len(shape) for shape in self.output_shapes]
         at = self._at["output_shapes"] + 8 * sum(ranks[:index])
         shape: Shape = struct.unpack_from(f"<{ranks[index]}q", self._data, at)
-        count = math.prod(shape)
-        most = (
-            self._data_dependent_count(index)
-            if self.is_data_dependent[index]
-            else math.prod(self.output_shapes[index])
-        )
-        if any(size < 0 for size in shape) or count > most:
+        most = math.prod(self.output_shapes[index])
+        if self.is_data_dependent[index]:
+            most = self._data_dependent_count(index)
+        if any(size < 0 for size in shape) or math.prod(shape) > most:
             why = f"main leaves {list(shape)} where {list(self.output_shapes[index])} was made"
             raise RunError("an output outgrew its upper bound", f"output {index}", why)
         return shape
@@ -262,8 +244,7 @@ class CallFrame:
         return int(size_bytes) // DTYPE_SIZES_BYTES[int(dtype)]
 
     def data_dependent_address(self, index: int) -> int:
-        """Return where `main` left output `index`, one whose size no input shape gives; valid until
-        the next call."""
+        """Return where `main` left output `index`, which is data-dependent, until the next call."""
         row = self._at["outputs"] + index * abi.TENSOR.size_bytes
         return int(_U64.unpack_from(self._data, row + abi.TENSOR.offsets["data"])[0])
 
@@ -285,14 +266,12 @@ class CallFrame:
 
     def lend(self, memory: "Memory", pool_page: int) -> None:
         """Lend the session's workspace, scratch and workers."""
-        # Noted last: an exception on the way leaves a frame that gets its memory again before the
-        # next call.
+        # Noted last: after an exception on the way, the next call lends again.
         self.lent = None
         for index, workspace in enumerate(memory.workspaces):
-            _U64.pack_into(self._data, self._at["workspaces"] + 8 * index, workspace.address)
-            _U64.pack_into(
-                self._data, self._at["workspace_bytes"] + 8 * index, workspace.size_bytes
-            )
+            at = 8 * index
+            _U64.pack_into(self._data, self._at["workspaces"] + at, workspace.address)
+            _U64.pack_into(self._data, self._at["workspace_bytes"] + at, workspace.size_bytes)
         self._set("scratch", memory.scratch.address)
         self._set("scratch_stride", memory.stride_bytes)
         self._set("pool", pool_page)
@@ -303,24 +282,21 @@ class CallFrame:
         text = _named(self.error_text(), loaded)
         where = f"{loaded.source.name}, main of {loaded.variant.target}"
         if rc == abi.RC_BAD_INPUT:
-            shapes = ", ".join(
-                f"{tensor.name} {list(s)}"
-                for tensor, s in zip(loaded.plan.inputs, self.input_shapes, strict=True)
-            )
-            return InputError(
-                "the model refuses these inputs",
-                shapes or where,
-                text or "an assertion of the model failed",
-            )
+            why = text or "an assertion of the model failed"
+            shapes = self.named_shapes(loaded.plan)
+            return InputError("the model refuses these inputs", shapes or where, why)
         if rc == abi.RC_ABI:
-            return FormatError(
-                "main refuses the call struct", where, text or "another version of the call struct"
-            )
-        names = {
-            abi.RC_DEVICE: "a device failed",
-            abi.RC_LIMIT: "a size that depends on the data is too large",
-        }
-        return RunError(names.get(rc, "main failed"), where, text or f"return code {rc}")
+            why = text or "another version of the call struct"
+            return FormatError("main refuses the call struct", where, why)
+        what = "a device failed" if rc == abi.RC_DEVICE else "main failed"
+        if rc == abi.RC_LIMIT:
+            what = "a size that depends on the data is too large"
+        return RunError(what, where, text or f"return code {rc}")
+
+    def named_shapes(self, plan: BundlePlan) -> str:
+        """Return the inputs' names and shapes for messages, "" where there are none."""
+        pairs = zip(plan.inputs, self.input_shapes, strict=True)
+        return ", ".join(f"{tensor.name} {list(shape)}" for tensor, shape in pairs)
 
 
 def _named(text: str, loaded: Loaded) -> str:
@@ -330,12 +306,17 @@ def _named(text: str, loaded: Loaded) -> str:
     return named_message(loaded.source, text) if text else ""
 
 
-def _store(data: memoryview, at: int, kind: str, value: int) -> None:
-    (_U64 if kind == "u64" else _U32).pack_into(data, at, value)
+def _bytes(tensors: tuple[TensorPlan, ...], shapes: tuple[Shape, ...]) -> tuple[int, ...]:
+    pairs = zip(tensors, shapes, strict=True)
+    return tuple(DTYPE_SIZES_BYTES[tensor.dtype] * math.prod(shape) for tensor, shape in pairs)
 
 
-def _bytes(tensor: TensorPlan, shape: Shape) -> int:
-    return DTYPE_SIZES_BYTES[tensor.dtype] * math.prod(shape)
+def _require_shape(tensor: TensorPlan, shape: Shape, known: dict[int, int], where: str) -> None:
+    for dim, size in zip(tensor.dims, shape, strict=True):
+        expected = dim if dim >= 0 else known.get(dim, size)
+        if size != expected or size < 0:
+            why = f"expected {expected}, main computes {size}"
+            raise FormatError(f"plan and image disagree on output {tensor.name!r}", where, why)
 
 
 def _symbols(tensors: tuple[TensorPlan, ...], shapes: tuple[Shape, ...]) -> dict[int, int]:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 
 class Grow:
-    """The `grow` callback of the call struct: blocks whose size only `main` knows. They live until
-    `forget`.
+    """The `grow` callback of the call struct: blocks that live until `forget`.
 
     ``address`` is 0 until `make`: ctypes puts callbacks on a page that is writable and executable,
     so only the programs that ask for one get one.
@@ -25,8 +24,7 @@ class Grow:
     __slots__ = ("_attached", "_native", "_room", "address", "blocks", "failure")
 
     def __init__(self, attached: "Attached | None" = None) -> None:
-        """Give blocks on the devices of `attached`, too; what its callbacks raise is kept in the
-        same ``failure``."""
+        """Give blocks on the devices of `attached`, too, whose ``failure`` is then the same."""
         self._room = [1 << 64]  # as much as there is
         self._attached = attached
         self.blocks: list[Memory] = []
@@ -35,11 +33,7 @@ class Grow:
         self._native: object = None
 
     def make(self) -> None:
-        """Make the native function; it lives as long as this object.
-
-        Raises:
-            ResourceError: this process may not make callbacks.
-        """
+        """Make the native function, or raise ``ResourceError``; it lives as long as this object."""
         # A bound method would be a cycle of object, callback and object.
         attached, blocks, failure, room = self._attached, self.blocks, self.failure, self._room
 
@@ -85,12 +79,8 @@ def _allocate(
         used = sum(block.size_bytes for block in blocks)
         if used + size_bytes > room[0]:
             why = f"{used} bytes are in use, {room[0]} are allowed"
-            raise LimitError(
-                "a result whose size the data decide is too large",
-                f"{size_bytes} bytes",
-                why,
-                "raise max_bytes",
-            )
+            what = "a result whose size the data decide is too large"
+            raise LimitError(what, f"{size_bytes} bytes", why, "raise max_bytes")
         block = Block(size_bytes) if attached is None else attached.allocate(device, size_bytes)
     except BaseException as error:  # an exception must not cross native code; it is raised later
         failure.append(error)

@@ -2,8 +2,8 @@
 
 In: a source, a plan, an image. Out: ``Loaded``, and its orderly end. Not done here: arrays, calls.
 
-Every part gives back what it has with its last reference, and holds what it needs: a thread its
-code, a mapping its guard. So there is no order of cleaning up that an exception could disturb.
+Every part gives back what it has with its last reference, and holds what it needs: so there is no
+order of cleaning up that an exception could disturb.
 """
 
 from ..errors import InputError
@@ -23,8 +23,8 @@ class Loaded:
     else b""."""
 
     __slots__ = (
-        "_changes", "_image", "_pool", "_verifier", "plan", "program", "source", "stamp", "variant", "variant_index",
-        "watch", "weights",
+        "_changes", "_image", "_pool", "_verifier", "plan", "program", "source", "stamp", "variant",
+        "variant_index", "watch", "weights",
     )  # fmt: skip
 
     def __init__(
@@ -73,9 +73,8 @@ class Loaded:
     def is_unchanged(self) -> bool:
         """Whether the file is what it was when somebody looked last.
 
-        False: its record alone changed (a rename, a link, permissions; or a writer who put the time
-        back), and what the variant uses of the weights has just been verified again. What was
-        computed meanwhile must be computed again.
+        False: its record alone changed (a rename, permissions, a writer who put the time back), and
+        the weights were verified again; what was computed meanwhile must be computed again.
 
         Raises:
             ChangedError: size, content or time of writing are others, or a page could not be read.

@@ -1,12 +1,10 @@
 """A session: named arrays in, named arrays out, at a few microseconds beyond `main`.
 
 In: a loaded bundle. Out: ``Session``. Not done here: checking the bundle (``loader``), checking
-arrays
-(``arrays``), zero copy (``bound``).
+arrays (``arrays``), zero copy (``bound``).
 
-Inputs of up to 64 KiB are copied into bound buffers (fixed addresses, any strides); larger ones
-pass their address where contiguous and aligned. Outputs are always the caller's own. Everything
-that a call needs is packed per shape, once.
+Inputs of up to 64 KiB are copied into buffers; larger ones pass their address where contiguous and
+aligned. Outputs are the caller's own. What a call needs is packed per shape, once.
 """
 
 import ctypes
@@ -42,8 +40,11 @@ if TYPE_CHECKING:
     from .bound import Bound
     from .vm import Observer, Vm
 
+    Arrays = Mapping[str, np.ndarray]
+
 _MAIN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64)
 _FRAME_COUNT_MAX = 16
+_NOT_STEPPED = ("a native main is not stepped", 'load(..., executor="vm")')
 
 
 class TensorSpec:
@@ -66,8 +67,9 @@ class Session:
     """Runs one bundle; one call at a time. ``inputs`` and ``outputs`` are ``TensorSpec`` tuples."""
 
     __slots__ = (
-        "__weakref__", "_attached", "_closed", "_fd", "_frames", "_grow", "_idle", "_loaded", "_main", "_max_bytes", "_memory", "_ndarray",
-        "_pid", "_shaped", "_views", "_vm", "_watch", "_whole", "inputs", "outputs",
+        "__weakref__", "_attached", "_closed", "_fd", "_frames", "_grow", "_idle", "_loaded",
+        "_main", "_max_bytes", "_memory", "_ndarray", "_pid", "_shaped", "_views", "_vm", "_watch",
+        "_whole", "inputs", "outputs",
     )  # fmt: skip
 
     def __init__(
@@ -90,21 +92,18 @@ class Session:
         self._attached = attached
         self._grow = Grow(attached)
         # Empty while a call runs. A dict and not a lock: deleting and storing an item are single
-        # instructions of the interpreter, between which and `try` no Ctrl-C can come and leave the
-        # session busy for ever.
+        # instructions, between which and `try` no Ctrl-C can come and leave the session busy.
         self._idle = {True: None}
         self._pid = os.getpid()
         self._ndarray: object = None
         self._views: Views | None = None
         # Memory of no bytes: every device still has an address.
-        self._memory = Memory(
-            tuple(self._workspace(index, 0) for index in range(len(plan.devices))), Block(0), 0
-        )
+        workspaces = tuple(self._workspace(index, 0) for index in range(len(plan.devices)))
+        self._memory = Memory(workspaces, Block(0), 0)
         self._max_bytes = max_bytes
         self._closed = False
-        # Dead once the collector has found the session in a cycle of garbage: its workers have been
-        # told to leave, but what else is in the cycle may still call it. With a callback, because
-        # without one it would die too late.
+        # Dead once the collector has found the session in a cycle of garbage: its workers are told
+        # to leave, but the cycle may still call it. Without a callback it would die too late.
         self._whole = weakref.ref(self, id) if loaded.pool.n_threads > 1 else None
         self._frames: dict[tuple[Shape, ...], CallFrame] = {}
         # Views know their frame, not the other way: no cycle holds memory.
@@ -121,26 +120,17 @@ class Session:
         if all(tensor.is_static for tensor in plan.inputs):
             self._frame_of(tuple(tensor.dims for tensor in plan.inputs))
 
-    def run(
-        self, inputs: "Mapping[str, np.ndarray]", timeout: "float | None" = None
-    ) -> "dict[str, np.ndarray]":
-        """Compute the outputs.
+    def run(self, inputs: "Arrays", timeout: "float | None" = None) -> "dict[str, np.ndarray]":
+        """Compute the outputs: new arrays by name.
 
         Args:
-            inputs: one array per input, by name: exact dtype, the input's shape; symbols take any
-                size >= 0, the same wherever they appear.
-            timeout: seconds after which the call ends without results, to some hundredths of a
-                second.
-
-        Returns:
-            New arrays by name.
+            inputs: arrays by name, of each input's dtype and shape; a symbol is one size in all.
+            timeout: seconds (to some hundredths) after which the call ends without results.
 
         Raises:
             InputError: an input is missing, extra, mistyped or misshaped. BusyError: another thread
-                is in this session.
-            ChangedError: the file was changed meanwhile. CancelledError: `cancel` was called.
-                TimedOutError: `timeout` is over.
-            LimitError: the call needs more memory than ``max_bytes``.
+                is in this session. ChangedError: the file was changed. CancelledError: `cancel` was
+                called. TimedOutError: `timeout` is over. LimitError: more than ``max_bytes``.
         """
         try:
             del self._idle[True]
@@ -169,10 +159,8 @@ class Session:
             if views.is_small:
                 self._call(views.frame)
                 results: dict[str, np.ndarray] = {}
-                for (
-                    name,
-                    view,
-                ) in views.outputs:  # a comprehension is a function call, in CPython 3.11
+                # A comprehension is a function call, in CPython 3.11.
+                for name, view in views.outputs:
                     if view is not None:
                         results[name] = view.copy()
                 return results
@@ -189,30 +177,20 @@ class Session:
             self._idle[True] = None
 
     def cancel(self) -> bool:
-        """End the call that another thread (or a signal handler) sees running; it raises
-        ``CancelledError``, soon.
-
-        Returns:
-            Whether a call was running.
-        """
+        """End the call that another thread (or a signal handler) sees running, by a
+        ``CancelledError``; return whether one was running."""
         call = self._watch.call  # read first: if that one ends now, the next is not meant
         running = not self._idle and not self._closed
         if running:
             self._watch.cancel(call)
         return running
 
-    def bind(
-        self,
-        inputs: "Mapping[str, np.ndarray] | None" = None,
-        outputs: "Mapping[str, np.ndarray] | None" = None,
-    ) -> "Bound":
-        """Fix the addresses of inputs and outputs once; ``.run()`` of the result then copies
-        nothing.
+    def bind(self, inputs: "Arrays | None" = None, outputs: "Arrays | None" = None) -> "Bound":
+        """Fix the addresses of inputs and outputs once; ``.run()`` of the result copies nothing.
 
         Args:
             inputs: C-contiguous arrays, aligned to their elements; where all shapes are fixed,
-                those left
-                out are made.
+                those left out are made.
             outputs: likewise, writable; those left out are made.
 
         Raises:
@@ -220,66 +198,47 @@ class Session:
         """
         from .bound import Bound
 
+        plan = self._loaded.plan
         try:
-            return Bound(
-                self._loaded.plan, self.new_frame, self.run_frame, inputs or {}, outputs or {}
-            )
+            return Bound(plan, self.new_frame, self.run_frame, inputs or {}, outputs or {})
         except MemoryError as error:
             raise self._no_memory() from error
 
     def device_counts(self) -> "devices.DeviceCounts":
         """Return the launches of each device beside the host, and the copies and bytes of each
-        edge, since the load.
-
-        Both are by the names of virtual devices; the weights that the load brought are not in it.
+        edge, since the load (its weights left out), by the names of virtual devices.
 
         Raises:
             InputError: the bundle runs on the host alone.
         """
         if self._attached is None:
             why = "the bundle runs on the host alone: nothing is copied"
-            raise InputError(
-                "no device counts",
-                "session.device_counts",
-                why,
-                "compile with --device and --place",
-            )
+            do = "compile with --device and --place"
+            raise InputError("no device counts", "session.device_counts", why, do)
         return self._attached.counts()
 
     def trace(self) -> "list[tuple[int, str, float]]":
         """Return (launch ordinal, kernel, seconds) of the last run, in order.
 
         Raises:
-            InputError: the session steps nothing: it was not loaded with ``executor="vm"``.
+            InputError: not loaded with ``executor="vm"``.
         """
         if self._vm is None:
-            raise InputError(
-                "no trace",
-                "session.trace",
-                "a native main is not stepped",
-                'load(..., executor="vm")',
-            )
+            raise InputError("no trace", "session.trace", *_NOT_STEPPED)
         if self._closed:
             self._busy()
         return self._vm.trace()
 
     def observe(self, observer: "Observer | None") -> None:
-        """Call `observer(ordinal, kernel, seconds, buffers)` after every launch of later runs; None
-        ends it.
+        """Call `observer(ordinal, kernel, seconds, buffers)` after every launch; None ends it.
 
-        The buffers are read-only views of what the launch was given, as bytes; they are valid
-        during the call.
+        The buffers are read-only views of bytes, valid during the call.
 
         Raises:
             InputError: not loaded with ``executor="vm"``.
         """
         if self._vm is None:
-            raise InputError(
-                "cannot observe",
-                "session.observe",
-                "a native main is not stepped",
-                'load(..., executor="vm")',
-            )
+            raise InputError("cannot observe", "session.observe", *_NOT_STEPPED)
         self._vm.observer = observer
 
     def __enter__(self) -> "Session":
@@ -289,12 +248,8 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the session now: join its threads, unmap the bundle. Dropping the last reference does
-        the same.
-
-        Raises:
-            BusyError: a call is running.
-        """
+        """End the session now, as dropping the last reference does: join its threads, unmap the
+        bundle. Raises ``BusyError`` where a call is running."""
         try:
             del self._idle[True]
         except KeyError:
@@ -317,8 +272,7 @@ class Session:
         return self._loaded
 
     def new_frame(self, shapes: tuple[Shape, ...]) -> CallFrame:
-        """Return a frame of its own for `shapes` (``bind`` fixes its addresses); it gets workspace
-        when it runs."""
+        """Return a frame of its own for `shapes`, whose addresses ``bind`` fixes."""
         try:
             del self._idle[True]
         except KeyError:
@@ -351,16 +305,11 @@ class Session:
             self._idle[True] = None
 
     def _call(self, frame: CallFrame) -> None:
-        """Call `main`; afterwards the file must be what it was, and if it had to be verified again,
-        so must the call be made."""
+        """Call `main`; again, where the file had to be verified again meanwhile."""
         loaded = self._loaded
         if self._whole is not None and self._whole() is None:
-            raise BusyError(
-                "the session is being dropped",
-                loaded.source.name,
-                "it is garbage",
-                "close it before",
-            )
+            what, why = "the session is being dropped", "it is garbage"
+            raise BusyError(what, loaded.source.name, why, "close it before")
         while True:
             grow = self._grow
             if grow.blocks or grow.failure:
@@ -386,15 +335,13 @@ class Session:
             raise self._failure(rc, frame)
 
     def _recover(self, rc: int, frame: CallFrame) -> int:
-        """Bring what `main` lacked and call again: a pool that a fork lost, the first block of
-        unknown size; or it was not meant."""
+        """Call again with what `main` lacked, a pool or a block, or if it was not meant to end."""
         rc = self._settled(rc)
         if rc == abi.RC_THREADS_LOST:
             self._loaded.pool.start()
             old = self._memory
-            self._memory = Memory(
-                old.workspaces, old.scratch, old.stride_bytes
-            )  # frames learn of the new pool
+            # Made anew: frames learn of the new pool.
+            self._memory = Memory(old.workspaces, old.scratch, old.stride_bytes)
             frame.lend(self._memory, self._loaded.pool.page)
             rc = self._settled(self._main(frame.call))
         if rc == abi.RC_LIMIT and self._vm is None and not frame.get("grow"):
@@ -410,14 +357,14 @@ class Session:
         return rc if self._attached is None else self._attached.settle(rc)
 
     def _failure(self, rc: int, frame: CallFrame) -> Exception:
-        """Return the error for what `main` returned; what a callback or a signal handler raised is
-        raised as it is."""
+        """Return the error for what `main` returned; what others raised is raised as it is."""
         if rc == abi.RC_CANCELLED or self._watch.has_raised:
             return self._watch.ended(self._loaded.source.name)
         if self._grow.failure:
             cause = self._grow.failure[0]
             if isinstance(cause, BundleError) or not isinstance(cause, Exception):
-                return cause  # type: ignore[return-value]  # KeyboardInterrupt is the user's, not a failure of the model
+                # KeyboardInterrupt is the user's, not a failure of the model.
+                return cause  # type: ignore[return-value]
             error = RunError("a callback failed", self._loaded.source.name, str(cause))
             error.__cause__ = cause
             return error
@@ -427,27 +374,19 @@ class Session:
         return no_memory("not enough memory for a call", self._loaded.source.name)
 
     def _busy(self) -> None:
-        """Take the session over in a forked child (whoever was running it is not in this process);
-        else refuse."""
+        """Refuse, but in a forked child, where nobody is running the session, take it over."""
+        name = self._loaded.source.name
         if self._closed:
-            raise BusyError(
-                "the session is closed",
-                self._loaded.source.name,
-                "close() was called",
-                "load the bundle again",
-            )
+            why = "close() was called"
+            raise BusyError("the session is closed", name, why, "load the bundle again")
         if self._pid == os.getpid():
-            raise BusyError(
-                "the session is busy",
-                self._loaded.source.name,
-                "one session runs one call at a time",
-                "load one session per thread: they share the file's memory",
-            )
+            why = "one session runs one call at a time"
+            do = "load one session per thread: they share the file's memory"
+            raise BusyError("the session is busy", name, why, do)
         self._pid = os.getpid()
 
     def _prepare(self, inputs: "Mapping[str, object]") -> "tuple[Views, dict[str, np.ndarray]]":
-        """Check every input with care; find or make the frame of these shapes; copy the small ones
-        in."""
+        """Check every input; find or make the frame of these shapes; copy the small ones in."""
         from .arrays import Views, checked_inputs
 
         arrays = checked_inputs(self._loaded.plan, inputs)
@@ -462,8 +401,7 @@ class Session:
         return views, arrays
 
     def _frame_of(self, shapes: tuple[Shape, ...]) -> CallFrame:
-        """Return the frame of these input shapes; the session's workspace is large enough for it
-        afterwards."""
+        """Return the frame of these input shapes, for which the workspace is large enough then."""
         frame = self._frames.get(shapes)
         if frame is None:
             frame = CallFrame(self._loaded, shapes, self._main, self._grow.address, self._attached)
@@ -476,6 +414,7 @@ class Session:
         return frame
 
     def _make_room(self, frame: CallFrame) -> None:
+        """Make the workspace larger where the frame needs more."""
         old = self._memory
         wanted = list(zip(frame.workspace_bytes, old.workspaces, strict=True))
         grows = any(needed > given.size_bytes for needed, given in wanted)
@@ -487,25 +426,19 @@ class Session:
             self._workspace(index, needed) if needed > given.size_bytes else given
             for index, (needed, given) in enumerate(wanted)
         )
-        stride_bytes = (
-            frame.scratch_bytes + -frame.scratch_bytes % ALIGNMENT_BYTES
-            if widens
-            else old.stride_bytes
-        )
-        scratch = Block(stride_bytes * self._loaded.pool.n_threads) if widens else old.scratch
+        scratch, stride_bytes = old.scratch, old.stride_bytes
+        if widens:
+            stride_bytes = frame.scratch_bytes + -frame.scratch_bytes % ALIGNMENT_BYTES
+            scratch = Block(stride_bytes * self._loaded.pool.n_threads)
         self._memory = Memory(workspaces, scratch, stride_bytes)
 
     def _workspace(self, index: int, size_bytes: int) -> "devices.Memory":
         """Return a pool of device `index`."""
-        return (
-            Block(size_bytes)
-            if self._attached is None
-            else self._attached.allocate(index, size_bytes)
-        )
+        attached = self._attached
+        return Block(size_bytes) if attached is None else attached.allocate(index, size_bytes)
 
     def _needed_bytes(self, frame: CallFrame) -> int:
-        """Return the bytes of workspace, scratch and outputs of a call, blocks of unknown size left
-        out."""
+        """Return the bytes of a call, blocks of unknown size left out."""
         scratch_bytes = frame.scratch_bytes * self._loaded.pool.n_threads
         return sum(frame.workspace_bytes) + scratch_bytes + sum(frame.output_bytes)
 
@@ -514,14 +447,7 @@ class Session:
             return
         needed = self._needed_bytes(frame)
         if needed > self._max_bytes:
-            shapes = ", ".join(
-                f"{spec.name} {list(s)}"
-                for spec, s in zip(self.inputs, frame.input_shapes, strict=True)
-            )
-            why = f"workspace, scratch and outputs need {needed} bytes, max_bytes is {self._max_bytes}"
-            raise LimitError(
-                "a call needs too much memory",
-                shapes or self._loaded.source.name,
-                why,
-                "raise max_bytes",
-            )
+            where = frame.named_shapes(self._loaded.plan) or self._loaded.source.name
+            limit = f"max_bytes is {self._max_bytes}"
+            why = f"workspace, scratch and outputs need {needed} bytes, {limit}"
+            raise LimitError("a call needs too much memory", where, why, "raise max_bytes")

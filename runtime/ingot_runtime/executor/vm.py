@@ -1,10 +1,8 @@
-"""The vm: steps the program of `main` in Python and calls the same kernels by the same ``launch``,
-so results are bit-equal.
+"""The vm: steps the program of `main` in Python; by the same kernels, so results are bit-equal.
 
-In: what is loaded (the program's digest is that of the image's `main`), a call struct. Out:
-`main`'s return code, times, looks into buffers. Not done here: the native `main`
-(``ingot_compiler.backends.host.main.main`` is its twin, instruction by instruction). Every address
-that is formed is checked against the memory it must lie in.
+In: what is loaded, a call struct. Out: `main`'s return code, times, looks into buffers. Not done
+here: the native `main` (``ingot_compiler.backends.host.main.main`` is its twin). Every address is
+checked against the memory it must lie in.
 """
 
 import ctypes
@@ -14,7 +12,7 @@ from time import perf_counter
 from ..errors import FormatError
 from ..format import abi
 from ..format.dtypes import DTYPE_SIZES_BYTES
-from ..format.program import OPCODES, Instruction
+from ..format.program import OPCODES, Program
 from ..format.program_decode import decode_program
 from ..format.source import weights_sizes_bytes
 from ..loader.image import LAUNCH
@@ -48,33 +46,25 @@ class Vm:
     """``main(call)`` does what the image's `main` does."""
 
     __slots__ = (
-        "_attached", "_buffers", "_call", "_constants", "_grow", "_launch_native", "_loaded", "_program", "_registers", "_scratch_needed",
-        "_steps", "_times", "_weights_address", "_workspace_needed", "observer",
+        "_attached", "_buffers", "_call", "_constants", "_grow", "_launch_native", "_loaded",
+        "_program", "_registers", "_scratch_needed", "_steps", "_times", "_weights_address",
+        "_workspace_needed", "observer",
     )  # fmt: skip
 
     def __init__(self, loaded: Loaded, grow: Grow, attached: "Attached | None" = None) -> None:
-        """Decode and check the program.
-
-        Raises:
-            FormatError: an index in it does not exist.
-        """
-        where = f"section program {loaded.variant_index}"
-        weights_bytes = weights_sizes_bytes(loaded.source, loaded.plan)
+        """Decode the program; ``FormatError`` where an index in it does not exist."""
+        plan, where = loaded.plan, f"section program {loaded.variant_index}"
+        weights_bytes = weights_sizes_bytes(loaded.source, plan)
         self._weights_address = loaded.weights.address if loaded.weights else 0
-        self._program = decode_program(
-            loaded.program, loaded.plan, loaded.variant, weights_bytes, where
-        )
+        self._program = decode_program(loaded.program, plan, loaded.variant, weights_bytes, where)
         self._loaded = loaded
         self._grow = grow
         self._attached = attached
         self._launch_native = LAUNCH(loaded.image.exports["launch"])
         self.observer: Observer | None = None
         self._times: list[tuple[int, int, int, float]] = []  # ordinal, device, kernel, seconds
-        self._constants = _single_constants(
-            self._program.instructions, self._program.register_count
-        )
-        # By opcode; None: arithmetic. Functions, not bound methods: those would hold this object in
-        # a cycle.
+        self._constants = _single_constants(self._program)
+        # By opcode; None: arithmetic. Functions: bound methods would hold this object in a cycle.
         self._steps: tuple[Callable[..., int | None] | None, ...] = tuple(
             getattr(Vm, f"_{name}", None) for name, _ in OPCODES
         )
@@ -90,14 +80,11 @@ class Vm:
     def _kernel_names(self, device: int) -> list[str]:
         from ..format.debug import kernel_names, library_kernel_names
 
-        plan, library = self._loaded.plan, self._loaded.plan.devices[device].library
+        loaded, library = self._loaded, self._loaded.plan.devices[device].library
         if library >= 0:
-            return library_kernel_names(
-                self._loaded.source, library, plan.libraries[library].kernel_count
-            )
-        return kernel_names(
-            self._loaded.source, self._loaded.variant.target, len(self._loaded.image.kernels)
-        )
+            count = loaded.plan.libraries[library].kernel_count
+            return library_kernel_names(loaded.source, library, count)
+        return kernel_names(loaded.source, loaded.variant.target, len(loaded.image.kernels))
 
     def main(self, call: int) -> int:
         """Run the program on the call struct at address `call`."""
@@ -106,8 +93,7 @@ class Vm:
         self._buffers: list[tuple[int, int]] = [(0, 0)] * self._program.buffer_count
         self._scratch_needed = 0
         self._workspace_needed = [0] * len(self._loaded.plan.devices)
-        self._times = []
-        at = 0
+        self._times, at = [], 0
         try:
             while True:
                 after = self._step(at)
@@ -190,9 +176,8 @@ class Vm:
         self._workspace_needed[device] = max(self._workspace_needed[device], needed)
 
     def _scratch_bytes(self, register: int) -> None:
-        self._scratch_needed = max(
-            self._scratch_needed, self._registers[register] & 0xFFFFFFFFFFFFFFFF
-        )
+        needed = self._registers[register] & 0xFFFFFFFFFFFFFFFF
+        self._scratch_needed = max(self._scratch_needed, needed)
 
     def _output_dim(self, tensor: int, axis: int, register: int) -> None:
         _, shape, _ = self._tensor("outputs", tensor)
@@ -205,10 +190,10 @@ class Vm:
             for device, needed in enumerate(self._workspace_needed):
                 self._word(sizes + 8 * device).value = needed
             raise Stop(abi.RC_OK)
-        given = [
-            self._word(sizes + 8 * device).value for device in range(len(self._workspace_needed))
-        ]
-        short = any(need > have for need, have in zip(self._workspace_needed, given, strict=True))
+        short = any(
+            needed > self._word(sizes + 8 * device).value
+            for device, needed in enumerate(self._workspace_needed)
+        )
         if short or self._scratch_needed > self._field("scratch_stride"):
             raise Stop(abi.RC_BAD_INPUT, _TEXT_SIZES)
 
@@ -221,19 +206,15 @@ class Vm:
         self._buffers[buffer] = (data, size_bytes)
 
     def _buffer_weights(self, buffer: int, offset: int, size_bytes: int) -> None:
-        self._buffers[buffer] = (
-            self._weights_address + offset,
-            size_bytes,
-        )  # decoding checked the range
+        # Decoding checked the range.
+        self._buffers[buffer] = (self._weights_address + offset, size_bytes)
 
     def _buffer_device_weights(
         self, buffer: int, device: int, offset: int, size_bytes: int
     ) -> None:
         at = self._field("devices") + device * abi.DEVICE.size_bytes + abi.DEVICE.offsets["weights"]
-        self._buffers[buffer] = (
-            self._word(at).value + offset,
-            size_bytes,
-        )  # decoding checked the range
+        # Decoding checked the range.
+        self._buffers[buffer] = (self._word(at).value + offset, size_bytes)
 
     def _buffer_workspace(
         self, buffer: int, device: int, offset_register: int, size_register: int
@@ -241,10 +222,8 @@ class Vm:
         offset, size_bytes = self._registers[offset_register], self._registers[size_register]
         room = self._word(self._field("workspace_bytes") + 8 * device).value
         self._require_inside(offset, size_bytes, room, "workspace")
-        self._buffers[buffer] = (
-            self._word(self._field("workspaces") + 8 * device).value + offset,
-            size_bytes,
-        )
+        base = self._word(self._field("workspaces") + 8 * device).value
+        self._buffers[buffer] = (base + offset, size_bytes)
 
     def _buffer_grow(self, buffer: int, device: int, size_register: int) -> None:
         size_bytes = self._registers[size_register]
@@ -304,8 +283,7 @@ class Vm:
         return code
 
     def _view(self, buffer: int, device: int) -> memoryview:
-        """Return the bytes of a buffer of `device`: themselves, or a copy where the host may not
-        look everywhere."""
+        """Return the bytes of a buffer, or a copy of them where there are devices."""
         address, size_bytes = self._buffers[buffer]
         kind = ctypes.c_ubyte * size_bytes
         if self._attached is None:
@@ -344,28 +322,21 @@ class Vm:
 
     def _require_inside(self, offset: int, size_bytes: int, room: int, what: str) -> None:
         if not (0 <= offset <= room and 0 <= size_bytes <= room - offset):
+            where = f"section program {self._loaded.variant_index}"
             why = f"{size_bytes} bytes at {offset} of {room}"
-            raise FormatError(
-                f"{what} leaves its memory", f"section program {self._loaded.variant_index}", why
-            )
+            raise FormatError(f"{what} leaves its memory", where, why)
 
 
-def _single_constants(instructions: tuple[Instruction, ...], count: int) -> tuple[int, ...]:
-    """Return what registers hold at the start: those that one ``const`` alone assigns have its
-    value, as in `main`."""
-    writes = [0] * count
-    values = [0] * count
-    for opcode, operands in instructions:
+def _single_constants(program: Program) -> tuple[int, ...]:
+    """Return what registers hold at the start: the value of the one ``const`` that assigns them."""
+    writes = [0] * program.register_count
+    values = [0] * program.register_count
+    for opcode, operands in program.instructions:
         name, kinds = OPCODES[opcode]
-        register = operands[0] if operands else 0
-        if (
-            kinds.startswith("r")
-            and name not in ("assert", "branch", "scratch_bytes")
-            and isinstance(register, int)
-        ):
+        if kinds.startswith("r") and name not in ("assert", "branch", "scratch_bytes"):
+            register, value = operands[:2]
+            assert isinstance(register, int)
             writes[register] += 1
-            value = operands[1]
             values[register] = value if name == "const" and isinstance(value, int) else 0
-    return tuple(
-        value if written == 1 else 0 for value, written in zip(values, writes, strict=True)
-    )
+    pairs = zip(values, writes, strict=True)
+    return tuple(value if written == 1 else 0 for value, written in pairs)

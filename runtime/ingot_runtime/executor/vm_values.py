@@ -1,5 +1,4 @@
-"""The arithmetic of the vm's registers: i64 that wrap, division that rounds down, elements of
-buffers as integers.
+"""The arithmetic of the vm's registers: i64 that wrap, division that rounds down.
 
 In: numbers, bytes. Out: numbers, bit for bit those of the native `main`. Not done here: registers
 and addresses.

@@ -1,9 +1,8 @@
 """The structs that native code and loader share: the only place where their layout is written.
 
-In: nothing. Out: struct tables (field name, type) and their offsets; the compiler emits loads at
-these
-offsets, the loader packs at the same. All little-endian, natural alignment, pointers as ``u64``.
-Not done here: ctypes, packing, LLVM. Version rule: FORMAT.md, "call struct".
+In: nothing. Out: struct tables (field name, type) and their offsets, at which the compiler emits
+loads and the loader packs. All little-endian, natural alignment, pointers as ``u64``. Not done
+here: ctypes, packing, LLVM. Version rule: FORMAT.md, "call struct".
 """
 
 ABI_VERSION = 2
@@ -53,54 +52,44 @@ DEVICE = Struct(
 CALL = Struct(
     "call",
     (
-        ("abi", "u32"), ("size", "u32"), ("n_inputs", "u32"), ("n_outputs", "u32"), ("n_devices", "u32"), ("flags", "u32"),
+        ("abi", "u32"), ("size", "u32"), ("n_inputs", "u32"), ("n_outputs", "u32"),
+        ("n_devices", "u32"), ("flags", "u32"),
         ("inputs", "u64"),  # tensor[n_inputs]
-        ("outputs", "u64"),  # tensor[n_outputs]; `main` fills the shapes of outputs whose size is symbolic
+        ("outputs", "u64"),  # tensor[n_outputs]; `main` fills in shapes that are symbolic
         ("weights", "u64"),  # base address of the weights section (host)
         ("workspaces", "u64"),  # u64[n_devices]: address or handle of each device's pool
-        ("workspace_bytes", "u64"),  # u64[n_devices]: bytes given; with FLAG_SIZES_ONLY `main` writes bytes needed
-        ("weights_bytes", "u64"),
-        ("devices", "u64"),  # device[n_devices]
+        ("workspace_bytes", "u64"),  # u64[n_devices]: bytes given, or needed (FLAG_SIZES_ONLY)
+        ("weights_bytes", "u64"), ("devices", "u64"),  # device[n_devices]
         ("pool", "u64"),  # POOL page, or 0: run everything on the calling thread
         ("error", "u64"),  # char[error_cap]
         ("error_cap", "u32"), ("error_len", "u32"),
-        ("profile", "u64"), ("profile_context", "u64"),  # void(*)(context, i64 launch_index, i64 begin_or_end) or 0
+        ("profile", "u64"), ("profile_context", "u64"),  # void(*)(context, launch, end) or 0
         ("watch", "u64"),  # WATCH: how a call is stopped, or 0
-        ("grow", "u64"),  # u64(*)(u64 device, u64 bytes): address of a block on that device that lives until the next call, or 0
-        ("scratch", "u64"),  # scratch_stride bytes per host thread, thread after thread, 64-byte aligned
-        ("scratch_stride", "u64"),  # bytes given per thread; with FLAG_SIZES_ONLY `main` writes bytes needed
-        ("frame", "u64"),  # registers and buffer addresses of `main`: memory of this call alone, 16-byte aligned
-        ("frame_bytes", "u64"),  # bytes given; `main` needs as many as its image's export `frame_bytes` says
+        ("grow", "u64"),  # u64(*)(u64 device, u64 bytes): a block for one call, or 0
+        ("scratch", "u64"),  # scratch_stride bytes per host thread, 64-byte aligned
+        ("scratch_stride", "u64"),  # bytes given per thread, or needed (FLAG_SIZES_ONLY)
+        ("frame", "u64"),  # registers and buffer addresses of `main`, 16-byte aligned
+        ("frame_bytes", "u64"),  # bytes given; as many as the image's export says
     ),
 )  # fmt: skip
 
-# How a call is stopped from outside. `main` looks at it before every launch and on every jump back,
-# the calling thread and the workers between the pieces of a long launch.
+# How a call is stopped from outside: looked at before every launch, on every jump back of `main`,
+# and between the pieces of a long launch.
 WATCH = Struct(
     "watch",
     (
         ("cancel", "u32"),  # set by anybody: the call ends with RC_CANCELLED
         ("timed_out", "u32"),  # set by the call where `deadline` was the reason
-        (
-            "clock",
-            "u64",
-        ),  # i32(*)(i32 clock, timespec*): clock_gettime(3), or 0: `cancel` is all that is looked at
+        ("clock", "u64"),  # i32(*)(i32 clock, timespec*): clock_gettime(3), or 0: no deadline
         ("deadline", "u64"),  # nanoseconds of CLOCK_MONOTONIC_COARSE at which the call ends, or 0
-        (
-            "poll",
-            "u64",
-        ),  # i32(*)(u64 context): called by the calling thread now and then; not 0 ends the call; or 0
+        ("poll", "u64"),  # i32(*)(u64 context), or 0: asked now and then; not 0 ends the call
         ("poll_context", "u64"),
         ("poll_interval", "u64"),  # nanoseconds between two calls of `poll`
-        (
-            "poll_next",
-            "u64",
-        ),  # nanoseconds at which `poll` is due; the call keeps it, the caller sets it to 0
+        ("poll_next", "u64"),  # nanoseconds at which `poll` is due; the caller sets it to 0
     ),
-)
+)  # fmt: skip
 
-# The context of the export `python_poll`: CPython's functions, and the exception that a signal
-# handler raised.
+# The context of the export `python_poll`: CPython's functions, and what a signal handler raised.
 PYTHON_POLL = Struct(
     "python_poll",
     (
@@ -115,21 +104,13 @@ PYTHON_POLL = Struct(
 FLAG_SIZES_ONLY = 1  # `main` computes output shapes and workspace bytes, launches nothing
 
 # Return codes of `main` and of kernels.
-RC_OK = 0
-RC_BAD_INPUT = 1
-RC_ABI = 2
-RC_DEVICE = 3
-RC_CANCELLED = 4
-RC_THREADS_LOST = 5
-RC_LIMIT = 6
-RC_DAMAGED = 7  # of the verifying kernels
-RC_REQUIREMENT = (
-    256  # of a kernel alone: this and i says that requirement i of its launch does not hold
-)
+RC_OK, RC_BAD_INPUT, RC_ABI, RC_DEVICE, RC_CANCELLED, RC_THREADS_LOST, RC_LIMIT = range(7)
+RC_DAMAGED = 7  # of the verifying kernels, at a bad MiB
+# Of a kernel alone: this and i says that requirement i of its launch does not hold.
+RC_REQUIREMENT = 256
 
 # The pool page shared by the caller of `launch` and the lent worker threads. Counters that
-# different threads
-# write live on different 64-byte lines (hence the padding to the stated offsets, in bytes).
+# different threads write live on different 64-byte lines (hence the gaps; offsets are in bytes).
 POOL_MAGIC = 0x1A607
 POOL_OFFSETS = {
     # line 0: written by the loader before the first launch, then constant
@@ -139,13 +120,13 @@ POOL_OFFSETS = {
     "syscall": 16,  # u64: address of libc's variadic syscall(2) wrapper
     "futex_number": 24,  # u64: number of futex(2) on this architecture
     # line 1: written by the caller per launch
-    "epoch": 64,  # u32: one more for each launch, without its highest bit: that says that the workers shall leave
+    "epoch": 64,  # u32: one more for each launch; its highest bit lets the workers leave
     "parked": 72,  # u32: workers parked or about to
     "watch": 80,  # u64: part of the job
     # line 2: job description, valid for the present epoch
     "kernel": 128,  # u64: function pointer
-    "buffers": 136, "scalars": 144, "extent": 152, "chunks": 160, "scratch": 168, "scratch_stride": 176,
-    "grain": 184,
+    "buffers": 136, "scalars": 144, "extent": 152, "chunks": 160, "scratch": 168,
+    "scratch_stride": 176, "grain": 184,
     # line 3: written by workers
     "done": 192,  # u32: workers that finished the present epoch
     "main_parked": 196,  # u32
@@ -156,46 +137,37 @@ POOL_QUIT_BIT = 31  # of `epoch`
 
 # An image (flat position-independent binary) starts with its export table: u32 words, in this
 # order. Offsets count from the image's base; 0 = absent. IMAGE_HEADER, then EXPORTS, then one
-# offset per kernel in the variant's kernel order.
+# offset per kernel in the variant's kernel order. text_bytes: a multiple of 4096; rodata follows.
 IMAGE_MAGIC = 0x494E4749
-IMAGE_HEADER = (
-    "magic",
-    "abi",
-    "text_bytes",
-    "export_count",
-    "kernel_count",
-)  # text_bytes: a multiple of 4096; rodata follows
+IMAGE_HEADER = ("magic", "abi", "text_bytes", "export_count", "kernel_count")
 EXPORTS = (
     "main",  # i32 main(call*)
-    "launch",  # i32 launch(pool*, kernel, buffers*, scalars*, i64 extent, i64 grain, scratch*, i64 scratch_stride, watch*)
+    # i32 launch(pool*, kernel, buffers*, scalars*, extent, grain, scratch*, scratch_stride, watch*)
+    "launch",
     "worker",  # void worker(pool*, i64 thread_index): returns after quit
-    "blake3_verify",  # a kernel over MiBs: buffers base, tree, VERIFIED; scalar: the first MiB; returns RC_DAMAGED at a bad one
+    "blake3_verify",  # a kernel over MiBs: buffers base, tree, VERIFIED; scalar: the first MiB
     "checksum_verify",  # the same by the lane checksum
     "sigbus_handler",  # void handler(i32, siginfo*, ucontext*)
-    "python_poll",  # i32 python_poll(PYTHON_POLL*): lets CPython run signal handlers; 1 where one of them raised
-    "program_digest",  # 32 bytes: sha256 of `encode_program` of the program that `main` was made from
-    "interface_digest",  # 32 bytes: `ingot_runtime.format.interface.interface_digest` of what `main` expects
+    "python_poll",  # i32 python_poll(PYTHON_POLL*): lets signal handlers run; 1 where one raised
+    "program_digest",  # 32 bytes: sha256 of the encoded program that `main` was made from
+    "interface_digest",  # 32 bytes: `interface.interface_digest` of what `main` expects
     "frame_bytes",  # u64: size of the frame that `main` needs
 )
-# What an image in a library section must not have: it is called by a device, which knows the
-# program as kernels alone.
+# What the image of a library must not have: a device knows the program as kernels alone.
 VARIANT_EXPORTS = ("main", "program_digest", "interface_digest", "frame_bytes")
 LIBRARY_EXPORTS = ("launch",)  # what it must have; the others may be there
 # Exports that are data: their sizes in bytes. All others are code.
 DATA_SIZES_BYTES = {"program_digest": 32, "interface_digest": 32, "frame_bytes": 8}
-# Kernel: i32 kernel(buffers: u64*, scalars: i64*, i64 first, i64 last, scratch*) over [first, last)
-# of its parallel index.
+# Kernel, over its parallel index: i32 kernel(u64* buffers, i64* scalars, first, last, scratch*).
 
-# What the verifying kernels leave: verified are those MiBs alone that were counted.
-VERIFIED = Struct(
-    "verified", (("good", "u64"), ("bad", "u64"))
-)  # count of good MiBs; least bad one (start with ~0)
+# What the verifying kernels leave: the count of good MiBs, the least bad one (start with ~0).
+# Verified are those MiBs alone that were counted.
+VERIFIED = Struct("verified", (("good", "u64"), ("bad", "u64")))
 
 # The read-write page that the loader maps directly behind the image (at image base + image size);
 # it leads the SIGBUS handler to all that it knows. A fault at an address inside a guarded range:
-# map a zero page over it (MAP_FIXED|MAP_PRIVATE|MAP_ANONYMOUS) and count it. Any other:
-# sigaction(SIGBUS, old_action, 0) and return, so that the fault repeats under the old action; if
-# that one brings us back, then first_action.
+# map a zero page over it and count it. Any other: sigaction(SIGBUS, old_action, 0) and return, so
+# that the fault repeats under the old action; if that one brings us back, then first_action.
 SIGBUS_OFFSETS = {
     "first": 0,  # u64: address of the first GUARDED, or 0
     "foreign": 8,  # u64: faults elsewhere so far
@@ -204,12 +176,10 @@ SIGBUS_OFFSETS = {
     "page_bytes": 32,  # u64: the kernel's page size
     "sigaction": 40,  # u64: address of libc's sigaction(2)
     "old_action": 64,  # 152 bytes: libc's struct sigaction as it was before
-    "first_action": 256,  # the same before any installation: another handler over ours may bring ours back
+    "first_action": 256,  # before any installation: a handler over ours may bring ours back
 }
-# One guarded range; free where `end` is 0. Never given back: the handler may be reading it in any
-# thread.
+# One guarded range; free where `end` is 0. Never given back: any thread may be reading it.
 GUARDED = Struct("guarded", (("start", "u64"), ("end", "u64"), ("faults", "u64"), ("next", "u64")))
 
-# Scratch that `blake3_verify` and `checksum_verify` need, 64-byte aligned; one for each thread that
-# verifies.
+# Scratch that the verifying kernels need for each thread, 64-byte aligned.
 VERIFY_SCRATCH_BYTES = 36864

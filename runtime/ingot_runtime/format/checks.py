@@ -15,6 +15,12 @@ def require(condition: bool, what: str, where: str, why: str = "") -> None:
         raise FormatError(what, where, why, DAMAGED)
 
 
+def require_all(where: str, *rules: tuple[bool, str, str]) -> None:
+    """Raise ``FormatError`` for the first of `rules` (condition, what, why) that does not hold."""
+    for condition, what, why in rules:
+        require(condition, what, where, why)
+
+
 _UPDATE = "update ingot-runtime, or compile the bundle with the ingot of this loader's version"
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _NODES = [(str, str)]  # name, op
 _LAUNCH = {
-    "kernel": str, "kind": str, "nodes": _NODES, "writes": [str], "saved_bytes": int, "ends": str, "users": [str],
+    "kernel": str, "kind": str, "nodes": _NODES, "writes": [str], "saved_bytes": int, "ends": str,
+    "users": [str],
 }  # fmt: skip
 _REFUSAL = {"pattern": str, "nodes": _NODES, "reason": str, "others": _NODES}
 _MEMORY = {"planned_bytes": int, "lower_bound_bytes": int, "fixed": bool}

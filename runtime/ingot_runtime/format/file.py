@@ -27,21 +27,15 @@ _TICK_SECONDS = 0.001
 
 
 class QuietFile(FileIO):
-    """A file that the interpreter closes with its last reference, without a word: that is no
-    mistake here.
-
-    The slot takes what `FileIO` would warn by; no Python code runs when the file goes.
-    """
+    """A file that the interpreter closes with its last reference, without a word: the slot takes
+    what `FileIO` would warn by."""
 
     __slots__ = ("_finalizing",)
 
 
 class BundleFile:
     """An open file that knows which one it is: ``number`` is its descriptor, ``stamp`` what it was
-    when it was opened.
-
-    Without a call of ``close`` the interpreter closes the descriptor with the last reference.
-    """
+    when it was opened. It closes with the last reference."""
 
     __slots__ = ("_file", "identity", "number", "stamp")
 
@@ -55,11 +49,9 @@ class BundleFile:
     def is_ours(
         self, fstat: "Callable[[int], os.stat_result]" = os.fstat, no_file: int = errno.EBADF
     ) -> bool:
-        """Whether the descriptor still leads to the file: somebody who closes all descriptors may
-        have closed it.
+        """Whether the descriptor still leads to the file: somebody may have closed it.
 
-        The defaults are there for an interpreter that ends: it takes the modules away before the
-        last objects.
+        The defaults are for an interpreter that ends: its modules go before the last objects.
         """
         try:
             found = fstat(self.number)
@@ -77,7 +69,7 @@ class BundleFile:
         try:
             self._file.close()
         except OSError:
-            return  # nothing was written that could be lost, and the descriptor is gone whatever close(2) says
+            return  # nothing was written that could be lost, and the descriptor is gone anyway
 
     def __del__(self) -> None:
         if hasattr(self, "stamp"):
@@ -85,8 +77,7 @@ class BundleFile:
 
 
 def _keep_for_ever(file: QuietFile) -> None:
-    """Let no end of the object, not even the interpreter's, close the descriptor: it is somebody
-    else's."""
+    """Let nothing, not even the interpreter's end, close the descriptor: it is somebody else's."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(file))
@@ -98,18 +89,14 @@ def stamp(found: os.stat_result) -> "Stamp":
 
 
 def open_regular(path: str) -> BundleFile:
-    """Open a regular file for reading.
-
-    Its stamp is older than the clock that the kernel stamps with, so whatever is changed from now
-    on has another stamp.
+    """Open a regular file for reading; whatever is changed from now on has another stamp.
 
     Raises:
         FileError: missing, no permission, a folder, a pipe, a device.
     """
     try:
-        _require_regular(
-            os.stat(path), path
-        )  # opening a pipe would wait, opening a device may do anything
+        # Opening a pipe would wait, opening a device may do anything.
+        _require_regular(os.stat(path), path)
         file = BundleFile(QuietFile(path))
         _require_regular(os.fstat(file.number), path)
         file.stamp = settled(lambda: stamp(os.fstat(file.number)))
@@ -120,17 +107,12 @@ def open_regular(path: str) -> BundleFile:
 
 def _require_regular(found: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise FileError(
-            f"cannot open {path!r}",
-            path,
-            "not a regular file",
-            "give a file made by `ingot compile`",
-        )
+        do = "give a file made by `ingot compile`"
+        raise FileError(f"cannot open {path!r}", path, "not a regular file", do)
 
 
 def settled(look: "Callable[[], Stamp]") -> "Stamp":
-    """Return the stamp that `look` finds when the clock that the kernel stamps with is beyond its
-    time of change.
+    """Return the stamp that `look` finds when the clock that the kernel stamps with is beyond it.
 
     Whatever is changed from then on has another stamp. It takes a few milliseconds where the file
     is brand-new.
@@ -147,11 +129,9 @@ def settled(look: "Callable[[], Stamp]") -> "Stamp":
 def unreadable(verb: str, path: str, error: Exception) -> FileError:
     """Return the error for a file that the system does not let us open or read."""
     why = getattr(error, "strerror", None) or str(error)
-    do = (
-        "check the path and its permissions"
-        if verb == "open"
-        else "check the disk, and copy the bundle again"
-    )
+    do = "check the disk, and copy the bundle again"
+    if verb == "open":
+        do = "check the path and its permissions"
     return FileError(f"cannot {verb} {path!r}", path, why, do)
 
 

@@ -8,7 +8,7 @@ them (``source``).
 import struct
 
 from ..errors import DigestError, NotABundleError, VersionError
-from .checks import DAMAGED, require, unknown
+from .checks import DAMAGED, require, require_all, unknown
 from .limits import (
     ALIGNMENT_MAPPED_BYTES,
     ALIGNMENT_SMALL_BYTES,
@@ -18,6 +18,10 @@ from .limits import (
     TREE_ENTRY_SIZE_BYTES,
 )
 from .sha256 import sha256
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAGIC = b"\x8aINGOT\r\n"
 VERSION_MAJOR = 1
@@ -36,36 +40,18 @@ NO_DIGEST = bytes(32)
 # else 0.
 MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG, LIBRARY = range(1, 10)
 KIND_NAMES = (
-    "",
-    "manifest",
-    "plan",
-    "code",
-    "program",
-    "weights",
-    "tree",
-    "lock",
-    "debug",
-    "library",
-)
+    "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", "library",
+)  # fmt: skip
+# Of those that are not 256 MiB.
 _SIZE_BYTES_MAX = {
-    MANIFEST: MIB,
-    PLAN: 64 * MIB,
-    CODE: 256 * MIB,
-    PROGRAM: 256 * MIB,
-    WEIGHTS: SIZE_BYTES_MAX,
-    TREE: SIZE_BYTES_MAX,
-    LOCK: 64 * MIB,
-    DEBUG: 256 * MIB,
-    LIBRARY: 256 * MIB,
-}
+    MANIFEST: MIB, PLAN: 64 * MIB, WEIGHTS: SIZE_BYTES_MAX, TREE: SIZE_BYTES_MAX, LOCK: 64 * MIB,
+}  # fmt: skip
 _MAPPED = (CODE, WEIGHTS, LIBRARY)
 OPTIONAL = 1  # of a row's flags: who does not know the kind skips the section
-_OPTIONAL_SIZE_BYTES_MAX = 256 * MIB
 
 
 def kind_name(kind: int) -> str:
-    """Return the name of a kind of section, or ``of kind 12`` where this version does not know
-    it."""
+    """Return the name of a kind of section; of an unknown one, ``of kind 12``."""
     return KIND_NAMES[kind] if kind < len(KIND_NAMES) else f"of kind {kind}"
 
 
@@ -115,8 +101,7 @@ def alignment_of(kind: int) -> int:
 
 
 def later_version(header: bytes) -> "VersionError | None":
-    """Return the refusal of a bundle of a later minor version, whose rows are those that are read
-    here; None for a version that is known.
+    """Return the refusal of a later minor version, whose rows are as here; None for a known one.
 
     Raises:
         VersionError: another major version, of which nothing is known.
@@ -135,19 +120,19 @@ def check_header(header: bytes, file_size_bytes: int) -> int:
     """Check the header alone, but for its version; return the section count."""
     require_magic(header)
     _, _, _, header_size, row_size, count, file_size, flags, _ = HEADER.unpack(header)
-    require(header_size == HEADER_SIZE_BYTES, "wrong header size", "header", f"got {header_size}")
-    require(row_size == ROW_SIZE_BYTES, "wrong row size", "header", f"got {row_size}")
-    require(flags == 0, "unknown flags", "header", f"expected 0, got {flags}")
-    why = f"the header promises {file_size} bytes, the file has {file_size_bytes}"
-    require(
-        file_size == file_size_bytes, "the file is truncated or extended", "header, file size", why
+    require_all(
+        "header",
+        (header_size == HEADER_SIZE_BYTES, "wrong header size", f"got {header_size}"),
+        (row_size == ROW_SIZE_BYTES, "wrong row size", f"got {row_size}"),
+        (flags == 0, "unknown flags", f"expected 0, got {flags}"),
     )
+    why = f"the header promises {file_size} bytes, the file has {file_size_bytes}"
+    extended = "the file is truncated or extended"
+    require(file_size == file_size_bytes, extended, "header, file size", why)
     why = f"expected 1 to {SECTION_COUNT_MAX}, got {count}"
     require(1 <= count <= SECTION_COUNT_MAX, "bad number of sections", "header", why)
-    table_end = HEADER_SIZE_BYTES + count * ROW_SIZE_BYTES
-    require(
-        table_end <= file_size_bytes, "the section table does not fit", "header", f"{count} rows"
-    )
+    fits = HEADER_SIZE_BYTES + count * ROW_SIZE_BYTES <= file_size_bytes
+    require(fits, "the section table does not fit", "header", f"{count} rows")
     return int(count)
 
 
@@ -155,18 +140,11 @@ def require_magic(header: bytes) -> None:
     """Raise ``NotABundleError`` or ``FormatError`` unless `header` is whole and starts with the
     magic bytes."""
     if header[:8] != MAGIC[: len(header[:8])] or not header:
-        raise NotABundleError(
-            "not a bundle",
-            "the first 8 bytes",
-            f"expected {MAGIC.hex(' ')}, got {header[:8].hex(' ') or 'nothing'}",
-            "give a file made by `ingot compile`",
-        )
-    require(
-        len(header) == HEADER_SIZE_BYTES,
-        "the file ends inside its header",
-        "header",
-        f"{len(header)} bytes",
-    )
+        why = f"expected {MAGIC.hex(' ')}, got {header[:8].hex(' ') or 'nothing'}"
+        do = "give a file made by `ingot compile`"
+        raise NotABundleError("not a bundle", "the first 8 bytes", why, do)
+    whole = len(header) == HEADER_SIZE_BYTES
+    require(whole, "the file ends inside its header", "header", f"{len(header)} bytes")
 
 
 def check_table(header: bytes, table: bytes, file_size_bytes: int) -> list[Section]:
@@ -175,122 +153,94 @@ def check_table(header: bytes, table: bytes, file_size_bytes: int) -> list[Secti
     Guarantees: kinds that are known or may be skipped, no (kind, id) twice, exact alignments,
     sorted, disjoint, inside the file, every gap shorter than an alignment, last end == file size.
     """
+    _check_root_digest(header, table)
+    rows = list(ROW.iter_unpack(table))
+    _require_known_kinds(rows)
+    sections: list[Section] = []
+    seen: set[tuple[int, int]] = set()
+    end = HEADER_SIZE_BYTES + len(table)
+    for index, row in enumerate(rows):
+        kind, id_, offset, size_bytes, alignment, flags, digest = row
+        section = Section(kind, id_, offset, size_bytes, alignment, digest, flags)
+        where = f"section[{index}]"
+        _check_row(section, where, end, file_size_bytes)
+        require(row[:2] not in seen, "section appears twice", where, section.name)
+        seen.add(row[:2])
+        sections.append(section)
+        end = section.offset + section.size_bytes
+    why = f"end {end} of {file_size_bytes}"
+    require(end == file_size_bytes, "bytes after the last section", "section table", why)
+    return sections
+
+
+def _check_root_digest(header: bytes, table: bytes) -> None:
     root = header[_DIGEST_AT:]
     got = sha256(header[:_DIGEST_AT] + NO_DIGEST + table)
     if got != root:
         why = f"expected sha256 {root.hex()}, got {got.hex()}"
         raise DigestError("header or section table damaged", "header, root digest", why, DAMAGED)
+
+
+def _require_known_kinds(rows: "list[tuple[Any, ...]]") -> None:
+    """Raise ``VersionError`` naming all kinds that are not known and may not be skipped."""
     strange = {
-        f"{row[0]}": 0
-        for row in ROW.iter_unpack(table)
-        if row[0] >= len(KIND_NAMES) and not row[5] & OPTIONAL
+        str(row[0]): 0 for row in rows if row[0] >= len(KIND_NAMES) and not row[5] & OPTIONAL
     }
     if strange:
         raise unknown(f"section kind {', '.join(strange)}", "section table")
-    sections: list[Section] = []
-    seen: set[tuple[int, int]] = set()
-    end = HEADER_SIZE_BYTES + len(table)
-    for index, row in enumerate(ROW.iter_unpack(table)):
-        section = _checked_row(index, row, end, file_size_bytes)
-        where = f"section[{index}]"
-        require(
-            (section.kind, section.id) not in seen, "section appears twice", where, section.name
-        )
-        seen.add((section.kind, section.id))
-        sections.append(section)
-        end = section.offset + section.size_bytes
-    require(
-        end == file_size_bytes,
-        "bytes after the last section",
-        "section table",
-        f"end {end} of {file_size_bytes}",
-    )
-    return sections
 
 
-def _checked_row(
-    index: int, row: tuple[int, int, int, int, int, int, bytes], end: int, file_size_bytes: int
-) -> Section:
-    kind, id_, offset, size_bytes, alignment, flags, digest = row
-    where = f"section[{index}]"
-    require(kind >= 1, "unknown kind of section", where, f"kind {kind}")
-    is_known = kind < len(KIND_NAMES)
-    require(flags == (0 if is_known else OPTIONAL), "unknown flags", where, f"flags {flags}")
-    expected = (
-        (alignment_of(kind),) if is_known else (ALIGNMENT_SMALL_BYTES, ALIGNMENT_MAPPED_BYTES)
-    )
-    require(
-        alignment in expected, "wrong alignment", where, f"expected {expected[0]}, got {alignment}"
-    )
-    require(offset % alignment == 0, "misaligned section", where, f"offset {offset}")
-    require(
-        end <= offset, "section overlaps the one before it", where, f"offset {offset} before {end}"
-    )
-    require(offset - end < alignment, "gap before section", where, f"{offset - end} bytes")
-    require(
-        offset <= file_size_bytes,
-        "section outside the file",
+def _check_row(row: Section, where: str, end: int, file_size_bytes: int) -> None:
+    """Check one row; the section before it ends at `end`."""
+    kind, offset, size_bytes, alignment = row.kind, row.offset, row.size_bytes, row.alignment
+    either = (ALIGNMENT_SMALL_BYTES, ALIGNMENT_MAPPED_BYTES)
+    aligned = (alignment_of(kind),) if row.is_known else either
+    room, outside = file_size_bytes - offset, "section outside the file"
+    most = _SIZE_BYTES_MAX.get(kind, 256 * MIB)
+    has_digest = row.digest != NO_DIGEST
+    require_all(
         where,
-        f"offset {offset} of {file_size_bytes}",
+        (kind >= 1, "unknown kind of section", f"kind {kind}"),
+        (row.flags == (0 if row.is_known else OPTIONAL), "unknown flags", f"flags {row.flags}"),
+        (alignment in aligned, "wrong alignment", f"expected {aligned[0]}, got {alignment}"),
+        (not alignment or not offset % alignment, "misaligned section", f"offset {offset}"),
+        (end <= offset, "section overlaps the one before it", f"offset {offset} before {end}"),
+        (offset - end < alignment, "gap before section", f"{offset - end} bytes"),
+        (room >= 0, outside, f"offset {offset} of {file_size_bytes}"),
+        (size_bytes <= room, outside, f"{size_bytes} bytes where {room} are left"),
+        (size_bytes <= most, "section too large", f"{size_bytes} bytes"),
+        (has_digest == (kind != WEIGHTS), "wrong use of the digest field", f"kind {kind}"),
     )
-    room = file_size_bytes - offset
-    require(
-        size_bytes <= room,
-        "section outside the file",
-        where,
-        f"{size_bytes} bytes where {room} are left",
-    )
-    most = _SIZE_BYTES_MAX.get(kind, _OPTIONAL_SIZE_BYTES_MAX)
-    require(size_bytes <= most, "section too large", where, f"{size_bytes} bytes")
-    require(
-        (digest == NO_DIGEST) == (kind == WEIGHTS),
-        "wrong use of the digest field",
-        where,
-        f"kind {kind}",
-    )
-    return Section(kind, id_, offset, size_bytes, alignment, digest, flags)
 
 
 def check_kinds(
     sections: list[Section], variant_count: int, library_count: int, memories: tuple[int, ...]
 ) -> None:
     """Check that exactly the sections that the plan implies are there, that each tree fits its
-    weights, and that these are last.
-
-    ``memories``: the devices that have weights of their own, if there are any.
-    """
+    weights, and that these are last. ``memories``: the devices that may have weights."""
     table = {(row.kind, row.id): row for row in sections if row.is_known}
+    ids = [id_ for kind, id_ in table if kind == WEIGHTS]
+    for id_ in ids:
+        why = f"section weights {id_}"
+        require(id_ in memories, "weights of a device that has none", "section table", why)
+    last = [(row.kind, row.id) for row in sections[len(sections) - len(ids) :]]
+    in_order = last == [(WEIGHTS, id_) for id_ in sorted(ids)]
+    require(in_order, "weights are not last, in the order of devices", "section table")
     expected = {(MANIFEST, 0), (PLAN, 0), (LOCK, 0), (DEBUG, 0)}
     expected |= {(kind, index) for kind in (CODE, PROGRAM) for index in range(variant_count)}
     expected |= {(LIBRARY, index) for index in range(library_count)}
-    weights = {key for key in table if key[0] == WEIGHTS}
-    for _, id_ in weights:
-        require(
-            id_ in memories,
-            "weights of a device that has none",
-            "section table",
-            f"section weights {id_}",
-        )
-    last = [(row.kind, row.id) for row in sections[len(sections) - len(weights) :]]
-    require(
-        last == sorted(weights), "weights are not last, in the order of devices", "section table"
-    )
-    expected |= weights | {(TREE, id_) for _, id_ in weights}
+    expected |= {(kind, id_) for kind in (WEIGHTS, TREE) for id_ in ids}
     for kind, id_ in sorted(expected ^ set(table)):
         problem = "missing" if (kind, id_) in expected else "unexpected"
         require(False, f"{problem} section {KIND_NAMES[kind]} {id_}", "section table")
-    for _, id_ in sorted(weights):
-        size, tree = table[WEIGHTS, id_].size_bytes, table[TREE, id_].size_bytes
-        require(
-            size % MIB == 0 and size > 0,
-            "weights are not whole MiBs",
-            f"section weights {id_}",
-            f"{size} bytes",
-        )
-        expected_size = size // MIB * TREE_ENTRY_SIZE_BYTES
-        require(
-            tree == expected_size,
-            "wrong tree size",
-            f"section tree {id_}",
-            f"expected {expected_size}, got {tree}",
-        )
+    for id_ in sorted(ids):
+        _check_tree_size(id_, table[WEIGHTS, id_].size_bytes, table[TREE, id_].size_bytes)
+
+
+def _check_tree_size(id: int, weights_bytes: int, tree_bytes: int) -> None:
+    whole = weights_bytes % MIB == 0 and weights_bytes > 0
+    why = f"{weights_bytes} bytes"
+    require(whole, "weights are not whole MiBs", f"section weights {id}", why)
+    expected = weights_bytes // MIB * TREE_ENTRY_SIZE_BYTES
+    why = f"expected {expected}, got {tree_bytes}"
+    require(tree_bytes == expected, "wrong tree size", f"section tree {id}", why)

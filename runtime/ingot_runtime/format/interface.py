@@ -1,9 +1,8 @@
 """What `main` expects of its caller, as a digest that is linked into the image: names left out.
 
 In: dtype codes and dimensions of inputs and outputs, devices, their libraries, CPU features. Out:
-32 bytes. A loader compares them before it calls `main`, so a forged plan may rename a tensor but
-not change its element type, rank or size, nor hide a feature, nor give a device another library.
-Not done here: linking it (``ingot_compiler.backends.host``).
+32 bytes. A loader compares them before it calls `main`, so a forged plan may rename a tensor, but
+not change what `main` relies on. Not done here: linking it (``ingot_compiler.backends.host``).
 """
 
 import struct
@@ -37,19 +36,15 @@ def interface_digest(
     >>> interface_digest(((0, (2, -1)),), (), ((0, -1),), (), ("avx2",)).hex()[:8]
     'aa6fcc47'
     """
-    words = [len(devices)]
-    for device in devices:
-        words += device
-    for tensors in (inputs, outputs):
-        words.append(len(tensors))
-        for dtype, dims in tensors:
-            words += [dtype, len(dims), *dims]
-    words.append(len(libraries))
-    for kind, _, _, kernel_count in libraries:
-        words += [kind, kernel_count]
-    words += [len(features), *(len(library[2]) for library in libraries)]
-    texts = [*features]
-    for _, target, needed, _ in libraries:
-        texts += [target, *needed]
+    words: list[int] = []
+    for rows in (
+        devices,
+        [(dtype, len(dims), *dims) for dtype, dims in inputs],
+        [(dtype, len(dims), *dims) for dtype, dims in outputs],
+        [(kind, kernel_count) for kind, _, _, kernel_count in libraries],
+    ):
+        words += [len(rows), *(word for row in rows for word in row)]
+    words += [len(features), *(len(needed) for _, _, needed, _ in libraries)]
+    texts = [*features, *(text for _, target, needed, _ in libraries for text in (target, *needed))]
     names = b"".join(text.encode() + b"\0" for text in texts)
     return sha256(struct.pack(f"<{len(words)}q", *words) + names)

@@ -21,9 +21,8 @@ BUFFER_COUNT_MAX = 1 << 20
 INSTRUCTION_COUNT_MAX = 1 << 22
 VALUE_COUNT_MAX = 1 << 22  # values of the lock, of the debug section
 DEPTH_MAX = 32  # containers around one of them
-FRAME_SIZE_BYTES_MAX = (
-    1 << 26
-)  # memory of `main` for its registers and the addresses of its buffers
+# Memory of `main` for its registers and the addresses of its buffers.
+FRAME_SIZE_BYTES_MAX = 1 << 26
 
 MIB = 1 << 20
 TREE_ENTRY_SIZE_BYTES = 40  # BLAKE3, then the lane checksum

@@ -9,47 +9,37 @@ from .dtypes import DTYPE_NAMES
 from .msgpack_canonical import pack
 from .plan import BundlePlan, LibraryPlan, TensorPlan, VariantPlan
 
+_DEVICE = ("name", "kind", "id", "scope", "library")
+
 
 def manifest_dict(plan: BundlePlan) -> dict[str, object]:
-    """Return the manifest as plain values: model, devices, libraries, symbols, inputs, outputs,
-    variants."""
-
-    def tensors(specs: tuple[TensorPlan, ...]) -> list[object]:
-        return [
-            {
-                "name": spec.name,
-                "dtype": DTYPE_NAMES[spec.dtype],
-                "shape": list(spec.shape(plan.symbols)),
-            }
-            for spec in specs
-        ]
-
-    def code(spec: "VariantPlan | LibraryPlan") -> dict[str, object]:
-        return {
-            "target": spec.target,
-            "features": list(spec.features),
-            "kernels": spec.kernel_count,
-        }
-
+    """Return the manifest as plain values."""
     return {
         "model": plan.model,
-        "devices": [
-            {name: getattr(device, name) for name in ("name", "kind", "id", "scope", "library")}
-            for device in plan.devices
-        ],
-        "libraries": [{"kind": library.kind, **code(library)} for library in plan.libraries],
+        "devices": [{name: getattr(device, name) for name in _DEVICE} for device in plan.devices],
+        "libraries": [{"kind": library.kind, **_code(library)} for library in plan.libraries],
         "symbols": list(plan.symbols),
-        "inputs": tensors(plan.inputs),
-        "outputs": tensors(plan.outputs),
+        "inputs": [_tensor(spec, plan.symbols) for spec in plan.inputs],
+        "outputs": [_tensor(spec, plan.symbols) for spec in plan.outputs],
         "variants": [
             {
                 "rank": variant.rank,
                 "workspace_bytes": list(variant.workspace_bytes),
-                **code(variant),
+                **_code(variant),
             }
             for variant in plan.variants
         ],
     }
+
+
+def _tensor(spec: TensorPlan, symbols: tuple[str, ...]) -> dict[str, object]:
+    shape = list(spec.shape(symbols))
+    return {"name": spec.name, "dtype": DTYPE_NAMES[spec.dtype], "shape": shape}
+
+
+def _code(spec: "VariantPlan | LibraryPlan") -> dict[str, object]:
+    features = list(spec.features)
+    return {"target": spec.target, "features": features, "kernels": spec.kernel_count}
 
 
 def manifest_bytes(plan: BundlePlan) -> bytes:

@@ -1,9 +1,8 @@
 """Canonical msgpack: the one encoding of a value, without the 2-7 ms that importing msgpack costs.
 
 In: None, bool, int, str, bytes, list or tuple, dict with str keys. Out: bytes, equal to
-``msgpack.packb(value)`` with the keys
-sorted: shortest form of every item. Not done here: decoding, floats, extension types (the format
-has none).
+``msgpack.packb(value)`` with the keys sorted: shortest form of every item. Not done here: decoding,
+floats, extension types (the format has none).
 """
 
 import struct

@@ -20,12 +20,14 @@ _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 # First byte -> (kind, bytes of the length or the number).
 _HEADS = {
     **{0xC4 + step: ("bytes", 1 << step) for step in range(3)},
-    **{0xCC + step: ("unsigned", 1 << step) for step in range(4)},
-    **{0xD0 + step: ("signed", 1 << step) for step in range(4)},
+    **{0xCC + step: ("number", 1 << step) for step in range(4)},
+    **{0xD0 + step: ("number", 1 << step) for step in range(4)},
     **{0xD9 + step: ("text", 1 << step) for step in range(3)},
     **{0xDC + step: ("list", 2 << step) for step in range(2)},
     **{0xDE + step: ("map", 2 << step) for step in range(2)},
 }
+
+_SIGNED = range(0xD0, 0xD4)
 
 
 def unpack(data: bytes, where: str) -> "Any":
@@ -57,34 +59,24 @@ class _Reader:
     def value(self, depth: int) -> "Any":
         """Read one value; `depth` containers are around it."""
         self._count += 1
-        require(
-            depth <= DEPTH_MAX and self._count <= VALUE_COUNT_MAX,
-            "too many values",
-            self._where,
-            "see FORMAT.md",
-        )
+        few = depth <= DEPTH_MAX and self._count <= VALUE_COUNT_MAX
+        require(few, "too many values", self._where, "see FORMAT.md")
         code = self._take(1)[0]
-        if code < 0x80:
-            return code
-        if code >= 0xE0:
-            return code - 0x100
         if code in _CONSTANTS:
             return _CONSTANTS[code]
         kind, number = self._head(code)
-        if kind in ("unsigned", "signed"):
+        if kind == "number":
             return number
         if kind == "list":
             return [self.value(depth + 1) for _ in range(number)]
         if kind == "map":
             return {self._key(): self.value(depth + 1) for _ in range(number)}
-        content = self._take(number)
-        return (
-            content
-            if kind == "bytes"
-            else checked_text(content, "text", f"{self._where}, offset {self._at}")
-        )
+        return self._take(number) if kind == "bytes" else self._text(number, "text")
 
     def _head(self, code: int) -> tuple[str, int]:
+        """Return the kind, and the number itself or the count that comes before a content."""
+        if code < 0x80 or code >= 0xE0:
+            return "number", code - (code >= 0xE0) * 0x100
         if code < 0x90:
             return "map", code & 0x0F
         if code < 0xA0:
@@ -92,19 +84,17 @@ class _Reader:
         if code < 0xC0:
             return "text", code & 0x1F
         kind, width = _HEADS.get(code, ("", 0))
-        require(
-            width > 0,
-            "not canonical msgpack",
-            f"{self._where}, offset {self._at - 1}",
-            f"byte {code:#x}",
-        )
-        return kind, int.from_bytes(self._take(width), "big", signed=kind == "signed")
+        where = f"{self._where}, offset {self._at - 1}"
+        require(width > 0, "not canonical msgpack", where, f"byte {code:#x}")
+        return kind, int.from_bytes(self._take(width), "big", signed=code in _SIGNED)
 
     def _key(self) -> str:
-        code = self._take(1)[0]
-        kind, size_bytes = self._head(code) if 0x80 <= code < 0xE0 else ("number", 0)
+        kind, size_bytes = self._head(self._take(1)[0])
         require(kind == "text", "a key is not a text", f"{self._where}, offset {self._at}")
-        return checked_text(self._take(size_bytes), "key", f"{self._where}, offset {self._at}")
+        return self._text(size_bytes, "key")
+
+    def _text(self, size_bytes: int, what: str) -> str:
+        return checked_text(self._take(size_bytes), what, f"{self._where}, offset {self._at}")
 
     def _take(self, size_bytes: int) -> bytes:
         part = self._data[self._at : self._at + size_bytes]

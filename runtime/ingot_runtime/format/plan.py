@@ -25,15 +25,14 @@ PLAN_VERSION = 1
 DEVICE_KINDS = ("host", "cuda", "opencl", "null")
 _RANK_VALUE_MAX = 1 << 31
 _CODE_MAX = (1 << 31) - 1
+_WHERE = "section plan 0"
 
 
 class DevicePlan:
-    """One virtual device: ``kind`` is a name of ``DEVICE_KINDS``, ``id`` the number of the device
-    of that kind.
+    """One virtual device: ``kind`` is a name of ``DEVICE_KINDS``, ``id`` its number of that kind.
 
-    ``scope``: the memory of the device that pools lie in, a name of the kind's own, "" for its only
-    one. ``library``: index of the library with its code, -1 for a host, whose code is the
-    variant's.
+    ``scope``: the memory of the device that pools lie in, "" for its only one. ``library``: index
+    of the library with its code, -1 for a host, whose code is the variant's.
     """
 
     __slots__ = ("id", "kind", "library", "name", "scope")
@@ -47,8 +46,7 @@ class DevicePlan:
 
 
 class LibraryPlan:
-    """Code for devices of one kind: what the device must be (``target``), the features that it must
-    have, the count of kernels."""
+    """Code for devices of one kind: what the device must be and have, the count of kernels."""
 
     __slots__ = ("features", "kernel_count", "kind", "target")
 
@@ -62,8 +60,7 @@ class LibraryPlan:
 
 
 class TensorPlan:
-    """One input or output: ``dims`` >= 0 are sizes, < 0 are ``-(symbol index + 1)``; ``dtype`` is a
-    code."""
+    """One input or output: ``dims`` < 0 are ``-(symbol index + 1)``; ``dtype`` is a code."""
 
     __slots__ = ("dims", "dtype", "name")
 
@@ -148,46 +145,42 @@ def decode_plan(data: bytes) -> BundlePlan:
     Raises:
         FormatError: any rule of FORMAT.md, "Plan", broken.
     """
-    words = Reader(data, "section plan 0")
+    words = Reader(data, _WHERE)
     version = words.word("plan version", 1, _CODE_MAX)
     if version != PLAN_VERSION:
-        raise unknown(f"plan version {version}", "section plan 0")
+        raise unknown(f"plan version {version}", _WHERE)
     model = words.text("model name")
     devices = tuple(_device(words) for _ in range(words.word("device count", 1, DEVICE_COUNT_MAX)))
-    require(
-        devices[0].kind == "host",
-        "the first device is not the host",
-        "section plan 0",
-        devices[0].kind,
-    )
-    libraries = tuple(
-        _library(words, index) for index in range(words.word("library count", 0, DEVICE_COUNT_MAX))
-    )
+    first = devices[0].kind
+    require(first == "host", "the first device is not the host", _WHERE, first)
+    count = words.word("library count", 0, DEVICE_COUNT_MAX)
+    libraries = tuple(_library(words, index) for index in range(count))
     _require_libraries(devices, libraries)
-    symbols = tuple(
-        words.text("symbol") for _ in range(words.word("symbol count", 0, SYMBOL_COUNT_MAX))
-    )
+    symbols = words.texts("symbol", SYMBOL_COUNT_MAX)
     inputs = _tensors(words, "input", len(symbols))
     outputs = _tensors(words, "output", len(symbols))
     count = words.word("variant count", 1, VARIANT_COUNT_MAX)
     variants = tuple(_variant(words, len(devices)) for _ in range(count))
     words.finish()
-    _require_unique("device", [device.name for device in devices])
-    _require_unique("symbol", list(symbols))
-    _require_unique("input", [tensor.name for tensor in inputs])
-    _require_unique("output", [tensor.name for tensor in outputs])
-    _require_unique("variant", [variant.target for variant in variants])
+    for what, names in (
+        ("device", [device.name for device in devices]),
+        ("symbol", list(symbols)),
+        ("input", [tensor.name for tensor in inputs]),
+        ("output", [tensor.name for tensor in outputs]),
+        ("variant", [variant.target for variant in variants]),
+    ):
+        why = ", ".join(sorted(names))[:200]
+        require(len(set(names)) == len(names), f"{what} name appears twice", _WHERE, why)
     return BundlePlan(model, devices, symbols, inputs, outputs, variants, libraries)
 
 
 def _device(words: Reader) -> DevicePlan:
     name = words.text("device name")
-    kind = _kind(words, f"section plan 0, device {name!r}", 0)
+    kind = _kind(words, f"{_WHERE}, device {name!r}", 0)
     id_ = words.word("device id", 0, _CODE_MAX)
     scope = words.text("device scope")
-    return DevicePlan(
-        name, kind, id_, scope, words.word("device library", -1, DEVICE_COUNT_MAX - 1)
-    )
+    library = words.word("device library", -1, DEVICE_COUNT_MAX - 1)
+    return DevicePlan(name, kind, id_, scope, library)
 
 
 def _kind(words: Reader, where: str, first: int) -> str:
@@ -198,7 +191,7 @@ def _kind(words: Reader, where: str, first: int) -> str:
 
 
 def _library(words: Reader, index: int) -> LibraryPlan:
-    kind = _kind(words, f"section plan 0, library {index}", 1)
+    kind = _kind(words, f"{_WHERE}, library {index}", 1)
     target = words.text("library target")
     features = _features(words, target)
     return LibraryPlan(kind, target, features, words.word("kernel count", 0, KERNEL_COUNT_MAX))
@@ -208,38 +201,23 @@ def _require_libraries(devices: tuple[DevicePlan, ...], libraries: tuple[Library
     """Check that the host has no library, each other device one of its own kind, and that each
     library has a device."""
     for device in devices:
-        where = f"section plan 0, device {device.name!r}"
+        where, index = f"{_WHERE}, device {device.name!r}", device.library
         if device.kind == "host":
-            require(
-                device.library == -1, "a host with a library", where, f"library {device.library}"
-            )
+            require(index == -1, "a host with a library", where, f"library {index}")
             continue
-        known = 0 <= device.library < len(libraries)
-        require(
-            known,
-            "device without a library",
-            where,
-            f"library {device.library} of {len(libraries)}",
-        )
-        kind = libraries[device.library].kind
-        require(
-            kind == device.kind,
-            "library of another kind",
-            where,
-            f"a {device.kind} device, a {kind} library",
-        )
+        known = 0 <= index < len(libraries)
+        require(known, "device without a library", where, f"library {index} of {len(libraries)}")
+        kind = libraries[index].kind
+        why = f"a {device.kind} device, a {kind} library"
+        require(kind == device.kind, "library of another kind", where, why)
     used = {device.library for device in devices}
     for index in range(len(libraries)):
-        require(index in used, "library of no device", "section plan 0", f"library {index}")
+        require(index in used, "library of no device", _WHERE, f"library {index}")
 
 
 def _features(words: Reader, target: str) -> tuple[str, ...]:
-    features = tuple(
-        words.text("feature") for _ in range(words.word("feature count", 0, FEATURE_COUNT_MAX))
-    )
-    require(
-        list(features) == sorted(set(features)), "features not sorted", "section plan 0", target
-    )
+    features = words.texts("feature", FEATURE_COUNT_MAX)
+    require(list(features) == sorted(set(features)), "features not sorted", _WHERE, target)
     return features
 
 
@@ -250,23 +228,18 @@ def _tensors(words: Reader, what: str, symbol_count: int) -> tuple[TensorPlan, .
 
 def _tensor(words: Reader, what: str, symbol_count: int) -> TensorPlan:
     name = words.text(f"{what} name")
+    where = f"{_WHERE}, {what} {name!r}"
     dtype = words.word(f"{what} dtype", 0, _CODE_MAX)
     if dtype >= len(DTYPE_NAMES):
-        raise unknown(f"dtype {dtype}", f"section plan 0, {what} {name!r}")
+        raise unknown(f"dtype {dtype}", where)
     rank = words.word(f"{what} rank", 0, RANK_MAX)
     dims = tuple(
         words.word(f"{what} dimension", -symbol_count, ELEMENT_COUNT_MAX) for _ in range(rank)
     )
-    elements = 1
+    size_bytes = DTYPE_SIZES_BYTES[dtype]
     for dim in dims:
-        elements *= max(dim, 1)
-    size_bytes = elements * DTYPE_SIZES_BYTES[dtype]
-    require(
-        size_bytes <= ELEMENT_COUNT_MAX,
-        f"{what} too large",
-        f"section plan 0, {what} {name!r}",
-        f"{dims}",
-    )
+        size_bytes *= max(dim, 1)
+    require(size_bytes <= ELEMENT_COUNT_MAX, f"{what} too large", where, f"{dims}")
     return TensorPlan(name, dtype, dims)
 
 
@@ -286,12 +259,3 @@ def _variant(words: Reader, device_count: int) -> VariantPlan:
         end = offset + size_bytes
         ranges.append((offset, size_bytes))
     return VariantPlan(target, rank, features, kernel_count, workspace_bytes, tuple(ranges))
-
-
-def _require_unique(what: str, names: list[str]) -> None:
-    require(
-        len(set(names)) == len(names),
-        f"{what} name appears twice",
-        "section plan 0",
-        ", ".join(sorted(names))[:200],
-    )

@@ -1,9 +1,8 @@
 """The instruction list read back, every index checked: FORMAT.md, "Program".
 
-In: bytes of a program section, and what its indices may reach. Out: a ``Program`` whose every
-register, buffer, label, message, kernel, device, input and output exists, and whose buffers lie
-where they are used. Not done here: addresses and sizes, which are known only while it runs
-(``executor.vm`` checks each).
+In: bytes of a program section, and what its indices may reach. Out: a ``Program`` in which all that
+is named exists, and buffers lie where they are used. Not done here: addresses and sizes, which are
+known only while it runs (``executor.vm`` checks each).
 """
 
 from .checks import require, unknown
@@ -51,27 +50,23 @@ def decode_program(
     data: bytes, plan: BundlePlan, variant: VariantPlan, weights_bytes: tuple[int, ...], where: str
 ) -> Program:
     """Decode and check the program section of `variant`; ``weights_bytes``: of each device's
-    section.
-
-    Raises:
-        FormatError: naming the instruction.
-    """
+    section. A ``FormatError`` names the instruction."""
     words = Reader(data, where)
     count = words.word("instruction count", 1, INSTRUCTION_COUNT_MAX)
     registers = words.word("register count", 0, REGISTER_COUNT_MAX)
     buffers = words.word("buffer count", 0, BUFFER_COUNT_MAX)
     raw = tuple(_instruction(words, f"{where}, instruction {index}") for index in range(count))
-    messages = tuple(
-        words.text("message") for _ in range(words.word("message count", 0, INSTRUCTION_COUNT_MAX))
-    )
+    messages = words.texts("message", INSTRUCTION_COUNT_MAX)
     words.finish()
     limits = {
         "r": registers, "b": buffers, "l": count, "message": len(messages), "axis": RANK_MAX,
-        "device": len(plan.devices), "input": len(plan.inputs), "output": len(plan.outputs), "dtype": len(DTYPE_NAMES),
-        "size": SIZE_BYTES_MAX, "offset": SIZE_BYTES_MAX,
+        "device": len(plan.devices), "input": len(plan.inputs), "output": len(plan.outputs),
+        "dtype": len(DTYPE_NAMES), "size": SIZE_BYTES_MAX, "offset": SIZE_BYTES_MAX,
     }  # fmt: skip
     for index, instruction in enumerate(raw):
-        _check(instruction, limits, plan, weights_bytes, f"{where}, instruction {index}")
+        at = f"{where}, instruction {index}"
+        _check_operands(instruction, limits, at)
+        _check_place(instruction, plan, weights_bytes, at)
     _check_devices(raw, plan, plan.kernel_counts(variant), where)
     last = OPCODES[raw[-1][0]][0]
     require(last in _TERMINATORS, "program runs off its end", where, f"last instruction is {last}")
@@ -85,21 +80,15 @@ def _instruction(words: Reader, where: str) -> Instruction:
     operands: list[int | tuple[int, ...]] = []
     for kind in _KINDS[opcode]:
         if kind[0] == "*":
-            operands.append(
-                words.words("operands", words.word("operand count", 0, BUFFER_COUNT_MAX))
-            )
+            count = words.word("operand count", 0, BUFFER_COUNT_MAX)
+            operands.append(words.words("operands", count))
         else:
             operands += words.words("operand", 1)
     return opcode, tuple(operands)
 
 
-def _check(
-    instruction: Instruction,
-    limits: dict[str, int],
-    plan: BundlePlan,
-    weights_bytes: tuple[int, ...],
-    where: str,
-) -> None:
+def _check_operands(instruction: Instruction, limits: dict[str, int], where: str) -> None:
+    """Check each operand against the count of what it is an index into."""
     opcode, operands = instruction
     name = OPCODES[opcode][0]
     meanings = iter(_MEANINGS.get(name, ()))
@@ -113,6 +102,13 @@ def _check(
             elif meaning:
                 why = f"expected 0 to {limits[meaning] - 1}, got {value}"
                 require(0 <= value < limits[meaning], f"{name}: {meaning} out of range", where, why)
+
+
+def _check_place(
+    instruction: Instruction, plan: BundlePlan, weights_bytes: tuple[int, ...], where: str
+) -> None:
+    """Check a range of the weights, and the axis of an input or output."""
+    name, operands = OPCODES[instruction[0]][0], instruction[1]
     if name in ("buffer_weights", "buffer_device_weights"):
         offset, size_bytes = _number(operands[-2]), _number(operands[-1])
         room = weights_bytes[0 if name == "buffer_weights" else _number(operands[1])]
@@ -133,38 +129,49 @@ def _number(operand: int | tuple[int, ...]) -> int:
 def _check_devices(
     raw: tuple[Instruction, ...], plan: BundlePlan, kernel_counts: tuple[int, ...], where: str
 ) -> None:
-    """Check that kernels exist where they are launched, and that each buffer lies in the memory
-    where it is used."""
+    """Check that launched kernels exist, and that buffers lie in the memory where they are used."""
     # All hosts have one memory, each other device one of its own.
     memories = [0 if device.kind == "host" else index for index, device in enumerate(plan.devices)]
+    places = _memory_of_buffers(raw, memories, where)
+    for index, (opcode, operands) in enumerate(raw):
+        name, at = OPCODES[opcode][0], f"{where}, instruction {index}"
+        if name in _LAUNCHES:
+            device, kernel = _number(operands[0]), _number(operands[1])
+            why = f"expected 0 to {kernel_counts[device] - 1}, got {kernel}"
+            require(0 <= kernel < kernel_counts[device], f"{name}: kernel out of range", at, why)
+            require(
+                bool(operands[3]) or not memories[device], f"{name}: no scratch for the device", at
+            )
+        for buffer, memory in _used_buffers(name, operands, memories):
+            found = places.get(buffer, memory)
+            why = f"buffer {buffer} lies on device {found}, not {memory}"
+            require(found == memory, f"{name}: buffer of another device", at, why)
+
+
+def _memory_of_buffers(
+    raw: tuple[Instruction, ...], memories: list[int], where: str
+) -> dict[int, int]:
+    """Return where each buffer that is defined lies; none may lie in two memories."""
     places: dict[int, int] = {}
     for index, (opcode, operands) in enumerate(raw):
         name = OPCODES[opcode][0]
         if name in _HOST_BUFFERS or name in _DEVICE_BUFFERS:
             memory = 0 if name in _HOST_BUFFERS else memories[_number(operands[1])]
             same = places.setdefault(_number(operands[0]), memory) == memory
-            require(
-                same,
-                f"{name}: buffer of two devices",
-                f"{where}, instruction {index}",
-                f"buffer {operands[0]}",
-            )
-    for index, (opcode, operands) in enumerate(raw):
-        name, at = OPCODES[opcode][0], f"{where}, instruction {index}"
-        uses: list[tuple[int, int]] = []
-        if name in _LAUNCHES:
-            device, kernel, buffers = _number(operands[0]), _number(operands[1]), operands[3]
-            assert isinstance(buffers, tuple)
-            why = f"expected 0 to {kernel_counts[device] - 1}, got {kernel}"
-            require(0 <= kernel < kernel_counts[device], f"{name}: kernel out of range", at, why)
-            require(bool(buffers) or not memories[device], f"{name}: no scratch for the device", at)
-            uses = [(buffer, memories[device]) for buffer in buffers]
-        elif name == "copy":
-            source, target, to, from_ = map(_number, operands[:4])
-            uses = [(to, memories[target]), (from_, memories[source])]
-        elif name in ("read", "output_buffer"):
-            uses = [(_number(operands[1]), 0)]
-        for buffer, memory in uses:
-            found = places.get(buffer, memory)
-            why = f"buffer {buffer} lies on device {found}, not {memory}"
-            require(found == memory, f"{name}: buffer of another device", at, why)
+            at, why = f"{where}, instruction {index}", f"buffer {operands[0]}"
+            require(same, f"{name}: buffer of two devices", at, why)
+    return places
+
+
+def _used_buffers(
+    name: str, operands: tuple[int | tuple[int, ...], ...], memories: list[int]
+) -> list[tuple[int, int]]:
+    """Return (buffer, memory in which it must lie) of an instruction."""
+    if name in _LAUNCHES:
+        buffers = operands[3]
+        assert isinstance(buffers, tuple)
+        return [(buffer, memories[_number(operands[0])]) for buffer in buffers]
+    if name == "copy":
+        source, target, to, from_ = map(_number, operands[:4])
+        return [(to, memories[target]), (from_, memories[source])]
+    return [(_number(operands[1]), 0)] if name in ("read", "output_buffer") else []

@@ -1,8 +1,8 @@
 """The bundle as a source of checked bytes: opened once, read into private memory.
 
 In: a path or an open descriptor. Out: sections' bytes whose digests hold; the checked plan. Not
-done here: mapping, running.
-The order of checks is that of FORMAT.md, "Reading": nothing is used before it is checked.
+done here: mapping, running. The order of checks is that of FORMAT.md, "Reading": nothing is used
+before it is checked.
 """
 
 import os
@@ -41,52 +41,46 @@ class Source:
         head.require_magic(header)
         if digest is not None and not self.root_digest.hex().startswith(digest):
             why = f"expected root digest {digest}, got {self.root_digest.hex()}"
-            raise DigestError(
-                "another bundle than the one asked for",
-                name,
-                why,
-                "get the file whose digest that is",
-            )
+            do = "get the file whose digest that is"
+            raise DigestError("another bundle than the one asked for", name, why, do)
         later = head.later_version(header)
-        try:
-            count = head.check_header(header, self.size_bytes)
-            table = self._read(len(header), count * head.ROW_SIZE_BYTES, "section table")
-            self.sections = head.check_table(header, table, self.size_bytes)
-            self.by_key = {(row.kind, row.id): row for row in self.sections}
-            self._check_gaps(len(header) + len(table))
-            if later:
-                _require_known(self)
-        except (FormatError, DigestError):
-            if later:
-                raise later from None
-            raise
-        except VersionError as error:  # what is missing, by its number
-            if later:
-                raise VersionError(
-                    error.what, error.where, f"{error.why}; bundle format: {later.why}", error.do
-                ) from None
-            raise
         if later:
-            raise later
+            raise self._refusal(header, later)
+        self._read_table(header)
+
+    def _read_table(self, header: bytes) -> None:
+        """Check header, table and gaps."""
+        count = head.check_header(header, self.size_bytes)
+        table = self._read(len(header), count * head.ROW_SIZE_BYTES, "section table")
+        self.sections = head.check_table(header, table, self.size_bytes)
+        self.by_key = {(row.kind, row.id): row for row in self.sections}
+        self._check_gaps(len(header) + len(table))
+
+    def _refusal(self, header: bytes, later: VersionError) -> VersionError:
+        """Return `later`, the refusal of a later version, with the number of what is missing where
+        the rest can be read."""
+        try:
+            self._read_table(header)
+            _require_known(self)
+        except (FormatError, DigestError):
+            return later
+        except VersionError as error:
+            why = f"{error.why}; bundle format: {later.why}"
+            return VersionError(error.what, error.where, why, error.do)
+        return later
 
     def _check_gaps(self, end: int) -> None:
         for row in self.sections:
-            gap = self._read(end, row.offset - end, "gap")
-            zero = not gap.strip(b"\0")
-            require(
-                zero,
-                "bytes between sections are not zero",
-                f"before {row.name}",
-                f"from offset {end}",
-            )
+            zero = not self._read(end, row.offset - end, "gap").strip(b"\0")
+            where, why = f"before {row.name}", f"from offset {end}"
+            require(zero, "bytes between sections are not zero", where, why)
             end = row.offset + row.size_bytes
 
     def _read(self, offset: int, size_bytes: int, what: str, whole: bool = True) -> bytes:
         data = self.read(offset, size_bytes)
         missing = size_bytes - len(data)
-        require(
-            not whole or not missing, "the file ends too early", what, f"{missing} bytes missing"
-        )
+        good = not whole or not missing
+        require(good, "the file ends too early", what, f"{missing} bytes missing")
         return data
 
     def read(self, offset: int, size_bytes: int) -> bytes:
@@ -138,13 +132,11 @@ class Source:
         try:
             found = os.fstat(self.fd)
         except OSError as error:
-            raise changed(
-                self.name, f"the system does not find it any more: {error.strerror}"
-            ) from error
+            why = f"the system does not find it any more: {error.strerror}"
+            raise changed(self.name, why) from error
         if (found.st_dev, found.st_ino) != self.file.identity:
-            raise changed(
-                self.name, "somebody has closed its descriptor, which is another file's now"
-            )
+            why = "somebody has closed its descriptor, which is another file's now"
+            raise changed(self.name, why)
         return stamp(found)
 
     def close(self) -> None:
@@ -155,8 +147,7 @@ class Source:
 def changed(
     name: str, why: str = "its size or its times are not those of load time"
 ) -> ChangedError:
-    """Return the error for a file that was written to, cut, or not to be read while it was in
-    use."""
+    """Return the error for a file that was written to or cut while it was in use."""
     return ChangedError(
         "the bundle changed while it was in use",
         name,
@@ -176,19 +167,15 @@ def checked_digest(digest: object) -> "str | None":
     good = isinstance(digest, str) and _DIGEST_DIGITS_MIN <= len(digest) <= _DIGEST_DIGITS
     if not (good and set(str(digest).lower()) <= set("0123456789abcdef")):
         why = f"expected {_DIGEST_DIGITS_MIN} to {_DIGEST_DIGITS} hex digits, got {digest!r}"
-        raise InputError(
-            "bad digest", "digest", why, "`ingot inspect BUNDLE` prints the root digest"
-        )
+        do = "`ingot inspect BUNDLE` prints the root digest"
+        raise InputError("bad digest", "digest", why, do)
     return str(digest).lower()
 
 
 def open_file(path: "str | os.PathLike[str]", digest: "str | None" = None) -> Source:
     """Open a bundle; check header, table and gaps.
 
-    Args:
-        path: the file.
-        digest: refuse any bundle but the one with this root digest (64 hex digits, or at least the
-            first 32).
+    `digest`: refuse any bundle but the one with this root digest; see `checked_digest`.
 
     Raises:
         FileError: missing, a folder, no permission. InputError: no path, no digest. BundleError:
@@ -196,12 +183,11 @@ def open_file(path: "str | os.PathLike[str]", digest: "str | None" = None) -> So
     """
     wanted = checked_digest(digest)
     try:
-        name = os.fspath(path)
+        name = os.fsdecode(path)
     except TypeError as error:
-        raise InputError(
-            "not a path", "bundle", f"expected a path or bytes, got {type(path).__name__}"
-        ) from error
-    return Source(open_regular(os.fsdecode(name)), os.fsdecode(name), wanted)
+        why = f"expected a path or bytes, got {type(path).__name__}"
+        raise InputError("not a path", "bundle", why) from error
+    return Source(open_regular(name), name, wanted)
 
 
 def weights_sizes_bytes(source: Source, plan: BundlePlan) -> tuple[int, ...]:
@@ -211,8 +197,7 @@ def weights_sizes_bytes(source: Source, plan: BundlePlan) -> tuple[int, ...]:
 
 
 def _require_known(source: Source) -> None:
-    """Raise ``VersionError`` for the first device kind, dtype or opcode that is not known; nothing
-    of the bundle is used otherwise."""
+    """Raise ``VersionError`` for the first device kind, dtype or opcode that is not known."""
     from .program_decode import decode_program
 
     plan = read_plan(source)
@@ -226,22 +211,16 @@ def _require_known(source: Source) -> None:
 def read_plan(source: Source) -> BundlePlan:
     """Read and check plan and manifest, and that the section table has what they imply."""
     plan = decode_plan(source.section(head.PLAN))
-    memories = tuple(
-        index for index, device in enumerate(plan.devices) if not index or device.kind != "host"
-    )
+    kinds = [device.kind for device in plan.devices]
+    memories = tuple(index for index, kind in enumerate(kinds) if not index or kind != "host")
     head.check_kinds(source.sections, len(plan.variants), len(plan.libraries), memories)
     same = source.section(head.MANIFEST) == manifest_bytes(plan)
-    require(
-        same,
-        "manifest and plan disagree",
-        "section manifest 0",
-        "the manifest is not the one of this plan",
-    )
+    why = "the manifest is not the one of this plan"
+    require(same, "manifest and plan disagree", "section manifest 0", why)
     weights_bytes = weights_sizes_bytes(source, plan)[0]
     for variant in plan.variants:
-        offset, size_bytes = (
-            variant.ranges[-1] if variant.ranges else (0, 0)
-        )  # sorted: the last one ends last
+        # Sorted: the last one ends last.
+        offset, size_bytes = variant.ranges[-1] if variant.ranges else (0, 0)
         why = f"{size_bytes} bytes at {offset} of {weights_bytes}"
         inside = offset <= weights_bytes and size_bytes <= weights_bytes - offset
         require(inside, "weight range outside the weights", "section plan 0", why)

@@ -9,13 +9,12 @@ import struct
 from .checks import require
 from .limits import NAME_SIZE_BYTES_MAX
 
-# FORMAT.md, "Words and texts"; a file whose names move the cursor, or turn the direction of
-# writing, could print the word "verified" itself. C0, DEL and C1; the marks and embeddings that
-# reorder text; separators of lines and
-# paragraphs; the byte order mark. Surrogates have no UTF-8.
+# FORMAT.md, "Words and texts": names that move the cursor, or turn the direction of writing, could
+# print the word "verified" themselves. C0, DEL and C1; the marks and embeddings that
+# reorder text; separators of lines and paragraphs; the byte order mark. Surrogates have no UTF-8.
 FORBIDDEN_RANGES = (
-    (0x00, 0x1F), (0x7F, 0x9F), (0x061C, 0x061C), (0x200E, 0x200F), (0x2028, 0x202E), (0x2066, 0x2069),
-    (0xD800, 0xDFFF), (0xFEFF, 0xFEFF),
+    (0x00, 0x1F), (0x7F, 0x9F), (0x061C, 0x061C), (0x200E, 0x200F), (0x2028, 0x202E),
+    (0x2066, 0x2069), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF),
 )  # fmt: skip
 
 
@@ -32,12 +31,8 @@ class Reader:
         """
         require(len(data) >= 8, "section ends too early", where, f"{len(data)} bytes")
         (count,) = struct.unpack_from("<q", data)
-        require(
-            0 <= count <= len(data) // 8 - 1,
-            "word count lies",
-            where,
-            f"{count} words in {len(data)} bytes",
-        )
+        why = f"{count} words in {len(data)} bytes"
+        require(0 <= count <= len(data) // 8 - 1, "word count lies", where, why)
         self._words: tuple[int, ...] = struct.unpack_from(f"<{count}q", data, 8)
         self._texts = data[8 + 8 * count :]
         self._at = 0
@@ -55,11 +50,8 @@ class Reader:
 
     def words(self, what: str, count: int) -> tuple[int, ...]:
         """Return the next `count` words, unchecked."""
-        require(
-            0 <= count <= len(self._words) - self._at,
-            "section ends too early",
-            f"{self._where}, {what}",
-        )
+        fits = 0 <= count <= len(self._words) - self._at
+        require(fits, "section ends too early", f"{self._where}, {what}")
         self._at += count
         return self._words[self._at - count : self._at]
 
@@ -71,14 +63,15 @@ class Reader:
         self._text_at += size_bytes
         return checked_text(data, what, self._where)
 
+    def texts(self, what: str, count_max: int) -> tuple[str, ...]:
+        """Return the next texts; their count is the next word."""
+        count = self.word(f"{what} count", 0, count_max)
+        return tuple(self.text(what) for _ in range(count))
+
     def finish(self) -> None:
         """Raise unless everything was read."""
-        require(
-            self._at == len(self._words),
-            "words left over",
-            self._where,
-            f"{len(self._words) - self._at} words",
-        )
+        left = len(self._words) - self._at
+        require(left == 0, "words left over", self._where, f"{left} words")
         left = len(self._texts) - self._text_at
         require(left == 0, "text left over", self._where, f"{left} bytes")
 
@@ -95,12 +88,8 @@ def checked_text(data: bytes, what: str, where: str) -> str:
         require(False, f"{what} is not UTF-8", where, str(error))
         raise AssertionError from None  # `require(False)` has raised
     forbidden = forbidden_character(text)
-    require(
-        not forbidden,
-        f"{what} holds a control character",
-        where,
-        f"{forbidden!a} in {text[:200]!a}",
-    )
+    why = f"{forbidden!a} in {text[:200]!a}"
+    require(not forbidden, f"{what} holds a control character", where, why)
     return text
 
 

@@ -3,8 +3,7 @@
 In: a size. Out: ``Area``. Not done here: what lies in it.
 
 The interpreter's own ``mmap`` object reserves the addresses, and everything else is mapped over
-them. So there is no moment at which Ctrl-C, in whatever place, could lose a mapping or give it back
-twice; no code has to clean up.
+them. So no Ctrl-C can lose a mapping or give it back twice; no code has to clean up.
 """
 
 import ctypes
@@ -22,44 +21,30 @@ _PY_BUFFER_SIZE_BYTES = 128  # a Py_buffer has 80; its first field is the addres
 
 
 class Area:
-    """``size_bytes`` of addresses from ``address`` on, whole pages, that nobody may touch until
-    something is put there."""
+    """``size_bytes`` from ``address`` on, whole pages that nobody may touch until `put`."""
 
     __slots__ = ("__weakref__", "_owner", "address", "size_bytes")
 
     def __init__(self, size_bytes: int) -> None:
-        """Reserve.
-
-        Raises:
-            ResourceError: no such range of addresses is free.
-        """
+        """Reserve, or raise ``ResourceError``."""
         self.size_bytes = system.round_up(size_bytes)
         flags = system.MAP_PRIVATE | system.MAP_ANONYMOUS | system.MAP_NORESERVE
         try:
             self._owner = mmap.mmap(-1, self.size_bytes, flags=flags, prot=0)
         except (OSError, OverflowError, ValueError, MemoryError) as error:
-            raise ResourceError(
-                "the system refused mmap",
-                f"{size_bytes} bytes of addresses",
-                str(error),
-                system.FREE_MEMORY,
-            ) from error
+            where, do = f"{size_bytes} bytes of addresses", system.FREE_MEMORY
+            raise ResourceError("the system refused mmap", where, str(error), do) from error
         self.address = _address_of(self._owner)
 
     def put(
         self, at: int, size_bytes: int, protection: int, flags: int, fd: int = -1, offset: int = 0
     ) -> int:
-        """Map a file or fresh memory over the bytes from `at` on; return their address.
-
-        Raises:
-            ResourceError: the system refused.
-        """
+        """Map a file or fresh memory over the bytes from `at` on; return their address, or raise
+        ``ResourceError``."""
         assert at >= 0
         assert at + system.round_up(size_bytes) <= self.size_bytes
-        place = self.address + at
-        return system.map_memory(
-            size_bytes, protection, flags | system.MAP_FIXED, fd, offset, place
-        )
+        place, flags = self.address + at, flags | system.MAP_FIXED
+        return system.map_memory(place, size_bytes, protection, flags, fd, offset)
 
 
 def _address_of(owner: mmap.mmap) -> int:

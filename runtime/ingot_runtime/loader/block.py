@@ -1,5 +1,4 @@
-"""Memory for workspaces, scratch and bound tensors: private zeroed pages that go back with the last
-reference.
+"""Memory for workspaces, scratch and bound tensors: zeroed pages that go with the last reference.
 
 In: a size. Out: ``Block``. Not done here: planning what lies where.
 """
@@ -11,35 +10,27 @@ from ..errors import ResourceError
 from ..format.limits import SIZE_BYTES_MAX
 from .system import MADV_HUGEPAGE, advise
 
+_FRESH = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 _HUGE_PAGE_SIZE_BYTES = 1 << 21
 
 
 class Block:
-    """``size_bytes`` of zeroed memory at ``address``, a multiple of the page size; never null, even
-    for 0 bytes."""
+    """``size_bytes`` of zeroed memory at ``address``, which is never null: whole pages."""
 
     __slots__ = ("address", "memory", "size_bytes")
 
     def __init__(self, size_bytes: int) -> None:
-        """Map the memory.
-
-        Raises:
-            ResourceError: the system refused.
-        """
+        """Map the memory, or raise ``ResourceError``."""
         self.size_bytes = size_bytes
         try:
             if size_bytes > SIZE_BYTES_MAX:
                 raise OSError(f"more than {SIZE_BYTES_MAX} bytes")
-            self.memory = mmap.mmap(
-                -1, max(size_bytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-            )
+            self.memory = mmap.mmap(-1, max(size_bytes, 1), flags=_FRESH)
         except (OSError, OverflowError, ValueError, MemoryError) as error:
+            where = f"a block of {size_bytes} bytes"
             do = "free memory, use smaller shapes, or fewer threads"
-            raise ResourceError(
-                "not enough memory", f"a block of {size_bytes} bytes", str(error), do
-            ) from error
+            raise ResourceError("not enough memory", where, str(error), do) from error
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        # A hint: a kernel without huge pages refuses it.
         if size_bytes >= _HUGE_PAGE_SIZE_BYTES:
-            advise(
-                self.address, size_bytes, MADV_HUGEPAGE
-            )  # a hint: a kernel without huge pages refuses it
+            advise(self.address, size_bytes, MADV_HUGEPAGE)

@@ -1,5 +1,4 @@
-"""Which variant runs here: the best whose needs this machine meets, or a refusal that names what is
-missing.
+"""Which variant runs here: the best whose needs this machine meets, or a refusal.
 
 In: the plan, the machine's features, the user's wish. Out: a variant's index. Not done here:
 reading any code.
@@ -13,8 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_AMX = "amx-"
-
 
 def choose_variant(
     plan: BundlePlan,
@@ -24,38 +21,38 @@ def choose_variant(
     name: str,
     request_amx: "Callable[[], bool]",
 ) -> int:
-    """Return the index of the variant of highest rank that can run; `wished` (a target) may only go
-    down.
+    """Return the index of the variant of highest rank that can run, or of target `wished`.
 
     `request_amx` is asked at most once, and only when a variant that would be taken wants AMX:
     CPUID alone does not allow a tile instruction.
 
     Raises:
-        InputError: no variant is called `wished`. IncompatibleError: none can run; the message
-            names the features.
+        InputError: no variant is called `wished`. IncompatibleError: none can run.
     """
-    candidates = sorted(
-        range(len(plan.variants)), key=lambda index: (-plan.variants[index].rank, index)
-    )
-    if wished is not None:
-        candidates = [index for index in candidates if plan.variants[index].target == wished]
-        if not candidates:
-            raise _unknown_variant(plan, wished, name)
     refusals: list[str] = []
-    for index in candidates:
+    for index in _candidates(plan, wished, name):
         variant = plan.variants[index]
         missing = missing_features(variant, features, architecture)
-        if (
-            not missing
-            and any(feature.startswith(_AMX) for feature in variant.features)
-            and not request_amx()
-        ):
-            features = frozenset(feature for feature in features if not feature.startswith(_AMX))
+        if not missing and _uses_amx(variant.features) and not request_amx():
+            features = frozenset(feature for feature in features if not _uses_amx((feature,)))
             missing = missing_features(variant, features, architecture)
         if not missing:
             return index
         refusals.append(f"{variant.target} lacks {', '.join(missing)}")
     raise _refusal(refusals, features, architecture, name)
+
+
+def _candidates(plan: BundlePlan, wished: "str | None", name: str) -> list[int]:
+    """Return the variants of that target, or all, the best first."""
+    variants = enumerate(plan.variants)
+    ranked = [(-one.rank, at) for at, one in variants if wished in (None, one.target)]
+    if wished is not None and not ranked:
+        raise _unknown_variant(plan, wished, name)
+    return [index for _, index in sorted(ranked)]
+
+
+def _uses_amx(features: "tuple[str, ...]") -> bool:
+    return any(feature.startswith("amx-") for feature in features)
 
 
 def missing_features(
@@ -71,12 +68,11 @@ def missing_features(
 def level_of(features: frozenset[str], architecture: str) -> str:
     """Return the highest level of `architecture` that `features` cover, or "" if they cover
     none."""
-    levels = [
-        level
-        for level in LEVELS
-        if level.startswith(architecture) and features.issuperset(LEVELS[level])
-    ]
-    return levels[-1] if levels else ""
+    found = ""
+    for level, needed in LEVELS.items():
+        if level.startswith(architecture) and features.issuperset(needed):
+            found = level
+    return found
 
 
 def _refusal(
@@ -84,14 +80,11 @@ def _refusal(
 ) -> IncompatibleError:
     level = level_of(features, architecture)
     machine = f"{level or architecture} ({', '.join(sorted(features)) or 'no named feature'})"
-    return IncompatibleError(
-        f"no variant of {name} can run here: {'; '.join(refusals)}",
-        name,
-        f"this machine: {machine}",
-        f"compile with --target {level}"
-        if level
-        else "this machine is below every level that ingot compiles for",
-    )
+    what = f"no variant of {name} can run here: {'; '.join(refusals)}"
+    do = "this machine is below every level that ingot compiles for"
+    if level:
+        do = f"compile with --target {level}"
+    return IncompatibleError(what, name, f"this machine: {machine}", do)
 
 
 def _unknown_variant(plan: BundlePlan, wished: str, name: str) -> InputError:

@@ -20,11 +20,12 @@ _XGETBV_AT = 32
 # (leaf, subleaf, register, bit) by name; registers 0-3 are eax, ebx, ecx, edx.
 X86_BITS = {
     "sse3": (1, 0, 2, 0), "ssse3": (1, 0, 2, 9), "fma": (1, 0, 2, 12), "cx16": (1, 0, 2, 13),
-    "sse4.1": (1, 0, 2, 19), "sse4.2": (1, 0, 2, 20), "movbe": (1, 0, 2, 22), "popcnt": (1, 0, 2, 23),
-    "avx": (1, 0, 2, 28), "f16c": (1, 0, 2, 29),
+    "sse4.1": (1, 0, 2, 19), "sse4.2": (1, 0, 2, 20), "movbe": (1, 0, 2, 22),
+    "popcnt": (1, 0, 2, 23), "avx": (1, 0, 2, 28), "f16c": (1, 0, 2, 29),
     "bmi1": (7, 0, 1, 3), "avx2": (7, 0, 1, 5), "bmi2": (7, 0, 1, 8),
-    "avx512f": (7, 0, 1, 16), "avx512dq": (7, 0, 1, 17), "avx512cd": (7, 0, 1, 28), "avx512bw": (7, 0, 1, 30),
-    "avx512vl": (7, 0, 1, 31), "avx512vbmi": (7, 0, 2, 1), "avx512vnni": (7, 0, 2, 11), "avx512fp16": (7, 0, 3, 23),
+    "avx512f": (7, 0, 1, 16), "avx512dq": (7, 0, 1, 17), "avx512cd": (7, 0, 1, 28),
+    "avx512bw": (7, 0, 1, 30), "avx512vl": (7, 0, 1, 31), "avx512vbmi": (7, 0, 2, 1),
+    "avx512vnni": (7, 0, 2, 11), "avx512fp16": (7, 0, 3, 23),
     "amx-bf16": (7, 0, 3, 22), "amx-tile": (7, 0, 3, 24), "amx-int8": (7, 0, 3, 25),
     "avxvnni": (7, 1, 0, 4), "avx512bf16": (7, 1, 0, 5),
     "lahf": (0x80000001, 0, 2, 0), "lzcnt": (0x80000001, 0, 2, 5),
@@ -35,8 +36,13 @@ _XCR0_BITS = (("avx", 0x6), ("fma", 0x6), ("f16c", 0x6), ("avx512", 0xE6), ("amx
 
 # Bits of AT_HWCAP (16) and AT_HWCAP2 (26).
 HWCAPS = {
-    "aarch64": {"fp": (16, 0), "asimd": (16, 1), "asimdhp": (16, 10), "asimddp": (16, 20), "i8mm": (26, 13), "bf16": (26, 14)},
-    "riscv64": {"a": (16, 0), "c": (16, 2), "d": (16, 3), "f": (16, 5), "m": (16, 12), "v": (16, 21)},
+    "aarch64": {
+        "fp": (16, 0), "asimd": (16, 1), "asimdhp": (16, 10), "asimddp": (16, 20), "i8mm": (26, 13),
+        "bf16": (26, 14),
+    },
+    "riscv64": {
+        "a": (16, 0), "c": (16, 2), "d": (16, 3), "f": (16, 5), "m": (16, 12), "v": (16, 21),
+    },
 }  # fmt: skip
 
 ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "aarch64", "riscv64": "riscv64"}
@@ -61,40 +67,44 @@ def machine_features() -> frozenset[str]:
 
 def _x86_features() -> frozenset[str]:
     area = map_code(_PROBE)
-    return _read_x86(area.address)
-
-
-def _read_x86(base: int) -> frozenset[str]:
     out = (ctypes.c_uint32 * 4)()
-    cpuid = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(base)
-    xgetbv = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(base + _XGETBV_AT)
-
-    def leaf(number: int, subleaf: int) -> tuple[int, ...]:
-        cpuid(number, subleaf, ctypes.addressof(out))
-        return tuple(out)
-
-    leaf_max, extended_max = leaf(0, 0)[0], leaf(0x80000000, 0)[0]
-    none = (0, 0, 0, 0)
-    leaves = {
-        (1, 0): leaf(1, 0),
-        (7, 0): leaf(7, 0) if leaf_max >= 7 else none,
-        (7, 1): leaf(7, 1) if leaf_max >= 7 and leaf(7, 0)[0] >= 1 else none,
-        (0x80000001, 0): leaf(0x80000001, 0) if extended_max >= 0x80000001 else none,
-    }
+    leaves = _read_leaves(area.address, out)
 
     def bit(place: tuple[int, int, int, int]) -> bool:
         return bool(leaves[place[:2]][place[2]] >> place[3] & 1)
 
     xcr0 = 0
     if bit(_OSXSAVE):
-        xgetbv(ctypes.addressof(out))
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(area.address + _XGETBV_AT)(ctypes.addressof(out))
         xcr0 = out[0] | out[1] << 32
+    return frozenset(
+        name for name, place in X86_BITS.items() if bit(place) and not _state_of(name) & ~xcr0
+    )
 
-    def saved(name: str) -> bool:
-        needed = 0
-        for prefix, bits in _XCR0_BITS:
-            if name.startswith(prefix):
-                needed = bits
-        return xcr0 & needed == needed
 
-    return frozenset(name for name, place in X86_BITS.items() if bit(place) and saved(name))
+def _read_leaves(
+    cpuid_at: int, out: "ctypes.Array[ctypes.c_uint32]"
+) -> dict[tuple[int, int], tuple[int, ...]]:
+    """Return the registers of each leaf in ``X86_BITS``, zeros where the processor has no such."""
+    cpuid = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(cpuid_at)
+
+    def leaf(number: int, subleaf: int = 0, known: bool = True) -> tuple[int, ...]:
+        cpuid(number, subleaf, ctypes.addressof(out))
+        return tuple(out) if known else (0, 0, 0, 0)
+
+    has_7, has_extended = leaf(0)[0] >= 7, leaf(0x80000000)[0] >= 0x80000001
+    return {
+        (1, 0): leaf(1),
+        (7, 0): leaf(7, 0, has_7),
+        (7, 1): leaf(7, 1, has_7 and leaf(7)[0] >= 1),
+        (0x80000001, 0): leaf(0x80000001, 0, has_extended),
+    }
+
+
+def _state_of(name: str) -> int:
+    """Return the bits of XCR0 for the registers that a feature uses."""
+    needed = 0
+    for prefix, bits in _XCR0_BITS:
+        if name.startswith(prefix):
+            needed = bits
+    return needed

@@ -3,9 +3,8 @@
 In: an image, a number of threads. Out: the address of the pool page for the call struct. Not done
 here: fork-join itself (native: the image's ``launch`` and ``worker``).
 
-Each thread holds what it runs on: code and page outlive it, whoever else lets go of them, and
-whenever. And the last reference to a ``ThreadPool`` tells its threads to leave by one system call,
-without any Python code that Ctrl-C could cut short.
+Each thread holds what it runs on: code and page outlive it. The last reference to a ``ThreadPool``
+tells its threads to leave by one system call, which Ctrl-C cannot cut short.
 """
 
 import _thread
@@ -20,19 +19,15 @@ from . import system
 from .block import Block
 from .image import Image
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 _SPIN = 2000
 _THREADS_MAX = 1024
 _JOIN_SECONDS = 0.1
 _WORKER = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64, ctypes.py_object)
-# long syscall(number, word, operation, count, second count, second word, change); the last argument
-# is a dead weak reference, which libc does not look at.
+# long syscall(number, word, operation, count, second count, second word, change); libc does not
+# look at the last argument, a dead weak reference.
 _SYSCALL = ctypes.CFUNCTYPE(
-    ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p,
-    ctypes.c_uint, ctypes.py_object,
+    ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p,
+    ctypes.c_void_p, ctypes.c_uint, ctypes.py_object,
 )(system.address_of_libc("syscall"))  # fmt: skip
 # futex(2): change the second word and wake who waits on the first; the change is "or 1 <<
 # argument", and no second wake.
@@ -43,8 +38,7 @@ _EVERYBODY = 0x7FFFFFFF
 
 
 def usable_threads(asked: int) -> int:
-    """Return how many of `asked` threads may run at once here: affinity mask and the control
-    group's quota limit it."""
+    """Return how many of `asked` threads the affinity mask and the control group let run."""
     if asked == 1:
         return 1
     count = min(asked, system.usable_processors(), _THREADS_MAX)
@@ -53,8 +47,7 @@ def usable_threads(asked: int) -> int:
 
 
 def group_quota() -> int:
-    """Return the control group's quota (cgroup 2, ``cpu.max``) in whole processors, rounded up; 0
-    for none."""
+    """Return the quota (cgroup 2, ``cpu.max``) in whole processors, rounded up; 0 for none."""
     try:
         with open("/proc/self/cgroup", "rb") as file:
             group = next(line[3:].strip().decode() for line in file if line.startswith(b"0::"))
@@ -72,27 +65,15 @@ class _Latch:
 
 
 class ThreadPool:
-    """A pool page with its workers. ``page`` is 0 where one thread does everything; ``n_threads``
-    counts the caller's."""
+    """A page with its workers. ``page`` is 0 for one thread; ``n_threads`` counts the caller's."""
 
     __slots__ = (
-        "__weakref__",
-        "_ended",
-        "_image",
-        "_latches",
-        "_memory",
-        "_wake",
-        "n_threads",
-        "page",
+        "__weakref__", "_ended", "_image", "_latches", "_memory", "_wake", "n_threads", "page",
         "pid",
-    )
+    )  # fmt: skip
 
     def __init__(self, image: Image, n_threads: int) -> None:
-        """Start `n_threads` - 1 workers, or as many as the system has left.
-
-        Raises:
-            ResourceError: the system refused memory.
-        """
+        """Start `n_threads` - 1 workers, or as many as the system has left."""
         self._image = image
         self._ended: SimpleQueue[object] = SimpleQueue()
         self.n_threads = n_threads

@@ -1,11 +1,9 @@
-"""Survive a file that shrinks, or cannot be read, while it is mapped: a native handler puts zero
-pages there and counts.
+"""Survive a file that shrinks, or cannot be read, while it is mapped: a native handler puts zeros.
 
 In: an image (its handler and the page behind it), an area and a range in it. Out: where its faults
 are counted; the handler is installed while any range is guarded. Not done here: telling the user
-(whoever looks at the count).
-One image's handler serves the whole process; that image stays mapped as long as the handler is
-installed.
+(whoever looks at the count). One image's handler serves the whole process; that image stays mapped
+as long as the handler is installed.
 """
 
 import ctypes
@@ -22,13 +20,12 @@ from .image import Image
 from .ticket_queue import TicketQueue
 
 _SIGBUS = 7
-_SA_SIGINFO, _SA_ONSTACK, _SA_RESTART = 4, 0x08000000, 0x10000000
+_ACTION_FLAGS = 4 | 0x08000000 | 0x10000000  # SA_SIGINFO, SA_ONSTACK, SA_RESTART
 # libc's struct sigaction: handler, 128 bytes of mask, flags, restorer.
 _ACTION_SIZE_BYTES = 152
 _FLAGS_AT = 136
 _ROW_COUNT = 1024
-# void *memset(p, byte, n); the fourth argument is the dead weak reference, which libc does not look
-# at.
+# void *memset(p, byte, n); libc does not look at the fourth argument, the dead weak reference.
 _MEMSET = ctypes.CFUNCTYPE(
     ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.py_object
 )(system.address_of_libc("memset"))
@@ -39,11 +36,9 @@ _tickets = TicketQueue()
 
 
 class _Table:
-    """The rows that the handler walks over, linked once and for ever: it may be reading them in any
-    thread.
+    """The rows that the handler walks over, linked for ever: any thread may be reading them.
 
-    ``free``: addresses of rows; ``taken``: address -> the references that end the row with its
-    area.
+    ``free``: addresses of rows; ``taken``: address -> the references that end it with its area.
     """
 
     __slots__ = ("_memory", "first", "free", "taken")
@@ -61,25 +56,17 @@ class _Table:
         self.taken: dict[int, tuple[weakref.ref[Area], ...]] = {}
 
     def guard(self, area: Area, start: int, end: int) -> ctypes.c_uint64:
-        """Fill a free row; return the count of its faults.
-
-        Raises:
-            ResourceError: there is none.
-        """
+        """Fill a free row, or raise ``ResourceError``; return the count of its faults."""
         if not self.free:
+            why = f"at most {_ROW_COUNT} files at once"
             do = "close some: sessions of one file share a row"
-            raise ResourceError(
-                "too many bundles are mapped",
-                "SIGBUS guard",
-                f"at most {_ROW_COUNT} files at once",
-                do,
-            )
+            raise ResourceError("too many bundles are mapped", "SIGBUS guard", why, do)
         row, _ = self.free.popitem()
         end_at = row + abi.GUARDED.offsets["end"]
         # When the area dies, the last of these comes first, and all before it is unmapped: libc
-        # empties the range, for the addresses may be somebody else's from then on; then the row is
-        # free; then the handler goes, if it guards nothing. Not a `__del__`: the collector calls
-        # those while other garbage can still use what is mapped.
+        # empties the range, whose addresses may be somebody else's then; the row is free; the
+        # handler goes, if it guards nothing. Not a `__del__`: the collector calls those while other
+        # garbage can still use what is mapped.
         self.taken[row] = (
             weakref.ref(area, _sweep),
             weakref.ref(area, system.callback(self.free.setdefault, row)),
@@ -97,8 +84,8 @@ class _Table:
 class _Handler:
     """The handler: one image and its page. ``is_installed`` is False until that is known.
 
-    ``is_covered``: somebody has installed another one over ours, and may bring ours back at any
-    time, so the image stays for good.
+    ``is_covered``: somebody has put another one over ours, and may bring ours back, so the image
+    stays for good.
     """
 
     __slots__ = ("image", "is_covered", "is_installed", "page")
@@ -118,8 +105,7 @@ class _Handler:
             ctypes.c_uint64.from_address(self.page + abi.SIGBUS_OFFSETS[name]).value = value
 
     def install(self) -> None:
-        """Install it, over whatever is there, unless it is; whatever cuts this short, the next
-        range to be guarded finishes it.
+        """Install it over whatever is there; what cuts this short, the next guarded range finishes.
 
         Raises:
             ResourceError: the system refused.
@@ -133,9 +119,7 @@ class _Handler:
                 ctypes.memmove(self._first, now, _ACTION_SIZE_BYTES)
             action = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
             ctypes.c_uint64.from_buffer(action).value = self.image.exports["sigbus_handler"]
-            ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = (
-                _SA_SIGINFO | _SA_ONSTACK | _SA_RESTART
-            )
+            ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = _ACTION_FLAGS
             system.install_action(_SIGBUS, ctypes.addressof(action), 0)
         self.is_installed = True
 
@@ -148,19 +132,18 @@ class _Handler:
         return self.page + abi.SIGBUS_OFFSETS["first_action"]
 
     def _is_ours(self, action: "ctypes.Array[ctypes.c_char]") -> bool:
-        return bool(
-            ctypes.c_uint64.from_buffer(action).value == self.image.exports["sigbus_handler"]
-        )
+        handler = ctypes.c_uint64.from_buffer(action).value
+        return bool(handler == self.image.exports["sigbus_handler"])
 
     def uninstall(self) -> bool:
         """Bring the old action back; return False if the image must stay."""
         try:
             if self._is_ours(_present_action()):
-                self.is_installed = False  # first: what an interrupt leaves here is not taken for somebody else's action
+                # First: what an interrupt leaves here is not taken for somebody else's action.
+                self.is_installed = False
                 system.install_action(_SIGBUS, self._old, 0)
-                ctypes.memmove(
-                    self._old, self._first, _ACTION_SIZE_BYTES
-                )  # whoever is there now may call us last
+                # Whoever is there now may call us last.
+                ctypes.memmove(self._old, self._first, _ACTION_SIZE_BYTES)
             self.is_covered = self.is_covered or self.is_installed
         except ResourceError:
             return False
@@ -194,11 +177,7 @@ def guard(image: Image, area: Area, start: int, size_bytes: int) -> ctypes.c_uin
 
 
 def keep_guard() -> None:
-    """Install the handler again where somebody else's has come over it; something is guarded.
-
-    Raises:
-        ResourceError: the system refused.
-    """
+    """Install the handler again where somebody else's has come over it; something is guarded."""
     ticket = _tickets.take()
     try:
         for handler in list(_installed.values()):

@@ -1,9 +1,7 @@
-"""The few calls into the operating system, by ctypes: memory maps, sealed memory files, processor
-and signal calls.
+"""The few calls into the operating system, by ctypes.
 
 In: numbers. Out: addresses; every failure is a ``ResourceError`` that names the call. Not done
-here: policy. Constants are Linux's; they are the same on x86-64, aarch64 and riscv64 unless a table
-says otherwise.
+here: policy. Constants are Linux's, the same everywhere unless a table says otherwise.
 """
 
 import ctypes
@@ -59,18 +57,9 @@ def round_up(size_bytes: int, unit: int = PAGE_SIZE_BYTES) -> int:
 
 
 def map_memory(
-    size_bytes: int,
-    protection: int,
-    flags: int,
-    fd: int = -1,
-    offset: int = 0,
-    address: int | None = None,
+    address: int, size_bytes: int, protection: int, flags: int, fd: int, offset: int
 ) -> int:
-    """mmap(2); return the address.
-
-    Raises:
-        ResourceError: the system refused.
-    """
+    """mmap(2); return the address, or raise ``ResourceError``."""
     got = _LIBC.mmap(address, size_bytes, protection, flags, fd, offset)
     if got is None or got == _MAP_FAILED:
         raise _refused("mmap", f"{size_bytes} bytes")
@@ -100,17 +89,13 @@ def auxiliary_value(kind: int) -> int:
 
 
 def request_amx() -> bool:
-    """Ask the kernel for AMX tile data for this process; return whether it is granted (it is asked
-    once, at load)."""
+    """Ask the kernel for AMX tile data for this process; return whether it is granted."""
     return bool(_LIBC.syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_TILEDATA) == 0)
 
 
 def sealed_file(data: "bytes | bytearray | memoryview") -> BundleFile:
-    """Return an anonymous file with the bytes of `data` that nobody can change any more.
-
-    Raises:
-        ResourceError: no memory file can be made.
-    """
+    """Return an anonymous file with the bytes of `data` that nobody can change any more, or raise
+    ``ResourceError``."""
     try:
         file = _memory_file()
         view = memoryview(data).cast("B")
@@ -121,37 +106,30 @@ def sealed_file(data: "bytes | bytearray | memoryview") -> BundleFile:
         fcntl.fcntl(file.number, _F_ADD_SEALS, _ALL_SEALS)
         file.stamp = stamp(os.fstat(file.number))
     except OSError as error:
-        raise ResourceError(
-            "no sealed memory file", "memfd_create", str(error), FREE_MEMORY
-        ) from error
+        why = str(error)
+        raise ResourceError("no sealed memory file", "memfd_create", why, FREE_MEMORY) from error
     return file
 
 
 def _memory_file() -> BundleFile:
-    """Make one by libc's own function, so that its descriptor belongs to an object from the
-    beginning."""
+    """Make one by libc's own function: its descriptor belongs to an object from the beginning."""
     for flag in (_MFD_NOEXEC_SEAL, _MFD_ALLOW_SEALING):  # the second: before Linux 6.3
+        # FileIO gives a name and flags of open(2), which libc does not look at.
+        opener = partial(_MEMFD_CREATE, b"ingot", _MFD_CLOEXEC | flag)
         try:
-            # FileIO gives a name and flags of open(2), which libc does not look at.
-            return BundleFile(
-                QuietFile(
-                    b"ingot", "r+b", opener=partial(_MEMFD_CREATE, b"ingot", _MFD_CLOEXEC | flag)
-                )
-            )
+            return BundleFile(QuietFile(b"ingot", "r+b", opener=opener))
         except ValueError:  # a descriptor of -1
             number = ctypes.get_errno()
     raise OSError(number, os.strerror(number))
 
 
 def callback(function: "Callable[..., object]", *arguments: object) -> "Callable[[object], object]":
-    """Return `function` with all arguments but the last bound, as a weak reference calls it: no
-    Python code runs in between."""
+    """Return `function` with all arguments but the last bound, for a weak reference to call."""
     return partial(function, *arguments)
 
 
 def usable_processors() -> int:
-    """Return how many processors this process may run on; all that there are where it may not
-    ask."""
+    """Return how many processors this process may run on; all where it may not ask."""
     try:
         return len(os.sched_getaffinity(0))
     except (OSError, OverflowError):  # the second: no size of mask is right

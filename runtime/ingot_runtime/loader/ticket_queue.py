@@ -4,8 +4,7 @@ In: nothing. Out: ``TicketQueue``. Not done here: anything that takes long; who 
 again.
 
 A lock would not do: an exception between taking it and the ``try`` behind would block everybody. A
-ticket is an object: it is over when it is ended, when its last reference is gone, or when its
-process is another one.
+ticket is over when it is ended, when its last reference is gone, or in another process.
 """
 
 import os
@@ -35,8 +34,7 @@ class Ticket:
 
 
 class _Place:
-    """``following``: the one place behind this one, which is given away when this ticket is
-    over."""
+    """``following``: the one place behind, which is given away when this ticket is over."""
 
     __slots__ = ("_holder", "_process", "following", "is_over", "thread")
 
@@ -53,8 +51,7 @@ class _Place:
 
 
 class TicketQueue:
-    """An order of tickets; a thread that has one may take another, as a finalizer does that runs
-    meanwhile."""
+    """An order of tickets; a thread that has one may take another, as its finalizers do."""
 
     __slots__ = ("_last",)
 
@@ -71,9 +68,8 @@ class TicketQueue:
                     return ticket
                 time.sleep(_WAIT_SECONDS)
                 continue
-            following = at.following.setdefault(
-                0, ticket.place
-            )  # one step of the interpreter: one of all gets it
+            # One step of the interpreter: one of all gets it.
+            following = at.following.setdefault(0, ticket.place)
             if following is ticket.place:
                 self._last[0] = following
                 return ticket

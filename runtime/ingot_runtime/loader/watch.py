@@ -1,5 +1,4 @@
-"""How calls of one session are stopped: a flag, a deadline, and signal handlers that CPython has
-noted but not yet run.
+"""How calls of one session are stopped: a flag, a deadline, signal handlers that CPython noted.
 
 In: an image. Out: ``Watch``: the address for `main`, and the exception when a call ended early. Not
 done here: looking (native, ``ingot_watch``: between launches, on every jump back, between the
@@ -30,45 +29,32 @@ _RESTORE.restype = None
 
 
 class Watch:
-    """``address`` is that of ``abi.WATCH``; one for all calls of a session, which come one at a
-    time and are counted in ``call``."""
+    """``address`` is that of ``abi.WATCH``; ``call`` counts the calls of the session."""
 
     __slots__ = (
-        "_asked",
-        "_cancel",
-        "_deadline",
-        "_kept",
-        "_memory",
-        "_timed_out",
-        "address",
-        "call",
-    )
+        "_asked", "_cancel", "_deadline", "_kept", "_memory", "_timed_out", "address", "call",
+    )  # fmt: skip
 
     def __init__(self, image: Image) -> None:
-        size = abi.WATCH.size_bytes
+        size, at, poll_at = abi.WATCH.size_bytes, abi.WATCH.offsets, abi.PYTHON_POLL.offsets
         self.call = 0
         self._asked = -1  # the call that `cancel` was meant for
-        self._memory = ctypes.create_string_buffer(size + abi.PYTHON_POLL.size_bytes)
-        self.address = ctypes.addressof(self._memory)
-        at, poll_at = (
-            abi.WATCH.offsets,
-            {name: size + offset for name, offset in abi.PYTHON_POLL.offsets.items()},
-        )
-        self._cancel = ctypes.c_uint32.from_buffer(self._memory, at["cancel"])
-        self._timed_out = ctypes.c_uint32.from_buffer(self._memory, at["timed_out"])
-        self._deadline = ctypes.c_uint64.from_buffer(self._memory, at["deadline"])
-        self._kept = (ctypes.c_uint64 * 3).from_buffer(self._memory, poll_at["type"])
-        for offset, value in (
-            (at["clock"], system.address_of_libc("clock_gettime")),
-            (at["poll"], image.exports["python_poll"]),
-            (at["poll_context"], self.address + size),
-            (at["poll_interval"], _POLL_INTERVAL_NANOSECONDS),
-            *(
-                (poll_at[name], _address_of_python(function))
-                for name, function in _POLL_FUNCTIONS.items()
-            ),
-        ):
-            ctypes.c_uint64.from_buffer(self._memory, offset).value = value
+        memory = self._memory = ctypes.create_string_buffer(size + abi.PYTHON_POLL.size_bytes)
+        self.address = ctypes.addressof(memory)
+        self._cancel = ctypes.c_uint32.from_buffer(memory, at["cancel"])
+        self._timed_out = ctypes.c_uint32.from_buffer(memory, at["timed_out"])
+        self._deadline = ctypes.c_uint64.from_buffer(memory, at["deadline"])
+        self._kept = (ctypes.c_uint64 * 3).from_buffer(memory, size + poll_at["type"])
+        words = {
+            at["clock"]: system.address_of_libc("clock_gettime"),
+            at["poll"]: image.exports["python_poll"],
+            at["poll_context"]: self.address + size,
+            at["poll_interval"]: _POLL_INTERVAL_NANOSECONDS,
+        }
+        for name, function in _POLL_FUNCTIONS.items():
+            words[size + poll_at[name]] = _address_of_python(function)
+        for offset, value in words.items():
+            ctypes.c_uint64.from_buffer(memory, offset).value = value
 
     @property
     def is_set(self) -> bool:
@@ -86,8 +72,7 @@ class Watch:
         self._cancel.value = 1
 
     def goes_on(self) -> bool:
-        """Whether the present call, which the flag has ended, must be made again: the flag was
-        meant for one before."""
+        """Whether the call that the flag has ended must be made again: it meant one before."""
         if self._timed_out.value or self._kept[0] or self._asked == self.call:
             return False
         self._cancel.value = 0
@@ -96,11 +81,7 @@ class Watch:
         return True
 
     def set_timeout(self, seconds: object) -> None:
-        """Let calls end that many seconds from now; None: never.
-
-        Raises:
-            InputError: not a number above 0.
-        """
+        """Let calls end that many seconds from now, never for None; ``InputError`` else."""
         if seconds is None:
             self._deadline.value = self._timed_out.value = 0
             return
@@ -111,31 +92,25 @@ class Watch:
 
     def look(self) -> None:
         """Notice a deadline from Python, where the vm steps."""
-        if (
-            self._deadline.value
-            and time.clock_gettime_ns(_CLOCK_MONOTONIC_COARSE) >= self._deadline.value
-        ):
+        deadline = self._deadline.value
+        if deadline and time.clock_gettime_ns(_CLOCK_MONOTONIC_COARSE) >= deadline:
             self._timed_out.value = self._cancel.value = 1
 
     def ended(self, name: str) -> Exception:
-        """Return the error of a call that ended early, and forget it; what a signal handler raised
-        is raised as it is."""
+        """Return the error of a call that ended early, and forget it; raise a signal handler's."""
         timed_out = bool(self._timed_out.value)
         self._timed_out.value = self._cancel.value = 0
         kept = tuple(self._kept)
         if kept[0]:
             self._kept[0] = self._kept[1] = self._kept[2] = 0
-            _RESTORE(
-                *(value or None for value in kept)
-            )  # ctypes finds the exception set, and raises it
+            # ctypes finds the exception set, and raises it.
+            _RESTORE(*(value or None for value in kept))
         if timed_out:
+            why = "its timeout is over; its outputs are lost"
             do = "give it more time, or smaller inputs"
-            return TimedOutError(
-                "the call took too long", name, "its timeout is over; its outputs are lost", do
-            )
-        return CancelledError(
-            "the call was cancelled", name, "session.cancel() was called; its outputs are lost"
-        )
+            return TimedOutError("the call took too long", name, why, do)
+        why = "session.cancel() was called; its outputs are lost"
+        return CancelledError("the call was cancelled", name, why)
 
 
 def _address_of_python(name: str) -> int:

@@ -1,5 +1,4 @@
-"""The weights: mapped read-only, guarded, and checked by the image's own native code that sha256
-has vouched for.
+"""The weights: mapped read-only, guarded, and checked by the image's own native code.
 
 In: a source, an image, the chosen variant's ranges, the policy. Out: ``Weights``. Not done here:
 copies to other devices.
@@ -28,31 +27,23 @@ _LEAST_BAD = (1 << 64) - 1
 
 
 class Weights:
-    """A mapped weights section: ``address``, ``size_bytes``. It is guarded before anybody touches
-    it, and as long as it lives."""
+    """A mapped weights section, guarded before anybody touches it, and as long as it lives."""
 
     __slots__ = ("__weakref__", "_area", "_faults", "address", "size_bytes")
 
     def __init__(self, source: Source, row: head.Section, image: Image) -> None:
-        """Map the section.
-
-        Raises:
-            ResourceError: the system refused.
-        """
+        """Map the section, or raise ``ResourceError``."""
         self.size_bytes = row.size_bytes
         self._area = Area(row.size_bytes)
         self.address = self._area.address
         self._faults = sigbus.guard(image, self._area, self.address, row.size_bytes)
-        # The file is shared, not copied: what is in the page cache costs no memory, and sessions
-        # share it.
-        self._area.put(
-            0, row.size_bytes, system.PROT_READ, system.MAP_SHARED, source.fd, row.offset
-        )
+        # Shared, not copied: what is in the page cache costs no memory.
+        size, read, shared = row.size_bytes, system.PROT_READ, system.MAP_SHARED
+        self._area.put(0, size, read, shared, source.fd, row.offset)
 
     @property
     def is_whole(self) -> bool:
-        """Whether every page that was touched could be read; zeros stand for the others, for
-        ever."""
+        """Whether every page that was touched could be read; zeros stand for the others."""
         return not self._faults.value
 
 
@@ -60,8 +51,7 @@ _mapped: "dict[tuple[int, ...], weakref.ref[Weights]]" = {}
 
 
 def map_weights(source: Source, image: Image, id: int = 0) -> "Weights | None":
-    """Map the weights of device `id`, or share the mapping of another session of the same file;
-    None if there are none."""
+    """Map the weights of device `id`, or share a mapping of the same file; None without weights."""
     row = source.by_key.get((head.WEIGHTS, id))
     if row is None:
         return None
@@ -89,8 +79,7 @@ def whole_mibs(ranges: "tuple[tuple[int, int], ...]") -> list[tuple[int, int]]:
 
 
 class Verifier:
-    """Checks weights with an image's code, on the threads of a pool. ``mibs`` are the [first, last)
-    that the variant uses."""
+    """Checks weights with an image's code; ``mibs`` are the [first, last) that are used."""
 
     __slots__ = ("_id", "_image", "_mibs", "_name", "_pool", "_tree", "_watch")
 
@@ -115,8 +104,7 @@ class Verifier:
     def verify(self, weights: Weights, mode: str) -> None:
         """Check all MiBs: "full" by BLAKE3, "fast" by the lane checksum, "code" not at all.
 
-        Verified means that each MiB was counted as good: a thread that did not come, or ended
-        early, is no proof.
+        Each MiB must be counted as good: a thread that did not come is no proof.
 
         Raises:
             DigestError: naming the first MiB that differs. ChangedError: a page cannot be read.
@@ -125,24 +113,29 @@ class Verifier:
             return
         for first, last in self._mibs:
             system.advise(weights.address + first * MIB, (last - first) * MIB, system.MADV_WILLNEED)
-        stride = system.round_up(abi.VERIFY_SCRATCH_BYTES)
-        scratch = Block(stride * self._pool.n_threads)
         verified = (ctypes.c_uint64 * 2)(0, _LEAST_BAD)
-        keep = ctypes.c_char_p(self._tree)
-        tree = ctypes.cast(keep, ctypes.c_void_p).value or 0
-        buffers = (ctypes.c_uint64 * 3)(weights.address, tree, ctypes.addressof(verified))
-        launch, kernel = LAUNCH(self._image.exports["launch"]), self._image.exports[_EXPORTS[mode]]
-        rc = abi.RC_OK
-        for first, last in self._mibs:
-            start = ctypes.c_int64(first)
-            rc = rc or launch(
-                self._pool.page, kernel, buffers, ctypes.addressof(start), last - first, _GRAIN_MIBS, scratch.address,
-                stride, self._watch.address,
-            )  # fmt: skip
+        rc = self._launch(weights, self._image.exports[_EXPORTS[mode]], ctypes.addressof(verified))
         if rc == abi.RC_CANCELLED and self._watch.goes_on():
             self.verify(weights, mode)
             return
         self._judge(rc, weights, mode, verified[0], verified[1])
+
+    def _launch(self, weights: Weights, kernel: int, verified: int) -> int:
+        """Run the kernel over all MiBs; return the first code that is not 0."""
+        stride = system.round_up(abi.VERIFY_SCRATCH_BYTES)
+        scratch = Block(stride * self._pool.n_threads)
+        keep = ctypes.c_char_p(self._tree)
+        tree = ctypes.cast(keep, ctypes.c_void_p).value or 0
+        buffers = (ctypes.c_uint64 * 3)(weights.address, tree, verified)
+        launch = LAUNCH(self._image.exports["launch"])
+        rc: int = abi.RC_OK
+        for first, last in self._mibs:
+            start = ctypes.c_int64(first)
+            rc = rc or launch(
+                self._pool.page, kernel, buffers, ctypes.addressof(start), last - first,
+                _GRAIN_MIBS, scratch.address, stride, self._watch.address,
+            )  # fmt: skip
+        return rc
 
     def _judge(self, rc: int, weights: Weights, mode: str, good: int, bad: int) -> None:
         if rc == abi.RC_CANCELLED:
@@ -156,8 +149,5 @@ class Verifier:
             raise DigestError(f"weights are damaged in MiB {bad}", where, why, DAMAGED)
         total = sum(last - first for first, last in self._mibs)
         if rc or good != total:
-            raise RunError(
-                "the weights could not be verified",
-                where,
-                f"{good} of {total} MiB checked, code {rc}",
-            )
+            why = f"{good} of {total} MiB checked, code {rc}"
+            raise RunError("the weights could not be verified", where, why)

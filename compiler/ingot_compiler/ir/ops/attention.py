@@ -37,32 +37,32 @@ from ingot_compiler.ir.typing_rules import (
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "causal", "nan_to_zero", "scale")
-    require_operands(types, 3, 4)
-    require_same_dtype(types[:3])
-    q, k, v = types[:3]
-    require_dtype(q, FLOATS)
-    for tensor in (q, k, v):
-        require_rank(tensor, 4)
+    _check_operands(types)
     attribute_float(attributes, "scale")
     attribute_bool(attributes, "causal")
     attribute_bool(attributes, "nan_to_zero")
+    q, _, v = types[:3]
     of_q, of_k, of_v = (sizes_of(types, operand) for operand in range(3))
     batch = equal("batch sizes of q, k and v", of_q[0], of_k[0], of_v[0])
     depth = equal("head sizes of q and k", of_q[3], of_k[3])
     groups = equal("numbers of k and v heads", of_k[1], of_v[1])
     keys = equal("lengths of k and v", of_k[2], of_v[2])
-    constraints: list[ShapeConstraint] = [
-        batch,
-        depth,
-        groups,
-        keys,
-        *_heads_divide(q.shape[1], groups.common),
-    ]
+    divided = _heads_divide(q.shape[1], groups.common)
+    constraints: list[ShapeConstraint] = [batch, depth, groups, keys, *divided]
     scores = (batch.common, q.shape[1], q.shape[2], keys.common)
     for mask in types[3:]:
         require(mask.dtype in ("bool", q.dtype), f"a mask of bool or {q.dtype}", mask)
         constraints.append(broadcasts_to(mask.shape, scores))
     return Inferred((TensorType(q.dtype, (*scores[:3], v.shape[3])),), tuple(constraints))
+
+
+def _check_operands(types: Sequence[TensorType]) -> None:
+    """q, k and v are floats of one type and of rank 4."""
+    require_operands(types, 3, 4)
+    require_same_dtype(types[:3])
+    require_dtype(types[0], FLOATS)
+    for tensor in types[:3]:
+        require_rank(tensor, 4)
 
 
 def _heads_divide(heads: Dim, groups: Dim) -> tuple[SizeBound, ...]:
@@ -93,14 +93,11 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     repeats = q.shape[1] // max(1, k.shape[1])
     shape = (*q.shape[:3], k.shape[2])
     bias = np.broadcast_to(_bias(shape, operands[3:], attribute_bool(attributes, "causal")), shape)
-    result = np.zeros((*q.shape[:3], v.shape[3]))
+    result, scale = np.zeros((*q.shape[:3], v.shape[3])), attribute_float(attributes, "scale")
     with np.errstate(all="ignore"):
         for batch in range(q.shape[0]):
             keys, values = (np.repeat(tensor[batch], repeats, 0) for tensor in (k, v))
-            scores = (
-                np.matmul(q[batch], keys.transpose(0, 2, 1)) * attribute_float(attributes, "scale")
-                + bias[batch]
-            )
+            scores = np.matmul(q[batch], keys.transpose(0, 2, 1)) * scale + bias[batch]
             weights = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
             weights = weights / weights.sum(-1, keepdims=True)
             if attribute_bool(attributes, "nan_to_zero"):

@@ -2,12 +2,12 @@
 Conv-22, pads resolved).
 
 In: x[N, C, spatial..], w[O, C/groups, kernel..], bias[O] of one element type. Out: [N, O,
-positions..]; integers wrap.
-Not done here: ``auto_pad``.
+positions..]; integers wrap. Not done here: ``auto_pad``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,28 +15,22 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, attribute_int, require_attributes
 from ingot_compiler.ir.dims import dim_mul
 from ingot_compiler.ir.make_shape_constraints import equal, equal_shapes, groups_divide, sizes_of
-from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, widen
 from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    NUMBERS,
-    require_dtype,
-    require_operands,
-    require_same_dtype,
+from ingot_compiler.ir.window_rules import (
+    convolution_operands,
+    pad_spatial,
+    window_count,
+    window_of,
+    window_view,
 )
-from ingot_compiler.ir.window_rules import pad_spatial, window_count, window_of, window_view
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "dilations", "groups", "pads_after", "pads_before", "strides")
-    require_operands(types, 2, 3)
-    require_same_dtype(types)
-    x, w = types[:2]
-    require_dtype(x, NUMBERS)
-    require(x.rank >= 3 and w.rank == x.rank, "x and w of one rank >= 3", message(x, " and ", w))
+    x, w = convolution_operands(types)
     groups, outputs = attribute_int(attributes, "groups"), w.shape[0]
     constraints: list[ShapeConstraint] = [
         equal("numbers of input channels", sizes_of(types, 0)[1], dim_mul(w.shape[1], groups)),
@@ -54,19 +48,15 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     view = window_view(pad_spatial(x, attributes, 0), w.shape[2:], attributes)
     spatial = x.ndim - 2
     positions = view.shape[2 : 2 + spatial]
-    count, inner = (
-        int(np.prod(positions, dtype=np.int64)),
-        int(np.prod(w.shape[1:], dtype=np.int64)),
-    )
+    count, inner = math.prod(positions), math.prod(w.shape[1:])
     matrices = w.reshape(groups, w.shape[0] // groups, inner)
     result = np.empty((x.shape[0], w.shape[0], *positions), x.dtype)
     for sample, windows in zip(result, view, strict=True):
         # [C, positions.., kernel..] -> [groups, C/groups * kernel, positions]: one matrix product
         # per group.
         columns = np.moveaxis(windows, range(1 + spatial, 1 + 2 * spatial), range(1, 1 + spatial))
-        sample[...] = np.matmul(matrices, columns.reshape(groups, inner, count)).reshape(
-            sample.shape
-        )
+        products = np.matmul(matrices, columns.reshape(groups, inner, count))
+        sample[...] = products.reshape(sample.shape)
     for bias in operands[2:]:
         result += bias.reshape(-1, *[1] * spatial)
     with np.errstate(over="ignore"):

@@ -2,9 +2,8 @@
 the transpose of a convolution (ONNX ConvTranspose-22, pads resolved).
 
 In: x[N, C, spatial..], w[C, O/groups, kernel..], bias[O] of one element type. Out: [N, O, sizes..]
-with size = (d - 1)
-* stride + (k - 1) * dilation + 1 + output_padding - pads. Not done here: ``auto_pad``,
-  ``output_shape``.
+with size = ``(d - 1) * stride + (k - 1) * dilation + 1 + output_padding - pads``. Not done here:
+``auto_pad``, ``output_shape``.
 """
 
 from __future__ import annotations
@@ -22,20 +21,15 @@ from ingot_compiler.ir.attributes import (
 )
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.make_shape_constraints import equal, equal_shapes, groups_divide, sizes_of
-from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints, narrow, widen
 from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
-    NUMBERS,
-    require_dtype,
-    require_operands,
-    require_same_dtype,
     require_sizes,
 )
-from ingot_compiler.ir.window_rules import dilated, window_of
+from ingot_compiler.ir.window_rules import convolution_operands, dilated, window_of
 
 
 def _sizes(
@@ -59,19 +53,11 @@ def _sizes(
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     names = ("dilations", "groups", "output_padding", "pads_after", "pads_before", "strides")
     require_attributes(attributes, *names)
-    require_operands(types, 2, 3)
-    require_same_dtype(types)
-    x, w = types[:2]
-    require_dtype(x, NUMBERS)
-    require(x.rank >= 3 and w.rank == x.rank, "x and w of one rank >= 3", message(x, " and ", w))
-    groups, channels = (
-        attribute_int(attributes, "groups"),
-        equal("numbers of input channels", sizes_of(types, 0)[1], w.shape[0]),
-    )
-    constraints: list[ShapeConstraint] = [
-        channels,
-        *groups_divide(groups, channels.common, "input channels"),
-    ]
+    x, w = convolution_operands(types)
+    groups = attribute_int(attributes, "groups")
+    channels = equal("numbers of input channels", sizes_of(types, 0)[1], w.shape[0])
+    divided = groups_divide(groups, channels.common, "input channels")
+    constraints: list[ShapeConstraint] = [channels, *divided]
     outputs = dim_mul(w.shape[1], groups)
     for bias in types[2:]:
         constraints += equal_shapes("numbers of output channels", (outputs,), bias.shape)
@@ -81,10 +67,8 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def _spread(products: Array, full: Array, kernel: Sequence[int], attributes: Attributes) -> None:
     """Add products[O, kernel.., positions..] into full[O, spatial..], each tap at its offset."""
-    strides, dilations = (
-        attribute_ints(attributes, "strides"),
-        attribute_ints(attributes, "dilations"),
-    )
+    strides = attribute_ints(attributes, "strides")
+    dilations = attribute_ints(attributes, "dilations")
     positions = products.shape[1 + len(kernel) :]
     for tap in np.ndindex(*kernel):
         axes = zip(tap, strides, dilations, positions, strict=True)
@@ -98,12 +82,8 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     outputs = w.shape[1] * groups
     before = attribute_ints(attributes, "pads_before")
     sizes = ints(_sizes(spatial, kernel, attributes))
-    uncropped = [
-        low + size + high
-        for low, size, high in zip(
-            before, sizes, attribute_ints(attributes, "pads_after"), strict=True
-        )
-    ]
+    pads = zip(before, sizes, attribute_ints(attributes, "pads_after"), strict=True)
+    uncropped = [low + size + high for low, size, high in pads]
     full = np.zeros((x.shape[0], outputs, *uncropped), x.dtype)
     matrices = w.reshape(groups, w.shape[0] // groups, -1).transpose(0, 2, 1)
     for sample, target in zip(x, full, strict=True):

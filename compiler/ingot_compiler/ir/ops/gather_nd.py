@@ -27,22 +27,16 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     x, indices = types
     require_dtype(indices, INTEGERS)
     count = attribute_int(attributes, "batch_dims")
-    require(
-        0 <= count < min(x.rank, indices.rank),
-        f"batch_dims in [0, {min(x.rank, indices.rank)})",
-        count,
-    )
+    count_end = min(x.rank, indices.rank)
+    require(0 <= count < count_end, f"batch_dims in [0, {count_end})", count)
     depth = indices.shape[-1]
     if not isinstance(depth, int) or not 1 <= depth <= x.rank - count:
         raise OpTypeError(f"index vectors of 1 to {x.rank - count} elements", indices)
     batch = equal_shapes("batch sizes", x.shape[:count], indices.shape[:count])
     common = (constraint.common for constraint in batch)
     result = TensorType(x.dtype, (*common, *indices.shape[count:-1], *x.shape[count + depth :]))
-    picked = (
-        bound
-        for size in x.shape[count : count + depth]
-        for bound in elements_along(size, result.element_count)
-    )
+    axes = x.shape[count : count + depth]
+    picked = (bound for size in axes for bound in elements_along(size, result.element_count))
     return Inferred((result,), (*batch, *picked))
 
 

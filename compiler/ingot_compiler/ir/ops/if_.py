@@ -33,18 +33,14 @@ def unified(regions: Sequence[Graph]) -> tuple[HoledType, ...]:
     require(len(regions) == 2, "two regions", len(regions))
     hidden = inner_symbols(regions[0]) | inner_symbols(regions[1])
     first, second = map(output_types, regions)
-    require(
-        len(first) == len(second),
-        "as many results in both branches",
-        f"{len(first)} and {len(second)}",
-    )
+    counts = f"{len(first)} and {len(second)}"
+    require(len(first) == len(second), "as many results in both branches", counts)
     holed: list[HoledType] = []
     for one, other in zip(first, second, strict=True):
         alike = one.dtype == other.dtype and one.rank == other.rank
         require(alike, "branches of one element type and rank", message(one, " and ", other))
-        pairs = zip(
-            visible_sizes(one.shape, hidden), visible_sizes(other.shape, hidden), strict=True
-        )
+        sizes = (visible_sizes(kind.shape, hidden) for kind in (one, other))
+        pairs = zip(*sizes, strict=True)
         holed.append((one, tuple(left if left == right else HOLE for left, right in pairs)))
     return tuple(holed)
 

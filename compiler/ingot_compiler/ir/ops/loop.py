@@ -46,46 +46,43 @@ def loop_results(
     OpTypeError when operands, region inputs and region outputs do not fit together.
     """
     inputs = tuple(body.types[value] for value in body.inputs)
-    _, *made = output_types(body)
     require(len(inputs) == len(types), f"a region of {len(types)} inputs", len(inputs))
-    require(
-        tuple(types[:CONTROL]) == _CONTROL_TYPES,
-        "a trip count i64[] and a condition bool[]",
-        _texts(types),
-    )
-    require(
-        inputs[:CONTROL] == _CONTROL_TYPES,
-        "a region of iteration i64[] and condition bool[]",
-        _texts(inputs),
-    )
-    require(
-        output_types(body)[0] == _CONTROL_TYPES[1],
-        "a region that returns a condition bool[]",
-        output_types(body)[0],
-    )
-    carried = len(types) - CONTROL
+    _check_control(types, inputs, output_types(body)[0])
+    carried, made = len(types) - CONTROL, output_types(body)[1:]
     require(len(made) >= carried, f"a region that returns {carried} carried values", len(made))
     results: list[HoledType] = []
     varying: set[str] = set()
     for outside, inside, after in zip(types[CONTROL:], inputs[CONTROL:], made, strict=False):
-        same = (
-            outside.dtype == inside.dtype == after.dtype
-            and outside.rank == inside.rank == after.rank
-        )
-        require(
-            same,
-            "a carried value of one element type and rank",
-            message(outside, ", ", inside, ", ", after),
-        )
+        _check_carried(outside, inside, after)
         varying |= set(own_symbols(inside.shape, outside.shape))
-        axes = zip(outside.shape, inside.shape, after.shape, strict=True)
+        axes = list(zip(outside.shape, inside.shape, after.shape, strict=True))
         kept = all(last == here for first, here, last in axes if first == here)
         require(kept, message("a carried value that keeps ", inside), after)
-        pairs = zip(outside.shape, inside.shape, strict=True)
-        results.append((outside, tuple(first if first == here else HOLE for first, here in pairs)))
+        results.append(
+            (outside, tuple(first if first == here else HOLE for first, here, _ in axes))
+        )
     hidden = inner_symbols(body) | varying
     results += [(kind, (iterations, *visible_sizes(kind.shape, hidden))) for kind in made[carried:]]
     return tuple(results)
+
+
+def _check_control(
+    types: Sequence[TensorType], inputs: Sequence[TensorType], condition: TensorType
+) -> None:
+    """The operands and region inputs before the carried values, and the region's first output."""
+    for given, expected in (
+        (types, "a trip count i64[] and a condition bool[]"),
+        (inputs, "a region of iteration i64[] and condition bool[]"),
+    ):
+        require(tuple(given[:CONTROL]) == _CONTROL_TYPES, expected, _texts(given))
+    require(condition == _CONTROL_TYPES[1], "a region that returns a condition bool[]", condition)
+
+
+def _check_carried(outside: TensorType, inside: TensorType, after: TensorType) -> None:
+    """A carried value keeps its element type and rank from before the loop to its end."""
+    alike = len({(kind.dtype, kind.rank) for kind in (outside, inside, after)}) == 1
+    expected = "a carried value of one element type and rank"
+    require(alike, expected, message(outside, ", ", inside, ", ", after))
 
 
 def counted_before(attributes: Attributes) -> bool:

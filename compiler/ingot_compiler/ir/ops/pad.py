@@ -40,37 +40,26 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_same_dtype(types)
     require_rank(types[1], 0)
     before, after = attribute_dims(attributes, "before"), attribute_dims(attributes, "after")
-    rank = types[0].rank
-    require(
-        (len(before), len(after)) == (rank, rank),
-        f"{rank} pads before and after",
-        (len(before), len(after)),
-    )
+    x, counts = types[0], (len(before), len(after))
+    require(counts == (x.rank, x.rank), f"{x.rank} pads before and after", counts)
     require_sizes((*before, *after), "pads")
     mode = attribute_str(attributes, "mode", MODES)
-    sizes = zip(before, types[0].shape, after, strict=True)
-    shape = tuple(dim_add(dim_add(low, dim), high) for low, dim, high in sizes)
-    result = TensorType(types[0].dtype, shape)
+    axes = list(zip(x.shape, before, after, strict=True))
+    shape = tuple(dim_add(dim_add(low, dim), high) for dim, low, high in axes)
+    result = TensorType(x.dtype, shape)
     if mode == "constant":
         return Inferred((result,))
-    grows_from_nothing = any(
-        dim == 0 and out != 0 for dim, out in zip(types[0].shape, shape, strict=True)
-    )
-    require(not grows_from_nothing, f"elements to {mode}", types[0])
-    padded = (
-        dim for dim, *pads in zip(types[0].shape, before, after, strict=True) if pads != [0, 0]
-    )
-    return Inferred(
-        (result,),
-        tuple(bound for dim in padded for bound in elements_along(dim, result.element_count)),
-    )
+    from_nothing = any(dim == 0 and out != 0 for dim, out in zip(x.shape, shape, strict=True))
+    require(not from_nothing, f"elements to {mode}", x)
+    padded = [dim for dim, *pads in axes if pads != [0, 0]]
+    bounds = (bound for dim in padded for bound in elements_along(dim, result.element_count))
+    return Inferred((result,), tuple(bounds))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, value = operands
-    widths = list(
-        zip(attribute_ints(attributes, "before"), attribute_ints(attributes, "after"), strict=True)
-    )
+    before, after = attribute_ints(attributes, "before"), attribute_ints(attributes, "after")
+    widths = list(zip(before, after, strict=True))
     mode = attribute_str(attributes, "mode", MODES)
     if not widths:
         return (x,)

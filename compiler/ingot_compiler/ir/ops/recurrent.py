@@ -5,13 +5,14 @@ In: x[T, B, D*G*H], the inputs' share of the gates, biases included (D direction
 weights[D, H, G*H]; initial_h[D, B, H]; then, where the cell or an attribute says so: initial_c[D,
 B, H] (lstm), candidate weights[D, H, H] (gru without ``linear_before_reset``; ``weights`` then has
 two gates), recurrent bias[D, H] (gru with it), lengths i64[B] (``has_lengths``), peepholes[D, 3*H]
-(``has_peepholes``). Out: y[T, D, B, H], final h and (lstm) final c, both [D, B, H].
-Not done here: the product with the inputs' weights (``matmul``), layouts (the frontend).
+(``has_peepholes``). Out: y[T, D, B, H], final h and (lstm) final c, both [D, B, H]. Not done here:
+the product with the inputs' weights (``matmul``), layouts (the frontend).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,11 +31,17 @@ from ingot_compiler.ir.make_shape_constraints import equal, equal_shapes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, sigmoid, widen
+from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_dtype
 
 CELLS: Mapping[str, tuple[int, int]] = {"gru": (3, 2), "lstm": (4, 3), "rnn": (1, 1)}
 """cell -> (gates, activations)."""
+
+_FLAGS = ("has_lengths", "has_peepholes", "input_forget", "linear_before_reset")
+_ATTRIBUTES = (*_FLAGS, "activations", "alphas", "betas", "cell", "clip", "reverse")
+_PER_DIRECTION = ("weights", "candidate", "bias", "peepholes")
+"""The operands that an entry of the state is computed with."""
 
 _ACTIVATIONS: Mapping[str, Callable[[Array, float, float], Array]] = {
     "Affine": lambda x, alpha, beta: alpha * x + beta,
@@ -64,13 +71,10 @@ def operand_names(attributes: Attributes) -> tuple[str, ...]:
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
-    require_attributes(
-        attributes, "activations", "alphas", "betas", "cell", "clip", "has_lengths", "has_peepholes", "input_forget",
-        "linear_before_reset", "reverse",
-    )  # fmt: skip
+    require_attributes(attributes, *_ATTRIBUTES)
     cell = attribute_str(attributes, "cell", tuple(CELLS))
     attribute_float(attributes, "clip")
-    for name in ("has_lengths", "has_peepholes", "input_forget", "linear_before_reset"):
+    for name in _FLAGS:
         attribute_bool(attributes, name)
     names = operand_names(attributes)
     require(len(types) == len(names), f"operands {' '.join(names)}", len(types))
@@ -78,101 +82,118 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     x, weights, h = given["x"], given["weights"], given["h"]
     require_dtype(x, ("f32", "f64"))
     require(x.rank == weights.rank == h.rank == 3, "x, weights and h of rank 3", (x, weights, h))
-    require(
-        all(kind.dtype == x.dtype for name, kind in given.items() if name != "lengths"),
-        "one element type",
-        x,
-    )
-    directions, hidden = weights.shape[0], weights.shape[1]
-    time, batch, columns = x.shape
-    gates, activations = CELLS[cell]
+    alike = all(kind.dtype == x.dtype for name, kind in given.items() if name != "lengths")
+    require(alike, "one element type", x)
+    constraints = _shape_constraints(given, CELLS[cell][0])
+    _check_sequences(attributes, weights.shape[0], CELLS[cell][1])
+    time, batch, _ = x.shape
+    directions, hidden, _ = weights.shape
+    state = TensorType(x.dtype, (directions, batch, hidden))
+    y = TensorType(x.dtype, (time, directions, batch, hidden))
+    return Inferred((y, state, state) if cell == "lstm" else (y, state), constraints)
+
+
+def _shape_constraints(given: Mapping[str, TensorType], gates: int) -> tuple[ShapeConstraint, ...]:
+    """That the operands, by name, have the sizes that x and the weights say."""
+    _, batch, columns = given["x"].shape
+    directions, hidden, _ = given["weights"].shape
     own = 2 if "candidate" in given else gates
     expected: dict[str, tuple[Dim, ...]] = {
-        "weights": (directions, hidden, own * hidden), "h": (directions, batch, hidden), "c": (directions, batch, hidden),
-        "candidate": (directions, hidden, hidden), "bias": (directions, hidden), "lengths": (batch,),
+        "weights": (directions, hidden, own * hidden),
+        "h": (directions, batch, hidden),
+        "c": (directions, batch, hidden),
+        "candidate": (directions, hidden, hidden),
+        "bias": (directions, hidden),
+        "lengths": (batch,),
         "peepholes": (directions, 3 * hidden),
-    }  # fmt: skip
+    }
     constraints = [equal("sizes of x and the gates", columns, gates * hidden * directions)]
     for name, kind in given.items():
         if name != "x":
             constraints += equal_shapes(f"sizes of {name}", kind.shape, expected[name])
+    return tuple(constraints)
+
+
+def _check_sequences(attributes: Attributes, directions: Dim, activations: int) -> None:
+    """Attributes with an entry for each activation or direction."""
     for name in ("activations", "alphas", "betas"):
         value = attributes[name]
-        require(
-            isinstance(value, tuple) and len(value) == activations, f"{activations} {name}", value
-        )
+        fits = isinstance(value, tuple) and len(value) == activations
+        require(fits, f"{activations} {name}", value)
     reverse = attribute_bools(attributes, "reverse")
     require(len(reverse) == directions, f"{directions} directions", reverse)
-    state = TensorType(x.dtype, (directions, batch, hidden))
-    y = TensorType(x.dtype, (time, directions, batch, hidden))
-    return Inferred((y, state, state) if cell == "lstm" else (y, state), tuple(constraints))
 
 
-def _activation(attributes: Attributes, position: int) -> Callable[[Array], Array]:
-    alpha, beta = (attribute_floats(attributes, name)[position] for name in ("alphas", "betas"))
-    function = _ACTIVATIONS[attribute_strs(attributes, "activations")[position]]
-    return lambda x: function(x, alpha, beta)
+@dataclass(frozen=True, slots=True)
+class _Direction:
+    """One of the directions: its operands by name, and the attributes of the op."""
 
+    given: Mapping[str, Array]
+    attributes: Attributes
 
-def _step(
-    given: Mapping[str, Array], attributes: Attributes, x: Array, h: Array, c: Array
-) -> tuple[Array, Array]:
-    """(new h, new c) of one row: ``x`` are its gates' inputs, ``given`` the operands of its
-    direction."""
-    act = [
-        _activation(attributes, index)
-        for index in range(CELLS[attribute_str(attributes, "cell")][1])
-    ]
-    size, limit = h.size, attribute_float(attributes, "clip") or np.inf
-
-    def clip(value: Array) -> Array:
+    def clip(self, value: Array) -> Array:
+        limit = attribute_float(self.attributes, "clip") or np.inf
         return np.clip(value, -limit, limit)
 
-    share = h @ given["weights"]
-    if attribute_str(attributes, "cell") == "rnn":
-        return act[0](clip(x + share)), c
-    if attribute_str(attributes, "cell") == "lstm":
-        i, o, f, g = np.split(x + share, 4)
-        p: Array = given["peepholes"] if "peepholes" in given else np.zeros(3 * size)
-        i, f = act[0](clip(i + p[:size] * c)), act[0](clip(f + p[2 * size :] * c))
-        f = 1 - i if attribute_bool(attributes, "input_forget") else f
-        cell = f * c + i * act[1](clip(g))
-        return act[0](clip(o + p[size : 2 * size] * cell)) * act[2](cell), cell
-    z, r = (
-        act[0](clip(x[:size] + share[:size])),
-        act[0](clip(x[size : 2 * size] + share[size : 2 * size])),
-    )
-    if attribute_bool(attributes, "linear_before_reset"):
-        new = x[2 * size :] + r * (share[2 * size :] + given["bias"])
+    def activation(self, position: int, value: Array) -> Array:
+        names = attribute_strs(self.attributes, "activations")
+        alpha, beta = (
+            attribute_floats(self.attributes, name)[position] for name in ("alphas", "betas")
+        )
+        return _ACTIVATIONS[names[position]](value, alpha, beta)
+
+
+def _rnn(own: _Direction, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
+    return own.activation(0, own.clip(x + h @ own.given["weights"])), c
+
+
+def _lstm(own: _Direction, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
+    size = h.size
+    i, o, f, g = np.split(x + h @ own.given["weights"], 4)
+    p: Array = own.given["peepholes"] if "peepholes" in own.given else np.zeros(3 * size)
+    i = own.activation(0, own.clip(i + p[:size] * c))
+    f = own.activation(0, own.clip(f + p[2 * size :] * c))
+    f = 1 - i if attribute_bool(own.attributes, "input_forget") else f
+    cell = f * c + i * own.activation(1, own.clip(g))
+    o = own.activation(0, own.clip(o + p[size : 2 * size] * cell))
+    return o * own.activation(2, cell), cell
+
+
+def _gru(own: _Direction, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
+    size, share = h.size, h @ own.given["weights"]
+    z = own.activation(0, own.clip(x[:size] + share[:size]))
+    r = own.activation(0, own.clip(x[size : 2 * size] + share[size : 2 * size]))
+    if attribute_bool(own.attributes, "linear_before_reset"):
+        new = x[2 * size :] + r * (share[2 * size :] + own.given["bias"])
     else:
-        new = x[2 * size :] + (r * h) @ given["candidate"]
-    return (1 - z) * act[1](clip(new)) + z * h, c
+        new = x[2 * size :] + (r * h) @ own.given["candidate"]
+    return (1 - z) * own.activation(1, own.clip(new)) + z * h, c
+
+
+_STEPS = {"gru": _gru, "lstm": _lstm, "rnn": _rnn}
+"""cell -> (operands of its direction, gates' inputs of one row, h, c) -> (new h, new c)."""
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    given = {
-        name: widen(array) for name, array in zip(operand_names(attributes), operands, strict=True)
-    }
+    names, cell = operand_names(attributes), attribute_str(attributes, "cell")
+    given = {name: widen(array) for name, array in zip(names, operands, strict=True)}
     x, h = given["x"], given["h"].copy()
     c = given["c"].copy() if "c" in given else np.zeros(h.shape)
     directions, batch, hidden = h.shape
     y = np.zeros((len(x), directions, batch, hidden))
     lengths: list[int] = given["lengths"].tolist() if "lengths" in given else [len(x)] * batch
-    reverse = attribute_bools(attributes, "reverse")
-    for d in range(directions):
-        own: dict[str, Array] = {
-            name: given[name][d]
-            for name in ("weights", "candidate", "bias", "peepholes")
-            if name in given
-        }
+    for d, reverse in enumerate(attribute_bools(attributes, "reverse")):
+        rows = {name: given[name][d] for name in _PER_DIRECTION if name in given}
+        own = _Direction(rows, attributes)
         columns = slice(d * x.shape[2] // directions, (d + 1) * x.shape[2] // directions)
         for b in range(batch):
             steps = range(min(max(lengths[b], 0), len(x)))
-            for t in reversed(steps) if reverse[d] else steps:
-                h[d, b], c[d, b] = _step(own, attributes, x[t, b, columns], h[d, b], c[d, b])
+            for t in reversed(steps) if reverse else steps:
+                h[d, b], c[d, b] = _STEPS[cell](own, x[t, b, columns], h[d, b], c[d, b])
                 y[t, d, b] = h[d, b]
-    results = (y, h, c) if attribute_str(attributes, "cell") == "lstm" else (y, h)
-    return tuple(narrow(result, operands[0]) for result in results)
+    return tuple(
+        narrow(result, operands[0]) for result in ((y, h, c) if cell == "lstm" else (y, h))
+    )
 
 
 OP = CoreOp("recurrent", _infer, _reference)

@@ -47,9 +47,10 @@ def expand(
     made = {result for part in builder.nodes for result in part.results}
     types = [builder.types[value] for value in found if value in made]
     if types != list(results) or len(set(found)) != len(found):
+        expected, got = (", ".join(map(str, kinds)) for kinds in (results, types))
         raise InternalError(
             f"the expansion of {node.op} for a device gives other results",
-            why=f"expected new values of types {', '.join(map(str, results))}, got {', '.join(map(str, types)) or 'none'}",
+            why=f"expected new values of types {expected}, got {got or 'none'}",
         )
     if any(part.regions for part in builder.nodes):
         raise InternalError(f"the expansion of {node.op} for a device has control flow")

@@ -5,12 +5,15 @@ In: a group anchored by one of them. Out: its loop program: units are kept posit
 top-k.
 """
 
-from ingot_compiler.ir.dims import dim_product, symbol
+from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.kinds.lines import line_count, other_axes, point_of_line
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
+from ingot_compiler.lowering.kinds.reduction import ReduceFunction
 from ingot_compiler.lowering.loops import (
     Apply,
     Constant,
@@ -34,27 +37,17 @@ def lower_argument_reduce(group: Group, target: KernelTarget) -> LoopProgram:
     x, result = group.operands[0], group.results[0]
     axis, select_last = anchor.integer("axis"), anchor.flag("select_last")
     shape, dtype = x.type.shape, x.type.dtype
-    kept = tuple(other for other in range(len(shape)) if other != axis)
+    kept = other_axes(shape, axis)
     buffers = GroupBuffers(group)
-
-    def load(variable: str) -> Value:
-        space = Space(shape, (Run(kept, symbol("p")), Run((axis,), symbol(variable))))
-        return Load(buffers.number(x), space.offset(x.view))
-
-    function = "max" if anchor.op == "argmax" else "min"
-    extreme = Reduce(
-        "extreme",
-        "max" if function == "max" else "min",
-        "i",
-        shape[axis],
-        dtype,
-        (),
-        load("i"),
-        lanes=True,
+    here, there = (
+        Load(buffers.number(x), point_of_line(shape, axis, symbol(variable)).offset(x.view))
+        for variable in ("i", "j")
     )
-    found: Value = Apply("equal", (load("j"), Local("extreme", dtype)), "bool")
-    if dtype in ("f16", "bf16", "f32", "f64"):
-        found = Apply("logical_or", (found, Apply("isnan", (load("j"),), "bool")), "bool")
+    function: ReduceFunction = "max" if anchor.op == "argmax" else "min"
+    extreme = Reduce("extreme", function, "i", shape[axis], dtype, (), here, lanes=True)
+    found: Value = Apply("equal", (there, Local("extreme", dtype)), "bool")
+    if dtype in FLOATS:
+        found = Apply("logical_or", (found, Apply("isnan", (there,), "bool")), "bool")
     other = Constant(-1 if select_last else _LAST, "i64")
     index = Apply("select", (found, FromIndex(symbol("j"), "i64"), other), "i64")
     position = Reduce(
@@ -63,8 +56,8 @@ def lower_argument_reduce(group: Group, target: KernelTarget) -> LoopProgram:
     place = kept if result.type.rank == len(shape) else tuple(range(len(kept)))
     where = Space(result.type.shape, (Run(place, symbol("p")),))
     store = Store(buffers.number(result), where.offset(result.view), Local("position", "i64"))
-    units = dim_product(tuple(shape[other] for other in kept))
-    return finish_program(buffers, (extreme, position, store), units, grain_for(shape[axis] * 2))
+    units, body = line_count(shape, axis), (extreme, position, store)
+    return finish_program(buffers, body, units, grain_for(shape[axis] * 2))
 
 
 ARGUMENT_REDUCE = Kind(

@@ -7,19 +7,15 @@ loop program: units are (image, output axes but the last). Not done here: regist
 
 from __future__ import annotations
 
-from ingot_compiler.ir.dims import (
-    Dim,
-    dim_floordiv,
-    dim_max,
-    dim_min,
-    dim_mod,
-    dim_mul,
-    dim_product,
-    symbol,
-)
+from collections.abc import Sequence
+
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.guards import all_of, clamped
 from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.image_rows import COLUMN, point_of_row, row_count
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
@@ -28,78 +24,69 @@ from ingot_compiler.lowering.loops import (
     Compare,
     Constant,
     For,
-    Load,
     Local,
     LoopProgram,
-    Store,
+    Reduce,
     Value,
 )
-from ingot_compiler.lowering.space import Run, Space, point
+from ingot_compiler.lowering.space import Space, point
+from ingot_compiler.lowering.views import Shape
 
 
 def lower_conv_transpose(group: Group, target: KernelTarget) -> LoopProgram:
     """Output channels of one group in lanes; sums run over taps, then input channels."""
     del target
     anchor = group.nodes[group.anchor]
-    operands = {operand.value: operand for operand in group.operands}
-    x, w = operands[anchor.operands[0]], operands[anchor.operands[1]]
-    kind = dict(group.types)[anchor.results[0]]
-    groups = anchor.integer("groups")
-    spatial = tuple(range(2, kind.rank))
-    own = dim_floordiv(kind.shape[1], groups)
-    channels = dim_floordiv(x.type.shape[1], groups)
-    outer_axes = (0, *spatial[:-1])
+    shape, groups = dict(group.types)[anchor.results[0]].shape, anchor.integer("groups")
+    own = dim_floordiv(shape[1], groups)
     channel = dim_mul(symbol("g"), own) + symbol("o")
-    space = Space(
-        kind.shape,
-        (Run(outer_axes, symbol("p")), Run((spatial[-1],), symbol("x")), Run((1,), channel)),
-    )
-    kernel = w.type.shape[1:-2]
-    inside: Value = Constant(True, "bool")
-    where: list[Dim] = []
-    taps = [symbol(f"t{axis}") for axis in range(len(spatial))]
-    for i, axis in enumerate(spatial):
-        stride, dilation = anchor.ints("strides")[i], anchor.ints("dilations")[i]
-        pad = anchor.dims("pads_before")[i]
-        assert not isinstance(pad, (str, float, tuple))
-        reach = space.index(axis) + pad - dim_mul(taps[i], dilation)
-        index = dim_floordiv(reach, stride)
-        extent = x.type.shape[axis]
-        for test in (
-            Compare("equal", dim_mod(reach, stride), 0),
-            Compare("less_equal", 0, index),
-            Compare("less", index, extent),
-        ):
-            inside = Apply("logical_and", (inside, test), "bool")
-        where.append(dim_max(dim_min(index, extent - 1), 0))
-    buffers = GroupBuffers(group)
-    dtype = kind.dtype
-    source = point(
-        x.type.shape, (space.index(0), dim_mul(symbol("g"), channels) + symbol("c"), *where)
-    )
-    weight = point(w.type.shape, (symbol("g"), *taps, symbol("c"), symbol("o")))
-    loaded = Load(buffers.number(x), source.offset(x.view))
-    product = Apply("mul", (loaded, Load(buffers.number(w), weight.offset(w.view))), dtype)
-    guarded = Apply("select", (inside, product, Constant(0.0, dtype)), dtype)
-    axes = [(f"t{i}", kernel[i]) for i in range(len(spatial))] + [("c", channels)]
-    total = nested_reduce("total", "sum", axes, dtype, ((), guarded), lanes=False)
-    elements = Elements(group, buffers)
-    value: Value = Local("total", dtype)
+    elements = Elements(group, GroupBuffers(group))
+    space = point_of_row(shape, channel)
+    total, work = _total(elements, anchor, space)
+    value: Value = Local("total", total.dtype)
     for bias in anchor.operands[2:]:
-        operand = operands[bias]
-        value = Apply(
-            "add", (value, elements.load(operand, point(operand.type.shape, (channel,)))), dtype
-        )
-    elements.given[anchor.results[0]] = elements.let(value, dtype)
-    result = group.results[0]
-    stored = elements.value(result.value, space)
-    store = Store(buffers.number(result), space.offset_of(result.view, result.type.shape), stored)
-    lanes = For("o", own, "vector", (total, *elements.take(), store))
-    body = (For("x", kind.shape[spatial[-1]], "serial", (For("g", groups, "serial", (lanes,)),)),)
-    units = dim_product(tuple(kind.shape[axis] for axis in outer_axes))
-    return finish_program(
-        buffers, body, units, grain_for(dim_mul(dim_product(kernel), dim_mul(channels, own)))
-    )
+        operand = elements.operands[bias]
+        loaded = elements.load(operand, point(operand.type.shape, (channel,)))
+        value = Apply("add", (value, loaded), total.dtype)
+    elements.given[anchor.results[0]] = elements.let(value, total.dtype)
+    lanes = For("o", own, "vector", (total, *elements.stored(group.results[0], space)))
+    column = For("g", groups, "serial", (lanes,))
+    body = (For(COLUMN, shape[-1], "serial", (column,)),)
+    return finish_program(elements.buffers, body, row_count(shape), grain_for(dim_mul(work, own)))
+
+
+def _total(elements: Elements, anchor: Node, space: Space) -> tuple[Reduce, Dim]:
+    """The sum of an output position, and how many products it has."""
+    x, w = elements.operand(anchor, 0), elements.operand(anchor, 1)
+    kernel, dtype = w.type.shape[1:-2], elements.dtype(anchor.results[0])
+    channels = dim_floordiv(x.type.shape[1], anchor.integer("groups"))
+    taps = [symbol(f"t{i}") for i in range(len(kernel))]
+    reached, where = _source(anchor, space, taps, x.type.shape[2:])
+    own = dim_mul(symbol("g"), channels) + symbol("c")
+    pixel = elements.load(x, point(x.type.shape, (space.index(0), own, *where)))
+    place = (symbol("g"), *taps, symbol("c"), symbol("o"))
+    product = Apply("mul", (pixel, elements.load(w, point(w.type.shape, place))), dtype)
+    guarded = Apply("select", (reached, product, Constant(0.0, dtype)), dtype)
+    axes = [(f"t{i}", extent) for i, extent in enumerate(kernel)] + [("c", channels)]
+    total = nested_reduce("total", "sum", axes, dtype, ((), guarded), lanes=False)
+    return total, dim_mul(dim_product(kernel), channels)
+
+
+def _source(
+    anchor: Node, space: Space, taps: Sequence[Dim], image: Shape
+) -> tuple[Value, tuple[Dim, ...]]:
+    """Whether taps reach the output position from a pixel of the image, and from which; one inside
+    in any case."""
+    tests: list[Value] = []
+    where: list[Dim] = []
+    for i, (tap, extent) in enumerate(zip(taps, image, strict=True)):
+        stride, dilation = anchor.ints("strides")[i], anchor.ints("dilations")[i]
+        reach = space.index(2 + i) + anchor.dims("pads_before")[i] - dim_mul(tap, dilation)
+        index = dim_floordiv(reach, stride)
+        tests.append(Compare("equal", dim_mod(reach, stride), 0))
+        tests += [Compare("less_equal", 0, index), Compare("less", index, extent)]
+        where.append(clamped(index, extent))
+    return all_of(tests), tuple(where)
 
 
 CONV_TRANSPOSE = Kind(

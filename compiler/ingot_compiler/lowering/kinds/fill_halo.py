@@ -8,18 +8,17 @@ channels-last image.
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.guards import all_of, is_within
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,
-    Compare,
     Constant,
     For,
     If,
     LoopProgram,
     Store,
-    Value,
 )
 from ingot_compiler.lowering.views import flat_index
 
@@ -35,37 +34,27 @@ def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:
     outer_axes = (0, *range(2, len(shape) - 1))
     outer = tuple(padded[axis] for axis in outer_axes)
     pitch, channels = result.view.strides[-1], shape[1]
+    assert pitch == channels
     row = dim_mul(symbol("p"), dim_mul(padded[-1], pitch))
     buffers = GroupBuffers(group)
-    number = buffers.number(result)
     zero = Constant(False if result.type.dtype == "bool" else 0, result.type.dtype)
-    inside: Value = Constant(True, "bool")
-    for position, axis in enumerate(outer_axes):
-        index = flat_index(symbol("p"), outer, position)
-        if before[axis] == 0 and after[axis] == 0:
-            continue
-        here = Apply(
-            "logical_and",
-            (
-                Compare("less_equal", before[axis], index),
-                Compare("less", index, before[axis] + shape[axis]),
-            ),
-            "bool",
+    inside = all_of(
+        is_within(
+            before[axis], flat_index(symbol("p"), outer, position), before[axis] + shape[axis]
         )
-        inside = Apply("logical_and", (inside, here), "bool")
+        for position, axis in enumerate(outer_axes)
+        if before[axis] != 0 or after[axis] != 0
+    )
 
     def fill(start: Dim, count: Dim) -> For:
-        return For("j", count, "vector", (Store(number, row + start + symbol("j"), zero),))
+        store = Store(buffers.number(result), row + start + symbol("j"), zero)
+        return For("j", count, "vector", (store,))
 
     ends = (fill(0, before[-1] * pitch), fill((before[-1] + shape[-1]) * pitch, after[-1] * pitch))
-    body = (
-        If(inside, ends),
-        If(Apply("logical_not", (inside,), "bool"), (fill(0, padded[-1] * pitch),)),
-    )
-    assert pitch == channels
-    return finish_program(
-        buffers, body, dim_product(outer), grain_for(dim_mul(padded[-1], pitch) // 8)
-    )
+    outside = Apply("logical_not", (inside,), "bool")
+    body = (If(inside, ends), If(outside, (fill(0, padded[-1] * pitch),)))
+    grain = grain_for(dim_mul(padded[-1], pitch) // 8)
+    return finish_program(buffers, body, dim_product(outer), grain)
 
 
 FILL_HALO = Kind("fill_halo", one_kernel(lower_fill_halo))

@@ -27,7 +27,6 @@ from ingot_compiler.lowering.loops import (
     LoopProgram,
     Reduce,
     Statement,
-    Store,
     Value,
 )
 from ingot_compiler.lowering.space import Run, Space
@@ -128,11 +127,8 @@ def _normalise(norm: _GroupNorm) -> For:
     elements = Elements(group, norm.buffers)
     shifted = elements.let(norm.apply("add", scaled, norm.parameter(2, "c")), norm.dtype)
     elements.given[group.nodes[group.anchor].results[0]] = shifted
-    result = group.results[0]
-    value = elements.value(result.value, at)
-    store = Store(norm.buffers.number(result), at.offset_of(result.view, result.type.shape), value)
     (outer, outer_extent), (inner, inner_extent) = norm.axes("")
-    lanes = For(inner[1:], inner_extent, "vector", (*elements.take(), store))
+    lanes = For(inner[1:], inner_extent, "vector", elements.stored(group.results[0], at))
     return For(outer[1:], outer_extent, "serial", (lanes,))
 
 

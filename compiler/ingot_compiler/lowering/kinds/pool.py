@@ -13,9 +13,11 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.image_rows import COLUMN, point_of_row, row_count
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
+from ingot_compiler.lowering.kinds.reduction import ReduceFunction
 from ingot_compiler.lowering.loops import (
     Apply,
     For,
@@ -23,10 +25,9 @@ from ingot_compiler.lowering.loops import (
     Local,
     LoopProgram,
     Statement,
-    Store,
     Value,
 )
-from ingot_compiler.lowering.space import Run, Space, point
+from ingot_compiler.lowering.space import Space, point
 from ingot_compiler.lowering.typical import typical
 
 
@@ -55,48 +56,34 @@ def lower_pool(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are (image, output row); inside, output columns, then channels."""
     del target
     anchor = group.nodes[group.anchor]
-    types = dict(group.types)
-    x = next(operand for operand in group.operands if operand.value == anchor.operands[0])
-    shape = types[anchor.results[0]].shape
-    spatial = tuple(range(2, len(shape)))
-    outer_axes = (0, *spatial[:-1])
-    space = Space(
-        shape,
-        (Run(outer_axes, symbol("p")), Run((spatial[-1],), symbol("x")), Run((1,), symbol("c"))),
-    )
-    windows = [
-        _window(anchor, i, space.index(axis), x.type.shape[axis]) for i, axis in enumerate(spatial)
-    ]
-    taps = [symbol(f"t{i}") for i in range(len(spatial))]
+    shape, kernel = dict(group.types)[anchor.results[0]].shape, anchor.ints("kernel")
+    space = point_of_row(shape, symbol("c"))
+    elements = Elements(group, GroupBuffers(group))
+    body = (*_total(elements, anchor, space), *elements.stored(group.results[0], space))
+    columns = For(COLUMN, shape[-1], "serial", (For("c", shape[1], "vector", body),))
+    taps = dim_product(tuple(map(typical, kernel)))
+    work = dim_mul(dim_mul(shape[-1], shape[1]), taps)
+    return finish_program(elements.buffers, (columns,), row_count(shape), grain_for(work))
+
+
+def _total(elements: Elements, anchor: Node, space: Space) -> tuple[Statement, ...]:
+    """The statements after which the anchor's element is given."""
+    x = elements.operand(anchor, 0)
+    source, dtype = x.type.shape, x.type.dtype
+    windows = [_window(anchor, i, space.index(2 + i), size) for i, size in enumerate(source[2:])]
     where = tuple(
-        window.start + dim_mul(window.first + tap, window.dilation)
-        for window, tap in zip(windows, taps, strict=True)
+        window.start + dim_mul(window.first + symbol(f"t{i}"), window.dilation)
+        for i, window in enumerate(windows)
     )
-    buffers = GroupBuffers(group)
-    elements = Elements(group, buffers)
-    load = elements.load(x, point(x.type.shape, (space.index(0), symbol("c"), *where)))
-    dtype = x.type.dtype
+    load = elements.load(x, point(source, (space.index(0), symbol("c"), *where)))
     loops = [(f"t{i}", window.count) for i, window in enumerate(windows)]
-    function = "max" if anchor.op == "max_pool" else "sum"
-    reduce = nested_reduce(
-        "total", "max" if function == "max" else "sum", loops, dtype, ((), load), lanes=False
-    )
+    function: ReduceFunction = "max" if anchor.op == "max_pool" else "sum"
+    reduce = nested_reduce("total", function, loops, dtype, ((), load), lanes=False)
     total: Value = Local("total", dtype)
     if anchor.op == "average_pool":
-        total = Apply(
-            "div", (total, FromIndex(_divisor(anchor, windows, x.type.shape), dtype)), dtype
-        )
+        total = Apply("div", (total, FromIndex(_divisor(anchor, windows, source), dtype)), dtype)
     elements.given[anchor.results[0]] = elements.let(total, dtype)
-    result = group.results[0]
-    value = elements.value(result.value, space)
-    store = Store(buffers.number(result), space.offset_of(result.view, result.type.shape), value)
-    body: tuple[Statement, ...] = (reduce, *elements.take(), store)
-    columns = For("x", shape[-1], "serial", (For("c", shape[1], "vector", body),))
-    units = dim_product(tuple(shape[axis] for axis in outer_axes))
-    work = dim_mul(
-        dim_mul(shape[-1], shape[1]), dim_product(tuple(typical(k) for k in anchor.ints("kernel")))
-    )
-    return finish_program(buffers, (columns,), units, grain_for(work))
+    return (reduce, *elements.take())
 
 
 def _divisor(node: Node, windows: list[_Window], source: tuple[Dim, ...]) -> Dim:

@@ -101,7 +101,7 @@ def _whole(reduction: Reduction) -> LoopProgram:
             nested_reduce("total", reduction.function, loops, dtype, inner, lanes=lanes)
         )
         value = Local("total", dtype)
-    body = (*statements, *store_total(reduction, group, buffers, elements, value))
+    body = (*statements, *store_total(reduction, group, elements, value))
     work = dim_mul(reduction.element_count, reduction.lane_count)
     return finish_program(buffers, in_lanes(reduction, body), reduction.unit_count, grain_for(work))
 

@@ -12,10 +12,10 @@ from typing import Literal as OneOf
 from ingot_compiler.ir.dims import Dim, dim_product, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.elements import Elements, GroupBuffers
+from ingot_compiler.lowering.elements import Elements
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kinds.program import INDEX
-from ingot_compiler.lowering.loops import Apply, For, FromIndex, Statement, Store, Value
+from ingot_compiler.lowering.loops import Apply, For, FromIndex, Statement, Value
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import storage_order
@@ -97,7 +97,7 @@ def in_lanes(reduction: Reduction, body: tuple[Statement, ...]) -> tuple[Stateme
 
 
 def store_total(
-    reduction: Reduction, group: Group, buffers: GroupBuffers, elements: Elements, total: Value
+    reduction: Reduction, group: Group, elements: Elements, total: Value
 ) -> tuple[Statement, ...]:
     """What becomes of the total: a mean is divided, followers are computed, the result is
     stored."""
@@ -107,11 +107,8 @@ def store_total(
             Apply("div", (total, FromIndex(reduction.element_count, dtype)), dtype), dtype
         )
     before = elements.take()
-    result, space = group.results[0], reduction.result_space()
     elements.given[reduction.anchor.results[0]] = total
-    value = elements.value(result.value, space)
-    place = space.offset_of(result.view, result.type.shape)
-    return (*before, *elements.take(), Store(buffers.number(result), place, value))
+    return (*before, *elements.stored(group.results[0], reduction.result_space()))
 
 
 def _whole_operands(group: Group, source: TensorType) -> list[Operand]:

@@ -2,8 +2,7 @@
 chunks, then the final pass.
 
 In: a group anchored by ``reduce``. Out: its two loop programs, the workspace between them, the
-sizes for which they are worth while.
-Not done here: the reduction in one launch (``reduce``).
+sizes for which they are worth while. Not done here: the reduction in one launch (``reduce``).
 
 The reduced elements are counted in the order in which they lie; chunk ``c`` holds the elements from
 ``c * CHUNK_ELEMENTS`` on. So the partial results depend on sizes alone, not on the number of
@@ -132,7 +131,7 @@ def _final_program(reduction: Reduction, group: Group, partials: Operand) -> Loo
     partial = Load(buffers.number(partials), place)
     total = Reduce("total", reduction.function, "chunk", chunks, dtype, (), partial, lanes)
     elements = Elements(group, buffers)
-    body = (total, *store_total(reduction, group, buffers, elements, Local("total", dtype)))
+    body = (total, *store_total(reduction, group, elements, Local("total", dtype)))
     work = dim_mul(chunks, reduction.lane_count)
     return finish_program(buffers, in_lanes(reduction, body), reduction.unit_count, grain_for(work))
 

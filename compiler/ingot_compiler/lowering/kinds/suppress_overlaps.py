@@ -1,15 +1,16 @@
 """Greedy suppression: every candidate, best first, against the boxes kept before it.
 
 In: a group of one ``suppress_overlaps``. Out: its loop program: units are rows; earlier boxes in
-lanes.
-Not done here: sorting.
+lanes. Not done here: sorting.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ingot_compiler.ir.dims import Dim, dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
@@ -28,11 +29,45 @@ from ingot_compiler.lowering.loops import (
 )
 from ingot_compiler.lowering.space import point
 
-_TOP, _LEFT, _BOTTOM, _RIGHT = range(4)
+_ZERO = Constant(0.0, "f32")
+_SHARED = Local("shared", "f32")
 
 
 def _f(function: str, left: Value, right: Value) -> Value:
     return Apply(function, (left, right), "bool" if function in ("less", "logical_and") else "f32")
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """The sides of a box, in the order in which they are stored."""
+
+    top: Value
+    left: Value
+    bottom: Value
+    right: Value
+
+    def area(self) -> Value:
+        """Height times width."""
+        return _f("mul", _f("sub", self.bottom, self.top), _f("sub", self.right, self.left))
+
+    def shared_area(self, other: _Box) -> Value:
+        """The area that lies in both."""
+        height = _shared_length(self.top, self.bottom, other.top, other.bottom)
+        return _f("mul", height, _shared_length(self.left, self.right, other.left, other.right))
+
+
+def _shared_length(first: Value, last: Value, other_first: Value, other_last: Value) -> Value:
+    """The length that two ranges share."""
+    length = _f("sub", _f("min", last, other_last), _f("max", first, other_first))
+    return _f("max", length, _ZERO)
+
+
+def _meets(one: _Box, other: _Box, limit: Value, kept: Value) -> Value:
+    """Whether the other box was kept, and shares more than ``limit`` of the union, of which
+    ``_SHARED`` is the area that they share."""
+    union = _f("sub", _f("add", one.area(), other.area()), _SHARED)
+    overlaps = _f("less", limit, _f("div", _SHARED, union))
+    return _f("logical_and", _f("less", _ZERO, _SHARED), _f("logical_and", overlaps, kept))
 
 
 def lower_suppress_overlaps(group: Group, target: KernelTarget) -> LoopProgram:
@@ -40,54 +75,31 @@ def lower_suppress_overlaps(group: Group, target: KernelTarget) -> LoopProgram:
     del target
     operands = {operand.value: operand for operand in group.operands}
     boxes, candidates, threshold = (operands[value] for value in group.nodes[0].operands)
-    result = group.results[0]
-    buffers = GroupBuffers(group)
+    buffers, flags = GroupBuffers(group), group.results[0]
     rows, _, count = boxes.type.shape
     row, i, j = symbol("p"), symbol("i"), symbol("j")
 
-    def side(number: int, box: Dim) -> Value:
-        return Load(
-            buffers.number(boxes), point(boxes.type.shape, (row, number, box)).offset(boxes.view)
-        )
+    def load(operand: Operand, *index: Dim) -> Load:
+        place = point(operand.type.shape, index).offset(operand.view)
+        return Load(buffers.number(operand), place)
 
-    def area(box: Dim) -> Value:
-        height = _f("sub", side(_BOTTOM, box), side(_TOP, box))
-        return _f("mul", height, _f("sub", side(_RIGHT, box), side(_LEFT, box)))
+    def box(index: Dim) -> _Box:
+        return _Box(*(load(boxes, row, side, index) for side in range(4)))
 
-    def shared(first: int, last: int) -> Value:
-        least = _f("min", side(last, i), side(last, j))
-        return _f(
-            "max", _f("sub", least, _f("max", side(first, i), side(first, j))), Constant(0.0, "f32")
-        )
-
-    number = buffers.number(result)
-    intersection: Value = Local("shared", "f32")
-    union = _f("sub", _f("add", area(i), area(j)), intersection)
-    limit = Load(buffers.number(threshold), threshold.view.offset)
-    overlaps = _f("less", limit, _f("div", intersection, union))
-    kept = Load(number, point(result.type.shape, (row, j)).offset(result.view))
-    meets = _f(
-        "logical_and",
-        _f("less", Constant(0.0, "f32"), intersection),
-        _f("logical_and", overlaps, kept),
-    )
-    common = Let("shared", _f("mul", shared(_TOP, _BOTTOM), shared(_LEFT, _RIGHT)))
-    found = Reduce(
-        "found", "max", "j", i, "i32", (common,), Apply("cast", (meets,), "i32"), lanes=True
-    )
+    meets = _meets(box(i), box(j), load(threshold), load(flags, row, j))
+    common = Let(_SHARED.name, box(i).shared_area(box(j)))
+    met = Apply("cast", (meets,), "i32")
+    found = Reduce("found", "max", "j", i, "i32", (common,), met, lanes=True)
     # Of no earlier box the greatest flag is the least integer.
     free = Apply("less", (Local("found", "i32"), Constant(1, "i32")), "bool")
-    here = point(result.type.shape, (row, i)).offset(result.view)
-    candidate = Load(
-        buffers.number(candidates), point(candidates.type.shape, (row, i)).offset(candidates.view)
+    candidate, flag = load(candidates, row, i), load(flags, row, i)
+    refused = Store(flag.buffer, flag.index, Constant(False, "bool"))
+    body = (
+        If(candidate, (found, Store(flag.buffer, flag.index, free))),
+        If(Apply("logical_not", (candidate,), "bool"), (refused,)),
     )
-    refused = If(
-        Apply("logical_not", (candidate,), "bool"), (Store(number, here, Constant(False, "bool")),)
-    )
-    body = (If(candidate, (found, Store(number, here, free))), refused)
-    return finish_program(
-        buffers, (For("i", count, "serial", body),), rows, grain_for(dim_product((count, count)))
-    )
+    loop = For("i", count, "serial", body)
+    return finish_program(buffers, (loop,), rows, grain_for(dim_product((count, count))))
 
 
 SUPPRESS_OVERLAPS = Kind("suppress_overlaps", one_kernel(lower_suppress_overlaps))

@@ -7,15 +7,10 @@ from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.lowering.loops import Apply, Compare, Constant, Load, Value
+from ingot_compiler.lowering.guards import all_of, clamped, is_within
+from ingot_compiler.lowering.loops import Apply, Value
 from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.space import Space, point
-
-
-def _inside(index: Dim, extent: Dim) -> Value:
-    return Apply(
-        "logical_and", (Compare("less_equal", 0, index), Compare("less", index, extent)), "bool"
-    )
 
 
 def _reflected(index: Dim, extent: Dim) -> Dim:
@@ -30,29 +25,21 @@ def _source_index(mode: str, index: Dim, extent: Dim) -> Dim:
         return _reflected(index, extent)
     if mode == "wrap":
         return index - extent * dim_floordiv(index, extent)
-    return dim_max(dim_min(index, extent - 1), 0)
+    return clamped(index, extent)
 
 
 def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """X at the index moved by ``before``; outside, the pad value or the index that ``mode``
     gives."""
     data = elements.operand(node, 0)
-    mode = node.text("mode")
-    inside: Value = Constant(True, "bool")
-    where: list[Dim] = []
-    for axis, (pad, pad_after) in enumerate(
-        zip(node.dims("before"), node.dims("after"), strict=True)
-    ):
-        index = space.index(axis) - pad
-        if pad == 0 and pad_after == 0:
-            where.append(index)
-            continue
-        extent = data.type.shape[axis]
-        where.append(_source_index(mode, index, extent))
-        inside = Apply("logical_and", (inside, _inside(index, extent)), "bool")
-    loaded = Load(
-        elements.buffers.number(data), point(data.type.shape, tuple(where)).offset(data.view)
-    )
+    shape, mode = data.type.shape, node.text("mode")
+    pads = zip(node.dims("before"), node.dims("after"), strict=True)
+    padded = {axis for axis, (before, after) in enumerate(pads) if before != 0 or after != 0}
+    where = [space.index(axis) - before for axis, before in enumerate(node.dims("before"))]
+    inside = all_of(is_within(0, where[axis], shape[axis]) for axis in sorted(padded))
+    for axis in padded:
+        where[axis] = _source_index(mode, where[axis], shape[axis])
+    loaded = elements.load(data, point(shape, tuple(where)))
     if mode != "constant":
         return loaded
     value = elements.value(node.operands[1], point((), ()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners import best_fit, greedy_by_conflicts, greedy_by_size, hill_climb
@@ -17,9 +18,9 @@ from ingot_compiler.memory.planners.buffers import (
     PlannedBuffer,
     lower_bound_bytes,
     mutual,
-    total_bytes,
 )
 from ingot_compiler.memory.planners.check import check
+from ingot_compiler.memory.planners.smallest_plan import smallest_plan
 
 Planner = Callable[[Sequence[PlannedBuffer], Sequence[MemoryPool]], Plan]
 
@@ -69,21 +70,5 @@ def best(
     Raises:
         UserError: the pools are too small for every planner.
     """
-    bound_bytes = lower_bound_bytes(mutual(buffers))
-    smallest: tuple[int, Plan] | None = None
-    failure: UserError | None = None
-    for name in planners:
-        try:
-            found = plan_with(name, buffers, pools, planners)
-        except UserError as error:
-            failure = failure or error
-            continue
-        size_bytes = total_bytes(buffers, found)
-        if smallest is None or size_bytes < smallest[0]:
-            smallest = size_bytes, found
-        if size_bytes <= bound_bytes:
-            break
-    if smallest is None:
-        assert failure is not None
-        raise failure
-    return smallest[1]
+    attempts = (partial(plan_with, name, buffers, pools, planners) for name in planners)
+    return smallest_plan(buffers, attempts, lower_bound_bytes(mutual(buffers)))

@@ -64,13 +64,10 @@ def buffers_of_lifetimes(live: Sequence[LiveBuffer]) -> tuple[PlannedBuffer, ...
             conflicts[buffer.name].add(other.name)
             conflicts[other.name].add(buffer.name)
         active.append(buffer)
+    names = {name: frozenset(others) for name, others in conflicts.items()}
     return tuple(
         PlannedBuffer(
-            item.name,
-            item.size_bytes,
-            item.alignment_bytes,
-            frozenset(conflicts[item.name]),
-            item.pools,
+            item.name, item.size_bytes, item.alignment_bytes, names[item.name], item.pools
         )
         for item in live
     )
@@ -121,13 +118,16 @@ def lower_bound_bytes(buffers: Sequence[PlannedBuffer]) -> int:
         name: {other for other in others if name in listed.get(other, ())}
         for name, others in listed.items()
     }
-    cliques = _interval_cliques(neighbours)
-    if cliques is None:
-        heavy_first = sorted(neighbours, key=lambda name: (-sizes_bytes[name], name))
-        cliques = [
-            _greedy_clique(name, neighbours, sizes_bytes) for name in heavy_first[:_CLIQUE_STARTS]
-        ]
+    cliques = _interval_cliques(neighbours) or _heavy_cliques(neighbours, sizes_bytes)
     return max((sum(sizes_bytes[name] for name in clique) for clique in cliques), default=0)
+
+
+def _heavy_cliques(
+    neighbours: Mapping[str, set[str]], sizes_bytes: Mapping[str, int]
+) -> list[set[str]]:
+    """One clique around each of the largest buffers."""
+    largest = sorted(neighbours, key=lambda name: (-sizes_bytes[name], name))[:_CLIQUE_STARTS]
+    return [_greedy_clique(name, neighbours, sizes_bytes) for name in largest]
 
 
 def _interval_cliques(neighbours: Mapping[str, set[str]]) -> list[set[str]] | None:

@@ -27,21 +27,22 @@ def check(
     if set(by_name) != set(plan) or len(by_name) != len(buffers):
         raise _broken("every buffer placed exactly once", str(sorted(set(by_name) ^ set(plan))))
     for buffer in buffers:
-        pool, offset_bytes = plan[buffer.name]
-        if pool not in buffer.pools or pool not in limits_bytes:
-            raise _broken(f"{buffer.name} in one of {', '.join(buffer.pools)}", pool)
-        if offset_bytes < 0 or offset_bytes % buffer.alignment_bytes:
-            raise _broken(
-                f"{buffer.name} at a multiple of {buffer.alignment_bytes} bytes", str(offset_bytes)
-            )
-        limit_bytes = limits_bytes[pool]
-        if limit_bytes is not None and offset_bytes + buffer.size_bytes > limit_bytes:
-            raise _broken(
-                f"{buffer.name} to end within {limit_bytes} bytes",
-                str(offset_bytes + buffer.size_bytes),
-            )
+        _check_place(buffer, *plan[buffer.name], limits_bytes)
         for name in sorted(buffer.conflicts & set(by_name)):
             _check_pair(buffer, by_name[name], plan)
+
+
+def _check_place(
+    buffer: PlannedBuffer, pool: str, offset_bytes: int, limits_bytes: Mapping[str, int | None]
+) -> None:
+    if pool not in buffer.pools or pool not in limits_bytes:
+        raise _broken(f"{buffer.name} in one of {', '.join(buffer.pools)}", pool)
+    if offset_bytes < 0 or offset_bytes % buffer.alignment_bytes:
+        expected = f"{buffer.name} at a multiple of {buffer.alignment_bytes} bytes"
+        raise _broken(expected, str(offset_bytes))
+    limit_bytes, end_bytes = limits_bytes[pool], offset_bytes + buffer.size_bytes
+    if limit_bytes is not None and end_bytes > limit_bytes:
+        raise _broken(f"{buffer.name} to end within {limit_bytes} bytes", str(end_bytes))
 
 
 def _check_pair(

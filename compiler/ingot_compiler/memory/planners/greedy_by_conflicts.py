@@ -12,6 +12,13 @@ from ingot_compiler.memory.planners.buffers import MemoryPool, Plan, PlannedBuff
 from ingot_compiler.memory.planners.placing import place_in_order, raise_above
 
 
+def conflict_order(buffers: Sequence[PlannedBuffer]) -> list[PlannedBuffer]:
+    """Number of listed conflicts descending, then size descending, then the later name first."""
+    return sorted(
+        buffers, key=lambda item: (len(item.conflicts), item.size_bytes, item.name), reverse=True
+    )
+
+
 def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool]) -> Plan:
     """Place by number of listed conflicts, then size, then the later name. Source: USMP
     greedy_by_conflicts.
@@ -19,7 +26,4 @@ def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool]) -> Plan:
     Raises:
         UserError: a buffer fits nowhere.
     """
-    order = sorted(
-        buffers, key=lambda item: (len(item.conflicts), item.size_bytes, item.name), reverse=True
-    )
-    return place_in_order(order, pools, raise_above)
+    return place_in_order(conflict_order(buffers), pools, raise_above)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners.buffers import (
@@ -16,9 +18,11 @@ from ingot_compiler.memory.planners.buffers import (
     PlannedBuffer,
     lower_bound_bytes,
     pool_sizes_bytes,
+    total_bytes,
 )
 from ingot_compiler.memory.planners.greedy_by_size import size_order
 from ingot_compiler.memory.planners.placing import first_fit, place_in_order
+from ingot_compiler.memory.planners.smallest_plan import smallest_plan
 
 ATTEMPTS_MAX = 500
 _CONFLICT_VISITS_MAX = 1_500_000  # bounds the time (about a second), the same on every machine
@@ -32,36 +36,52 @@ def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], seed: in
         UserError: no order that was tried fits into the pools.
     """
     order = list(size_order(buffers))
-    bound_bytes = lower_bound_bytes(buffers)
-    visits = sum(1 + len(buffer.conflicts) for buffer in order)
-    draw = random.Random(seed)  # noqa: S311 -- chooses swaps, keeps no secret
-    best: tuple[int, Plan] | None = None
-    current_bytes: int | None = None
-    current: Plan = {}
+    climb = _Climb(order, pools, random.Random(seed))  # noqa: S311 -- chooses swaps, no secret
+    attempts = repeat(climb.attempt, _attempt_count(order))
+    return smallest_plan(buffers, attempts, lower_bound_bytes(buffers))
+
+
+@dataclass(slots=True)
+class _Climb:
+    """A walk from order to order: each differs by one swap from the last one that was accepted."""
+
+    order: list[PlannedBuffer]
+    pools: Sequence[MemoryPool]
+    draw: random.Random
+    attempt_count: int = 0
+    accepted: Plan = field(default_factory=dict[str, tuple[str, int]])
+    accepted_bytes: int | None = None
     swapped: tuple[int, int] | None = None
-    failure: UserError | None = None
-    for attempt in range(min(ATTEMPTS_MAX, max(2, _CONFLICT_VISITS_MAX // max(visits, 1)))):
+
+    def attempt(self) -> Plan:
+        """The plan of the order at hand, which then becomes another; UserError when it has no
+        room."""
         try:
-            found = place_in_order(order, pools, first_fit)
-        except UserError as error:
-            failure = failure or error
-            found = {}
-        size_bytes = sum(pool_sizes_bytes(buffers, found).values()) if found or not order else None
-        if size_bytes is not None and _accepts(size_bytes, current_bytes, attempt, draw):
-            current, current_bytes = found, size_bytes
-            if best is None or size_bytes < best[0]:
-                best = size_bytes, found
-            if size_bytes <= bound_bytes:
-                break
-        elif swapped and current_bytes is not None:
-            _swap(order, *swapped)
-        swapped = _proposal(order, current, draw)
-        if swapped:
-            _swap(order, *swapped)
-    if best is None:
-        assert failure is not None
-        raise failure
-    return best[1]
+            found = place_in_order(self.order, self.pools, first_fit)
+        except UserError:
+            self.go_on(from_here=False)
+            raise
+        size_bytes = total_bytes(self.order, found)
+        accepts = _accepts(size_bytes, self.accepted_bytes, self.attempt_count, self.draw)
+        if accepts:
+            self.accepted, self.accepted_bytes = found, size_bytes
+        self.go_on(from_here=accepts)
+        return found
+
+    def go_on(self, *, from_here: bool) -> None:
+        """Swap two buffers of this order, or of the one before it."""
+        self.attempt_count += 1
+        if not from_here and self.swapped and self.accepted_bytes is not None:
+            _swap(self.order, *self.swapped)
+        self.swapped = _proposal(self.order, self.accepted, self.draw)
+        if self.swapped:
+            _swap(self.order, *self.swapped)
+
+
+def _attempt_count(order: Sequence[PlannedBuffer]) -> int:
+    """As many attempts as the bound on visits allows; one visits each buffer and its conflicts."""
+    visits = sum(1 + len(buffer.conflicts) for buffer in order)
+    return min(ATTEMPTS_MAX, max(2, _CONFLICT_VISITS_MAX // max(visits, 1)))
 
 
 def _accepts(size_bytes: int, current_bytes: int | None, attempt: int, draw: random.Random) -> bool:
@@ -83,27 +103,28 @@ def _proposal(
 ) -> tuple[int, int] | None:
     """Two positions to swap: neighbours (of neighbours) that precede a buffer at the top of its
     pool."""
-    position = {buffer.name: index for index, buffer in enumerate(order)}
     if not current:
         # Nothing has fitted yet: any other order may.
         return (draw.randrange(len(order)), draw.randrange(len(order))) if order else None
-    tops = pool_sizes_bytes(order, current)
-    highest = [
-        item.name for item in order if _end_bytes(item, current) == tops[current[item.name][0]]
-    ]
-    chosen = position[draw.choice(highest)]
+    position = {buffer.name: index for index, buffer in enumerate(order)}
+    chosen = position[draw.choice(_highest(order, current))]
     first = _preceding_conflicts(order, position, chosen)
     if not first:
         return None
     left = draw.choice(first)
-    second = sorted(
-        {near for index in first for near in _preceding_conflicts(order, position, index)} - {left}
-    )
+    near = {other for index in first for other in _preceding_conflicts(order, position, index)}
+    second = sorted(near - {left})
     others = [index for index in first if index != left]
     if not second and not others:
         return None
     from_second = bool(second) and (not others or draw.randrange(100) < _SECOND_LEVEL_PERCENT)
     return left, draw.choice(second if from_second else others)
+
+
+def _highest(order: Sequence[PlannedBuffer], current: Plan) -> list[str]:
+    """The buffers that end at the top of their pools."""
+    tops = pool_sizes_bytes(order, current)
+    return [item.name for item in order if _end_bytes(item, current) == tops[current[item.name][0]]]
 
 
 def _preceding_conflicts(

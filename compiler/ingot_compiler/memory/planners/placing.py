@@ -1,20 +1,21 @@
 """Placing buffers one after the other: the step that all planners share.
 
 In: buffers in the planner's order, pools. Out: a plan, or an error that names the buffer that fits
-nowhere.
-Not done here: the order (each planner's idea).
+nowhere. Not done here: the order (each planner's idea).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners.buffers import MemoryPool, Plan, PlannedBuffer, round_up
 
-Placed = Sequence[tuple[int, int, int]]
-"""Conflicting buffers already in a pool: (offset, end, end rounded up to that buffer's alignment),
-in bytes."""
+Span = tuple[int, int, int]
+"""Of a buffer: (offset, end, end rounded up to its alignment), in bytes."""
+
+Placed = Sequence[Span]
+"""Conflicting buffers already in a pool."""
 
 PlacementRule = Callable[[PlannedBuffer, Placed, int | None], int | None]
 """(buffer, conflicts in one pool, the pool's limit) -> offset in bytes, or None when it does not
@@ -70,12 +71,9 @@ def place_in_order(
     """
     limits_bytes = {pool.name: pool.size_limit_bytes for pool in pools}
     plan: Plan = {}
-    spans: dict[str, tuple[int, int, int]] = {}
+    spans: dict[str, Span] = {}
     for buffer in order:
-        placed: dict[str, list[tuple[int, int, int]]] = {}
-        for other in buffer.conflicts:
-            if other in plan:
-                placed.setdefault(plan[other][0], []).append(spans[other])
+        placed = _conflicts_by_pool(buffer, plan, spans)
         for pool in buffer.pools:
             offset_bytes = rule(buffer, placed.get(pool, ()), limits_bytes[pool])
             if offset_bytes is not None:
@@ -88,6 +86,17 @@ def place_in_order(
     return plan
 
 
+def _conflicts_by_pool(
+    buffer: PlannedBuffer, plan: Plan, spans: Mapping[str, Span]
+) -> dict[str, list[Span]]:
+    """The spans of those that are placed already."""
+    placed: dict[str, list[Span]] = {}
+    for other in buffer.conflicts:
+        if other in plan:
+            placed.setdefault(plan[other][0], []).append(spans[other])
+    return placed
+
+
 def does_not_fit(buffer: PlannedBuffer, pools: Sequence[MemoryPool]) -> UserError:
     """The error for a buffer that no pool holds."""
     limits = ", ".join(
@@ -98,6 +107,7 @@ def does_not_fit(buffer: PlannedBuffer, pools: Sequence[MemoryPool]) -> UserErro
     return UserError(
         f"the memory pools are too small for buffer {buffer.name}",
         where=f"buffer {buffer.name}, {buffer.size_bytes} bytes",
-        why=f"no room beside the buffers that are live at the same time; candidates: {limits or 'none'}",
+        why="no room beside the buffers that are live at the same time; candidates: "
+        + (limits or "none"),
         do="raise the pools' size limits, or let the device have a further pool",
     )

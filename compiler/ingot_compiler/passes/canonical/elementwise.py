@@ -1,8 +1,7 @@
-"""Canonical forms of elementwise ops: neutral elements, operand order, exact respellings, needless
-broadcasts.
+"""Canonical forms of elementwise ops: neutral elements and exact respellings.
 
 In: a rewriter and a node. Out: the value that stands for its result, or None. Not done here:
-movement ops.
+movement ops, the order of operands (``operands``).
 
 Every rule is exact: same bits for every float, NaN, infinity and zero of either sign.
 """
@@ -14,68 +13,30 @@ from collections.abc import Callable, Mapping
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.op_names import OpName
-from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, SIGNED, UNSIGNED, DType, dtype_size_bits
 from ingot_compiler.passes.match import scalar
 from ingot_compiler.passes.rewrite import Rewriter
 
 ElementwiseRule = Callable[[Rewriter, Node], int | None]
 
+# bf16 has the exponents of f32, f16 has not.
+_WIDER_FLOATS = {"f16": ("f32", "f64"), "bf16": ("f32", "f64"), "f32": ("f64",), "f64": ()}
 _EXACT_BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 _SMALLEST_NORMAL = 2.0**-126
 
 
-def constants_last(state: Rewriter, node: Node) -> int | None:
-    """Order the operands of a commutative op: by id, constants after others, literals last."""
-    if Trait.COMMUTATIVE not in OPS_BY_NAME[node.op].traits:
-        return None
-    ordered = sorted(
-        node.operands,
-        key=lambda value: (scalar(state, value) is not None, state.is_constant(value), value),
-    )
-    return (
-        None if tuple(ordered) == node.operands else state.emit(node.op, ordered, {}, node.source)
-    )
-
-
-def without_broadcasts(state: Rewriter, node: Node) -> int | None:
-    """Let an elementwise op broadcast by itself: read the operand beneath ``broadcast_to`` or a
-    literal's reshape."""
-    op = OPS_BY_NAME[node.op]
-    if Trait.ELEMENTWISE not in op.traits:
-        return None
-    for index, operand in enumerate(node.operands):
-        beneath = _beneath(state, operand)
-        if beneath is None:
-            continue
-        operands = (*node.operands[:index], beneath, *node.operands[index + 1 :])
-        inferred = op.infer([state.type_of(value) for value in operands], node.table)
-        if inferred.results == (state.type_of(node.results[0]),):
-            return state.emit(node.op, operands, dict(node.attributes), node.source)
-    return None
-
-
-def _beneath(state: Rewriter, operand: int) -> int | None:
-    wrapper = state.made_by(operand, "broadcast_to", "reshape")
-    if wrapper is None:
-        return None
-    beneath = wrapper.operands[0]
-    rank_zero_literal = state.type_of(beneath).rank == 0 and scalar(state, beneath) is not None
-    return beneath if wrapper.op == "broadcast_to" or rank_zero_literal else None
+def _is_same(found: float | None, number: float) -> bool:
+    """Whether a number was found and is ``number``, with its sign."""
+    if found is None or found != number:
+        return False
+    return math.copysign(1, found) == math.copysign(1, number)
 
 
 def _neutral(number: float) -> ElementwiseRule:
     """``x op number`` is ``x``; the sign of a zero counts."""
 
     def rule(state: Rewriter, node: Node) -> int | None:
-        value = scalar(state, node.operands[1])
-        same = (
-            value is not None
-            and value == number
-            and math.copysign(1, value) == math.copysign(1, number)
-        )
-        return node.operands[0] if same else None
+        return node.operands[0] if _is_same(scalar(state, node.operands[1]), number) else None
 
     return rule
 
@@ -94,9 +55,8 @@ def _sub_number(state: Rewriter, node: Node) -> int | None:
         return None
     if dtype in FLOATS and math.isnan(number):
         return None
-    return state.emit(
-        "add", (node.operands[0], state.literal(-number, dtype, node.source)), {}, node.source
-    )
+    negated = state.literal(-number, dtype, node.source)
+    return state.emit("add", (node.operands[0], negated), {}, node.source)
 
 
 def _smallest(dtype: DType) -> int:
@@ -106,22 +66,14 @@ def _smallest(dtype: DType) -> int:
 def _div_power_of_two(state: Rewriter, node: Node) -> int | None:
     """``x / c`` becomes ``x * (1 / c)`` when ``c`` is a power of two with a normal reciprocal:
     exact."""
-    number = scalar(state, node.operands[1])
-    if (
-        state.type_of(node.operands[0]).dtype not in ("f32", "f64")
-        or number is None
-        or not math.isfinite(number)
-    ):
+    dtype, number = state.type_of(node.operands[0]).dtype, scalar(state, node.operands[1])
+    if dtype not in ("f32", "f64") or number is None or not math.isfinite(number):
         return None
-    if (
-        abs(math.frexp(number)[0]) != 0.5
-        or not _SMALLEST_NORMAL <= abs(number) <= 1 / _SMALLEST_NORMAL
-    ):
+    is_power = abs(math.frexp(number)[0]) == 0.5
+    if not is_power or not _SMALLEST_NORMAL <= abs(number) <= 1 / _SMALLEST_NORMAL:
         return None
-    dtype = state.type_of(node.operands[0]).dtype
-    return state.emit(
-        "mul", (node.operands[0], state.literal(1 / number, dtype, node.source)), {}, node.source
-    )
+    inverse = state.literal(1 / number, dtype, node.source)
+    return state.emit("mul", (node.operands[0], inverse), {}, node.source)
 
 
 def _one_over(state: Rewriter, node: Node) -> int | None:
@@ -147,11 +99,7 @@ def _power(state: Rewriter, node: Node) -> int | None:
 def _max_zero(state: Rewriter, node: Node) -> int | None:
     """``max(x, 0)`` is ``relu``."""
     number = scalar(state, node.operands[1])
-    if (
-        state.type_of(node.operands[0]).dtype not in FLOATS
-        or number != 0
-        or math.copysign(1, number) < 0
-    ):
+    if state.type_of(node.operands[0]).dtype not in FLOATS or not _is_same(number, 0):
         return None
     return state.emit("relu", node.operands[:1], {}, node.source)
 
@@ -177,14 +125,7 @@ def _holds_all(wide: DType, narrow: DType) -> bool:
     if narrow in ("bool", wide):
         return True
     if narrow in FLOATS:
-        # bf16 has the exponents of f32, f16 has not.
-        return (narrow, wide) in (
-            ("f16", "f32"),
-            ("bf16", "f32"),
-            ("f16", "f64"),
-            ("bf16", "f64"),
-            ("f32", "f64"),
-        )
+        return wide in _WIDER_FLOATS[narrow]
     bits = dtype_size_bits(narrow) - (narrow in SIGNED)
     if wide in FLOATS:
         # f16 ends at 65504; no integer type with 11 bits or fewer reaches that.

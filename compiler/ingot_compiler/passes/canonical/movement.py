@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from ingot_compiler.ir.dims import dim_add, dim_mul, dim_product
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.passes.match import scalar
 from ingot_compiler.passes.rewrite import Rewriter
 
@@ -47,12 +48,16 @@ def _moves_no_axis(state: Rewriter, node: Node, permutation: tuple[int, ...]) ->
     return moved == sorted(moved)
 
 
-def reshape_of_reshape(state: Rewriter, node: Node) -> int | None:
-    """The second reshape alone."""
-    inner = state.made_by(node.operands[0], "reshape")
-    return (
-        state.emit("reshape", inner.operands, dict(node.attributes), node.source) if inner else None
-    )
+def _second_alone(op: OpName) -> MovementRule:
+    """Of two in a row, the second overrides the first."""
+
+    def rule(state: Rewriter, node: Node) -> int | None:
+        inner = state.made_by(node.operands[0], op)
+        if inner is None:
+            return None
+        return state.emit(op, inner.operands, dict(node.attributes), node.source)
+
+    return rule
 
 
 def reshape_around_transpose(state: Rewriter, node: Node) -> int | None:
@@ -109,16 +114,6 @@ def slice_of_slice(state: Rewriter, node: Node) -> int | None:
     return state.emit("slice", inner.operands, attributes, node.source)
 
 
-def broadcast_of_broadcast(state: Rewriter, node: Node) -> int | None:
-    """The second broadcast alone."""
-    inner = state.made_by(node.operands[0], "broadcast_to")
-    return (
-        state.emit("broadcast_to", inner.operands, dict(node.attributes), node.source)
-        if inner
-        else None
-    )
-
-
 def concat_flattened(state: Rewriter, node: Node) -> int | None:
     """Concats of concats along one axis are one concat; operands without elements fall away.
 
@@ -139,29 +134,22 @@ def concat_flattened(state: Rewriter, node: Node) -> int | None:
     filled = [operand for operand in operands if state.shape_of(operand)[axis] != 0] or operands[:1]
     if tuple(filled) == node.operands:
         return None
-    return (
-        state.emit("concat", filled, {"axis": axis}, node.source) if len(filled) > 1 else filled[0]
-    )
+    if len(filled) == 1:
+        return filled[0]
+    return state.emit("concat", filled, {"axis": axis}, node.source)
 
 
 def gather_one(state: Rewriter, node: Node) -> int | None:
     """``gather`` of one literal index out of a fixed length is a slice and a reshape."""
     operand, index = node.operands
-    axis, number = node.integer("axis"), scalar(state, index)
-    shape = state.shape_of(operand)
-    length = shape[axis]
-    single = all(dim == 1 for dim in state.shape_of(index))
-    if (
-        not single
-        or number is None
-        or not isinstance(length, int)
-        or not -length <= number < length
-    ):
+    axis, number, shape = node.integer("axis"), scalar(state, index), state.shape_of(operand)
+    length, single = shape[axis], all(dim == 1 for dim in state.shape_of(index))
+    if not single or number is None or not isinstance(length, int):
         return None
-    starts = tuple(
-        int(number) % length if position == axis else 0 for position in range(len(shape))
-    )
-    sizes = tuple(1 if position == axis else dim for position, dim in enumerate(shape))
+    if not -length <= number < length:
+        return None
+    position, sizes = int(number) % length, (*shape[:axis], 1, *shape[axis + 1 :])
+    starts = tuple(position if other == axis else 0 for other in range(len(shape)))
     attributes = {"starts": starts, "sizes": sizes, "steps": (1,) * len(shape)}
     one = state.emit("slice", (operand,), attributes, node.source)
     return state.emit("reshape", (one,), {"shape": state.shape_of(node.results[0])}, node.source)
@@ -178,10 +166,10 @@ def fixed_dim_values(state: Rewriter, node: Node) -> int | None:
 
 
 RULES: Mapping[str, tuple[MovementRule, ...]] = {
-    "reshape": (nothing_moves, reshape_of_reshape, reshape_around_transpose),
+    "reshape": (nothing_moves, _second_alone("reshape"), reshape_around_transpose),
     "transpose": (nothing_moves, transpose_of_transpose, transpose_as_reshape),
     "slice": (nothing_moves, slice_of_slice),
-    "broadcast_to": (nothing_moves, broadcast_of_broadcast),
+    "broadcast_to": (nothing_moves, _second_alone("broadcast_to")),
     "concat": (nothing_moves, concat_flattened),
     "pad": (nothing_moves,),
     "gather": (gather_one,),

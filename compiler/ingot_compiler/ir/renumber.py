@@ -1,0 +1,110 @@
+"""Drops what nobody needs from a graph, and gives the values that are left dense ids.
+
+In: a graph whose ids may have gaps. Out: a graph that ``verify`` accepts. Not done here: which
+nodes are replaced (the passes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ingot_compiler.ir.graph import Graph, Node, captured
+from ingot_compiler.ir.region_rules import bound_symbols
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.used_symbols import attribute_symbols, graph_symbols, type_symbols
+
+
+def compact(graph: Graph) -> Graph:
+    """Drop nodes whose results nobody needs and make value ids dense; inputs stay."""
+    return renumber(graph)[0]
+
+
+def renumber(graph: Graph) -> tuple[Graph, dict[int, int]]:
+    """``compact``, and the new id of every value that is left."""
+    live = _live_nodes(graph)
+    renamed = {value: index for index, value in enumerate(graph.inputs)}
+    for node in live:
+        for result in node.results:
+            renamed[result] = len(renamed)
+    types = [graph.types[old] for old in renamed]
+    nodes = tuple(_renumbered(node, renamed, types) for node in live)
+    outputs = tuple(renamed[value] for value in graph.outputs)
+    return Graph(tuple(range(len(graph.inputs))), nodes, outputs, tuple(types)), renamed
+
+
+def first_free_id(graph: Graph) -> int:
+    """One more than the largest id in the graph and its regions."""
+    return max(
+        [
+            len(graph.types),
+            *(first_free_id(region) for node in graph.nodes for region in node.regions),
+        ]
+    )
+
+
+def with_operands(node: Node, replaced: Mapping[int, int]) -> Node:
+    """The node reading other values, its regions included; the same object where it reads none of
+    them."""
+    if not node.regions and not any(item in replaced for item in node.operands):
+        return node
+    return replace(
+        node,
+        operands=tuple(replaced.get(item, item) for item in node.operands),
+        regions=tuple(_map_region(region, replaced) for region in node.regions),
+    )
+
+
+def _map_region(region: Graph, replaced: Mapping[int, int]) -> Graph:
+    """Let a region read the values that stand for the ones it captured."""
+    nodes = tuple(with_operands(node, replaced) for node in region.nodes)
+    return replace(
+        region, nodes=nodes, outputs=tuple(replaced.get(item, item) for item in region.outputs)
+    )
+
+
+def _live_nodes(graph: Graph) -> list[Node]:
+    """Nodes that the outputs need, and every ``require_dim``; ``read_dim`` is needed by those who
+    use the symbol it binds."""
+    needed = set(graph.outputs)
+    symbols = {name for value in graph.outputs for name in type_symbols(graph.types[value])}
+    live: list[Node] = []
+    for node in reversed(graph.nodes):
+        wanted = needed.intersection(node.results) or symbols.intersection(bound_symbols(node))
+        if not wanted and node.op != "require_dim":
+            continue
+        live.append(node)
+        needed.update(node.operands, captured(node))
+        symbols.update(attribute_symbols(node.attributes))
+        symbols.update(name for region in node.regions for name in graph_symbols(region))
+        for value in node.results:
+            symbols.update(type_symbols(graph.types[value]))
+    return live[::-1]
+
+
+def _renumbered(node: Node, renamed: Mapping[int, int], types: Sequence[TensorType]) -> Node:
+    operands = tuple(renamed[item] for item in node.operands)
+    results = tuple(renamed[item] for item in node.results)
+    if not node.regions and (operands, results) == (node.operands, node.results):
+        return node
+    return replace(
+        node,
+        operands=operands,
+        results=results,
+        regions=tuple(
+            _renumbered_region(region, renamed, types[: renamed[node.results[0]]])
+            for region in node.regions
+        ),
+    )
+
+
+def _renumbered_region(
+    region: Graph, renamed: Mapping[int, int], visible: Sequence[TensorType]
+) -> Graph:
+    """A region's own ids continue after those of the values it can see, whose types it repeats."""
+    own = [*region.inputs, *(result for node in region.nodes for result in node.results)]
+    table = dict(renamed) | {value: len(visible) + index for index, value in enumerate(own)}
+    types = [*visible, *(region.types[value] for value in own)]
+    nodes = tuple(_renumbered(node, table, types) for node in region.nodes)
+    inputs = tuple(table[value] for value in region.inputs)
+    return Graph(inputs, nodes, tuple(table[value] for value in region.outputs), tuple(types))

@@ -1,0 +1,173 @@
+"""Computes what the blocks of a loop program give their epilogues, one result at a time.
+
+In: a block, the buffers, what its symbols and names are. Out: each result, and where it is. Not
+done here: the epilogues (``interpret_loops``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ingot_compiler.ir.dims import Dim, evaluate
+from ingot_compiler.ir.types import dtype_size_bits
+from ingot_compiler.lowering.interpret_scalars import Number, round_to
+from ingot_compiler.lowering.interpret_values import Memory, Names, Symbols
+from ingot_compiler.lowering.loops import (
+    Attention,
+    Block,
+    Contraction,
+    Depthwise,
+    DepthwisePlane,
+    Transpose,
+)
+
+Results = Iterator[tuple[Symbols, Names]]
+"""What an epilogue finds: the symbols of its place, and the values that the block made."""
+
+
+def block_results(
+    block: Block, memory: Memory, f32_lanes: int, at: Symbols, names: Names
+) -> Results:
+    """The results of a block at ``at`` in the order of its epilogues; each is computed when it is
+    asked for. ``f32_lanes`` is the target's."""
+    blocks = _Blocks(memory, f32_lanes, at, names)
+    match block:
+        case Contraction():
+            return blocks.contraction(block)
+        case Depthwise():
+            return blocks.depthwise(block)
+        case DepthwisePlane():
+            return blocks.depthwise_plane(block)
+        case Attention():
+            return blocks.attention(block)
+        case Transpose():
+            return blocks.transpose(block)
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """The place of a block: ``at`` are its symbols."""
+
+    memory: Memory
+    f32_lanes: int
+    at: Symbols
+    names: Names
+
+    def contraction(self, s: Contraction) -> Results:
+        """Rows and columns of one tile."""
+        lanes = self.f32_lanes * 32 // dtype_size_bits(s.dtype)
+        ranges = (*s.taps, (s.depth, s.depth_extent))
+        for row in self._block(s.row_start, s.row_block, s.rows):
+            for column in self._block(s.column_start, s.tile.vectors * lanes, s.columns):
+                place = {**self.at, s.row: row, s.column: column}
+                total = self._sum(ranges, place, (s.a, s.a_index), (s.b, s.b_index))
+                yield place, {s.accumulator: round_to(total, s.dtype)}
+
+    def depthwise(self, s: Depthwise) -> Results:
+        """Positions along the row, then channels."""
+        for place in _points(((s.x, s.x_extent), (s.channel, s.channels)), self.at):
+            total = self._sum(s.taps, place, (s.a, s.a_index), (s.w, s.w_index))
+            yield place, {s.accumulator: round_to(total, s.dtype)}
+
+    def depthwise_plane(self, s: DepthwisePlane) -> Results:
+        """Rows, then pixels."""
+        for y, x in np.ndindex(s.extents):
+            place, total = {**self.at, s.y: y, s.x: x}, 0.0
+            for point in _points(s.taps, place):
+                row, column = _source_pixel(s, (y, x), point)
+                if 0 <= row < s.image[0] and 0 <= column < s.image[1]:
+                    pixel = self._load(s.a, s.a_index, {**point, s.row: row, s.column: column})
+                    total += pixel * self._load(s.w, s.w_index, point)
+            yield place, {s.accumulator: round_to(total, s.dtype)}
+
+    def transpose(self, s: Transpose) -> Results:
+        """Rows, then columns."""
+        for row in self._block(s.row_start, s.row_block, s.rows):
+            for column in self._block(s.column_start, s.column_block, s.columns):
+                place = {**self.at, s.row: row, s.column: column}
+                yield (
+                    place,
+                    {name: self._load(buffer, index, place) for name, buffer, index in s.values},
+                )
+
+    def attention(self, s: Attention) -> Results:
+        """Queries, then elements of the value."""
+        for query in self._block(s.query_start, s.query_block, s.queries):
+            inside = {**self.at, s.query: query}
+            weights = _weights(self._scores(s, inside, query), nan_to_zero=s.nan_to_zero)
+            for column in range(s.value_extent):
+                place, total = {**inside, s.value: column}, 0.0
+                for key, weight in enumerate(weights):
+                    total += weight * self._load(s.v, s.v_index, {**place, s.key: key})
+                yield place, {s.accumulator: round_to(total, "f32")}
+
+    def _scores(self, s: Attention, inside: Symbols, query: int) -> list[float]:
+        """One query's scores; -inf for keys that ``causal`` leaves out."""
+        scores: list[float] = []
+        offset = evaluate(s.causal_offset, inside)
+        for key in range(evaluate(s.keys, inside)):
+            point = {**inside, s.key: key}
+            if s.causal and key > query + offset:
+                scores.append(-math.inf)
+                continue
+            depth = ((s.depth, s.depth_extent),)
+            score = s.scale * self._sum(depth, point, (s.q, s.q_index), (s.k, s.k_index))
+            if s.mask is not None:
+                score += self.memory.value(s.mask, point, self.names)
+            scores.append(score)
+        return scores
+
+    def _block(self, start: Dim, block: int, end: Dim) -> range:
+        """``start .. min(start + block, end) - 1``."""
+        first = evaluate(start, self.at)
+        return range(first, min(first + block, evaluate(end, self.at)))
+
+    def _sum(
+        self,
+        ranges: Sequence[tuple[str, Dim]],
+        place: Symbols,
+        left: tuple[int, Dim],
+        right: tuple[int, Dim],
+    ) -> Number:
+        total: Number = 0
+        for point in _points(ranges, place):
+            total += self._load(*left, point) * self._load(*right, point)
+        return total
+
+    def _load(self, buffer: int, index: Dim, place: Symbols) -> Number:
+        return self.memory.load(buffer, evaluate(index, place))
+
+
+def _source_pixel(s: DepthwisePlane, pixel: tuple[int, int], point: Symbols) -> tuple[int, int]:
+    """Which pixel of the image a tap reads; it may lie outside."""
+    row, column = (
+        pixel[axis] * s.strides[axis] + point[name] * s.dilations[axis] - s.pads[axis]
+        for axis, (name, _) in enumerate(s.taps)
+    )
+    return row, column
+
+
+def _weights(scores: Sequence[float], *, nan_to_zero: bool) -> list[float]:
+    """The softmax of one query's scores; empty where every key is masked and NaN is to become
+    0."""
+    if nan_to_zero and all(score == -math.inf for score in scores):
+        return []
+    with np.errstate(all="ignore"):
+        table = np.array(scores, np.float64)
+        powers = np.exp(table - np.max(table, initial=-np.inf))
+        weights: list[float] = (powers / np.sum(powers)).tolist()
+    return weights
+
+
+def _points(ranges: Sequence[tuple[str, Dim]], place: Symbols) -> Iterator[Symbols]:
+    """Every point of nested ranges, the last one fastest."""
+    if not ranges:
+        yield place
+        return
+    (name, extent), *rest = ranges
+    for number in range(evaluate(extent, place)):
+        yield from _points(rest, {**place, name: number})

@@ -1,0 +1,27 @@
+"""Units that are the lines along one axis of a tensor: one for each point of the other axes.
+
+In: a shape, an axis. Out: a point of a line; how many lines there are. Not done here: what happens
+along a line (``argument_reduce``, ``cumsum``, ``scatter``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.ir.dims import Dim, dim_product, symbol
+from ingot_compiler.lowering.kinds.program import INDEX
+from ingot_compiler.lowering.space import Run, Space
+from ingot_compiler.lowering.views import Shape
+
+
+def other_axes(shape: Shape, axis: int) -> tuple[int, ...]:
+    """All axes but one."""
+    return tuple(other for other in range(len(shape)) if other != axis)
+
+
+def point_of_line(shape: Shape, axis: int, index: Dim) -> Space:
+    """Where ``axis`` has ``index``, in the unit's line."""
+    return Space(shape, (Run(other_axes(shape, axis), symbol(INDEX)), Run((axis,), index)))
+
+
+def line_count(shape: Shape, axis: int) -> Dim:
+    """How many units there are."""
+    return dim_product(tuple(shape[other] for other in other_axes(shape, axis)))

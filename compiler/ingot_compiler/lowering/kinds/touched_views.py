@@ -1,0 +1,34 @@
+"""How everything that a kernel touches lies along the axes of its result.
+
+In: a group. Out: views of the result's shape; whether two axes are one run in all of them. Not done
+here: which axes become loops (``pointwise``, ``transposed_plane``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.ir.dims import dim_mul
+from ingot_compiler.lowering.fused import Group, View
+from ingot_compiler.lowering.ops import INDEXED_OPERANDS
+from ingot_compiler.lowering.views import Shape, broadcast_view
+
+
+def touched_views(group: Group) -> list[View] | None:
+    """Views of operands and results, broadcast to the result's shape; None when an op indexes
+    freely."""
+    shape = group.results[0].type.shape
+    types = dict(group.types)
+    free = {"iota", "dim_values", *INDEXED_OPERANDS}
+    if any(node.op in free for node in group.nodes):
+        return None
+    inner_shapes = {types[value].shape for node in group.nodes for value in node.results}
+    if any(other not in (shape, ()) for other in inner_shapes):
+        return None
+    operands = (*group.operands, *group.results)
+    return [broadcast_view(operand.view, operand.type.shape, shape) for operand in operands]
+
+
+def are_one_run(views: Sequence[View], shape: Shape, outer: int, inner: int) -> bool:
+    """Whether an axis continues another one everywhere."""
+    return all(view.strides[outer] == dim_mul(view.strides[inner], shape[inner]) for view in views)

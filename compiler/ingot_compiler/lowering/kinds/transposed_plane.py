@@ -1,0 +1,107 @@
+"""Elementwise kernels whose operands lie along other axes than the result: planes that are turned
+in blocks.
+
+In: a group without anchor. Out: its plane, if it has one; the loop program of blocks of that plane.
+Not done here: groups all of whose operands lie alike (``pointwise``), registers (the back end).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.lowering.elements import Elements, GroupBuffers
+from ingot_compiler.lowering.fused import Group, Operand, View
+from ingot_compiler.lowering.kinds.program import finish_program, grain_for
+from ingot_compiler.lowering.kinds.touched_views import are_one_run, touched_views
+from ingot_compiler.lowering.loops import Local, LoopProgram, Transpose, Value
+from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_compiler.lowering.views import Shape, storage_order
+
+# Multiples of the lanes of every target: few rows at a time, so that each is written in one go.
+BLOCK_ROWS, BLOCK_COLUMNS = 16, 256
+PLANE_DTYPES = frozenset(
+    ("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Axes of (the outer loop, rows, columns), outermost first; ``operands`` are contiguous along
+    the rows."""
+
+    axes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+    operands: tuple[Operand, ...]
+
+
+def lower_plane(group: Group, plane: Plane) -> LoopProgram:
+    """Blocks of a plane whose operands lie along its rows and whose result lies along its
+    columns."""
+    shape = group.results[0].type.shape
+    outer, rows, columns = (dim_product(tuple(shape[axis] for axis in axes)) for axes in plane.axes)
+    strips, blocks = ceil_div(columns, BLOCK_COLUMNS), ceil_div(rows, BLOCK_ROWS)
+    unit, per_plane = symbol("p"), dim_mul(strips, blocks)
+    row_start = dim_mul(dim_mod(dim_floordiv(unit, strips), blocks), BLOCK_ROWS)
+    column_start = dim_mul(dim_mod(unit, strips), BLOCK_COLUMNS)
+    place = dim_floordiv(unit, per_plane), symbol("row"), symbol("column")
+    space = Space(shape, tuple(map(Run, plane.axes, place)))
+    buffers = GroupBuffers(group)
+    values = tuple(
+        (f"plane{number}", buffers.number(operand), space.offset(operand.view))
+        for number, operand in enumerate(plane.operands)
+    )
+    block = Transpose(
+        "row", rows, row_start, BLOCK_ROWS, "column", columns, column_start, BLOCK_COLUMNS, values,
+        _elements(group, plane, buffers).stored(group.results[0], space),
+    )  # fmt: skip
+    grain = grain_for(BLOCK_ROWS * BLOCK_COLUMNS)
+    return finish_program(buffers, (block,), dim_mul(outer, per_plane), grain)
+
+
+def _elements(group: Group, plane: Plane, buffers: GroupBuffers) -> Elements:
+    """What is computed from the plane's operands, which the block reads."""
+    given: dict[int, Value] = {
+        operand.value: Local(f"plane{number}", operand.type.dtype)
+        for number, operand in enumerate(plane.operands)
+    }
+    return Elements(group, buffers, given)
+
+
+def find_plane(group: Group) -> Plane | None:
+    """The plane of the innermost axes of result and operands, where these differ; None where they
+    agree."""
+    result, views = group.results[0], touched_views(group)
+    shape = result.type.shape
+    column = next(iter(_contiguous(result, shape)), None)
+    if column is None or views is None:
+        return None
+    across = [operand for operand in group.operands if _lies_across(operand, shape, column)]
+    row = next((axis for operand in across for axis in _contiguous(operand, shape)), None)
+    operands = tuple(operand for operand in across if row in _contiguous(operand, shape))
+    if row is None or any(operand.buffer == result.buffer for operand in operands):
+        return None
+    order = [axis for axis in storage_order(result.view, shape) if shape[axis] != 1]
+    rest = [axis for axis in order if axis not in (row, column)]
+    rows, columns = (_run(views, shape, axis, rest) for axis in (row, column))
+    return Plane((tuple(rest), rows, columns), operands)
+
+
+def _run(views: list[View], shape: Shape, axis: int, rest: list[int]) -> tuple[int, ...]:
+    """The axes that an axis continues, outermost first, and itself; taken out of ``rest``."""
+    run = [axis]
+    while outer := [other for other in rest if are_one_run(views, shape, other, run[0])]:
+        run.insert(0, outer[0])
+        rest.remove(outer[0])
+    return tuple(run)
+
+
+def _lies_across(operand: Operand, shape: Shape, column: int) -> bool:
+    """Whether reading a whole operand along ``column`` would jump."""
+    own = operand.type.shape == shape and operand.type.dtype in PLANE_DTYPES
+    return own and operand.view.strides[column] not in (0, 1) and bool(_contiguous(operand, shape))
+
+
+def _contiguous(operand: Operand, shape: Shape) -> list[int]:
+    return [
+        axis for axis, stride in enumerate(operand.view.strides) if stride == 1 and shape[axis] != 1
+    ]

@@ -1,0 +1,126 @@
+"""What a block of a loop program binds, states and reads: contractions, depthwise convolutions,
+attention, transposes.
+
+In: a block, what it sees. Out: ``BlockParts``. Not done here: whether that is right
+(``verify_loops``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.types import DType
+from ingot_compiler.lowering.loop_scope import LoopScope
+from ingot_compiler.lowering.loops import (
+    Attention,
+    Block,
+    Contraction,
+    Depthwise,
+    DepthwisePlane,
+    Transpose,
+    Value,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockParts:
+    """``symbols`` are bound by the block, ``sizes`` stated; ``limits``: numbers that are at least
+    1, by name; ``reads``: elements of buffers, each seen in a scope; ``made``: the values that the
+    epilogue finds beside what ``inside`` sees; ``masks``: values that are computed as well."""
+
+    symbols: tuple[str, ...]
+    sizes: tuple[Dim, ...]
+    limits: tuple[tuple[str, int], ...]
+    reads: tuple[tuple[LoopScope, int, Dim], ...]
+    inside: LoopScope
+    made: tuple[tuple[str, DType], ...]
+    masks: tuple[tuple[LoopScope, Value], ...] = ()
+
+
+def block_parts(scope: LoopScope, block: Block) -> BlockParts:
+    """The parts of a block that stands in ``scope``."""
+    match block:
+        case Contraction():
+            return _contraction(scope, block)
+        case Depthwise():
+            return _depthwise(scope, block)
+        case DepthwisePlane():
+            return _depthwise_plane(scope, block)
+        case Attention():
+            return _attention(scope, block)
+        case Transpose():
+            return _transpose(scope, block)
+
+
+def _contraction(scope: LoopScope, s: Contraction) -> BlockParts:
+    inside = scope.blocked(s.row, s.rows, s.row_start, s.row_block)
+    inside = inside.blocked(s.column, s.columns, s.column_start, s.tile.vectors)
+    reading = inside.over((*s.taps, (s.depth, s.depth_extent)))
+    taps = tuple(size for _, size in s.taps)
+    return BlockParts(
+        (s.row, s.column, *(name for name, _ in s.taps), s.depth),
+        (s.rows, s.row_start, s.columns, s.column_start, s.depth_extent, *taps),
+        (("row_block", s.row_block), ("tile", min(s.tile.rows, s.tile.vectors))),
+        ((reading, s.a, s.a_index), (reading, s.b, s.b_index)),
+        inside,
+        ((s.accumulator, s.dtype),),
+    )
+
+
+def _depthwise(scope: LoopScope, s: Depthwise) -> BlockParts:
+    inside = scope.over(((s.x, s.x_extent), (s.channel, s.channels)))
+    reading = inside.over(s.taps)
+    return BlockParts(
+        (s.x, s.channel, *(name for name, _ in s.taps)),
+        (s.x_extent, s.channels),
+        (("pixels", s.pixels),),
+        ((reading, s.a, s.a_index), (reading, s.w, s.w_index)),
+        inside,
+        ((s.accumulator, s.dtype),),
+    )
+
+
+def _depthwise_plane(scope: LoopScope, s: DepthwisePlane) -> BlockParts:
+    image = scope.over(((s.row, s.image[0]), (s.column, s.image[1])))
+    return BlockParts(
+        (s.y, s.x, s.row, s.column, *(name for name, _ in s.taps)),
+        (),
+        (("rows_together", s.rows_together), ("strides", min(s.strides))),
+        ((image, s.a, s.a_index), (scope.over(s.taps), s.w, s.w_index)),
+        scope.over(((s.y, s.extents[0]), (s.x, s.extents[1]))),
+        ((s.accumulator, s.dtype),),
+    )
+
+
+def _attention(scope: LoopScope, s: Attention) -> BlockParts:
+    queries = scope.blocked(s.query, s.queries, s.query_start, s.query_block)
+    keys = queries.looped(s.key, s.keys)
+    reads = (
+        (queries.looped(s.depth, s.depth_extent), s.q, s.q_index),
+        (keys.looped(s.depth, s.depth_extent), s.k, s.k_index),
+        (keys.looped(s.value, s.value_extent), s.v, s.v_index),
+    )
+    return BlockParts(
+        (s.query, s.key, s.depth, s.value),
+        (s.queries, s.query_start, s.keys, s.group, s.causal_offset),
+        (("query_block", s.query_block),),
+        reads,
+        queries.looped(s.value, s.value_extent),
+        ((s.accumulator, "f32"),),
+        () if s.mask is None else ((keys, s.mask),),
+    )
+
+
+def _transpose(scope: LoopScope, s: Transpose) -> BlockParts:
+    inside = scope.blocked(s.row, s.rows, s.row_start, s.row_block)
+    inside = inside.blocked(s.column, s.columns, s.column_start, s.column_block)
+    buffers = scope.buffers
+    return BlockParts(
+        (s.row, s.column),
+        (s.rows, s.row_start, s.columns, s.column_start),
+        (("row_block", s.row_block), ("column_block", s.column_block)),
+        tuple((inside, buffer, index) for _, buffer, index in s.values),
+        inside,
+        tuple((name, buffers[at].dtype) for name, at, _ in s.values if at < len(buffers)),
+    )

@@ -1,0 +1,125 @@
+"""Reads the blocks of a loop program: contractions, depthwise convolutions, attention, transposes.
+
+In: a reader behind the word that begins a block; what reads its epilogue. Out: the block. Not done
+here: other statements (``parse_loops``), whether the parts fit together (``verify_loops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.read_terms import read_float
+from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.lowering.loop_fields import LoopFields
+from ingot_compiler.lowering.loops import (
+    Attention,
+    Block,
+    Contraction,
+    Depthwise,
+    DepthwisePlane,
+    RegisterTile,
+    Statement,
+    Transpose,
+)
+from ingot_compiler.lowering.parse_loop_values import read_access, read_range, read_value
+
+
+def read_block(
+    word: str, reader: Reader, read_statements: Callable[[], tuple[Statement, ...]]
+) -> Block:
+    """The block that ``word``, one of ``BLOCK_WORDS``, begins; ``read_statements`` reads
+    ``{ STATEMENT ... }``."""
+    return _READERS[word](LoopFields(reader, read_statements))
+
+
+def _contraction(fields: LoopFields) -> Contraction:
+    """Rows, columns, taps and depth, both operands, what is done with each sum."""
+    reader = fields.reader
+    rectangle, taps = fields.rectangle(), fields.taps()
+    reader.expect("depth", "=")
+    depth = read_range(reader)
+    rows = fields.integer("tile")
+    tile = RegisterTile(rows, reader.number("x", "a number of vectors (x2)"))
+    a, b = fields.access("a"), fields.access("b")
+    padded, accumulator = fields.python_flag("padded"), fields.accumulator()
+    epilogue = fields.epilogue()
+    return Contraction(*rectangle, taps, *depth, *a, *b, padded, *accumulator, epilogue, tile)
+
+
+def _depthwise(fields: LoopFields) -> Depthwise | DepthwisePlane:
+    """A row of a depthwise convolution, or a plane of one."""
+    if fields.reader.accept("plane"):
+        return _depthwise_plane(fields)
+    x, channel = fields.sized("x", "x_extent"), fields.sized("channel", "channels")
+    pixels, taps = fields.integer("pixels"), fields.fixed_taps()
+    a, w, accumulator = fields.access("a"), fields.access("w"), fields.accumulator()
+    return Depthwise(*x, *channel, taps, *a, *w, *accumulator, fields.epilogue(), pixels)
+
+
+def _depthwise_plane(fields: LoopFields) -> DepthwisePlane:
+    """The same on images that lie row-major."""
+    y, y_extent = fields.name("y"), fields.integer("y_extent")
+    x, x_extent = fields.name("x"), fields.integer("x_extent")
+    rows_together = fields.integer("rows_together")
+    image, strides, dilations, pads = map(fields.pair, ("image", "strides", "dilations", "pads"))
+    taps = _two_taps(fields)
+    a, a_index = fields.access("a")
+    fields.reader.expect("over")
+    row = fields.reader.name()
+    fields.reader.expect(",")
+    column, w, accumulator = fields.reader.name(), fields.access("w"), fields.accumulator()
+    return DepthwisePlane(
+        y, x, (y_extent, x_extent), image, strides, dilations, pads, taps, a, row, column, a_index,
+        *w, *accumulator, fields.epilogue(), rows_together,
+    )  # fmt: skip
+
+
+def _two_taps(fields: LoopFields) -> tuple[tuple[str, int], tuple[str, int]]:
+    start = fields.reader.token
+    taps = fields.fixed_taps()
+    if len(taps) != 2:
+        raise fields.reader.fail(f"expected 2 taps, got {len(taps)}", start)
+    return taps[0], taps[1]
+
+
+def _attention(fields: LoopFields) -> Attention:
+    """One head for a block of queries."""
+    reader = fields.reader
+    query, start = fields.sized("query", "queries"), fields.dim("query_start")
+    query_block, key = fields.integer("query_block"), fields.sized("key", "keys")
+    depth = fields.name("depth"), fields.integer("depth_extent")
+    value = fields.name("value"), fields.integer("value_extent")
+    group = fields.dim("group")
+    q, k, v = fields.access("q"), fields.access("k"), fields.access("v")
+    reader.expect("scale", "=")
+    scale = read_float(reader)
+    reader.expect("mask", "=")
+    mask = None if reader.accept("None") else read_value(reader)
+    causal = fields.python_flag("causal"), fields.dim("causal_offset")
+    nan_to_zero, accumulator = fields.python_flag("nan_to_zero"), reader.name()
+    reader.expect(":", "f32")
+    return Attention(
+        *query, start, query_block, *key, *depth, *value, group, *q, *k, *v, scale, mask, *causal,
+        nan_to_zero, accumulator, fields.epilogue(),
+    )  # fmt: skip
+
+
+def _transpose(fields: LoopFields) -> Transpose:
+    """A block whose operands and results are contiguous along different axes."""
+    reader, rectangle, block = fields.reader, fields.rectangle(), fields.integer("column_block")
+    values: list[tuple[str, int, Dim]] = []
+    while not reader.at("->"):
+        name = reader.name()
+        reader.expect("=")
+        values.append((name, *read_access(reader)))
+    return Transpose(*rectangle, block, tuple(values), fields.epilogue())
+
+
+_READERS: Mapping[str, Callable[[LoopFields], Block]] = {
+    "contraction": _contraction,
+    "depthwise": _depthwise,
+    "attention": _attention,
+    "transpose": _transpose,
+}
+BLOCK_WORDS = tuple(_READERS)
