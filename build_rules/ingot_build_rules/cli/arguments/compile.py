@@ -23,7 +23,8 @@ ARGUMENTS = (
 OPTIONS = (
     Option(
         "-o --output",
-        "the bundle to write (with --to: the text)",
+        "the bundle to write (default: the model's name with .ingot, in this folder); with --to, "
+        "the text (default: standard output); - is standard output",
         "OUT.ingot",
         "bundle",
     ),
@@ -84,17 +85,15 @@ OPTIONS = (
     JSON,
 )
 EXAMPLES = (
+    Example("ingot compile model.onnx", "model.ingot, for this machine alone"),
     Example(
         "ingot compile model.onnx -o out.ingot --target x86-64-v3 --target x86-64-v4",
         "one file for two levels of processors; the loader takes the best that can run",
     ),
     Example(
-        "ingot compile model.onnx -o out.ingot --shape x=1x3x224x224",
+        "ingot compile model.onnx --shape x=1x3x224x224",
         "faster kernels for one shape beside those for every shape",
     ),
-    Example(
-        "ingot compile model.onnx -o out.ingot --check",
-        "compare with an interpreter, node by node",
-    ),
+    Example("ingot compile model.onnx --check", "compare with an interpreter, node by node"),
     Example("ingot compile model.onnx --to fused", "print which ops became one kernel"),
 )

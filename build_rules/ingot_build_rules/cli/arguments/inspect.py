@@ -9,7 +9,7 @@ OPTIONS = (
     Option("--fusion", "what became one kernel, bytes it saved, what stopped it from growing"),
     Option(
         "--variant",
-        "with --asm: of this variant (default: the first that has it)",
+        "show this variant alone (default: all of them)",
         "TARGET",
         "target",
     ),
