@@ -14,7 +14,7 @@ from tests.unit.test_cli import assert_refused, child_environment, small_model
 from ingot_build_rules.cli import portable_note as notes
 from ingot_build_rules.cli.compile_output import default_output
 from ingot_build_rules.cli.main import main
-from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.backends.host.targets.target import Target, parse_target
 
 TARGET = ["--target", "x86-64-v3"]
 
@@ -125,7 +125,11 @@ def test_a_file_for_this_machine_alone_is_told_in_one_line(
 ) -> None:
     """The features that it needs, and how to make one for most machines; nothing where the targets
     were named, or where the machine has nothing special."""
-    monkeypatch.setattr(notes, "resolve_target", lambda _: parse_target(native))
+
+    def resolved(_: str) -> Target:
+        return parse_target(native)
+
+    monkeypatch.setattr(notes, "resolve_target", resolved)
     for requested in ([], ["native"], ["x86-64-v3", "native"]):
         note = notes.portable_note("m.ingot", requested)
         assert (note is not None) == bool(words)

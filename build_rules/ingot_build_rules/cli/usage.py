@@ -127,15 +127,20 @@ class Parser(argparse.ArgumentParser):
                 why="every argument that it takes is given already",
                 do=f"see {self.prog} --help",
             )
+        from ingot_build_rules.cli.meant import meant_option
+
         option = text.split("=", 1)[0]
-        known = [name for action in self._actions for name in action.option_strings]
-        long_names = sorted(name for name in known if name.startswith("--"))
-        close = difflib.get_close_matches(option, known, n=1)
+        long_names = [
+            name
+            for each in self._verb.options
+            for name in each.names.split()
+            if name.startswith("--")
+        ]
         return UserError(
             f"unknown option {option!r}",
             where=f"command {self.prog}",
-            why=f"expected one of {', '.join(long_names)}",
-            do=f"did you mean {close[0]!r}?" if close else f"see {self.prog} --help",
+            why=f"expected one of {', '.join(sorted(['--help', *long_names]))}",
+            do=meant_option(option, self._verb),
         )
 
 

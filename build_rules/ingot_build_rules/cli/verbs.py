@@ -35,6 +35,7 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("bench", "measure a bundle: time per call and per kernel"),
     ("cache", "what is in the cache; make it smaller, check it, say why something is there"),
     ("identify", "say what this machine can run"),
+    ("completion", "print a script that lets bash, zsh or fish complete the command"),
 )
 
 
