@@ -10,25 +10,10 @@ import argparse
 import time
 from typing import Any
 
-from ingot_build_rules.cli import arrays, console, usage
-from ingot_build_rules.cli.options import JSON, VARIANT, Option, add_options
+from ingot_build_rules.cli import arrays, console
 from ingot_build_rules.view.measure import launch_seconds, measure, percentiles
 
 _NAMES_MAX = 60  # letters of a row
-
-_OPTIONS = (
-    Option("--inputs", "inputs (default: numbers from a fixed seed)", "F.npz"),
-    Option("--threads", "", "N", usage.positive, default=1),
-    Option("--seconds", "at least so long (default 2)", "S", usage.seconds, default=2.0),
-    VARIANT,
-    Option("--top", "kernels to list (default 15)", "N", usage.positive, default=15),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundle", metavar="BUNDLE")
-    add_options(parser, *_OPTIONS, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

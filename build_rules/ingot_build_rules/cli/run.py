@@ -11,36 +11,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import arrays, console, usage
-from ingot_build_rules.cli.options import DIGEST, JSON, VARIANT, Option, add_options
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session
-
-_VERIFY = ("full", "fast", "code")
-_OPTIONS = (
-    Option("--inputs", "arrays by input name (default: numbers from a fixed seed)", "F.npz"),
-    Option("--outputs", "write the outputs here (default: print a summary)", "F.npz"),
-    Option("--threads", "threads (default 1)", "N", usage.positive, default=1),
-    Option("--device", "bind a virtual device", "NAME=KIND:ID", usage.device, repeats=True),
-    Option(
-        "--executor", "native main, or step its instructions", default="aot", choices=("aot", "vm")
-    ),
-    Option("--verify", "how much of the file to check", default="full", choices=_VERIFY),
-    VARIANT,
-    Option("--timeout", "end the call, without results, after that time", "SECONDS", float),
-    Option(
-        "--max-bytes",
-        "most memory for workspace and outputs, e.g. 2GiB",
-        "SIZE",
-        usage.size_bytes,
-    ),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundle", metavar="BUNDLE")
-    add_options(parser, *_OPTIONS, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
