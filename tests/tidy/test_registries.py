@@ -24,7 +24,7 @@ from ingot_compiler.frontend.ops import OPS_BY_NAME
 
 CLI_HELPERS = {
     "arrays", "build_progress", "build_report", "build_tally", "cache_report", "compile_options", "compile_report", "console", "entry", "in_four_parts", "jobserver_flags",
-    "live_progress", "main", "no_op", "options", "usage", "verbs",
+    "live_progress", "main", "no_op", "options", "temporary_bundle", "usage", "verbs",
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from tests.unit.test_report_data import HOSTILE, matmul_chain
 import ingot
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.engine.events.trace_entries import TraceProcess
-from ingot_build_rules.view.load_phases import Span
+from ingot_build_rules.view.load_phases import Phase
 from ingot_build_rules.view.record_run import RecordedCall, RunRecord
 from ingot_build_rules.view.report_subject import read_subject
 from ingot_build_rules.view.run_trace import run_trace
@@ -114,7 +114,7 @@ def test_a_bundle_without_names(bundle: Path) -> None:
     subject.described["debug"].clear()
     step = Step(1.0, 0, launch=99, kernel=0)
     record = RunRecord(
-        calls=[RecordedCall(Span("first call, stepped", 0.0, 9.0), (step,))],
+        calls=[RecordedCall(Phase("first call, stepped", 0.0, 9.0), (step,))],
         kernels={99: "k_abc"},
     )
     entries = json.loads(run_trace(record, subject, TraceProcess("p")))["traceEvents"]

@@ -94,7 +94,7 @@ def _traced(arguments: argparse.Namespace) -> tuple[dict[str, Any], float, float
     subject = read_subject(bundle, record.variant, shapes, arguments.digest)
     process = TraceProcess(f"ingot run {os.path.basename(bundle)}", os.getpid())
     write_text(arguments.trace, run_trace(record, subject, process))
-    return record.outputs, record.load_seconds, record.calls[0].span.seconds
+    return record.outputs, record.load_seconds, record.calls[0].phase.seconds
 
 
 def _load(arguments: argparse.Namespace) -> partial[Session]:

@@ -1,6 +1,6 @@
 """When the loader did what while it loaded a bundle.
 
-In: a call that loads. Out: its result, and a ``Span`` for each phase. Not done here: loading.
+In: a call that loads. Out: its result, and its ``Phase``s. Not done here: loading.
 
 The loader itself notes no times. Its functions are seen by Python's profiling hook, which costs a
 load some tenths of a millisecond and a load that nobody watches nothing.
@@ -37,8 +37,8 @@ _PHASES: dict[CodeType, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Something that took time, by ``time.perf_counter``."""
+class Phase:
+    """A part of a load, a load or a call: when it was, by ``time.perf_counter``."""
 
     name: str
     started_seconds: float
@@ -50,10 +50,10 @@ class Span:
         return self.ended_seconds - self.started_seconds
 
 
-def load_with_phases(load: Callable[[], Session]) -> tuple[Session, list[Span]]:
+def load_with_phases(load: Callable[[], Session]) -> tuple[Session, list[Phase]]:
     """Return a session, and the phases of its load in the order in which they ended, the whole load
     last."""
-    spans: list[Span] = []
+    phases: list[Phase] = []
     begun: list[float] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -63,7 +63,7 @@ def load_with_phases(load: Callable[[], Session]) -> tuple[Session, list[Span]]:
         if event == "call":
             begun.append(time.perf_counter())
         elif event == "return":
-            spans.append(Span(name, begun.pop(), time.perf_counter()))
+            phases.append(Phase(name, begun.pop(), time.perf_counter()))
 
     before = sys.getprofile()
     started = time.perf_counter()
@@ -72,5 +72,5 @@ def load_with_phases(load: Callable[[], Session]) -> tuple[Session, list[Span]]:
         session = load()
     finally:
         sys.setprofile(before)
-    spans.append(Span("load", started, time.perf_counter()))
-    return session, spans
+    phases.append(Phase("load", started, time.perf_counter()))
+    return session, phases

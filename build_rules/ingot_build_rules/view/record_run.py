@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.view.load_phases import Span, load_with_phases
+from ingot_build_rules.view.load_phases import Phase, load_with_phases
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session
@@ -27,7 +27,7 @@ _CALLS = ("first call", "second call")
 class RecordedCall:
     """A call, and its steps if it was stepped."""
 
-    span: Span
+    phase: Phase
     steps: tuple[Step, ...]
 
 
@@ -36,7 +36,7 @@ class RunRecord:
     """What happened, in order; ``feed``: the inputs; ``outputs``: of the first call; ``variant``:
     the target that ran; ``kernels``: the symbol of each launch that was stepped."""
 
-    loads: list[Span] = field(default_factory=list[Span])
+    loads: list[Phase] = field(default_factory=list[Phase])
     calls: list[RecordedCall] = field(default_factory=list[RecordedCall])
     feed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     outputs: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -46,7 +46,7 @@ class RunRecord:
     @property
     def load_seconds(self) -> float:
         """How long the first load took."""
-        return next(span.seconds for span in self.loads if span.name == "load")
+        return next(phase.seconds for phase in self.loads if phase.name == "load")
 
 
 def record_run(
@@ -80,8 +80,8 @@ def record_run(
 
 
 def _loaded(record: RunRecord, load: Callable[[], Session]) -> Session:
-    session, spans = load_with_phases(load)
-    record.loads += spans
+    session, phases = load_with_phases(load)
+    record.loads += phases
     return session
 
 
@@ -93,6 +93,6 @@ def _call_twice(
         outputs = session.run(record.feed, timeout)
         told = f"{name}, stepped" if stepped else name
         steps = tuple(session.steps()) if stepped else ()
-        record.calls.append(RecordedCall(Span(told, started, time.perf_counter()), steps))
+        record.calls.append(RecordedCall(Phase(told, started, time.perf_counter()), steps))
         if not record.outputs:
             record.outputs = outputs

@@ -45,12 +45,12 @@ def run_trace(record: RunRecord, subject: ReportSubject, process: TraceProcess) 
 
 def _whole(record: RunRecord, process: TraceProcess) -> Iterator[Entry]:
     """Loads with their phases, and calls."""
-    for span in record.loads:
-        ends = span.started_seconds, span.ended_seconds
-        yield process.slice(_LOAD_LANE, span.name, "load", *ends, {})
+    for phase in record.loads:
+        ends = phase.started_seconds, phase.ended_seconds
+        yield process.slice(_LOAD_LANE, phase.name, "load", *ends, {})
     for call in record.calls:
-        ends = call.span.started_seconds, call.span.ended_seconds
-        yield process.slice(_CALL_LANE, call.span.name, "call", *ends, {})
+        ends = call.phase.started_seconds, call.phase.ended_seconds
+        yield process.slice(_CALL_LANE, call.phase.name, "call", *ends, {})
 
 
 def _known_launches(record: RunRecord, subject: ReportSubject) -> dict[int, dict[str, Any]]:
