@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 from ingot_build_rules.cli import arrays, console, usage
 from ingot_build_rules.cli.options import JSON, VARIANT, Option, add_options
 from ingot_build_rules.cli.temporary_bundle import MODEL_OPTIONS, GivenBundle, given_bundle
-from ingot_build_rules.view.block_medians import CONFIDENCE, SPREAD_MAX, CallTime, call_time
+from ingot_build_rules.view.block_medians import (
+    CONFIDENCE,
+    SPREAD_MAX,
+    BlockMedian,
+    call_seconds,
+    calls_per_second,
+)
 from ingot_build_rules.view.measure import launch_seconds, measure_blocks, percentiles
 from ingot_compiler.ir.errors import BuildError
 
@@ -60,7 +66,7 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
     load_seconds = time.perf_counter() - started
     feed = arrays.read_inputs(session, arguments.inputs)
     blocks = measure_blocks(lambda: session.run(feed), arguments.seconds)
-    found = call_time(blocks)
+    found = call_seconds(blocks)
     if found.is_noisy and not arguments.anyway:
         raise _too_noisy(found, len(blocks), arguments.bundle)
     times = [seconds for block in blocks for seconds in block]
@@ -71,16 +77,20 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
         "load_seconds": load_seconds,
         "calls": len(times),
         "blocks": len(blocks),
-        "call": asdict(found) | {"spread": found.spread, "is_noisy": found.is_noisy},
-        "seconds": percentiles(times),
-        "calls_per_second": len(times) / sum(times),
+        "call_seconds": _plain(found),
+        "call_seconds_percentiles": percentiles(times),
+        "calls_per_second": _plain(calls_per_second(blocks)),
         "memory_bytes": _memory_bytes(session, given.path, feed, threads),
         "kernels": kernel_times(session, given.path, threads, feed),
     }
 
 
-def _too_noisy(found: CallTime, block_count: int, bundle: str) -> BuildError:
-    low, high = (console.format_seconds(s) for s in (found.low_seconds, found.high_seconds))
+def _plain(found: BlockMedian) -> dict[str, Any]:
+    return asdict(found) | {"spread": found.spread, "is_noisy": found.is_noisy}
+
+
+def _too_noisy(found: BlockMedian, block_count: int, bundle: str) -> BuildError:
+    low, high = (console.format_seconds(s) for s in (found.low, found.high))
     return BuildError(
         "this machine is too noisy for a number",
         bundle,
@@ -159,19 +169,23 @@ def _lines(report: dict[str, Any], top: int) -> list[str]:
 
 
 def _call_lines(report: dict[str, Any]) -> list[str]:
-    call, threads = report["call"], report["threads"]
-    median, low, high = (
-        console.format_seconds(call[f"{name}_seconds"]) for name in ("median", "low", "high")
-    )
-    parts = (f"{name} {console.format_seconds(s)}" for name, s in report["seconds"].items())
-    noisy = "; too noisy for a number" if call["is_noisy"] else ""
-    interval = f"between {low} and {high} with {CONFIDENCE:.0%} confidence"
+    call, rate, threads = report["call_seconds"], report["calls_per_second"], report["threads"]
+    median, low, high = (console.format_seconds(call[name]) for name in ("median", "low", "high"))
+    percents = report["call_seconds_percentiles"]
+    parts = (f"{name} {console.format_seconds(seconds)}" for name, seconds in percents.items())
     workers = f"{threads} thread{'s' if threads > 1 else ''}"
+    between = f"between {rate['low']:.4g} and {rate['high']:.4g} calls per second, {workers}"
     return [
-        f"call    median {median}, {interval} (spread {call['spread']:.1%}){noisy}",
+        f"call    median {median}, between {low} and {high} with {CONFIDENCE:.0%} confidence"
+        + _spread(call),
         f"calls   {', '.join(parts)} ({report['calls']} calls in {report['blocks']} blocks)",
-        f"rate    {report['calls_per_second']:.6g} calls per second, {workers}",
+        f"rate    median {rate['median']:.4g}, {between}" + _spread(rate),
     ]
+
+
+def _spread(found: dict[str, Any]) -> str:
+    noisy = "; too noisy for a number" if found["is_noisy"] else ""
+    return f" (spread {found['spread']:.1%}){noisy}"
 
 
 def _memory_line(memory: dict[str, int | None]) -> str:

@@ -1,6 +1,6 @@
-"""How well the time of a call is known: an interval for the median of the medians of blocks.
+"""How well the time and the rate of calls are known: an interval for a median over blocks of calls.
 
-In: times of calls, in blocks one after the other. Out: ``CallTime``. Not done here: measuring.
+In: times of calls, in blocks one after the other. Out: ``BlockMedian``. Not done here: measuring.
 
 Calls that follow each other are alike: a neighbour that is busy for a while slows all of them down.
 So not calls but blocks count as observations. An interval between two order statistics of their
@@ -23,17 +23,17 @@ SPREAD_MAX = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class CallTime:
-    """The median of the medians of blocks, and the ends of the interval around it, in seconds."""
+class BlockMedian:
+    """The median over blocks, and the ends of the interval around it."""
 
-    median_seconds: float
-    low_seconds: float
-    high_seconds: float
+    median: float
+    low: float
+    high: float
 
     @property
     def spread(self) -> float:
         """The width of the interval as a share of the median."""
-        return (self.high_seconds - self.low_seconds) / self.median_seconds
+        return (self.high - self.low) / self.median
 
     @property
     def is_noisy(self) -> bool:
@@ -41,12 +41,21 @@ class CallTime:
         return self.spread > SPREAD_MAX
 
 
-def call_time(blocks: Sequence[Sequence[float]]) -> CallTime:
-    """Return the time of a call, from at least six blocks with at least one call each."""
-    assert len(blocks) >= BLOCKS_MIN, "too few blocks for an interval"
-    medians = sorted(map(statistics.median, blocks))
-    outside = _outside_count(len(medians))
-    return CallTime(statistics.median(medians), medians[outside], medians[-1 - outside])
+def call_seconds(blocks: Sequence[Sequence[float]]) -> BlockMedian:
+    """Return the time of a call, from at least six blocks with at least one call each: over the
+    median of each."""
+    return _block_median(list(map(statistics.median, blocks)))
+
+
+def calls_per_second(blocks: Sequence[Sequence[float]]) -> BlockMedian:
+    """Return the rate of calls, one after the other: over the mean rate of each block."""
+    return _block_median([len(block) / sum(block) for block in blocks])
+
+
+def _block_median(values: Sequence[float]) -> BlockMedian:
+    assert len(values) >= BLOCKS_MIN, "too few blocks for an interval"
+    ordered, outside = sorted(values), _outside_count(len(values))
+    return BlockMedian(statistics.median(ordered), ordered[outside], ordered[-1 - outside])
 
 
 def _outside_count(count: int) -> int:
