@@ -89,7 +89,9 @@ def _run(options: argparse.Namespace) -> int:
     if options.outputs:
         _write_outputs(options.outputs, outputs)
     if options.json:
-        print(json_line(run_values(options.bundle, session, seconds, outputs)))
+        digest = session.loaded.source.root_digest.hex()
+        dtypes = {spec.name: spec.element for spec in session.outputs}
+        print(json_line(run_values(options.bundle, digest, seconds, dtypes, outputs)))
     elif not options.outputs:
         _print_outputs(outputs)
     return 0
@@ -111,17 +113,15 @@ def _load(options: argparse.Namespace) -> "Session":
 
 
 def run_values(
-    bundle: str, session: "Session", seconds: "dict[str, float]", outputs: "dict[str, np.ndarray]"
+    bundle: str,
+    digest: str,
+    seconds: "dict[str, float]",
+    dtypes: "dict[str, str]",
+    outputs: "dict[str, np.ndarray]",
 ) -> "dict[str, Any]":
-    """Return what ``run --json`` tells of one call."""
-    return {
-        "bundle": bundle,
-        "digest": session.loaded.source.root_digest.hex(),
-        **seconds,
-        "outputs": {
-            spec.name: array_values(spec.element, outputs[spec.name]) for spec in session.outputs
-        },
-    }
+    """Return what ``run --json`` tells of one call; `dtypes`: our names of element types."""
+    described = {name: array_values(dtypes[name], array) for name, array in outputs.items()}
+    return {"bundle": bundle, "digest": digest, **seconds, "outputs": described}
 
 
 def _print_outputs(outputs: "dict[str, np.ndarray]") -> None:

@@ -2,8 +2,8 @@
 ``python tests/ageing/make_generation.py NAME``, from the root, with ``PYTHONPATH=.``
 
 In: a name that no generation has yet, such as the release. Out: a folder with bundles, the inputs
-of some calls, what each variant gave.
-Not done here: comparing (``test_ageing``); changing an old generation, which nobody ever does.
+of some calls, what each variant gave. Not done here: comparing (``test_ageing``); changing an old
+generation, which nobody ever does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Speed of the contraction, depthwise and attention kernels: GF/s, percent of the measured
 multiply-add peak, compile ms.
 
-In: nothing. Out: a table on standard output. Not done here: peers, threads.
-Run: ``python -m tests.benchmarks.bench_kernels [LEVEL]``.
+In: nothing. Out: a table on standard output. Not done here: peers, threads. Run:
+``python -m tests.benchmarks.bench_kernels [LEVEL]``.
 """
 
 from __future__ import annotations

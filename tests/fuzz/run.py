@@ -2,8 +2,7 @@
 difference is a failure.
 
 In: a range of seeds. Out: a report; a reproducer (.onnx, .txt) for each failure with ``--out``,
-smaller with ``--reduce``.
-Not done here: making and checking one model (``generate``, ``check``).
+smaller with ``--reduce``. Not done here: making and checking one model (``generate``, ``check``).
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 many bytecodes.
 
 In: a bundle, a number of threads, how many points, a seed. Out: one line per trial that left
-something, then a count.
-Not done here: deciding (``test_loader_interrupts``).
+something, then a count. Not done here: deciding (``test_loader_interrupts``).
 """
 
 import dis

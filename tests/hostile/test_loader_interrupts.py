@@ -1,5 +1,4 @@
-"""Ctrl-C at any bytecode of load, run and close: nothing is left behind, and the next load
-works."""
+"""Ctrl-C at any bytecode of load, run and close: nothing is left behind, and the next load works."""
 
 import ast
 import os

@@ -1,8 +1,8 @@
 """A bundle in half a second: two launches of one hand-written kernel, real support code, real
 `main`.
 
-In: shapes and targets. Out: ``BundleContents`` and the numpy reference. Not done here: tests.
-y = (x * w + 1) * w + 1 over rows of ``WIDTH``; w lies in the second MiB of three, the first holds
+In: shapes and targets. Out: ``BundleContents`` and the numpy reference. Not done here: tests. y =
+(x * w + 1) * w + 1 over rows of ``WIDTH``; w lies in the second MiB of three, the first holds
 nothing that is read.
 """
 

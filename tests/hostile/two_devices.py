@@ -1,10 +1,10 @@
 """A bundle with a device beside the host, made by hand: the kernel of ``tiny`` runs on ``acc``,
 then on the host, then on ``acc`` again.
 
-In: which devices. Out: ``BundleContents`` and the numpy reference. Not done here: tests.
-y = ((x * v + 1) * w + 1) * v + 1: v lies in the weights of ``acc``, w in the host's. With a second
-device ``aux``, what ``acc`` computes last goes there by a copy between devices, and from there to
-the host.
+In: which devices. Out: ``BundleContents`` and the numpy reference. Not done here: tests. y = ((x *
+v + 1) * w + 1) * v + 1: v lies in the weights of ``acc``, w in the host's. With a second device
+``aux``, what ``acc`` computes last goes there by a copy between devices, and from there to the
+host.
 """
 
 from dataclasses import replace

@@ -2,8 +2,7 @@
 rules that build them.
 
 In: a random generator. Out: worlds, the coroutine that builds one, and a list of what ran with all
-that it depended on. Not done
-here: comparing builds.
+that it depended on. Not done here: comparing builds.
 
 Which nodes are evaluated depends on the values of others; what a rule reads depends on what it has
 read; some rules fail.

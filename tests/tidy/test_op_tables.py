@@ -17,7 +17,7 @@ REGISTRIES = {
     "backends/host/emit/math/__init__.py": "functions as instructions",
     "backends/host/emit/value.py": "comparisons as instructions",
     "backends/host/main/arithmetic.py": "instructions of main",
-    "frontend/known_values.py": "functions of known sizes",
+    "frontend/known_arithmetic.py": "functions of known sizes",
     "ir/dims.py": "functions of sizes",
     "ir/op_names.py": "the core ops",
     "ir/reference_rules.py": "how a scatter combines",

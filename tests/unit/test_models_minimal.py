@@ -1,5 +1,4 @@
-"""Small graphs cut out of real exports that once went wrong; each says which export it came
-from."""
+"""Small graphs cut out of real exports that once went wrong; each says which export it came from."""
 
 from __future__ import annotations
 

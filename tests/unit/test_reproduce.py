@@ -1,5 +1,4 @@
-"""``ingot reproduce``: the same source gives the same bytes; after one change, the change is
-named."""
+"""``ingot reproduce``: the same source gives the same bytes; after one change, the change is named."""
 
 from __future__ import annotations
 

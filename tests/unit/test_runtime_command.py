@@ -1,5 +1,4 @@
-"""``python -m ingot_runtime``: files in, files out, four lines and an exit code for every
-mistake."""
+"""``python -m ingot_runtime``: files in, files out, four lines and an exit code for every mistake."""
 
 import os
 import subprocess

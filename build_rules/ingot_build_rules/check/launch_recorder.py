@@ -1,8 +1,8 @@
 """What each launch of a run stored, as tensors: the machine's side of a self-check.
 
 In: the steps of a fused graph with its groups expanded, the inputs of the run, looks into buffers
-after each launch. Out: arrays by value of the graph.
-Not done here: what they should be (``self_check``).
+after each launch. Out: arrays by value of the graph. Not done here: what they should be
+(``self_check``).
 
 Copies and haloes compute nothing that the graph names; they are judged here, at once.
 """

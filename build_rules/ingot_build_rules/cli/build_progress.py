@@ -1,8 +1,8 @@
 """Progress of a build from its events: a live display on a terminal, plain lines elsewhere, lines
 of JSON for programs.
 
-In: events. Out: text on standard error; with ``--events`` the stream in a file.
-Not done here: the live display itself (``live_progress``), errors.
+In: events. Out: text on standard error; with ``--events`` the stream in a file. Not done here: the
+live display itself (``live_progress``), errors.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Verb ``inspect``: what is in a bundle.
 
 In: a bundle. Out: sections, devices, variants, memory, kernels with their source nodes; what fusion
-did; assembly of one kernel.
-Not done here: reading the file (``ingot_artifacts.inspect``), disassembly
-(``ingot_build_rules.text.assembly``).
+did; assembly of one kernel. Not done here: reading the file (``ingot_artifacts.inspect``),
+disassembly (``ingot_build_rules.text.assembly``).
 """
 
 from __future__ import annotations
@@ -12,21 +11,10 @@ import argparse
 from typing import Any
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import DIGEST, JSON, Option, add_options
+from ingot_build_rules.cli.inspect_variant import only_variant
 from ingot_compiler.ir.errors import UserError
 
 _KERNELS_TOLD_MAX = 8
-_OPTIONS = (
-    Option("--asm", "print one kernel's assembly; a unique start of its symbol will do", "KERNEL"),
-    Option("--fusion", "what became one kernel, bytes it saved, what stopped it from growing"),
-    Option("--variant", "with --asm: of this variant (default: the first that has it)", "TARGET"),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundle", metavar="BUNDLE")
-    add_options(parser, *_OPTIONS, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -35,9 +23,11 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.text.assembly import kernel_assembly
 
     described = describe_bundle(arguments.bundle, arguments.digest)
+    if arguments.variant is not None:
+        described = only_variant(described, arguments.variant, arguments.bundle)
     debug: dict[str, Any] = described["debug"]
     if arguments.asm is not None:
-        target, kernel = _one_kernel(described, arguments.bundle, arguments.asm, arguments.variant)
+        target, kernel = _one_kernel(described, arguments.bundle, arguments.asm)
         text = kernel_assembly(described, target, kernel)
         if arguments.json:
             console.print_json({"target": target, "kernel": kernel, "assembly": text})
@@ -152,15 +142,12 @@ def _launch_row(number: int, launch: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _one_kernel(
-    described: dict[str, Any], bundle: str, kernel: str, variant: str | None
-) -> tuple[str, str]:
+def _one_kernel(described: dict[str, Any], bundle: str, kernel: str) -> tuple[str, str]:
     """The target and the symbol of the kernel that the user means."""
     kernels = _kernels(described)
     found = [
         (target, symbol)
         for target, symbols in kernels.items()
-        if variant in (None, target)
         for symbol in symbols
         if symbol.startswith(kernel)
     ]

@@ -2,9 +2,8 @@
 ones let others go on.
 
 In: coroutines (goals), a rulebook, a cache, an executor. Out: results, every action at most once,
-and what became of each.
-Not done here: where actions run (``executor``, ``pool``), files of the cache
-(``ingot_artifacts.store``), explanations (``explain``).
+and what became of each. Not done here: where actions run (``executor``, ``pool``), files of the
+cache (``ingot_artifacts.store``), explanations (``explain``).
 
 One thread. An action that another process holds the lease of is looked at again and again, while
 others run; the lease falls to us when its holder has ended, one way or another. An artifact that

@@ -2,8 +2,7 @@
 number of folders.
 
 In: a pattern, a function that lists a folder. Out: the files that match, and every folder that was
-looked into.
-Not done here: the file system (``files``).
+looked into. Not done here: the file system (``files``).
 
 As in a shell, a wildcard does not match a name that begins with a dot, and case counts. ``**`` does
 not follow links to folders: they may lead in circles.

@@ -2,8 +2,8 @@
 that gave another result.
 
 In: both bundles, described; the lock file; results of the old build as far as a cache has them.
-Out: ``Blame``s, the first one first.
-Not done here: making the bundle again (``reproduce``), which bytes differ (``bundle_difference``).
+Out: ``Blame``s, the first one first. Not done here: making the bundle again (``reproduce``), which
+bytes differ (``bundle_difference``).
 
 A rule is to blame when its result differs though nothing that it was made from does, and no tool
 that it uses has changed.

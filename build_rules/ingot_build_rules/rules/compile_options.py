@@ -1,8 +1,7 @@
 """What decides a bundle beside the model, in canonical form.
 
 In: checked values. Out: ``CompileOptions``. Not done here: texts of the user, ``native``
-(``options``),
-options again from plain values (``recorded_options``).
+(``options``), options again from plain values (``recorded_options``).
 """
 
 from __future__ import annotations

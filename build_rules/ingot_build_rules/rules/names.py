@@ -1,8 +1,7 @@
 """Rule ``names``: the user's names joined with types: inputs and outputs as outsiders see them.
 
 In: names of an import, types. Out: ``Interface``. Not done here: joining names to reports
-(``bundle``, errors).
-A renamed node changes this artifact and none between it and ``bundle``.
+(``bundle``, errors). A renamed node changes this artifact and none between it and ``bundle``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What one call of `main` does at given sizes: its memory, launches and copies, without running it.
 
-In: a decoded program, the shapes of the inputs. Out: ``EvaluatedCall``. Not done here: kernels (a value that
-the program reads from a buffer counts as 1, and a loop runs once); the wire format.
+In: a decoded program, the shapes of the inputs. Out: ``EvaluatedCall``. Not done here: kernels (a
+value that the program reads from a buffer counts as 1, and a loop runs once); the wire format.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Origin = Literal["input", "output", "weights", "workspace", "grown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class BufferSpan:
     """A buffer: bytes ``[offset, offset + size_bytes)`` of the workspace or the weights of a
     device, or tensor number ``offset`` of the inputs or outputs (its size is its own)."""
 
@@ -35,7 +35,7 @@ class LaunchStep:
     ordinal: int
     device: int
     kernel: int
-    buffers: tuple[Span, ...]
+    buffers: tuple[BufferSpan, ...]
     scalars: tuple[int, ...]
     extent: int
 
@@ -46,8 +46,8 @@ class CopyStep:
 
     source_device: int
     target_device: int
-    target: Span
-    source: Span
+    target: BufferSpan
+    source: BufferSpan
     size_bytes: int
 
 
@@ -102,7 +102,7 @@ class _State:
     shapes: Sequence[Sequence[int]]
     device_count: int
     registers: list[int] = field(init=False)
-    buffers: list[Span] = field(init=False)
+    buffers: list[BufferSpan] = field(init=False)
     workspace: list[int] = field(init=False)
     scratch_bytes: int = 0
     outputs: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]])
@@ -111,7 +111,7 @@ class _State:
 
     def __post_init__(self) -> None:
         self.registers = [0] * self.program.register_count
-        self.buffers = [Span("grown", 0, 0, 0)] * self.program.buffer_count
+        self.buffers = [BufferSpan("grown", 0, 0, 0)] * self.program.buffer_count
         self.workspace = [0] * self.device_count
 
 
@@ -156,31 +156,31 @@ def _nothing(state: _State, *_: int) -> None:
 
 
 def _buffer_input(state: _State, buffer: int, tensor: int) -> None:
-    state.buffers[buffer] = Span("input", 0, tensor, 0)
+    state.buffers[buffer] = BufferSpan("input", 0, tensor, 0)
 
 
 def _buffer_output(state: _State, buffer: int, tensor: int) -> None:
-    state.buffers[buffer] = Span("output", 0, tensor, 0)
+    state.buffers[buffer] = BufferSpan("output", 0, tensor, 0)
 
 
 def _buffer_weights(state: _State, buffer: int, offset: int, size_bytes: int) -> None:
-    state.buffers[buffer] = Span("weights", 0, offset, size_bytes)
+    state.buffers[buffer] = BufferSpan("weights", 0, offset, size_bytes)
 
 
 def _buffer_device_weights(
     state: _State, buffer: int, device: int, offset: int, size_bytes: int
 ) -> None:
-    state.buffers[buffer] = Span("weights", device, offset, size_bytes)
+    state.buffers[buffer] = BufferSpan("weights", device, offset, size_bytes)
 
 
 def _buffer_workspace(state: _State, buffer: int, device: int, offset: int, size: int) -> None:
     registers = state.registers
-    state.buffers[buffer] = Span("workspace", device, registers[offset], registers[size])
+    state.buffers[buffer] = BufferSpan("workspace", device, registers[offset], registers[size])
 
 
 def _buffer_grow(state: _State, buffer: int, device: int, size: int) -> None:
     # No two of them are one buffer: the number of the instruction's buffer tells them apart.
-    state.buffers[buffer] = Span("grown", device, buffer, state.registers[size])
+    state.buffers[buffer] = BufferSpan("grown", device, buffer, state.registers[size])
 
 
 def _launch(

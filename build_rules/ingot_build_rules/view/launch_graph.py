@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ingot_build_rules.view.evaluate_call import CopyStep, EvaluatedCall, Span
+from ingot_build_rules.view.evaluate_call import BufferSpan, CopyStep, EvaluatedCall
 from ingot_build_rules.view.memory_timeline import Lifetime
 
 Vertex = int | tuple[str, int]
@@ -22,7 +22,7 @@ class Edge:
 
     source: Vertex
     target: Vertex
-    span: Span
+    span: BufferSpan
 
 
 def launch_edges(call: EvaluatedCall, lifetimes: Sequence[Lifetime]) -> list[Edge]:

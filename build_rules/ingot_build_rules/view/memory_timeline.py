@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ingot_build_rules.view.evaluate_call import CopyStep, EvaluatedCall, LaunchStep, Span
+from ingot_build_rules.view.evaluate_call import BufferSpan, CopyStep, EvaluatedCall, LaunchStep
 
 Writes = Callable[[LaunchStep], Sequence[bool]]
 """For each operand of a launch, whether it is written."""
@@ -19,7 +19,7 @@ Writes = Callable[[LaunchStep], Sequence[bool]]
 class Lifetime:
     """Bytes that step ``first`` writes, and the steps that read them, in their order."""
 
-    span: Span
+    span: BufferSpan
     first: int
     readers: list[int] = field(default_factory=list[int])
 
@@ -44,7 +44,9 @@ def memory_timeline(call: EvaluatedCall, writes: Writes) -> list[Lifetime]:
     return found
 
 
-def _operands(step: LaunchStep | CopyStep, writes: Writes) -> tuple[list[Span], list[Span]]:
+def _operands(
+    step: LaunchStep | CopyStep, writes: Writes
+) -> tuple[list[BufferSpan], list[BufferSpan]]:
     """What a step reads, and what it writes."""
     if isinstance(step, CopyStep):
         return [step.source], [step.target]
@@ -52,7 +54,7 @@ def _operands(step: LaunchStep | CopyStep, writes: Writes) -> tuple[list[Span], 
     return [span for span, flag in flags if not flag], [span for span, flag in flags if flag]
 
 
-def _latest(live: Sequence[Lifetime], span: Span) -> list[Lifetime]:
+def _latest(live: Sequence[Lifetime], span: BufferSpan) -> list[Lifetime]:
     """Those whose bytes a span has: where several wrote one place, the last of them."""
     latest: list[Lifetime] = []
     for lifetime in reversed(live):
@@ -62,21 +64,21 @@ def _latest(live: Sequence[Lifetime], span: Span) -> list[Lifetime]:
     return latest
 
 
-def _bytes_of(span: Span) -> tuple[int, int]:
+def _bytes_of(span: BufferSpan) -> tuple[int, int]:
     """First byte and end; a tensor of its own (its offset is its number) counts as one byte."""
     is_tensor = span.origin in ("input", "output", "grown")
     return span.offset, span.offset + (1 if is_tensor else span.size_bytes)
 
 
-def _covers(one: Span, other: Span) -> bool:
+def _covers(one: BufferSpan, other: BufferSpan) -> bool:
     (start, end), (other_start, other_end) = _bytes_of(one), _bytes_of(other)
     return _same_memory(one, other) and start <= other_start and other_end <= end
 
 
-def _overlap(one: Span, other: Span) -> bool:
+def _overlap(one: BufferSpan, other: BufferSpan) -> bool:
     (start, end), (other_start, other_end) = _bytes_of(one), _bytes_of(other)
     return _same_memory(one, other) and start < other_end and other_start < end
 
 
-def _same_memory(one: Span, other: Span) -> bool:
+def _same_memory(one: BufferSpan, other: BufferSpan) -> bool:
     return (one.origin, one.device) == (other.origin, other.device)

@@ -14,7 +14,12 @@ from typing import Any
 
 from ingot_artifacts.inspect.describe import describe_bundle, opened
 from ingot_build_rules.text.loop_record import read_program
-from ingot_build_rules.view.evaluate_call import EvaluatedCall, LaunchStep, Span, evaluate_call
+from ingot_build_rules.view.evaluate_call import (
+    BufferSpan,
+    EvaluatedCall,
+    LaunchStep,
+    evaluate_call,
+)
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_runtime.format import header as head
@@ -83,7 +88,7 @@ class ReportSubject:
         written = [buffer.written for buffer in loops.buffers]
         return written + [False] * (len(launch.buffers) - len(written))
 
-    def size_bytes(self, span: Span) -> int:
+    def size_bytes(self, span: BufferSpan) -> int:
         """The size of a buffer; inputs and outputs have that of their tensor."""
         if span.origin == "input":
             return _bytes_of(self.plan.inputs[span.offset], self.shapes[span.offset])

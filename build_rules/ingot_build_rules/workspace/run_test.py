@@ -1,8 +1,7 @@
 """A project's test: a bundle, run on given inputs by the loader, gives the expected outputs.
 
 In: a test's declaration, the folder that its paths are relative to. Out: nothing, or the error of
-the first difference.
-Not done here: choosing tests, remembering which passed (``build_project``).
+the first difference. Not done here: choosing tests, remembering which passed (``build_project``).
 """
 
 from __future__ import annotations

@@ -10,13 +10,13 @@ Functions that call others twice, some levels deep, are a small file and an endl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from ingot_compiler.frontend.check_nodes import canonical_domain
-from ingot_compiler.frontend.sort_nodes import describe_node, regions_of
+from ingot_compiler.frontend.sort_nodes import all_nodes, describe_node
 from ingot_compiler.ir.errors import LimitError
 
 NODE_COUNT_MAX = 1 << 17
@@ -43,6 +43,7 @@ def check_functions(model: ModelProto, max_bytes: int | None) -> int:
     """
     functions = {_function_name(function): function for function in model.functions}
     extents = _extents(functions)
+    most = SIZE_BYTES_MAX if max_bytes is None else min(SIZE_BYTES_MAX, max_bytes)
     node_count = size_bytes = 0
     for node in model.graph.node:
         found = _extent([node], extents)
@@ -53,12 +54,7 @@ def check_functions(model: ModelProto, max_bytes: int | None) -> int:
         where = describe_node(node)
         _check(found.depth, DEPTH_MAX, "levels of calls", where)
         _check(node_count, NODE_COUNT_MAX, "nodes", where)
-        _check(
-            size_bytes,
-            SIZE_BYTES_MAX if max_bytes is None else min(SIZE_BYTES_MAX, max_bytes),
-            "bytes",
-            where,
-        )
+        _check(size_bytes, most, "bytes", where)
     return size_bytes
 
 
@@ -74,14 +70,7 @@ def _check(found: int, limit: int, unit: str, where: str) -> None:
 
 def _extents(functions: Mapping[Called, FunctionProto]) -> dict[Called, _Extent]:
     """The extent of each function, callees first; those that are part of a cycle are left out."""
-    calls = {
-        name: list(
-            dict.fromkeys(
-                called for node in _nodes(function.node) if (called := _called(node)) in functions
-            )
-        )
-        for name, function in functions.items()
-    }
+    calls = {name: _callees(function, functions) for name, function in functions.items()}
     users: dict[Called, list[Called]] = {}
     for name, callees in calls.items():
         for callee in callees:
@@ -100,24 +89,22 @@ def _extents(functions: Mapping[Called, FunctionProto]) -> dict[Called, _Extent]
     return extents
 
 
+def _callees(function: FunctionProto, functions: Mapping[Called, FunctionProto]) -> list[Called]:
+    """The functions that it calls, each once."""
+    called = dict.fromkeys(map(_called, all_nodes(function.node)))
+    return [name for name in called if name in functions]
+
+
 def _extent(nodes: Iterable[NodeProto], extents: Mapping[Called, _Extent]) -> _Extent:
     """Nodes, where each call of a known function counts as its body."""
-    own = [node for node in _nodes(nodes) if _called(node) not in extents]
-    called = [extents[_called(node)] for node in _nodes(nodes) if _called(node) in extents]
+    own = [node for node in all_nodes(nodes) if _called(node) not in extents]
+    called = [extents[_called(node)] for node in all_nodes(nodes) if _called(node) in extents]
     # The bytes of a node count its regions, too: what is nested is counted once a level.
     return _Extent(
         len(own) + sum(item.node_count for item in called),
         sum(node.ByteSize() for node in own) + sum(item.size_bytes for item in called),
         max((item.depth for item in called), default=0),
     )
-
-
-def _nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """Nodes and those of the graphs that are their attributes."""
-    for node in nodes:
-        yield node
-        for region in regions_of(node):
-            yield from _nodes(region.node)
 
 
 def _called(node: NodeProto) -> Called:

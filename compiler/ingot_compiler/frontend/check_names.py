@@ -20,10 +20,11 @@ def check_names(names: Names) -> None:
     for what, name in _named(names):
         character = forbidden_character(name)
         if character:
+            shown = f"U+{ord(character):04X}"
             raise ModelError(
                 "a name in the model holds a control character",
                 f"{what} {name[:200]!a}",
-                f"expected a name that every terminal shows as it is, got U+{ord(character):04X} in it",
+                f"expected a name that every terminal shows as it is, got {shown} in it",
                 "rename it and export again",
             )
 

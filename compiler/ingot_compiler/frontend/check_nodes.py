@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import onnx.defs
-from onnx import NodeProto
+from onnx import AttributeProto, NodeProto
 from onnx.defs import OpSchema
 
 from ingot_compiler.frontend.expand_function import function_opset
@@ -33,13 +33,9 @@ def check_node(node: NodeProto, opsets: Mapping[str, int], dtype: str) -> Import
     """
     domain = canonical_domain(node.domain)
     if domain not in opsets:
+        what, why = "a node's domain has no opset version", f"domain {node.domain!r}"
         do = "export again; every domain needs an opset_import"
-        raise ModelError(
-            "a node's domain has no opset version",
-            describe_node(node),
-            f"domain {node.domain!r}",
-            do,
-        )
+        raise ModelError(what, describe_node(node), why, do)
     opset = opsets[domain]
     reason = _reason(node, domain, opset)
     if not reason:
@@ -67,11 +63,9 @@ def _reason(node: NodeProto, domain: str, opset: int) -> str:
         return "" if function_opset(schema, opset) else "no translation"
     if opset < OPSET_MIN and _since(node.op_type, OPSET_MIN) != schema.since_version:
         return f"the op differs from opset {OPSET_MIN}, the oldest that this build reads"
-    return (
-        ""
-        if schema.since_version >= op.since
-        else f"only its form of opset {op.since} and later has a translation"
-    )
+    if schema.since_version < op.since:
+        return f"only its form of opset {op.since} and later has a translation"
+    return ""
 
 
 def _unknown(op: str, opset: int) -> str:
@@ -100,41 +94,32 @@ def check_schema(node: NodeProto, schema: OpSchema) -> None:
     _check_count(node, "results", node.output, schema.min_output, schema.max_output)
     for position, (formal, name) in enumerate(zip(schema.inputs, node.input, strict=False)):
         if not name and formal.option == OpSchema.FormalParameterOption.Single:
-            raise ModelError(
-                "a node lacks an operand",
-                describe_node(node),
-                f"operand {position} ({formal.name}) must be given",
-                _DO,
-            )
+            why = f"operand {position} ({formal.name}) must be given"
+            raise ModelError("a node lacks an operand", describe_node(node), why, _DO)
     for attribute in node.attribute:
-        expected = schema.attributes.get(attribute.name)
-        if expected is None:
-            names = sorted(schema.attributes)
-            close = suggest(attribute.name, names)
-            do = (
-                f"did you mean {close!r}?"
-                if close
-                else f"{node.op_type} has {', '.join(names) or 'no attributes'}"
-            )
-            raise ModelError(
-                "a node has an unknown attribute",
-                describe_node(node),
-                f"attribute {attribute.name!r}",
-                do,
-            )
-        kinds = _kind(expected), onnx.AttributeProto.AttributeType.Name(attribute.type).lower()
-        if kinds[0] != kinds[1]:
-            why = f"attribute {attribute.name!r}: expected {kinds[0]}, got {kinds[1]}"
-            raise ModelError("an attribute is of the wrong kind", describe_node(node), why, _DO)
+        _check_attribute(node, attribute, schema.attributes)
     given = {attribute.name for attribute in node.attribute}
     for name, formal_attribute in sorted(schema.attributes.items()):
         if formal_attribute.required and name not in given:
-            raise ModelError(
-                "a node lacks an attribute",
-                describe_node(node),
-                f"attribute {name!r} must be given",
-                _DO,
-            )
+            why = f"attribute {name!r} must be given"
+            raise ModelError("a node lacks an attribute", describe_node(node), why, _DO)
+
+
+def _check_attribute(
+    node: NodeProto, attribute: AttributeProto, formals: Mapping[str, OpSchema.Attribute]
+) -> None:
+    """The op has it, and its value is of the right kind."""
+    name, where = attribute.name, describe_node(node)
+    if name not in formals:
+        names = sorted(formals)
+        close = suggest(name, names)
+        has = f"{node.op_type} has {', '.join(names) or 'no attributes'}"
+        do = f"did you mean {close!r}?" if close else has
+        raise ModelError("a node has an unknown attribute", where, f"attribute {name!r}", do)
+    expected, got = _kind(formals[name]), AttributeProto.AttributeType.Name(attribute.type).lower()
+    if expected != got:
+        why = f"attribute {name!r}: expected {expected}, got {got}"
+        raise ModelError("an attribute is of the wrong kind", where, why, _DO)
 
 
 def _kind(attribute: OpSchema.Attribute) -> str:
@@ -152,21 +137,12 @@ def attribute_kinds(op: str, opset: int) -> dict[str, str]:
 
 
 def _check_count(node: NodeProto, what: str, names: Sequence[str], least: int, most: int) -> None:
-    count = len(names)
-    if not least <= count <= most:
-        expected = (
-            str(least)
-            if least == most
-            else f"at least {least}"
-            if most > 1 << 20
-            else f"{least} to {most}"
-        )
-        raise ModelError(
-            f"a node has the wrong number of {what}",
-            describe_node(node),
-            f"expected {expected}, got {count}",
-            _DO,
-        )
+    if not least <= len(names) <= most:
+        no_limit = most > 1 << 20
+        expected = f"at least {least}" if no_limit else f"{least} to {most}"
+        expected = str(least) if least == most else expected
+        why = f"expected {expected}, got {len(names)}"
+        raise ModelError(f"a node has the wrong number of {what}", describe_node(node), why, _DO)
 
 
 _DO = "export the model again; the node contradicts the ONNX standard"

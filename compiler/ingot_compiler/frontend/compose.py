@@ -9,36 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.ir.attributes import text_attribute
-from ingot_compiler.ir.dims import Dim, dim_max, dim_mul
-from ingot_compiler.ir.message import Text, message
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import FLOATS, DType
 
 I64_MAX = (1 << 63) - 1
-
-
-def sizes_of(context: OpContext, x: int, *ranks: int) -> tuple[Dim, ...]:
-    """The shape of ``x``; OpTypeError unless its rank is one of ``ranks``."""
-    if context.rank_of(x) not in ranks:
-        raise OpTypeError(f"an operand of rank {' or '.join(map(str, ranks))}", context.type_of(x))
-    return context.shape_of(x)
-
-
-def sizes_from(context: OpContext, x: int, rank_min: int) -> tuple[Dim, ...]:
-    """The shape of ``x``; OpTypeError when its rank is below ``rank_min``."""
-    if context.rank_of(x) < rank_min:
-        raise OpTypeError(f"an operand of rank >= {rank_min}", context.type_of(x))
-    return context.shape_of(x)
-
-
-def read_size(context: OpContext, x: int) -> Dim:
-    """The one element of an integer tensor; OpTypeError when it has none or several."""
-    sizes = context.read_dims(x)
-    if len(sizes) != 1:
-        raise OpTypeError("one integer", context.type_of(x))
-    return sizes[0]
 
 
 def cast(context: OpContext, x: int, dtype: DType) -> int:
@@ -70,6 +46,13 @@ def transpose(context: OpContext, x: int, permutation: Sequence[int]) -> int:
     )
 
 
+def swap_last(context: OpContext, x: int, axis: int) -> int:
+    """``x`` with ``axis`` and the last one swapped; twice it is ``x`` again."""
+    order = list(range(context.rank_of(x)))
+    order[axis], order[-1] = order[-1], order[axis]
+    return transpose(context, x, order)
+
+
 def unsqueeze(context: OpContext, x: int, axes: Sequence[int]) -> int:
     """``x`` with axes of size 1 at positions ``axes`` (ascending) of the result."""
     shape = list(context.shape_of(x))
@@ -95,16 +78,6 @@ def slice_axis(context: OpContext, x: int, axis: int, start: Dim, size: Dim, ste
     return context.add("slice", x, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(steps))
 
 
-def require_dim(context: OpContext, difference: Dim, expected: Text, got: Dim) -> None:
-    """Refuse the node unless a size expression is 0: now if its value is known, else at run
-    time."""
-    if isinstance(difference, int) and difference:
-        raise OpTypeError(expected, got)
-    if difference != 0:
-        what = message("expected ", expected, ", got ", got)
-        context.add("require_dim", difference=difference, what=text_attribute(what))
-
-
 def element(context: OpContext, vector: int, index: int) -> int:
     """Element ``index`` of a vector, as rank 0."""
     if context.rank_of(vector) != 1:
@@ -115,37 +88,6 @@ def element(context: OpContext, vector: int, index: int) -> int:
 def as_vector(context: OpContext, x: int) -> int:
     """A tensor of rank 0 or 1 as a vector."""
     return reshape(context, x, (context.type_of(x).element_count,))
-
-
-def broadcast_dim(left: Dim, right: Dim) -> Dim:
-    """ONNX's two-sided broadcasting of one dimension: equal, or one of them is 1."""
-    if right in (left, 1):
-        return left
-    if left == 1:
-        return right
-    if isinstance(left, int) and isinstance(right, int):
-        raise OpTypeError("equal dimensions, or 1", message(left, " and ", right))
-    if isinstance(left, int):
-        return left if left > 1 or not left else right
-    if isinstance(right, int):
-        return right
-    return dim_max(left, right)
-
-
-def broadcast_shape(left: Sequence[Dim], right: Sequence[Dim]) -> tuple[Dim, ...]:
-    """ONNX's two-sided broadcasting of shapes, aligned at the last dimension."""
-    rank = max(len(left), len(right))
-    ones: tuple[Dim, ...] = (1,) * rank
-    pairs = zip((*ones[len(left) :], *left), (*ones[len(right) :], *right), strict=True)
-    return tuple(broadcast_dim(a, b) for a, b in pairs)
-
-
-def product(dims: Sequence[Dim]) -> Dim:
-    """The product of dimensions; 1 for none."""
-    total: Dim = 1
-    for dim in dims:
-        total = dim_mul(total, dim)
-    return total
 
 
 def binary_scalar(context: OpContext, op: OpName, x: int, value: float) -> int:
@@ -171,6 +113,11 @@ def less_scalar(context: OpContext, x: int, value: float) -> int:
     return binary_scalar(context, "less", x, value)
 
 
+def clamp(context: OpContext, x: int, low: int, high: int) -> int:
+    """Limit x to [low, high]."""
+    return context.add("min", context.add("max", x, low), high)
+
+
 def in_dtype(context: OpContext, values: Sequence[int], dtype: DType) -> list[int]:
     """All values in one element type."""
     return [cast(context, value, dtype) for value in values]
@@ -194,7 +141,29 @@ def as_float(context: OpContext, x: int) -> int:
 
 def range_mask(context: OpContext, sizes: Sequence[Dim], axis: int) -> int:
     """0, 1, .. along ``axis`` of a tensor of ``len(sizes)`` dimensions, size 1 elsewhere; i64."""
-    iota = context.add("iota", dtype="i64", length=sizes[axis])
     shape: list[Dim] = [1] * len(sizes)
     shape[axis] = sizes[axis]
-    return reshape(context, iota, shape)
+    return reshape(context, iota(context, sizes[axis]), shape)
+
+
+def iota(context: OpContext, length: Dim) -> int:
+    """i64[length]: 0, 1, .."""
+    return context.add("iota", dtype="i64", length=length)
+
+
+def size_scalar(context: OpContext, size: Dim, dtype: DType = "i64") -> int:
+    """A size as a number of rank 0."""
+    return cast(context, reshape(context, context.integers([size]), ()), dtype)
+
+
+def reduce(
+    context: OpContext, x: int, function: str, axes: Sequence[int], *, keepdims: bool = False
+) -> int:
+    """Core ``reduce`` of ``x`` along ``axes``: its sum, mean, min, max or product."""
+    return context.add("reduce", x, function=function, axes=tuple(axes), keepdims=keepdims)
+
+
+def wide_float(dtype: DType) -> DType:
+    """The element type that formulas over tensors of ``dtype`` are computed in: f32, f64 for
+    itself."""
+    return "f64" if dtype == "f64" else "f32"

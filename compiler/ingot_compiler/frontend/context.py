@@ -6,29 +6,26 @@ loop over nodes (``infer_types``), common constructions (``compose``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from math import isfinite
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from math import isfinite, prod
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from ingot_compiler.frontend.imported import ImportedAttribute
 from ingot_compiler.frontend.known_values import (
     DeferredValue,
     KnownValues,
     as_known_values,
     is_known,
     known_or_none,
-    propagate,
     symbols_appear,
+    tells_something,
 )
+from ingot_compiler.frontend.onnx_node import OnnxNode, rounded_to
+from ingot_compiler.frontend.propagate import propagate
+from ingot_compiler.frontend.translation import Translation
 from ingot_compiler.frontend.unify_sizes import Detour, unify_sizes
 from ingot_compiler.ir.attributes import Attribute, text_attribute
-from ingot_compiler.ir.builder import GraphBuilder
-from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_mul, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import ConstantSource, Graph
@@ -36,12 +33,13 @@ from ingot_compiler.ir.message import NodeRef, Text, message
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.types import FLOATS, DType, TensorType, dtype_size_bytes
+from ingot_compiler.ir.types import FLOATS, DType, TensorType
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX, SIZE_BYTES_MAX
 
 RANK_MAX = 64  # of an intermediate tensor; inputs and outputs have the bundle format's own limit
 INDEX_DTYPES = ("i32", "i64")  # of ONNX's indices
 _LITERAL_COUNT_MAX = 1024
+_FLOAT_COUNT_MAX = 64  # of a tensor whose floats are looked at: factors of sizes
 
 
 class Unsupported(Exception):
@@ -53,134 +51,18 @@ class Unsupported(Exception):
         self.reason = reason
 
 
-@dataclass(slots=True)
-class Translation:
-    """The graph built so far, what is known of its values, and where constants are read."""
-
-    builder: GraphBuilder
-    read: ConstantReader
-    known_values: dict[int, KnownValues | DeferredValue] = field(
-        default_factory=dict[int, KnownValues | DeferredValue]
-    )
-    dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict[tuple[int, int], Dim])
-    stored: dict[int, ConstantSource] = field(
-        default_factory=dict[int, ConstantSource]
-    )  # whose elements are indices
-    local: dict[str, memoryview] = field(
-        default_factory=dict[str, memoryview]
-    )  # constants of function bodies, by a name of their own
-    makers: dict[str, tuple[int, ...]] = field(
-        default_factory=dict[str, tuple[int, ...]]
-    )  # name of a size that is known at run time only -> the nodes that compute it
-
-    def fresh_symbols(self, count: int, source: tuple[int, ...]) -> tuple[str, ...]:
-        """Names that no other size of the graph or of a region has; ``source``: the nodes that
-        compute the sizes."""
-        # Not s.., the sizes of inputs, nor a letter and a number, which loop programs call their
-        # variables.
-        names = tuple(f"size{len(self.makers) + number}" for number in range(count))
-        self.makers.update(dict.fromkeys(names, source))
-        return names
-
-    def bytes_of(self, weight: str) -> memoryview:
-        """The bytes of a constant of the model or of a function body."""
-        return self.local[weight] if weight in self.local else self.read(weight)
-
-
 @dataclass(frozen=True, slots=True)
-class RegionBody:
-    """A graph that is an attribute: ``translate`` puts its nodes into the builder, over value ids
-    of its inputs."""
-
-    input_count: int
-    output_count: int
-    translate: Callable[[Sequence[int]], Sequence[int]]
-
-
-@dataclass(frozen=True, slots=True)
-class OpContext:
-    """One node under translation. Operand value ids are None where an optional operand is absent.
-
-    ``source`` and ``mark`` go to every core op made. ``wanted``: which results somebody may read.
-    """
+class OpContext(OnnxNode):
+    """One node under translation. ``source`` and ``mark`` go to every core op made."""
 
     translation: Translation
-    op: str
-    domain: str
-    opset: int
-    attributes: dict[str, ImportedAttribute | RegionBody]
-    operands: tuple[int | None, ...]
-    wanted: tuple[bool, ...]
-    source: tuple[int, ...]
-    mark: str = ""
 
-    # -- operands and attributes -------------------------------------------------------------------
-
-    def optional(self, position: int) -> int | None:
-        """Operand ``position``, None when absent."""
-        return self.operands[position] if position < len(self.operands) else None
-
-    def operand(self, position: int) -> int:
-        """Operand ``position``; OpTypeError when absent."""
-        value = self.optional(position)
-        if value is None:
-            raise OpTypeError(f"operand {position}", "none")
-        return value
-
-    def given(self) -> tuple[int, ...]:
-        """All operands that are present."""
-        return tuple(value for value in self.operands if value is not None)
-
-    def wants(self, position: int) -> bool:
-        """Whether result ``position`` has a name."""
-        return position < len(self.wanted) and self.wanted[position]
-
-    def int_attribute(self, name: str, default: int) -> int:
-        """An integer attribute."""
-        value = self.attributes.get(name, default)
-        if isinstance(value, int):
-            return value
-        raise OpTypeError(f"attribute {name} to be an integer", repr(value))
-
-    def float_attribute(self, name: str, default: float) -> float:
-        """A float attribute; a default is the f32 of the operator schemas, as an attribute of the
-        file is."""
-        value = self.attributes.get(name, rounded_to(default, "f32"))
-        if isinstance(value, float):
-            return value
-        raise OpTypeError(f"attribute {name} to be a float", repr(value))
-
-    def string_attribute(self, name: str, default: str, allowed: Sequence[str] = ()) -> str:
-        """A string attribute, one of ``allowed`` when given."""
-        value = self.attributes.get(name, default)
-        if isinstance(value, str) and (not allowed or value in allowed):
-            return value
-        raise OpTypeError(
-            f"attribute {name} to be {' or '.join(allowed) or 'a string'}", repr(value)
-        )
-
-    def ints_attribute(
-        self, name: str, default: Sequence[int] | None = None
-    ) -> tuple[int, ...] | None:
-        """A list of integers; ``default`` when absent."""
-        value = self.attributes.get(name, None if default is None else tuple(default))
-        if value is None:
-            return None
-        ints = (
-            tuple(item for item in value if isinstance(item, int))
-            if isinstance(value, tuple)
-            else None
-        )
-        if ints is None or not isinstance(value, tuple) or len(ints) != len(value):
-            raise OpTypeError(f"attribute {name} to be a list of integers", repr(value))
-        return ints
-
-    def body(self, name: str) -> RegionBody:
-        """A graph attribute."""
-        value = self.attributes.get(name)
-        if isinstance(value, RegionBody):
-            return value
-        raise OpTypeError(f"attribute {name} to be a graph", repr(value))
+    @classmethod
+    def of_constant(
+        cls, translation: Translation, source: tuple[int, ...] = (), mark: str = ""
+    ) -> OpContext:
+        """What stored tensors are put into the graph with; ``source``: the nodes that read it."""
+        return cls("Constant", "", 0, {}, (), (True,), source, mark, translation)
 
     # -- types -------------------------------------------------------------------------------------
 
@@ -200,19 +82,6 @@ class OpContext:
         """The number of dimensions of a value."""
         return self.type_of(value).rank
 
-    def axis(self, axis: int, rank: int) -> int:
-        """An axis counted from the front; OpTypeError outside of [-rank, rank)."""
-        if not -rank <= axis < rank:
-            raise OpTypeError(f"axis in [{-rank}, {rank})", axis)
-        return axis + rank if axis < 0 else axis
-
-    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
-        """Axes counted from the front, each named once, ascending."""
-        counted = sorted(self.axis(axis, rank) for axis in axes)
-        if len(set(counted)) < len(counted):
-            raise OpTypeError("every axis at most once", list(axes))
-        return tuple(counted)
-
     # -- building ----------------------------------------------------------------------------------
 
     def fresh_symbols(self, count: int) -> tuple[str, ...]:
@@ -222,39 +91,46 @@ class OpContext:
     def add(self, op: OpName, *operands: int, **attributes: Attribute) -> int:
         """Append a core op; where its result is known, a literal or ``dim_values`` takes its
         place."""
-        translation = self.translation
         operands = self._agreeing(op, attributes, operands)
         types = [self.type_of(operand) for operand in operands]
         results = OPS_BY_NAME[op].infer(types, attributes).results
         for result in results:
             self._check_size(result)
-        if len(results) != 1:
-            return translation.builder.add(op, operands, attributes, self.source, self.mark)
-        pairs = [
-            (type_, translation.known_values.get(operand))
-            for type_, operand in zip(types, operands, strict=True)
-        ]
-        known_values = propagate(op, attributes, pairs, results[0]) if operands else None
-        found = None if results[0].dtype in FLOATS else known_or_none(known_values)
+        if len(results) != 1 or not operands:
+            return self._append(op, operands, **attributes)
+        return self._add_or_know(op, operands, attributes, results[0])
+
+    def _add_or_know(
+        self,
+        op: OpName,
+        operands: tuple[int, ...],
+        attributes: dict[str, Attribute],
+        result: TensorType,
+    ) -> int:
+        """The op with its one ``result``, or what is known of that in the op's place."""
+        table = self.translation.known_values
+        pairs = [(self.type_of(operand), table.get(operand)) for operand in operands]
+        known_values = propagate(op, attributes, pairs, result)
+        found = None if result.dtype in FLOATS else known_or_none(known_values)
         # One element of ``dim_values`` is a choice among all of them.
         if (
             found is not None
             and is_known(found)
             and (found.size <= RANK_MAX or not symbols_appear(found))
         ):
-            return self.known(results[0].dtype, found)
-        value = translation.builder.add(op, operands, attributes, self.source, self.mark)
-        if isinstance(known_values, DeferredValue) or (
-            known_values is not None and any(item is not None for item in known_values.flat)
-        ):
-            translation.known_values[value] = known_values
-        if op == "reshape" or (op == "cast" and results[0].dtype in INDEX_DTYPES):
-            translation.stored.update(
-                {value: translation.stored[operands[0]]}
-                if operands[0] in translation.stored
-                else {}
-            )
+            return self.known(result.dtype, found)
+        value = self._append(op, operands, **attributes)
+        if known_values is not None and tells_something(known_values):
+            table[value] = known_values
+        stored = self.translation.stored
+        keeps_elements = op == "reshape" or (op == "cast" and result.dtype in INDEX_DTYPES)
+        if keeps_elements and operands[0] in stored:
+            stored[value] = stored[operands[0]]
         return value
+
+    def _append(self, op: OpName, operands: Sequence[int] = (), **attributes: Attribute) -> int:
+        """The op itself, whatever is known."""
+        return self.translation.builder.add(op, operands, attributes, self.source, self.mark)
 
     def add_regions(
         self, op: OpName, operands: Sequence[int], regions: Sequence[Graph], **attributes: Attribute
@@ -282,62 +158,43 @@ class OpContext:
     def _require_equal(self, detour: Detour | None, shape: tuple[Dim, ...]) -> None:
         """A reshape compares element counts: where it stands for several sizes, each is
         compared."""
-        pairs = (
-            [pair for pair in zip(shape, detour[1], strict=False) if pair[0] != pair[1]]
-            if detour
-            else []
-        )
-        if detour is not None and detour[0] == "reshape" and len(pairs) > 1:
-            for own, wanted in pairs:
-                what = message("expected equal sizes, got ", own, " and ", wanted)
-                self.add(
-                    "require_dim",
-                    difference=dim_add(own, dim_mul(wanted, -1)),
-                    what=text_attribute(what),
-                )
+        if detour is None or detour[0] != "reshape":
+            return
+        pairs = [pair for pair in zip(shape, detour[1], strict=False) if pair[0] != pair[1]]
+        for own, wanted in pairs if len(pairs) > 1 else ():
+            what = text_attribute(message("expected equal sizes, got ", own, " and ", wanted))
+            self.add("require_dim", difference=dim_add(own, dim_mul(wanted, -1)), what=what)
 
     def _check_size(self, type_: TensorType) -> None:
         if type_.rank > RANK_MAX:
             raise OpTypeError(f"at most {RANK_MAX} dimensions", type_.rank)
-        count, size_bytes = type_.element_count, type_.size_bytes
         for found, limit, unit in (
-            (size_bytes, SIZE_BYTES_MAX, "bytes"),
-            (count, ELEMENT_COUNT_MAX, "elements"),
+            (type_.size_bytes, SIZE_BYTES_MAX, "bytes"),
+            (type_.element_count, ELEMENT_COUNT_MAX, "elements"),
         ):
             if isinstance(found, int) and found > limit:
                 why = message(f"expected at most {limit} {unit}, got {found} for ", type_)
-                raise ModelError(
-                    "a tensor is too large",
-                    NodeRef(self.source[0]),
-                    why,
-                    "check the sizes that the model asks for",
-                )
+                do = "check the sizes that the model asks for"
+                raise ModelError("a tensor is too large", NodeRef(self.source[0]), why, do)
 
     def scalar(self, dtype: DType, value: float) -> int:
         """A rank-0 literal; floats are rounded to f32 where the element type is not wider."""
-        builder = self.translation.builder
-        if dtype not in FLOATS and value != int(value if isfinite(value) else 0):
+        is_float = dtype in FLOATS
+        if not is_float and value != int(value if isfinite(value) else 0):
             raise OpTypeError("a float element type", dtype)
-        item: int | float = (
-            bool(value)
-            if dtype == "bool"
-            else rounded_to(float(value), dtype)
-            if dtype in FLOATS
-            else int(value)
-        )
-        attributes: dict[str, Attribute] = {"dtype": dtype, "shape": (), "value": (item,)}
-        result = builder.add("literal", (), attributes, self.source, self.mark)
+        whole = bool(value) if dtype == "bool" else int(value) if not is_float else 0
+        item = rounded_to(float(value), dtype) if is_float else whole
+        result = self._append("literal", dtype=dtype, shape=(), value=(item,))
         if dtype not in ("f16", "bf16"):
-            self.translation.known_values[result] = as_known_values(
-                [item if dtype in FLOATS else int(item)], ()
-            )
+            known_values = as_known_values([item if is_float else int(item)], ())
+            self.translation.known_values[result] = known_values
         return result
 
     def float_vector(self, dtype: DType, values: Sequence[float]) -> int:
         """A short vector of floats that is written in the graph, from one literal per element."""
         if not values:
             return self.add("broadcast_to", self.scalar(dtype, 0.0), shape=(0,))
-        if len(values) > 64:
+        if len(values) > _FLOAT_COUNT_MAX:
             raise Unsupported(f"a constant of {len(values)} floats outside of a tensor")
         parts = [self.add("reshape", self.scalar(dtype, value), shape=(1,)) for value in values]
         return self.add("concat", *parts, axis=0)
@@ -349,62 +206,52 @@ class OpContext:
     def known(self, dtype: DType, known_values: KnownValues) -> int:
         """A tensor of integers, bools or expressions that are known: ``literal``, or ``dim_values``
         when symbols appear."""
-        builder, place = self.translation.builder, (self.source, self.mark)
         shape = tuple(int(size) for size in known_values.shape)
         flat: tuple[Any, ...] = tuple(known_values.ravel().tolist())
         if not symbols_appear(known_values):
-            value = (
-                tuple(bool(item) for item in flat)
-                if dtype == "bool"
-                else tuple(int(item) for item in flat)
-            )
-            result = builder.add(
-                "literal", (), {"dtype": dtype, "shape": shape, "value": value}, *place
+            plain = bool if dtype == "bool" else int
+            result = self._append(
+                "literal", dtype=dtype, shape=shape, value=tuple(plain(item) for item in flat)
             )
         else:
             assert dtype != "bool"
-            result = builder.add("dim_values", (), {"values": flat}, *place)
+            result = self._append("dim_values", values=flat)
             if len(shape) != 1:
-                result = builder.add("reshape", (result,), {"shape": shape}, *place)
+                result = self._append("reshape", (result,), shape=shape)
             if dtype != "i64":
-                result = builder.add("cast", (result,), {"dtype": dtype}, *place)
+                result = self._append("cast", (result,), dtype=dtype)
         self.translation.known_values[result] = known_values
         return result
 
     def constant(self, source: ConstantSource) -> int:
         """A stored tensor: a literal when it is small enough for the graph's text, else by its
         number."""
-        builder = self.translation.builder
-        shape = tuple(dim for dim in source.type.shape if isinstance(dim, int))
-        count = int(np.prod(shape, dtype=np.int64))
-        dtype = source.type.dtype
         self._check_size(source.type)
+        shape, dtype = source.type.shape, source.type.dtype
+        count = prod(dim for dim in shape if isinstance(dim, int))
         if shape == () or (dtype not in FLOATS and count <= _LITERAL_COUNT_MAX):
-            values = decode(self.translation.bytes_of(source.weight), dtype)
-            if dtype in FLOATS:
-                return self.scalar(dtype, float(values[0]))
-            return self.known(
-                dtype, as_known_values([int(item) for item in values.tolist()], shape)
-            )
+            return self._literal(source)
         if source.weight in self.translation.local:
             # A function body's own tensor: no rule has stored it.
-            vector = self.float_vector(
-                dtype,
-                [float(item) for item in decode(self.translation.local[source.weight], dtype)],
-            )
+            numbers = [float(item) for item in self.translation.elements(source)]
+            vector = self.float_vector(dtype, numbers)
             return self.add("reshape", vector, shape=shape)
-        attributes: dict[str, Attribute] = {"weight": source.weight, "dtype": dtype, "shape": shape}
-        result = builder.add("constant", (), attributes, self.source, self.mark)
+        result = self._append("constant", weight=source.weight, dtype=dtype, shape=shape)
         if dtype in INDEX_DTYPES:
             self.translation.stored[result] = source
-        if dtype in ("f32", "f64") and count <= 64:
-            # Scale factors that sizes are multiplied by.
-            def find() -> KnownValues:
-                values = decode(self.translation.bytes_of(source.weight), dtype)
-                return as_known_values([float(item) for item in values.tolist()], shape)
-
-            self.translation.known_values[result] = DeferredValue(cache(find))
+        if dtype in ("f32", "f64") and count <= _FLOAT_COUNT_MAX:
+            find = cache(partial(self.translation.known_floats, source))
+            self.translation.known_values[result] = DeferredValue(find)
         return result
+
+    def _literal(self, source: ConstantSource) -> int:
+        """A stored tensor that becomes part of the graph's text."""
+        dtype = source.type.dtype
+        values = self.translation.elements(source).tolist()
+        if dtype in FLOATS:
+            return self.scalar(dtype, float(values[0]))
+        shape = tuple(dim for dim in source.type.shape if isinstance(dim, int))
+        return self.known(dtype, as_known_values([int(item) for item in values], shape))
 
     # -- known values ------------------------------------------------------------------------------
 
@@ -454,19 +301,3 @@ class OpContext:
             table[value, index] = symbol(name)
             self.add("read_dim", value, index=index, symbol=name)
         return table[value, index]
-
-
-def rounded_to(value: float, dtype: DType) -> float:
-    """``value`` as f32, unless ``dtype`` is wider."""
-    if dtype == "f64":
-        return value
-    with np.errstate(over="ignore"):
-        return float(np.float32(value))
-
-
-def decode(data: memoryview, dtype: DType) -> npt.NDArray[np.generic]:
-    """The elements of a dense little-endian tensor, flat; bf16 as f32."""
-    if dtype == "bf16":
-        return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
-    kind = {"f": "f", "i": "i", "u": "u", "b": "u"}[dtype[0]]
-    return np.frombuffer(data, np.dtype(f"<{kind}{dtype_size_bytes(dtype)}"))

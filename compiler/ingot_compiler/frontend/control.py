@@ -21,7 +21,7 @@ from ingot_compiler.ir.message import message
 from ingot_compiler.ir.ops.if_ import unified
 from ingot_compiler.ir.ops.loop import loop_results
 from ingot_compiler.ir.region_rules import hole_count, output_types
-from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.types import DType, TensorType
 
 Fill = Callable[[Sequence[int]], Sequence[int]]
 """Translates a region: value ids of its inputs -> those of its outputs, in the builder of the
@@ -33,16 +33,12 @@ _CONTROL_TYPES = (TensorType("i64", ()), TensorType("bool", ()))
 def build_region(context: OpContext, inputs: Sequence[TensorType], fill: Fill) -> Graph:
     """The region that ``fill`` makes; what it has learnt is forgotten."""
     translation = context.translation
-    outside, known = (
-        translation.builder,
-        (translation.known_values, translation.dims_read, translation.stored),
-    )
+    outside = translation.builder
+    known = (translation.known_values, translation.dims_read, translation.stored)
     translation.builder = outside.region(inputs)
-    translation.known_values, translation.dims_read, translation.stored = (
-        dict(known[0]),
-        dict(known[1]),
-        dict(known[2]),
-    )
+    translation.known_values = dict(translation.known_values)
+    translation.dims_read = dict(translation.dims_read)
+    translation.stored = dict(translation.stored)
     try:
         return translation.builder.finish(fill(translation.builder.inputs))
     finally:
@@ -78,33 +74,31 @@ def build_loop(
     size that changes becomes a symbol.
     """
     # A region sees what is there before it: all operands are made first.
-    trip_count = (
-        context.scalar("i64", (1 << 63) - 1) if limit[0] is None else reshape(context, limit[0], ())
-    )
-    entered = (
-        context.scalar("bool", 1) if condition[0] is None else reshape(context, condition[0], ())
-    )
-    operands = (trip_count, entered, *initial)
+    trip_count = _scalar_or(context, limit[0], "i64", (1 << 63) - 1)
+    entered = _scalar_or(context, condition[0], "bool", 1)
     kinds = [context.type_of(value) for value in initial]
     body, goes_on = _widened_body(context, kinds, fill)
-    iterations = limit[1] if condition[1] and goes_on else None
-    if condition[1] is False:
-        iterations = 0
-    elif condition[1] and goes_on and limit[0] is not None and limit[1] is None:
-        # The trip count alone decides: it is read before, so that results have their sizes at once.
+    counted = condition[1] and goes_on  # the trip count alone decides
+    iterations = 0 if condition[1] is False else limit[1] if counted else None
+    if counted and limit[0] is None:
+        raise Unsupported("a loop without an end")
+    if counted and iterations is None:
+        # The count is read before, so that results have their sizes at once.
         (iterations,) = context.read_dims(binary_scalar(context, "max", trip_count, 0))
         body, _ = _widened_body(context, kinds, fill)
-    if limit[0] is None and condition[1] and goes_on:
-        raise Unsupported("a loop without an end")
     names: tuple[str, ...] = ()
     if iterations is None:
         names = context.fresh_symbols(1)
         iterations = symbol(names[0])
-    holes = hole_count(
-        loop_results([context.type_of(value) for value in operands], iterations, body)
-    )
-    names += context.fresh_symbols(holes)
+    operands = (trip_count, entered, *initial)
+    types = [context.type_of(value) for value in operands]
+    names += context.fresh_symbols(hole_count(loop_results(types, iterations, body)))
     return context.add_regions("loop", operands, [body], iterations=iterations, symbols=names)
+
+
+def _scalar_or(context: OpContext, value: int | None, dtype: DType, default: int) -> int:
+    """An operand of one element as rank 0; ``default`` when it is absent."""
+    return context.scalar(dtype, default) if value is None else reshape(context, value, ())
 
 
 def _widened_body(
@@ -113,14 +107,7 @@ def _widened_body(
     """The body over types that hold in every iteration, and whether its condition is always
     true."""
     try:
-        wide, own = list(kinds), set[Dim]()
-        while True:
-            body, goes_on = _body(context, wide, fill)
-            after = output_types(body)[1:]
-            widened = [_widen(context, *pair, own) for pair in zip(wide, after, strict=False)]
-            if widened == wide:
-                return body, goes_on
-            wide = widened
+        return _widened_until_stable(context, list(kinds), fill)
     except ModelError:
         # Sizes of the first iteration may be impossible ones for the body's later iterations: try
         # without any.
@@ -131,6 +118,20 @@ def _widened_body(
         if all(kind.rank == 0 for kind in kinds):
             raise
         return _body(context, loose, fill)
+
+
+def _widened_until_stable(
+    context: OpContext, kinds: list[TensorType], fill: Fill
+) -> tuple[Graph, bool]:
+    """The body, made again with the sizes as symbols that it changes, until it changes none."""
+    own = set[Dim]()
+    while True:
+        body, goes_on = _body(context, kinds, fill)
+        after = output_types(body)[1:]
+        widened = [_widen(context, *pair, own) for pair in zip(kinds, after, strict=False)]
+        if widened == kinds:
+            return body, goes_on
+        kinds = widened
 
 
 def _widen(context: OpContext, before: TensorType, after: TensorType, own: set[Dim]) -> TensorType:

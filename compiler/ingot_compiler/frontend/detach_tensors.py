@@ -20,19 +20,9 @@ _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _DETACHED_SIZE_BYTES_MIN = 4096
 _MODEL_FIELDS = {
-    1: 0,
-    2: 2,
-    3: 2,
-    4: 2,
-    5: 0,
-    6: 2,
-    7: 2,
-    8: 2,
-    14: 2,
-    20: 2,
-    25: 2,
-    26: 2,
-}  # number -> wire type
+    1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2,
+}  # fmt: skip
+"""Number of a field of ``ModelProto`` -> its wire type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +63,23 @@ def detach_tensors(source: bytes | memoryview) -> DetachedModel:
     try:
         for field in _fields(data, 0, len(data)):
             _check_model_field(field)
-            has_graph |= field.number == _GRAPH
-            parts += (
-                _graph(data, field, tensors)
-                if field.number == _GRAPH
-                else [data[field.start : field.end]]
-            )
+            is_graph = field.number == _GRAPH
+            has_graph |= is_graph
+            parts += _graph(data, field, tensors) if is_graph else [data[field.start : field.end]]
     except _Malformed as error:
-        if error.truncated and (has_graph or _starts_like_a_model(data)):
-            raise ModelError(
-                "the model file is truncated", f"byte {error.offset}", f"expected more than its {len(data)} bytes",
-                "copy or download the file again",
-            ) from None  # fmt: skip
-        raise _not_onnx(f"byte {error.offset} is no protobuf field of an ONNX model") from None
+        is_model = has_graph or _starts_like_a_model(data)
+        raise _wrong(error, len(data), is_model=is_model) from None
     if not has_graph:
         raise _not_onnx("it holds no graph")
     return DetachedModel(b"".join(parts), tensors)
+
+
+def _wrong(error: _Malformed, size_bytes: int, *, is_model: bool) -> ModelError:
+    """A model that breaks off, or a file of another kind."""
+    if not error.truncated or not is_model:
+        return _not_onnx(f"byte {error.offset} is no protobuf field of an ONNX model")
+    why, do = f"expected more than its {size_bytes} bytes", "copy or download the file again"
+    return ModelError("the model file is truncated", f"byte {error.offset}", why, do)
 
 
 def _not_onnx(why: str) -> ModelError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import onnx.defs
@@ -25,8 +25,9 @@ from onnx import (
 from onnx.defs import OpSchema
 
 from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attribute_value
-from ingot_compiler.frontend.context import OpContext, RegionBody, Unsupported
+from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.imported import ABSENT, ImportedAttribute, ImportedRegion
+from ingot_compiler.frontend.onnx_node import RegionBody
 from ingot_compiler.frontend.onnx_types import onnx_number
 from ingot_compiler.frontend.sort_nodes import names_read
 from ingot_compiler.frontend.tensor_data import UnsupportedDtype, tensor_bytes
@@ -35,6 +36,8 @@ from ingot_compiler.ir.message import message, nodes_text
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 TranslateNode = Callable[[OpContext], Sequence[int]]
+Environment = dict[str, int | None]
+"""Name in a body -> value id, None for what is absent."""
 
 
 def function_opset(schema: OpSchema, opset: int) -> int:
@@ -56,7 +59,7 @@ def _bodies(schema: OpSchema) -> Any:
 def expand_function(context: OpContext, translate_node: TranslateNode) -> tuple[int, ...]:
     """Translate the body of ``context``'s op; Unsupported when it has none."""
     body = _body(context)
-    environment: dict[str, int | None] = {"": None}
+    environment: Environment = {"": None}
     for position, name in enumerate(body.input):
         environment[name] = context.optional(position)
     opsets = {entry.domain: entry.version for entry in body.opset_import}
@@ -77,26 +80,34 @@ class _Expansion:
     translate_node: TranslateNode
 
     def translate(
-        self, nodes: Sequence[NodeProto], outputs: Sequence[str], environment: dict[str, int | None]
+        self, nodes: Sequence[NodeProto], outputs: Sequence[str], environment: Environment
     ) -> None:
         """Translate nodes in order; ``environment`` gets their results."""
-        context = self.context
-        wanted_names = {name for node in nodes for name in names_read(node)} | set(outputs)
+        wanted = {name for node in nodes for name in names_read(node)} | set(outputs)
         for node in nodes:
-            attributes = _attributes(context, node, self.body) | {
-                attribute.name: self._region(attribute.g, environment)
-                for attribute in node.attribute
-                if attribute.type == AttributeProto.GRAPH
-            }
-            inner = OpContext(
-                context.translation, node.op_type, node.domain, self.opsets.get(node.domain, context.opset),
-                attributes, tuple(environment.get(name) for name in node.input),
-                tuple(name in wanted_names for name in node.output), context.source, context.mark,
-            )  # fmt: skip
+            inner = self._inner(node, wanted, environment)
             made = zip(node.output, self.translate_node(inner), strict=False)
             environment.update({name: value for name, value in made if name and value != ABSENT})
 
-    def _region(self, graph: GraphProto, outside: Mapping[str, int | None]) -> RegionBody:
+    def _inner(self, node: NodeProto, wanted: set[str], environment: Environment) -> OpContext:
+        """The context of a node of the body."""
+        context = self.context
+        regions = {
+            attribute.name: self._region(attribute.g, environment)
+            for attribute in node.attribute
+            if attribute.type == AttributeProto.GRAPH
+        }
+        return replace(
+            context,
+            op=node.op_type,
+            domain=node.domain,
+            opset=self.opsets.get(node.domain, context.opset),
+            attributes=_attributes(context, node, self.body) | regions,
+            operands=tuple(environment.get(name) for name in node.input),
+            wanted=tuple(name in wanted for name in node.output),
+        )
+
+    def _region(self, graph: GraphProto, outside: Environment) -> RegionBody:
         def translate(inputs: Sequence[int]) -> Sequence[int]:
             environment = dict(outside)
             environment.update(zip((value.name for value in graph.input), inputs, strict=True))
@@ -112,26 +123,26 @@ class _Expansion:
 def _body(context: OpContext) -> FunctionProto:
     schema = onnx.defs.get_schema(context.op, context.opset, "")
     version = function_opset(schema, context.opset)
-    if not version:
-        raise Unsupported("no translation")
     body = FunctionProto()
-    bodies = _bodies(schema)
-    if version in bodies.function_opset_versions:
-        body.ParseFromString(bodies.get_function_with_opset_version(version))
-        return body
-    node, types = _as_node(context)
-    body.ParseFromString(
-        bodies.get_context_dependent_function_with_opset_version(
-            version, node.SerializeToString(), types
-        )
-    )
+    if version:
+        body.ParseFromString(_serialised_body(context, _bodies(schema), version))
     if not body.node:
         raise Unsupported("no translation")
     return body
 
 
-def _as_node(context: OpContext) -> tuple[NodeProto, list[bytes]]:
-    """The node and its operands' types, as ONNX wants them to build a body."""
+def _serialised_body(context: OpContext, bodies: Any, version: int) -> bytes:
+    """What ONNX gives: the same body for every node, or one for this node and its types."""
+    if version in bodies.function_opset_versions:
+        return bytes(bodies.get_function_with_opset_version(version))
+    types = [_type_proto(context, operand).SerializeToString() for operand in context.operands]
+    node = _as_node(context).SerializeToString()
+    made = bodies.get_context_dependent_function_with_opset_version(version, node, types)
+    return bytes(made)
+
+
+def _as_node(context: OpContext) -> NodeProto:
+    """The node, as ONNX wants it to build a body."""
     operands = [
         "" if value is None else f"x{position}" for position, value in enumerate(context.operands)
     ]
@@ -140,15 +151,15 @@ def _as_node(context: OpContext) -> tuple[NodeProto, list[bytes]]:
     for name, value in context.attributes.items():
         if not isinstance(value, (ConstantSource, ImportedRegion, RegionBody)):
             node.attribute.append(helper.make_attribute(name, value))
-    types: list[bytes] = []
-    for operand in context.operands:
-        type_ = TypeProto()
-        if operand is not None:
-            tensor = context.type_of(operand)
-            shape = [dim if isinstance(dim, int) else str(dim) for dim in tensor.shape]
-            type_ = helper.make_tensor_type_proto(onnx_number(tensor.dtype), shape)
-        types.append(type_.SerializeToString())
-    return node, types
+    return node
+
+
+def _type_proto(context: OpContext, operand: int | None) -> TypeProto:
+    """The type of an operand; an empty one where it is absent."""
+    if operand is None:
+        return TypeProto()
+    shape = [dim if isinstance(dim, int) else str(dim) for dim in context.shape_of(operand)]
+    return helper.make_tensor_type_proto(onnx_number(context.dtype_of(operand)), shape)
 
 
 def _attributes(
@@ -156,26 +167,30 @@ def _attributes(
 ) -> dict[str, ImportedAttribute | RegionBody]:
     """Attributes of a node of the body; references take the op's own value, or the body's
     default."""
-    defaults = {attribute.name: attribute for attribute in body.attribute_proto}
-    schema_defaults = {
-        name: formal.default_value
-        for name, formal in onnx.defs.get_schema(context.op, context.opset, "").attributes.items()
-        if formal.default_value.type != AttributeProto.UNDEFINED
-    }
+    defaults = _defaults(context, body)
     values: dict[str, ImportedAttribute | RegionBody] = {}
     for attribute in node.attribute:
+        reference = attribute.ref_attr_name
         if attribute.type == AttributeProto.GRAPH:
             continue
-        reference = attribute.ref_attr_name
         if not reference:
             values[attribute.name] = _value(context, attribute)
         elif reference in context.attributes:
             values[attribute.name] = context.attributes[reference]
-        elif reference in defaults or reference in schema_defaults:
-            values[attribute.name] = _value(
-                context, defaults.get(reference) or schema_defaults[reference]
-            )
+        elif reference in defaults:
+            values[attribute.name] = _value(context, defaults[reference])
     return values
+
+
+def _defaults(context: OpContext, body: FunctionProto) -> dict[str, AttributeProto]:
+    """Default values of the op's attributes: the body's, else the schema's."""
+    formals = onnx.defs.get_schema(context.op, context.opset, "").attributes
+    of_schema = {
+        name: formal.default_value
+        for name, formal in formals.items()
+        if formal.default_value.type != AttributeProto.UNDEFINED
+    }
+    return of_schema | {attribute.name: attribute for attribute in body.attribute_proto}
 
 
 def _value(context: OpContext, attribute: AttributeProto) -> ImportedAttribute:

@@ -12,15 +12,14 @@ import hashlib
 
 from onnx import TensorProto
 
-from ingot_compiler.frontend.tensor_data import ExternalReader
+from ingot_compiler.frontend.tensor_data import ExternalReader, external_entries
 from ingot_compiler.ir.errors import ModelError
 
 
 def check_checksum(
     tensor: TensorProto, read_external: ExternalReader, known: dict[str, str], where: str
 ) -> None:
-    """Compare the file of an external tensor with the checksum that the tensor states, if it states
-    one.
+    """Compare the file of an external tensor with the checksum that the tensor states, if any.
 
     ``known`` holds the sha1 of each location that was read before, and takes this one: files have
     many tensors.
@@ -28,19 +27,21 @@ def check_checksum(
     Raises:
         ModelError: another checksum.
     """
-    entries = {str(entry.key): str(entry.value) for entry in tensor.external_data}
-    stated = entries.get("checksum", "")
+    entries = external_entries(tensor)
+    stated, location = entries.get("checksum", ""), entries.get("location", "")
     if tensor.data_location != TensorProto.EXTERNAL or not stated:
         return
-    location = entries.get("location", "")
     if location not in known:
-        known[location] = hashlib.sha1(
-            read_external(location, 0, None), usedforsecurity=False
-        ).hexdigest()
+        data = read_external(location, 0, None)
+        known[location] = hashlib.sha1(data, usedforsecurity=False).hexdigest()
     if stated.lower() != known[location]:
-        raise ModelError(
-            "external data has another checksum than the model states",
-            f"{where}, location {location!r}",
-            f"expected sha1 {stated}, got {known[location]}",
-            "copy the data file again, complete, or export the model again",
-        )
+        raise _contradiction(f"{where}, location {location!r}", stated, known[location])
+
+
+def _contradiction(where: str, stated: str, found: str) -> ModelError:
+    return ModelError(
+        "external data has another checksum than the model states",
+        where,
+        f"expected sha1 {stated}, got {found}",
+        "copy the data file again, complete, or export the model again",
+    )

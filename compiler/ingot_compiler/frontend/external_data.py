@@ -1,8 +1,7 @@
 """Reads the files beside a model, and nothing else: a model must not lead out of its folder.
 
 In: the model's folder and a location from the model file. Out: a checked path, or the bytes as a
-read-only mapping.
-Not done here: which tensors there are (``import_model``).
+read-only mapping. Not done here: which tensors there are (``import_model``).
 
 Refused: empty, absolute, ``..``, a drive or backslash, NUL, any symbolic link on the way, anything
 but a regular file, a file with several names (hard links; ``onnx`` refuses them too): like a
@@ -24,29 +23,32 @@ from ingot_runtime.format.file import open_without_waiting
 def safe_external_path(folder: Path, location: str) -> Path:
     """The path of ``location`` below ``folder``; ModelError when it leaves the folder or is no
     regular file."""
-    parts = location.split("/")
-    if (
-        not location
-        or location.startswith("/")
-        or ".." in parts
-        or "\\" in location
-        or "\0" in location
-        or ":" in parts[0]
-    ):
+    if not _is_relative(location):
         raise _outside(location, "expected a relative path below the model's folder")
     path = folder
-    for part in parts:
-        if part in ("", "."):
-            continue
-        path = path / part
-        _check_component(path, location)
+    for part in location.split("/"):
+        if part not in ("", "."):
+            path = path / part
+            _check_component(path, location)
     found = os.lstat(path)
     if path == folder or not stat.S_ISREG(found.st_mode):
-        raise ModelError(
-            "external data is not a file", f"location {location!r}", "expected a regular file", _DO
-        )
+        what, where = "external data is not a file", f"location {location!r}"
+        raise ModelError(what, where, "expected a regular file", _DO)
     _check_names(found, location)
     return path
+
+
+def _is_relative(location: str) -> bool:
+    """Whether it may lead to a place below a folder, on any system."""
+    parts = location.split("/")
+    return (
+        bool(location)
+        and not location.startswith("/")
+        and ".." not in parts
+        and "\\" not in location
+        and "\0" not in location
+        and ":" not in parts[0]
+    )
 
 
 def _check_names(found: os.stat_result, location: str) -> None:
@@ -80,15 +82,16 @@ def read_external_file(
     try:
         found = os.fstat(descriptor)
         _check_names(found, location)
-        file_size_bytes = found.st_size
-        size = file_size_bytes - offset_bytes if size_bytes is None else size_bytes
-        if offset_bytes < 0 or size < 0 or offset_bytes + size > file_size_bytes:
-            why = f"expected {size} bytes at offset {offset_bytes}, got a file of {file_size_bytes} bytes"
+        end = found.st_size if size_bytes is None else offset_bytes + size_bytes
+        if not 0 <= offset_bytes <= end <= found.st_size:
+            size = end - offset_bytes
+            range_ = f"{size} bytes at offset {offset_bytes}"
+            why = f"expected {range_}, got a file of {found.st_size} bytes"
             raise ModelError("external data is too short", f"location {location!r}", why, _DO)
-        if size == 0:
+        if end == offset_bytes:
             return memoryview(b"")
-        view = memoryview(mmap.mmap(descriptor, file_size_bytes, prot=mmap.PROT_READ))
-        return view[offset_bytes : offset_bytes + size]
+        view = memoryview(mmap.mmap(descriptor, found.st_size, prot=mmap.PROT_READ))
+        return view[offset_bytes:end]
     finally:
         os.close(descriptor)
 

@@ -34,6 +34,11 @@ class ImportFinding:
         return message(self.node, ": ", ", ".join(parts), ": " if parts else "", self.reason)
 
 
+def tensor_finding(tensor: str, dtype: str, reason: str) -> ImportFinding:
+    """A finding about ``tensor``, such as "input 'x'", which belongs to no node."""
+    return ImportFinding(tensor, "", "", 0, dtype, reason)
+
+
 def raise_unsupported(findings: Sequence[ImportFinding], model: str) -> None:
     """Raise one UnsupportedError that lists all findings; nothing when there are none."""
     if not findings:
@@ -41,5 +46,8 @@ def raise_unsupported(findings: Sequence[ImportFinding], model: str) -> None:
     count = len(findings)
     what = f"the model uses {count} thing{'s' if count > 1 else ''} that Ingot does not support"
     why = message(*(part for finding in findings for part in ("\n    ", finding.text)))
-    do = "export without these nodes or element types, or with another opset; CONTRIBUTING tells how to add an op"
+    do = (
+        "export without these nodes or element types, or with another opset; "
+        "CONTRIBUTING tells how to add an op"
+    )
     raise UnsupportedError(what, f"model {model!r}" if model else "model", why, do)

@@ -11,22 +11,17 @@ store as views.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any
 
-import onnx.inliner
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # protobuf brings no types
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attribute_value
 from ingot_compiler.frontend.check_functions import check_functions
 from ingot_compiler.frontend.check_names import check_names
 from ingot_compiler.frontend.check_nodes import canonical_domain, check_node
-from ingot_compiler.frontend.detach_tensors import detach_tensors
-from ingot_compiler.frontend.external_checksum import check_checksum
-from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported
+from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported, tensor_finding
 from ingot_compiler.frontend.imported import (
     ABSENT,
     DeclaredType,
@@ -38,19 +33,23 @@ from ingot_compiler.frontend.imported import (
 from ingot_compiler.frontend.input_types import Shapes, input_types
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.place_marks import place_marks
+from ingot_compiler.frontend.read_model import expand_functions, parse_model
 from ingot_compiler.frontend.sort_nodes import (
+    all_nodes,
     describe_node,
     names_read,
     node_name,
     regions_of,
     sort_nodes,
 )
-from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype, tensor_bytes
-from ingot_compiler.frontend.upgrade_opset import upgrade_opset
+from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype
+from ingot_compiler.frontend.weights import Weights
 from ingot_compiler.ir.constants import ConstantWriter
-from ingot_compiler.ir.errors import LimitError, ModelError
+from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.graph import ConstantSource, Names
 from ingot_runtime.format.limits import TENSOR_COUNT_MAX
+
+_NO_DTYPE = "an element type that Ingot has not"
 
 
 def import_model(
@@ -68,168 +67,74 @@ def import_model(
     ModelError for a wrong file, UnsupportedError that lists everything unsupported, LimitError for
     what is too large, UserError for a wrong option.
     """
-    model, detached = _parse(source)
+    model, detached = parse_model(source)
     expanded_bytes = check_functions(model, max_bytes)
-    imported, names = _Importer(upgrade_opset(_inlined(model)), detached, read_external, store).run(
-        shapes, place
-    )
+    importer = _Importer(expand_functions(model), detached, Weights(read_external, store))
+    imported, names = importer.run(shapes, place)
     return replace(imported, expanded_bytes=expanded_bytes), names
-
-
-def _parse(source: bytes | memoryview) -> tuple[ModelProto, dict[str, memoryview]]:
-    """The model without its large tensors, and those by name."""
-    parts = detach_tensors(source)
-    model = ModelProto()
-    try:
-        model.ParseFromString(parts.model)
-    except DecodeError as error:
-        do = "give the path of an .onnx file"
-        raise ModelError(
-            "the file is not an ONNX model", "model file", f"protobuf: {error}", do
-        ) from None
-    _check_text(model)
-    detached = {
-        model.graph.initializer[position].name: data for position, data in parts.tensors.items()
-    }
-    return model, detached
-
-
-def _check_text(model: ModelProto) -> None:
-    """Protobuf gives bytes for a name that is not UTF-8."""
-    graph = model.graph
-    nodes = [
-        *_all_nodes(graph.node),
-        *(node for function in model.functions for node in _all_nodes(function.node)),
-    ]
-    names: list[Any] = [
-        name
-        for node in nodes
-        for name in (node.name, node.op_type, node.domain, *node.input, *node.output)
-    ]
-    names += [attribute.name for node in nodes for attribute in node.attribute]
-    values = (*graph.input, *graph.output, *graph.value_info)
-    names += [
-        graph.name,
-        *(value.name for value in values),
-        *(tensor.name for tensor in graph.initializer),
-    ]
-    names += [dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim]
-    names += [entry.domain for entry in model.opset_import]
-    wrong = [name for name in names if not isinstance(name, str)]
-    if wrong:
-        raise ModelError(
-            "a name in the model is not UTF-8",
-            "model file",
-            f"got {wrong[0]!r}",
-            "export the model again",
-        )
-
-
-def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """Nodes and those of the graphs that are their attributes."""
-    for node in nodes:
-        yield node
-        for region in regions_of(node):
-            yield from _all_nodes(region.node)
-
-
-def _inlined(model: ModelProto) -> ModelProto:
-    """Replace calls of the model's own functions by their bodies."""
-    if not model.functions:
-        return model
-    try:
-        return onnx.inliner.inline_local_functions(model, convert_version=_mixes_opsets(model))
-    except (RuntimeError, DecodeError, onnx.checker.ValidationError) as error:
-        raise ModelError(
-            "the model's own functions cannot be expanded", "model file", str(error), ""
-        ) from None
-
-
-def _mixes_opsets(model: ModelProto) -> bool:
-    own = {canonical_domain(entry.domain): entry.version for entry in model.opset_import}
-    return any(
-        own.get(canonical_domain(entry.domain), entry.version) != entry.version
-        for function in model.functions
-        for entry in function.opset_import
-    )
 
 
 class _Importer:
     """One import: the file's tables, what is unsupported so far, ordinals given so far."""
 
     def __init__(
-        self,
-        model: ModelProto,
-        detached: dict[str, memoryview],
-        read_external: ExternalReader,
-        store: ConstantWriter,
+        self, model: ModelProto, detached: Mapping[str, memoryview], weights: Weights
     ) -> None:
         self.graph: GraphProto = model.graph
         self.opsets = {
             canonical_domain(entry.domain): entry.version for entry in model.opset_import
         } or {"": 1}
         self.detached = detached
-        self.read_external = read_external
-        self.checksums: dict[str, str] = {}
-        self.store = store
+        self.weights = weights
+        self.dtypes = _dtypes(model.graph)
         self.findings: list[ImportFinding] = []
         self.ordinals: dict[str, int] = {"": ABSENT}
         self.tensor_count = 0
-        self.weight_names: dict[str, str] = {}  # numbers are given in this order
         self.inner_nodes: list[tuple[str, str]] = []  # (name, op) of those inside regions
         self.outer_node_count = 0
-        self.dtypes = {
-            value.name: _elem_type(value) for value in (*model.graph.value_info, *model.graph.input)
-        }
-        self.dtypes |= {
-            tensor.name: onnx_dtype_name(tensor.data_type) for tensor in model.graph.initializer
-        }
 
     def run(self, shapes: Shapes, place: Sequence[tuple[str, str]]) -> tuple[ImportedModel, Names]:
         """The whole import, in the order in which ordinals are given."""
-        graph = self.graph
-        nodes = sort_nodes(graph)
+        graph, nodes = self.graph, sort_nodes(self.graph)
         constants = {tensor.name for tensor in graph.initializer}
         inputs = [value for value in graph.input if value.name not in constants]
-        for what, count in (("inputs", len(inputs)), ("outputs", len(graph.output))):
-            if count > TENSOR_COUNT_MAX:
-                why = f"expected at most {TENSOR_COUNT_MAX}, got {count}"
-                raise LimitError(
-                    f"the model has too many {what}",
-                    f"model {graph.name!r}",
-                    why,
-                    "join some of them",
-                )
+        _check_counts(graph, inputs)
         typed = input_types(inputs, shapes, self.findings)
         self.outer_node_count = len(nodes)
         self._check(nodes)
         self._check_sparse(graph)
-        self._name(value.name for value in inputs)
+        self._name(_names(inputs))
         initializers = self._initializers(graph, nodes)
+        imported = self._marked_nodes(nodes, place)
+        raise_unsupported(self.findings, graph.name)
+        outputs = tuple(self.ordinals[value.name] for value in graph.output)
+        declared = tuple(map(_declared, graph.output))
+        opsets = self._used_opsets(nodes)
+        model = ImportedModel(
+            typed.types, initializers, imported, outputs, declared, opsets, typed.sizes
+        )
+        called = tuple((node_name(node), node.op_type) for node in nodes) + tuple(self.inner_nodes)
+        names = Names(
+            graph.name, _names(inputs), _names(graph.output), called, typed.symbols,
+            tuple(self.weights.names.values()),
+        )  # fmt: skip
+        check_names(names)
+        return model, names
+
+    def _marked_nodes(
+        self, nodes: Sequence[NodeProto], place: Sequence[tuple[str, str]]
+    ) -> tuple[ImportedNode, ...]:
+        """The nodes of the graph itself, each with the device that the user asks for."""
         names = tuple(map(node_name, nodes))
         outer = frozenset(names)
-        inner_names = [name for name in map(node_name, _all_nodes(nodes)) if name not in outer]
+        inner_names = [name for name in map(node_name, all_nodes(nodes)) if name not in outer]
         marks = place_marks(names, place, inner_names)
-        imported = tuple(self._node(node, mark) for node, mark in zip(nodes, marks, strict=True))
-        raise_unsupported(self.findings, graph.name)
-        used = {canonical_domain(node.domain) for node in _all_nodes(nodes)} | {""}
-        model = ImportedModel(
-            typed.types, initializers, imported,
-            tuple(self.ordinals[value.name] for value in graph.output),
-            tuple(map(_declared, graph.output)),
-            tuple(sorted((domain, version) for domain, version in self.opsets.items() if domain in used)),
-            typed.sizes,
-        )  # fmt: skip
-        pairs = (
-            *((name, node.op_type) for name, node in zip(names, nodes, strict=True)),
-            *self.inner_nodes,
-        )
-        outputs = tuple(value.name for value in graph.output)
-        called = tuple(self.weight_names.values())
-        called_inputs = tuple(value.name for value in inputs)
-        found = Names(graph.name, called_inputs, outputs, pairs, typed.symbols, called)
-        check_names(found)
-        return model, found
+        return tuple(self._node(node, mark) for node, mark in zip(nodes, marks, strict=True))
+
+    def _used_opsets(self, nodes: Sequence[NodeProto]) -> tuple[tuple[str, int], ...]:
+        """Those of ONNX's domain and of the domains that some node uses, sorted by domain."""
+        used = {canonical_domain(node.domain) for node in all_nodes(nodes)} | {""}
+        return tuple(sorted(entry for entry in self.opsets.items() if entry[0] in used))
 
     def _name(self, names: Iterable[str]) -> None:
         """Give the next ordinals."""
@@ -249,45 +154,27 @@ class _Importer:
 
     def _check_sparse(self, graph: GraphProto) -> None:
         for sparse in graph.sparse_initializer:
-            name = f"initializer {sparse.values.name!r}"
-            self.findings.append(
-                ImportFinding(
-                    name, "", "", 0, onnx_dtype_name(sparse.values.data_type), "a sparse tensor"
-                )
-            )
+            name, dtype = sparse.values.name, onnx_dtype_name(sparse.values.data_type)
+            self.findings.append(tensor_finding(f"initializer {name!r}", dtype, "a sparse tensor"))
 
     def _initializers(
         self, graph: GraphProto, nodes: Sequence[NodeProto]
     ) -> tuple[ConstantSource, ...]:
         """Store the initializers that are used, in the file's order."""
-        used = {name for node in nodes for name in names_read(node)} | {
-            value.name for value in graph.output
-        }
-        detached = self.detached if graph is self.graph else {}
+        used = {name for node in nodes for name in names_read(node)} | {*_names(graph.output)}
+        is_whole = graph is self.graph  # only its own tensors were detached
         stored: list[ConstantSource] = []
         for tensor in graph.initializer:
             if tensor.name not in used:
                 continue
+            where = f"initializer {tensor.name!r}"
             try:
-                stored.append(
-                    self._store(tensor, f"initializer {tensor.name!r}", detached.get(tensor.name))
-                )
+                raw = self.detached.get(tensor.name) if is_whole else None
+                stored.append(self.weights.store(tensor, where, raw))
             except UnsupportedDtype as error:
-                reason = "an element type that Ingot has not"
-                self.findings.append(
-                    ImportFinding(f"initializer {tensor.name!r}", "", "", 0, error.name, reason)
-                )
+                self.findings.append(tensor_finding(where, error.name, _NO_DTYPE))
             self._name([tensor.name])
         return tuple(stored)
-
-    def _store(
-        self, tensor: TensorProto, where: str, raw: memoryview | None = None
-    ) -> ConstantSource:
-        type_, data = tensor_bytes(tensor, raw, self.read_external, where)
-        check_checksum(tensor, self.read_external, self.checksums, where)
-        weight = self.store(data)
-        self.weight_names.setdefault(weight, tensor.name or where)
-        return ConstantSource(weight, type_)
 
     def _node(self, node: NodeProto, mark: str) -> ImportedNode:
         pairs = [(attribute.name, self._attribute(node, attribute)) for attribute in node.attribute]
@@ -309,7 +196,7 @@ class _Importer:
         nodes = sort_nodes(graph, outside.keys())
         first = self.outer_node_count + len(self.inner_nodes)
         self.inner_nodes += [(node_name(node), node.op_type) for node in nodes]
-        self._name(value.name for value in graph.input)
+        self._name(_names(graph.input))
         at = self.tensor_count
         constants = tuple(enumerate(self._initializers(graph, nodes), at))
         inputs = tuple(self.ordinals[value.name] for value in graph.input)
@@ -323,21 +210,41 @@ class _Importer:
         if attribute.type == AttributeProto.GRAPH:
             return self._region(attribute.g)
         try:
-            return attribute_value(attribute, lambda tensor: self._store(tensor, where))
-        except (UnsupportedDtype, UnsupportedAttribute) as error:
-            dtype = error.name if isinstance(error, UnsupportedDtype) else ""
-            reason = (
-                error.reason
-                if isinstance(error, UnsupportedAttribute)
-                else "an element type that Ingot has not"
+            return attribute_value(attribute, lambda tensor: self.weights.store(tensor, where))
+        except UnsupportedDtype as error:
+            self._refuse(node, error.name, _NO_DTYPE)
+        except UnsupportedAttribute as error:
+            self._refuse(node, "", error.reason)
+        return 0  # never seen: a finding ends the import
+
+    def _refuse(self, node: NodeProto, dtype: str, reason: str) -> None:
+        """Note a finding, one per node."""
+        name, domain = f"node {node_name(node)!r}", canonical_domain(node.domain)
+        if not any(finding.node == name for finding in self.findings):
+            opset = self.opsets[domain]
+            finding = ImportFinding(name, node.op_type, domain, opset, dtype, reason)
+            self.findings.append(finding)
+
+
+def _check_counts(graph: GraphProto, inputs: Sequence[ValueInfoProto]) -> None:
+    for what, count in (("inputs", len(inputs)), ("outputs", len(graph.output))):
+        if count > TENSOR_COUNT_MAX:
+            where, why = (
+                f"model {graph.name!r}",
+                f"expected at most {TENSOR_COUNT_MAX}, got {count}",
             )
-            domain = canonical_domain(node.domain)
-            name = f"node {node_name(node)!r}"
-            if not any(finding.node == name for finding in self.findings):
-                self.findings.append(
-                    ImportFinding(name, node.op_type, domain, self.opsets[domain], dtype, reason)
-                )
-            return 0  # never seen: a finding ends the import
+            raise LimitError(f"the model has too many {what}", where, why, "join some of them")
+
+
+def _names(values: Iterable[ValueInfoProto]) -> tuple[str, ...]:
+    return tuple(value.name for value in values)
+
+
+def _dtypes(graph: GraphProto) -> dict[str, str]:
+    """Tensor -> name of its element type, as far as the file says it; for messages."""
+    values = {value.name: _elem_type(value) for value in (*graph.value_info, *graph.input)}
+    tensors = {tensor.name: onnx_dtype_name(tensor.data_type) for tensor in graph.initializer}
+    return values | tensors
 
 
 def _elem_type(value: ValueInfoProto) -> str:

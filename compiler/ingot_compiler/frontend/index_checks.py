@@ -13,9 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, require_dim, reshape
-from ingot_compiler.frontend.context import OpContext, Unsupported, decode
+from ingot_compiler.frontend.compose import binary_scalar, cast, reshape, size_scalar
+from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.known_values import as_known_values
+from ingot_compiler.frontend.operand_sizes import require_dim
 from ingot_compiler.ir.attributes import text_attribute
 from ingot_compiler.ir.dims import Dim, dim_min
 from ingot_compiler.ir.message import Text, joined, message
@@ -69,7 +70,7 @@ def checked_axes(context: OpContext, axes: int, rank: int) -> int:
 
 def checked_lengths(context: OpContext, lengths: int, most: Dim) -> int:
     """Lengths of sequences as i64, each in [0, most]."""
-    wide, size = cast(context, lengths, "i64"), reshape(context, context.integers([most]), ())
+    wide, size = cast(context, lengths, "i64"), size_scalar(context, most)
     below, above = (
         context.add("less_equal", context.scalar("i64", 0), wide),
         context.add("less_equal", wide, size),
@@ -126,11 +127,7 @@ def _known(context: OpContext, indices: int) -> npt.NDArray[np.int64] | None:
     if ints is not None:
         return np.array(as_known_values(ints, (len(ints),)), np.int64)
     source = context.translation.stored.get(indices)
-    return (
-        None
-        if source is None
-        else decode(context.translation.bytes_of(source.weight), source.type.dtype).astype(np.int64)
-    )
+    return None if source is None else context.translation.elements(source).astype(np.int64)
 
 
 def _check_known(context: OpContext, values: npt.NDArray[np.int64], size: Dim, what: str) -> None:

@@ -11,24 +11,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.frontend.context import OpContext, RegionBody, Translation, Unsupported
+from ingot_compiler.frontend.check_declared import check_declared
+from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported
 from ingot_compiler.frontend.imported import (
     ABSENT,
-    DeclaredType,
     ImportedAttribute,
     ImportedModel,
     ImportedNode,
     ImportedRegion,
 )
+from ingot_compiler.frontend.onnx_node import RegionBody
 from ingot_compiler.frontend.translate_node import translate_node
+from ingot_compiler.frontend.translation import Translation
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.errors import InternalError, LimitError, ModelError
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.message import NodeRef, OutputRef, Text, joined, message, with_makers
+from ingot_compiler.ir.message import NodeRef, Text, joined, message, with_makers
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.types import TensorType
 from ingot_runtime.ingot_error import IngotError
 
 
@@ -37,12 +38,13 @@ def infer_types(model: ImportedModel, read: ConstantReader) -> Graph:
     translation = Translation(GraphBuilder(model.inputs), read)
     values: dict[int, int] = {ordinal: ordinal for ordinal in range(len(model.inputs))}
     _add_constants(model, translation, values)
-    findings: list[ImportFinding] = []
-    _Scope(model, translation, findings, values).translate(model.nodes, 0, model.outputs)
-    _check_outputs(model, values, findings)
-    raise_unsupported(findings, "")
+    scope = _Scope(model, translation, [], values)
+    scope.translate(model.nodes, 0, model.outputs)
+    if not scope.findings:
+        scope.note_missing(model.nodes, 0, model.outputs)
+    raise_unsupported(scope.findings, "")
     outputs = [values[ordinal] for ordinal in model.outputs]
-    _check_declared(model, [translation.builder.types[output] for output in outputs])
+    check_declared(model, [translation.builder.types[output] for output in outputs])
     return translation.builder.finish(outputs)
 
 
@@ -64,22 +66,41 @@ class _Scope:
         """Translate nodes, whose ordinals begin at ``first``, into the builder."""
         used = {operand for node in nodes for operand in node.reads()} | set(outputs)
         for ordinal, node in enumerate(nodes, first):
-            if any(operand not in self.values for operand in node.reads() if operand != ABSENT):
-                missing = _missing_result(
-                    self.model, nodes, first, node, self.values, self.findings
-                )
-                self.findings.extend([missing] if missing else [])
-                continue
-            context = self._context(ordinal, node, used)
-            try:
-                results = _checked(context)
-            except Unsupported as error:
-                self.findings.append(_finding(context, error.reason))
-                continue
-            except _Incomplete:
-                continue
+            reads = node.reads()
+            if all(operand in self.values for operand in reads if operand != ABSENT):
+                self._translate_node(ordinal, node, used)
+            else:
+                self.note_missing(nodes, first, reads)
+
+    def _translate_node(self, ordinal: int, node: ImportedNode, used: set[int]) -> None:
+        context = self._context(ordinal, node, used)
+        try:
+            results = _checked(context)
+        except Unsupported as error:
+            self.findings.append(_finding(context, error.reason))
+        except _Incomplete:
+            return
+        else:
             made = zip(node.results, results, strict=False)
             self.values.update({result: value for result, value in made if value != ABSENT})
+
+    def note_missing(self, nodes: Sequence[ImportedNode], first: int, reads: Sequence[int]) -> None:
+        """Find the node that was translated, but lacks a result that is read; none below a node
+        that was not."""
+        refused = {finding.node for finding in self.findings}
+        for maker, node in enumerate(nodes, first):
+            lacking = [
+                position
+                for position, result in enumerate(node.results)
+                if result in reads and result not in self.values
+            ]
+            if lacking and node.results[0] in self.values and NodeRef(maker) not in refused:
+                reason = f"its optional result {lacking[0]} has no translation"
+                opset = self.model.opset(node.domain)
+                self.findings.append(
+                    ImportFinding(NodeRef(maker), node.op, node.domain, opset, "", reason)
+                )
+                return
 
     def _context(self, ordinal: int, node: ImportedNode, used: set[int]) -> OpContext:
         operands = tuple(
@@ -90,25 +111,17 @@ class _Scope:
             name: self._body(value) if isinstance(value, ImportedRegion) else value
             for name, value in node.attributes
         }
-        opset = self.model.opset(node.domain)
         return OpContext(
-            self.translation,
-            node.op,
-            node.domain,
-            opset,
-            attributes,
-            operands,
-            wanted,
-            (ordinal,),
-            node.mark,
-        )
+            node.op, node.domain, self.model.opset(node.domain), attributes, operands, wanted,
+            (ordinal,), node.mark, self.translation,
+        )  # fmt: skip
 
     def _body(self, region: ImportedRegion) -> RegionBody:
         def translate(inputs: Sequence[int]) -> Sequence[int]:
             inner = _Scope(self.model, self.translation, self.findings, dict(self.values))
             inner.values.update(zip(region.inputs, inputs, strict=True))
             for ordinal, constant in region.initializers:
-                context = OpContext(self.translation, "Constant", "", 0, {}, (), (True,), ())
+                context = OpContext.of_constant(self.translation)
                 inner.values[ordinal] = context.constant(constant)
             before = len(self.findings)
             inner.translate(region.nodes, region.first_node, region.outputs)
@@ -132,38 +145,34 @@ def _add_constants(model: ImportedModel, translation: Translation, values: dict[
         readers = users.get(ordinal, [])
         marks = {model.nodes[reader].mark for reader in readers}
         mark = marks.pop() if len(marks) == 1 else ""
-        context = OpContext(translation, "Constant", "", 0, {}, (), (True,), tuple(readers), mark)
+        context = OpContext.of_constant(translation, tuple(readers), mark)
         values[ordinal] = context.constant(constant)
 
 
 def _checked(context: OpContext) -> Sequence[int]:
+    """The results of a node; every error names it."""
     where = NodeRef(context.source[0])
     try:
         return translate_node(context)
     except OpTypeError as error:
-        operands = joined(
-            ", ",
-            ("none" if value is None else context.type_of(value) for value in context.operands),
-        )
-        why = with_makers(
-            message(context.op, "(", operands, "): ", error.text), context.translation.makers
-        )
-        raise ModelError(
-            "a node's operands or attributes contradict its op",
-            where,
-            why,
-            "correct the model, or --shape",
-        ) from None
+        raise _contradiction(context, error) from None
     except LimitError as error:
         raise (error if error.where else error.at(where)) from None
     except (IngotError, Unsupported, _Incomplete):
         raise
     except Exception as error:
         why = f"{type(error).__name__} in the translation of {context.op}: {error}"
+        what = "a bug in Ingot stopped the translation of a node"
         do = "report it with the model, or change this node"
-        raise InternalError(
-            "a bug in Ingot stopped the translation of a node", where, why, do
-        ) from error
+        raise InternalError(what, where, why, do) from error
+
+
+def _contradiction(context: OpContext, error: OpTypeError) -> ModelError:
+    types = ("none" if value is None else context.type_of(value) for value in context.operands)
+    call = message(context.op, "(", joined(", ", types), "): ", error.text)
+    what = "a node's operands or attributes contradict its op"
+    why = with_makers(call, context.translation.makers)
+    return ModelError(what, NodeRef(context.source[0]), why, "correct the model, or --shape")
 
 
 def _finding(context: OpContext, reason: Text) -> ImportFinding:
@@ -171,83 +180,4 @@ def _finding(context: OpContext, reason: Text) -> ImportFinding:
     told = with_makers(reason, context.translation.makers)
     return ImportFinding(
         NodeRef(context.source[0]), context.op, context.domain, context.opset, dtype, told
-    )
-
-
-def _missing_result(
-    model: ImportedModel,
-    nodes: Sequence[ImportedNode],
-    first: int,
-    node: ImportedNode,
-    values: dict[int, int],
-    findings: Sequence[ImportFinding],
-) -> ImportFinding | None:
-    """A finding when a node that was translated lacks the result that ``node`` reads; None below a
-    node that was not."""
-    refused = {finding.node for finding in findings}
-    for maker, other in enumerate(nodes, first):
-        lacking = [
-            position
-            for position, result in enumerate(other.results)
-            if result in node.reads() and result not in values
-        ]
-        translated = other.results[0] in values
-        if lacking and translated and NodeRef(maker) not in refused:
-            reason = f"its optional result {lacking[0]} has no translation"
-            return ImportFinding(
-                NodeRef(maker), other.op, other.domain, model.opset(other.domain), "", reason
-            )
-    return None
-
-
-def _check_outputs(
-    model: ImportedModel, values: dict[int, int], findings: list[ImportFinding]
-) -> None:
-    if not findings:
-        lost = ImportedNode(
-            "", "", (), tuple(output for output in model.outputs if output not in values), ()
-        )
-        missing = (
-            _missing_result(model, model.nodes, 0, lost, values, findings)
-            if lost.operands
-            else None
-        )
-        findings += [missing] if missing else []
-
-
-def _check_declared(model: ImportedModel, types: Sequence[TensorType]) -> None:
-    """What the file says of its outputs must not contradict what its nodes compute."""
-    makers = {
-        result: ordinal for ordinal, node in enumerate(model.nodes) for result in node.results
-    }
-    for position, (ordinal, declared, type_) in enumerate(
-        zip(model.outputs, model.declared, types, strict=True)
-    ):
-        if _contradicts(declared, type_):
-            of_node = (" of ", NodeRef(makers[ordinal])) if ordinal in makers else ()
-            where = message(OutputRef(position), *of_node)
-            shape = (
-                "any shape"
-                if declared.shape is None
-                else str(["?" if dim is None else dim for dim in declared.shape])
-            )
-            why = message(
-                f"expected {declared.dtype or 'any type'} {shape} as the model declares, got ",
-                type_,
-            )
-            raise ModelError(
-                "an output contradicts its declared type", where, why, "export the model again"
-            )
-
-
-def _contradicts(declared: DeclaredType, type_: TensorType) -> bool:
-    if declared.dtype not in (None, type_.dtype):
-        return True
-    if declared.shape is None:
-        return False
-    if len(declared.shape) != type_.rank:
-        return True
-    pairs = zip(declared.shape, type_.shape, strict=True)
-    return any(
-        isinstance(size, int) and isinstance(got, int) and size != got for size, got in pairs
     )

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from onnx import TensorShapeProto, ValueInfoProto
 
-from ingot_compiler.frontend.findings import ImportFinding
+from ingot_compiler.frontend.findings import ImportFinding, tensor_finding
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError, UserError
-from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.types import DType, TensorType
 from ingot_runtime.format.limits import RANK_MAX, SIZE_BYTES_MAX
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -42,27 +42,14 @@ def input_types(
     symbols: dict[str, str] = {}
     types: list[TensorType] = []
     for value in inputs:
-        tensor = value.type.tensor_type
-        dtype = (
-            dtype_of(tensor.elem_type) if value.type.WhichOneof("value") == "tensor_type" else None
-        )
+        dtype = _dtype(value)
         if dtype is None:
-            findings.append(
-                ImportFinding(
-                    f"input {value.name!r}",
-                    "",
-                    "",
-                    0,
-                    _type_name(value),
-                    "an input type that Ingot has not",
-                )
-            )
-            continue
-        if not tensor.HasField("shape") and value.name not in shapes:
+            findings.append(_finding(value, _type_name(value), "an input type that Ingot has not"))
+        elif not _has_shape(value) and value.name not in shapes:
             reason = "its number of dimensions is not given; give --shape"
-            findings.append(ImportFinding(f"input {value.name!r}", "", "", 0, dtype, reason))
-            continue
-        types.append(TensorType(dtype, _shape(value, shapes.get(value.name), symbols)))
+            findings.append(_finding(value, dtype, reason))
+        else:
+            types.append(TensorType(dtype, _shape(value, shapes.get(value.name), symbols)))
     return InputTypes(
         tuple(types),
         tuple((canonical, user) for user, canonical in symbols.items()),
@@ -70,25 +57,34 @@ def input_types(
     )
 
 
+def _finding(value: ValueInfoProto, dtype: str, reason: str) -> ImportFinding:
+    return tensor_finding(f"input {value.name!r}", dtype, reason)
+
+
+def _dtype(value: ValueInfoProto) -> DType | None:
+    """The element type of a tensor; None for another one than Ingot's, and for other values."""
+    is_tensor = value.type.WhichOneof("value") == "tensor_type"
+    return dtype_of(value.type.tensor_type.elem_type) if is_tensor else None
+
+
+def _has_shape(value: ValueInfoProto) -> bool:
+    return bool(value.type.tensor_type.HasField("shape"))
+
+
 def _type_name(value: ValueInfoProto) -> str:
     kind = value.type.WhichOneof("value") or "no type"
-    return (
-        onnx_dtype_name(value.type.tensor_type.elem_type)
-        if kind == "tensor_type"
-        else kind.removesuffix("_type")
-    )
+    if kind == "tensor_type":
+        return onnx_dtype_name(value.type.tensor_type.elem_type)
+    return kind.removesuffix("_type")
 
 
 def _check_names(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> None:
     names = [value.name for value in inputs]
+    listed = ", ".join(map(repr, names))
     for name in sorted(set(shapes) - set(names)):
         close = suggest(name, names)
-        do = (
-            f"did you mean {close!r}?"
-            if close
-            else f"the inputs are {', '.join(map(repr, names)) or 'none'}"
-        )
-        why = f"expected one of {', '.join(map(repr, names)) or 'none: the model has no inputs'}"
+        do = f"did you mean {close!r}?" if close else f"the inputs are {listed or 'none'}"
+        why = f"expected one of {listed or 'none: the model has no inputs'}"
         raise UserError(f"the model has no input {name!r}", f"--shape {name}", why, do)
 
 
@@ -102,28 +98,27 @@ def _given_sizes(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> dict[str, 
     sizes: dict[str, int] = {}
     for value in inputs:
         given = shapes.get(value.name)
-        if given is None or not value.type.tensor_type.HasField("shape"):
-            continue
-        where, dims = f"--shape {value.name}={'x'.join(map(str, given))}", _dims(value)
-        if len(given) != len(dims):
-            raise UserError(
-                "a shape contradicts the model",
-                where,
-                f"expected {len(dims)} sizes, got {len(given)}",
-                _DO,
-            )
-        for axis, (dim, size) in enumerate(zip(dims, given, strict=True)):
-            fixed = _fixed(dim) if not dim.dim_param else None
-            expected = sizes.setdefault(_user_name(value, axis), size) if fixed is None else fixed
-            if not 0 <= size <= SIZE_BYTES_MAX or expected not in (None, size):
-                wanted = (
-                    expected
-                    if 0 <= size <= SIZE_BYTES_MAX
-                    else f"a size from 0 to {SIZE_BYTES_MAX}"
-                )
-                why = f"expected {wanted} for dimension {axis}, got {size}"
-                raise UserError("a shape contradicts the model", where, why, _DO)
+        if given is not None and _has_shape(value):
+            _take_sizes(value, given, sizes)
     return sizes
+
+
+def _take_sizes(value: ValueInfoProto, given: tuple[int, ...], sizes: dict[str, int]) -> None:
+    """Put the sizes of one ``--shape`` into ``sizes``; UserError when they contradict those there,
+    or the file's."""
+    what, dims = "a shape contradicts the model", _dims(value)
+    where = f"--shape {value.name}={'x'.join(map(str, given))}"
+    if len(given) != len(dims):
+        why = f"expected {len(dims)} sizes, got {len(given)}"
+        raise UserError(what, where, why, _DO)
+    for axis, (dim, size) in enumerate(zip(dims, given, strict=True)):
+        fixed = _fixed(dim)
+        expected = sizes.setdefault(_user_name(value, axis), size) if fixed is None else fixed
+        in_range = 0 <= size <= SIZE_BYTES_MAX
+        if not in_range or expected != size:
+            wanted = expected if in_range else f"a size from 0 to {SIZE_BYTES_MAX}"
+            why = f"expected {wanted} for dimension {axis}, got {size}"
+            raise UserError(what, where, why, _DO)
 
 
 def _user_name(value: ValueInfoProto, axis: int) -> str:
@@ -132,29 +127,29 @@ def _user_name(value: ValueInfoProto, axis: int) -> str:
 
 
 def _fixed(dim: TensorShapeProto.Dimension) -> int | None:
-    """The size that the file gives; a negative one is what some exporters write for an unknown
-    one."""
-    return int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value >= 0 else None
+    """The size that the file gives, if it gives no name; a negative one is what some exporters
+    write for an unknown one."""
+    if dim.dim_param or not dim.HasField("dim_value") or dim.dim_value < 0:
+        return None
+    return int(dim.dim_value)
 
 
 def _shape(
     value: ValueInfoProto, given: tuple[int, ...] | None, symbols: dict[str, str]
 ) -> tuple[Dim, ...]:
-    if given is not None and not value.type.tensor_type.HasField("shape"):
+    if given is not None and not _has_shape(value):
         return given
     shape: list[Dim] = []
     for axis, dim in enumerate(_dims(value)):
-        fixed = _fixed(dim) if not dim.dim_param else None
-        name = _user_name(value, axis)
-        shape.append(
-            fixed if fixed is not None else symbol(symbols.setdefault(name, f"s{len(symbols)}"))
-        )
+        fixed = _fixed(dim)
+        if fixed is None:
+            name = symbols.setdefault(_user_name(value, axis), f"s{len(symbols)}")
+            shape.append(symbol(name))
+        else:
+            shape.append(fixed)
     if len(shape) > RANK_MAX:
-        raise ModelError(
-            "an input has too many dimensions",
-            f"input {value.name!r}",
-            f"at most {RANK_MAX}, got {len(shape)}",
-        )
+        what, why = "an input has too many dimensions", f"at most {RANK_MAX}, got {len(shape)}"
+        raise ModelError(what, f"input {value.name!r}", why)
     return tuple(shape)
 
 

@@ -6,17 +6,15 @@ the row ops (``ir/ops``).
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.compose import binary_scalar
+from ingot_compiler.frontend.compose import binary_scalar, reduce
 from ingot_compiler.frontend.context import OpContext
 
 
 def moments(context: OpContext, x: int, axes: tuple[int, ...], epsilon: float) -> tuple[int, int]:
     """Mean, and 1 / sqrt(variance + epsilon), over ``axes``, which stay with size 1."""
-    mean = context.add("reduce", x, function="mean", axes=axes, keepdims=True)
+    mean = reduce(context, x, "mean", axes, keepdims=True)
     centred = context.add("sub", x, mean)
-    variance = context.add(
-        "reduce", context.add("mul", centred, centred), function="mean", axes=axes, keepdims=True
-    )
+    variance = reduce(context, context.add("mul", centred, centred), "mean", axes, keepdims=True)
     return mean, context.add(
         "reciprocal", context.add("sqrt", binary_scalar(context, "add", variance, epsilon))
     )

@@ -62,36 +62,61 @@ class _Parser:
         reader.expect("imported", "(", "opset")
         opsets = reader.items(self.opset, ")")
         reader.expect("{")
-        expanded = 0
-        if reader.accept("expanded"):
-            expanded = reader.integer()
-            reader.expect("bytes")
-        inputs: list[TensorType] = []
-        while self.starts("input", (INPUT, len(inputs))):
-            self.numbered(len(inputs))
-            inputs.append(read_type(reader))
-        sizes: list[tuple[str, int]] = []
-        while reader.accept("specialisation"):
-            name = reader.name("a symbol")
-            reader.expect("=")
-            sizes.append((name, reader.integer()))
-        initializers: list[ConstantSource] = []
-        while self.starts("initializer", (INITIALIZER, len(initializers))):
-            self.numbered(len(inputs) + len(initializers))
-            initializers.append(self.constant())
+        expanded_bytes = self.expanded_bytes()
+        inputs = self.inputs()
+        sizes = self.sizes()
+        initializers = self.initializers(len(inputs))
         nodes: list[ImportedNode] = []
         while not reader.at("output") and not reader.at("}"):
             nodes.append(self.node((len(nodes),)))
+        outputs, declared = self.outputs()
+        reader.expect("}")
+        return ImportedModel(
+            inputs, initializers, tuple(nodes), outputs, declared, opsets, sizes, expanded_bytes
+        )
+
+    def expanded_bytes(self) -> int:
+        """``expanded 7 bytes``; 0 where nothing is said."""
+        if not self.reader.accept("expanded"):
+            return 0
+        expanded_bytes = self.reader.integer()
+        self.reader.expect("bytes")
+        return expanded_bytes
+
+    def inputs(self) -> tuple[TensorType, ...]:
+        """``input %0: f32[s0, 3]``, ..."""
+        inputs: list[TensorType] = []
+        while self.starts("input", (INPUT, len(inputs))):
+            self.numbered(len(inputs))
+            inputs.append(read_type(self.reader))
+        return tuple(inputs)
+
+    def sizes(self) -> tuple[tuple[str, int], ...]:
+        """``specialisation s0 = 8``, ..."""
+        sizes: list[tuple[str, int]] = []
+        while self.reader.accept("specialisation"):
+            name = self.reader.name("a symbol")
+            self.reader.expect("=")
+            sizes.append((name, self.reader.integer()))
+        return tuple(sizes)
+
+    def initializers(self, first: int) -> tuple[ConstantSource, ...]:
+        """``initializer %1: f32[3] weight 0``, ..., numbered from ``first`` on."""
+        initializers: list[ConstantSource] = []
+        while self.starts("initializer", (INITIALIZER, len(initializers))):
+            self.numbered(first + len(initializers))
+            initializers.append(self.constant())
+        return tuple(initializers)
+
+    def outputs(self) -> tuple[tuple[int, ...], tuple[DeclaredType, ...]]:
+        """``output %2: f32[?, 3]``, ..."""
         outputs: list[int] = []
         declared: list[DeclaredType] = []
         while self.starts("output", (OUTPUT, len(outputs))):
-            outputs.append(reader.value())
-            reader.expect(":")
+            outputs.append(self.reader.value())
+            self.reader.expect(":")
             declared.append(self.declared())
-        reader.expect("}")
-        return ImportedModel(
-            tuple(inputs), tuple(initializers), tuple(nodes), tuple(outputs), tuple(declared), opsets, tuple(sizes), expanded
-        )  # fmt: skip
+        return tuple(outputs), tuple(declared)
 
     def starts(self, word: str, path: Path) -> bool:
         """Whether a line of that kind comes next; it begins here."""
@@ -128,10 +153,7 @@ class _Parser:
         """``%2 = Op(%0) {..} on "MARK"``, then its regions."""
         reader = self.reader
         self.places[path] = reader.token
-        results: tuple[int, ...] = ()
-        if reader.token.kind == "VALUE" or reader.at("_"):
-            results = reader.listed(self.tensor)
-            reader.expect("=")
+        results = self.results()
         domain = ""
         if reader.token.kind == "STRING":
             domain = reader.string()
@@ -141,16 +163,20 @@ class _Parser:
         operands = reader.items(self.tensor, ")")
         attributes = reader.items(self.attribute, "}") if reader.accept("{") else ()
         mark = reader.string() if reader.accept("on") else ""
-        whole = [
-            (
-                name,
-                self.region(name, value.first_node, (*path, number))
-                if isinstance(value, ImportedRegion)
-                else value,
-            )
-            for number, (name, value) in enumerate(attributes)
-        ]
+        whole: list[tuple[str, ImportedAttribute]] = []
+        for number, (name, value) in enumerate(attributes):
+            if isinstance(value, ImportedRegion):
+                value = self.region(name, value.first_node, (*path, number))  # noqa: PLW2901
+            whole.append((name, value))
         return ImportedNode(op, domain, tuple(whole), operands, results, mark)
+
+    def results(self) -> tuple[int, ...]:
+        """``%2, _ =``; none where the line begins with the op."""
+        if self.reader.token.kind != "VALUE" and not self.reader.at("_"):
+            return ()
+        results = self.reader.listed(self.tensor)
+        self.reader.expect("=")
+        return results
 
     def attribute(self) -> tuple[str, ImportedAttribute]:
         """``name=value``; of a region the number of its first node, its body follows the node."""

@@ -27,23 +27,23 @@ def place_marks(
     marks = [""] * len(names)
     for glob, device in place:
         matches = [index for index, name in enumerate(names) if fnmatchcase(name, glob)]
-        inside = [] if matches else [repr(name) for name in inner_names if fnmatchcase(name, glob)]
-        if inside:
-            shown = ", ".join(inside[:_SHOWN_MAX]) + (", ..." if len(inside) > _SHOWN_MAX else "")
-            raise UnsupportedError(
-                "a placement inside control flow",
-                f"--place {glob}={device}",
-                f"{shown}: in a branch of If or the body of a loop, which run on the host",
-                "place nodes of the graph itself",
-            )
         if not matches:
-            close = suggest(glob, names)
-            do = (
-                f"did you mean {close!r}?"
-                if close
-                else "`ingot compile --to imported` prints all nodes"
-            )
-            raise UserError("a placement matches no node", f"--place {glob}={device}", "", do)
+            raise _no_match(glob, f"--place {glob}={device}", names, inner_names)
         for index in matches:
             marks[index] = device
     return tuple(marks)
+
+
+def _no_match(
+    glob: str, where: str, names: Sequence[str], inner_names: Sequence[str]
+) -> UserError | UnsupportedError:
+    """Why no node of the graph itself has such a name."""
+    inside = [repr(name) for name in inner_names if fnmatchcase(name, glob)]
+    if inside:
+        shown = ", ".join(inside[:_SHOWN_MAX]) + (", ..." if len(inside) > _SHOWN_MAX else "")
+        why = f"{shown}: in a branch of If or the body of a loop, which run on the host"
+        do = "place nodes of the graph itself"
+        return UnsupportedError("a placement inside control flow", where, why, do)
+    close = suggest(glob, names)
+    do = f"did you mean {close!r}?" if close else "`ingot compile --to imported` prints all nodes"
+    return UserError("a placement matches no node", where, "", do)

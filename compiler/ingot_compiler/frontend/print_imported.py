@@ -76,7 +76,8 @@ def _tensors(ordinals: tuple[int, ...]) -> str:
 
 def _attribute(value: ImportedAttribute) -> str:
     if isinstance(value, ConstantSource):
-        return f"{value.type} weight {value.weight if value.weight.isdecimal() else json.dumps(value.weight)}"
+        weight = value.weight if value.weight.isdecimal() else json.dumps(value.weight)
+        return f"{value.type} weight {weight}"
     if isinstance(value, ImportedRegion):
         return f"region from {value.first_node}"
     if isinstance(value, tuple):
@@ -85,6 +86,7 @@ def _attribute(value: ImportedAttribute) -> str:
 
 
 def _declared(declared: DeclaredType) -> str:
-    if declared.shape is None:
-        return f"{declared.dtype or '?'}[..]"
-    return f"{declared.dtype or '?'}[{', '.join('?' if dim is None else str(dim) for dim in declared.shape)}]"
+    sizes = (
+        None if declared.shape is None else ["?" if dim is None else dim for dim in declared.shape]
+    )
+    return f"{declared.dtype or '?'}[{'..' if sizes is None else ', '.join(map(str, sizes))}]"

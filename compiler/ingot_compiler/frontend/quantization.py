@@ -6,7 +6,7 @@ floats (no element types).
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.compose import broadcast_to, cast, reshape, slice_axis
+from ingot_compiler.frontend.compose import broadcast_to, cast, clamp, reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -24,29 +24,31 @@ LIMITS: dict[DType, tuple[int, int]] = {
 def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0) -> int:
     """A scale or zero point in a shape that broadcasts to x's: rank 0, a vector along ``axis``, or
     blocks of it."""
-    own, shape = context.shape_of(parameter), context.shape_of(x)
+    own, rank = context.shape_of(parameter), context.rank_of(x)
     if not own or own == (1,):
         return reshape(context, parameter, ())
     if block:
-        if len(own) != len(shape):
-            raise OpTypeError(
-                f"blocked parameters of rank {len(shape)}", context.type_of(parameter)
-            )
-        split = (*own[: axis + 1], 1, *own[axis + 1 :])
-        wide = broadcast_to(
-            context,
-            reshape(context, parameter, split),
-            (*split[: axis + 1], block, *own[axis + 1 :]),
-        )
-        joined = reshape(context, wide, (*own[:axis], dim_mul(own[axis], block), *own[axis + 1 :]))
-        return slice_axis(context, joined, axis, 0, shape[axis])
+        return _along_blocks(context, parameter, x, axis, block)
     if len(own) != 1:
         raise OpTypeError("parameters of rank 0 or 1", context.type_of(parameter))
-    if axis >= len(shape):
+    if axis >= rank:
         raise OpTypeError(f"an operand of rank > {axis}", context.type_of(x))
-    ones: list[Dim] = [1] * len(shape)
+    ones: list[Dim] = [1] * rank
     ones[axis] = own[0]
     return reshape(context, parameter, ones)
+
+
+def _along_blocks(context: OpContext, parameter: int, x: int, axis: int, block: int) -> int:
+    """Each element of ``parameter`` ``block`` times along ``axis``, as many as x has there."""
+    own, shape = context.shape_of(parameter), context.shape_of(x)
+    if len(own) != len(shape):
+        wanted = f"blocked parameters of rank {len(shape)}"
+        raise OpTypeError(wanted, context.type_of(parameter))
+    head, tail = own[:axis], own[axis + 1 :]
+    single = reshape(context, parameter, (*head, own[axis], 1, *tail))
+    wide = broadcast_to(context, single, (*head, own[axis], block, *tail))
+    joined = reshape(context, wide, (*head, dim_mul(own[axis], block), *tail))
+    return slice_axis(context, joined, axis, 0, shape[axis])
 
 
 def rounded(context: OpContext, x: int, zero: int | None, dtype: DType) -> int:
@@ -55,7 +57,7 @@ def rounded(context: OpContext, x: int, zero: int | None, dtype: DType) -> int:
     if zero is not None:
         x = context.add("add", x, cast(context, zero, context.dtype_of(x)))
     low, high = (context.scalar(context.dtype_of(x), limit) for limit in LIMITS[dtype])
-    return cast(context, context.add("min", context.add("max", x, low), high), dtype)
+    return cast(context, clamp(context, x, low, high), dtype)
 
 
 def centred(context: OpContext, x: int, zero: int | None, dtype: DType) -> int:

@@ -1,8 +1,7 @@
 """LSTM, GRU and RNN: the inputs' share of all gates as one product, then core ``recurrent``.
 
 In: a context of one of the three, its cell. Out: its results. Not done here: the steps
-(``ir/ops/recurrent``).
-ONNX LSTM-22, GRU-22, RNN-22.
+(``ir/ops/recurrent``). ONNX LSTM-22, GRU-22, RNN-22.
 """
 
 from __future__ import annotations
@@ -16,17 +15,18 @@ from ingot_compiler.frontend.compose import (
     concat,
     full,
     reshape,
-    sizes_of,
     slice_axis,
     transpose,
+    wide_float,
 )
-from ingot_compiler.frontend.context import OpContext, rounded_to
+from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.index_checks import checked_lengths
+from ingot_compiler.frontend.onnx_node import rounded_to
+from ingot_compiler.frontend.operand_sizes import sizes_of
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.recurrent import ACTIVATIONS, CELLS
-from ingot_compiler.ir.types import DType
 
 _DEFAULTS = {"gru": ("Sigmoid", "Tanh"), "lstm": ("Sigmoid", "Tanh", "Tanh"), "rnn": ("Tanh",)}
 _ALPHAS = {
@@ -38,6 +38,10 @@ _ALPHAS = {
     "ThresholdedRelu": 1.0,
 }
 _BETAS = {"HardSigmoid": 0.5, "ScaledTanh": 1.0}
+_OPTIONAL_RANKS = {3: 2, 4: 1, 5: 3, 6: 3, 7: 2}  # position of an optional operand -> its rank
+
+_Functions = tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]]
+"""The activations of a direction: names, alphas, betas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,29 +62,37 @@ class _Layer:
 def recurrent_layer(context: OpContext, cell: str) -> Sequence[int]:
     """Y, Y_h and (lstm) Y_c."""
     layer = _layer(context, cell)
-    directions = context.shape_of(layer.w)[0]
     reverse = _reverse(context)
-    if directions != len(reverse):
+    if context.shape_of(layer.w)[0] != len(reverse):
         raise OpTypeError(f"weights of {len(reverse)} directions", context.type_of(layer.w))
     functions = _activations(context, cell, len(reverse))
-    if all(own == functions[0] for own in functions):
-        results = _run(context, layer, reverse, functions[0], range(len(reverse)))
-    else:
-        parts = [
-            _run(context, layer, (back,), functions[d], (d,)) for d, back in enumerate(reverse)
-        ]
-        results = [
-            concat(context, members, 1 if position == 0 else 0)
-            for position, members in enumerate(zip(*parts, strict=True))
-        ]
     dtype = context.dtype_of(context.operand(0))
-    results = [cast(context, result, dtype) for result in results]
-    if context.int_attribute("layout", 0):
-        return tuple(
-            transpose(context, result, (2, 0, 1, 3) if position == 0 else (1, 0, 2))
-            for position, result in enumerate(results)
-        )
-    return tuple(results)
+    results = [
+        cast(context, value, dtype) for value in _results(context, layer, reverse, functions)
+    ]
+    if not context.bool_attribute("layout"):
+        return results
+    sequence, *states = results
+    turned = [transpose(context, sequence, (2, 0, 1, 3))]
+    return turned + [transpose(context, state, (1, 0, 2)) for state in states]
+
+
+def _results(
+    context: OpContext,
+    layer: _Layer,
+    reverse: Sequence[bool],
+    functions: Sequence[_Functions],
+) -> list[int]:
+    """Those of all directions, which run as one where they have the same activations."""
+    if all(own == functions[0] for own in functions):
+        return _run(context, layer, reverse, functions[0], 0)
+    parts = [
+        _run(context, layer, (back,), functions[first], first) for first, back in enumerate(reverse)
+    ]
+    return [
+        concat(context, members, 1 if position == 0 else 0)
+        for position, members in enumerate(zip(*parts, strict=True))
+    ]
 
 
 def _reverse(context: OpContext) -> tuple[bool, ...]:
@@ -91,23 +103,16 @@ def _reverse(context: OpContext) -> tuple[bool, ...]:
 
 
 def _layer(context: OpContext, cell: str) -> _Layer:
-    dtype: DType = "f64" if context.dtype_of(context.operand(0)) == "f64" else "f32"
-    batch_first = bool(context.int_attribute("layout", 0))
+    dtype = wide_float(context.dtype_of(context.operand(0)))
+    batch_first = context.bool_attribute("layout")
+    x, w, r = (cast(context, context.operand(position), dtype) for position in range(3))
+    _check_ranks(context, (x, w, r))
+    x = transpose(context, x, (1, 0, 2)) if batch_first else x
+    state = (context.shape_of(w)[0], context.shape_of(x)[1], context.shape_of(r)[2])
 
     def wide(position: int) -> int | None:
         value = context.optional(position)
         return None if value is None else cast(context, value, dtype)
-
-    x = cast(context, context.operand(0), dtype)
-    w, r = cast(context, context.operand(1), dtype), cast(context, context.operand(2), dtype)
-    if not context.rank_of(x) == context.rank_of(w) == context.rank_of(r) == 3:
-        raise OpTypeError("X, W and R of rank 3", [context.type_of(value) for value in (x, w, r)])
-    for position, rank in ((3, 2), (4, 1), (5, 3), (6, 3), (7, 2)):
-        given = context.optional(position)
-        if given is not None:
-            sizes_of(context, given, rank)
-    x = transpose(context, x, (1, 0, 2)) if batch_first else x
-    state = (context.shape_of(w)[0], context.shape_of(x)[1], context.shape_of(r)[2])
 
     def initial(position: int) -> int:
         value = wide(position)
@@ -117,34 +122,42 @@ def _layer(context: OpContext, cell: str) -> _Layer:
 
     lengths = context.optional(4)
     lengths = None if lengths is None else checked_lengths(context, lengths, context.shape_of(x)[0])
-    is_lstm = cell == "lstm"
-    c, peepholes = (initial(6), wide(7)) if is_lstm else (None, None)
+    c, peepholes = (initial(6), wide(7)) if cell == "lstm" else (None, None)
     return _Layer(cell, x, w, r, wide(3), lengths, initial(5), c, peepholes)
 
 
-def _activations(
-    context: OpContext, cell: str, directions: int
-) -> list[tuple[tuple[Attribute, ...], ...]]:
-    """Per direction: names, alphas, betas."""
+def _check_ranks(context: OpContext, matrices: Sequence[int]) -> None:
+    """X, W and R, then the optional operands."""
+    if any(context.rank_of(value) != 3 for value in matrices):
+        raise OpTypeError("X, W and R of rank 3", [context.type_of(value) for value in matrices])
+    for position, rank in _OPTIONAL_RANKS.items():
+        given = context.optional(position)
+        if given is not None:
+            sizes_of(context, given, rank)
+
+
+def _activations(context: OpContext, cell: str, directions: int) -> list[_Functions]:
+    """Per direction."""
     count = CELLS[cell][1]
-    given = context.attributes.get("activations")
-    names = (
-        tuple(str(name) for name in given)
-        if isinstance(given, tuple) and given
-        else _DEFAULTS[cell] * directions
-    )
-    if len(names) != count * directions:
-        raise OpTypeError(f"{count * directions} activations", names)
-    table = {name.lower(): name for name in ACTIVATIONS}
-    if not all(name.lower() in table for name in names):
-        raise OpTypeError(f"activations out of {' '.join(ACTIVATIONS)}", names)
-    names = tuple(table[name.lower()] for name in names)
+    names = _activation_names(context, _DEFAULTS[cell] * directions)
     alphas = _parameters(context, "activation_alpha", names, _ALPHAS)
     betas = _parameters(context, "activation_beta", names, _BETAS)
     return [
-        tuple(values[d * count : (d + 1) * count] for values in (names, alphas, betas))
-        for d in range(directions)
+        (names[at : at + count], alphas[at : at + count], betas[at : at + count])
+        for at in range(0, count * directions, count)
     ]
+
+
+def _activation_names(context: OpContext, default: tuple[str, ...]) -> tuple[str, ...]:
+    """The activations of all directions, in the spelling of the core op."""
+    given = context.attributes.get("activations")
+    names = tuple(map(str, given)) if isinstance(given, tuple) and given else default
+    if len(names) != len(default):
+        raise OpTypeError(f"{len(default)} activations", names)
+    table = {name.lower(): name for name in ACTIVATIONS}
+    if not all(name.lower() in table for name in names):
+        raise OpTypeError(f"activations out of {' '.join(ACTIVATIONS)}", names)
+    return tuple(table[name.lower()] for name in names)
 
 
 def _parameters(
@@ -164,57 +177,63 @@ def _run(
     context: OpContext,
     layer: _Layer,
     reverse: Sequence[bool],
-    functions: tuple[tuple[Attribute, ...], ...],
-    directions: Sequence[int],
+    functions: _Functions,
+    first: int,
 ) -> list[int]:
-    """The results of some directions."""
-    first, count = directions[0], len(directions)
+    """The results of ``len(reverse)`` directions from number ``first`` on."""
 
     def part(value: int) -> int:
-        return slice_axis(context, value, 0, first, count)
+        return slice_axis(context, value, 0, first, len(reverse))
 
     w, r = part(layer.w), part(layer.r)
     hidden, gates = context.shape_of(r)[2], CELLS[layer.cell][0]
-    columns = dim_mul(gates * count, hidden)
-    matrix = reshape(context, transpose(context, w, (2, 0, 1)), (context.shape_of(w)[2], columns))
-    x = context.add("matmul", layer.x, matrix)
-    linear = layer.cell == "gru" and bool(context.int_attribute("linear_before_reset", 0))
-    kept: int | None = None
+    columns = dim_mul(gates * len(reverse), hidden)
+    linear = layer.cell == "gru" and context.bool_attribute("linear_before_reset")
+    x, candidate_bias = _inputs_share(context, layer.x, w, columns), None
     if layer.bias is not None:
-        shared, kept = _biases(context, part(layer.bias), gates, hidden, linear)
+        shared, candidate_bias = _biases(context, part(layer.bias), gates, hidden, linear)
         x = context.add("add", x, reshape(context, shared, (columns,)))
-    operands = [
-        x,
-        *_weights(context, r, hidden, split=layer.cell == "gru" and not linear)[:1],
-        part(layer.h),
-    ]
-    if layer.c is not None:
-        operands.append(part(layer.c))
-    if linear:
-        operands.append(
-            full(context, context.dtype_of(x), 0.0, (count, hidden)) if kept is None else kept
-        )
-    elif layer.cell == "gru":
-        operands.append(_weights(context, r, hidden, split=True)[1])
+    weights = _weights(context, r, split=layer.cell == "gru" and not linear)
+    operands = [x, weights[0], part(layer.h), *([] if layer.c is None else [part(layer.c)])]
+    if linear and candidate_bias is None:
+        candidate_bias = full(context, context.dtype_of(x), 0.0, (len(reverse), hidden))
+    operands += [] if candidate_bias is None else [candidate_bias]
+    operands += weights[1:]
     operands += [] if layer.lengths is None else [as_vector(context, layer.lengths)]
     operands += [] if layer.peepholes is None else [part(layer.peepholes)]
+    attributes = _attributes(context, layer, reverse, functions) | {"linear_before_reset": linear}
+    add = context.translation.builder.add_many
+    return list(add("recurrent", operands, attributes, context.source, context.mark))
+
+
+def _attributes(
+    context: OpContext, layer: _Layer, reverse: Sequence[bool], functions: _Functions
+) -> dict[str, Attribute]:
+    """Those of core ``recurrent``, but for ``linear_before_reset``."""
     names, alphas, betas = functions
-    attributes: dict[str, Attribute] = {
-        "cell": layer.cell, "reverse": tuple(reverse), "activations": names, "alphas": alphas, "betas": betas,
-        "clip": context.float_attribute("clip", 0.0), "has_lengths": layer.lengths is not None,
-        "has_peepholes": layer.peepholes is not None, "linear_before_reset": linear,
-        "input_forget": layer.cell == "lstm" and bool(context.int_attribute("input_forget", 0)),
-    }  # fmt: skip
-    return list(
-        context.translation.builder.add_many(
-            "recurrent", operands, attributes, context.source, context.mark
-        )
-    )
+    return {
+        "cell": layer.cell,
+        "reverse": tuple(reverse),
+        "activations": names,
+        "alphas": alphas,
+        "betas": betas,
+        "clip": context.float_attribute("clip", 0.0),
+        "has_lengths": layer.lengths is not None,
+        "has_peepholes": layer.peepholes is not None,
+        "input_forget": layer.cell == "lstm" and context.bool_attribute("input_forget"),
+    }
 
 
-def _weights(context: OpContext, r: int, hidden: Dim, *, split: bool) -> list[int]:
+def _inputs_share(context: OpContext, x: int, w: int, columns: Dim) -> int:
+    """[S, B, D*G*H]: the inputs times the weights w [D, G*H, I] of all gates."""
+    turned = transpose(context, w, (2, 0, 1))
+    matrix = reshape(context, turned, (context.shape_of(w)[2], columns))
+    return context.add("matmul", x, matrix)
+
+
+def _weights(context: OpContext, r: int, *, split: bool) -> list[int]:
     """[D, H, G*H]; split: that of the first two gates and that of the third."""
-    turned = transpose(context, r, (0, 2, 1))
+    turned, hidden = transpose(context, r, (0, 2, 1)), context.shape_of(r)[2]
     if not split:
         return [turned]
     return [

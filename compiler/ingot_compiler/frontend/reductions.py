@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ingot_compiler.frontend.compose import cast, concat, reshape, slice_axis
+from ingot_compiler.frontend.compose import cast, concat, reduce, reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_node import counted_axes
 from ingot_compiler.frontend.onnx_op import Translate
 from ingot_compiler.frontend.run_time_shapes import axis_flags, kept_sizes
 from ingot_compiler.ir.op_names import OpName
@@ -34,9 +35,7 @@ def reduction(
     """
 
     def reducer(context: OpContext, x: int, axes: tuple[int, ...], keepdims: bool) -> int:
-        return (
-            context.add("reduce", x, function=function, axes=axes, keepdims=keepdims) if axes else x
-        )
+        return reduce(context, x, function, axes, keepdims=keepdims) if axes else x
 
     return reduction_by(reducer, operand_since, before, after)
 
@@ -50,7 +49,7 @@ def reduction_by(
     """The same with a ``reducer`` of its own."""
 
     def translate(context: OpContext) -> Sequence[int]:
-        x, keepdims = context.operand(0), bool(context.int_attribute("keepdims", 1))
+        x, keepdims = context.operand(0), context.bool_attribute("keepdims", default=True)
         x = before(context, x) if before else x
         result = _reduced(context, reducer, x, operand_since, keepdims)
         return (after(context, result) if after else result,)
@@ -68,7 +67,7 @@ def _reduced(
         return _run_time_axes(context, reducer, x, operand, keepdims)
     if not axes:
         axes = () if context.int_attribute("noop_with_empty_axes", 0) else tuple(range(rank))
-    return reducer(context, x, context.axes(axes, rank), keepdims)
+    return reducer(context, x, counted_axes(axes, rank), keepdims)
 
 
 def _run_time_axes(context: OpContext, reducer: Reducer, x: int, axes: int, keepdims: bool) -> int:
@@ -96,7 +95,7 @@ def arg_extreme(op: OpName) -> Translate:
 
     def translate(context: OpContext) -> Sequence[int]:
         x = context.operand(0)
-        axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
+        axis = context.axis_attribute(0, context.rank_of(x))
         last, keepdims = (
             context.int_attribute("select_last_index", 0),
             context.int_attribute("keepdims", 1),

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import as_vector, binary_scalar, cast, element, reshape
+from ingot_compiler.frontend.compose import (
+    as_vector,
+    binary_scalar,
+    cast,
+    clamp,
+    element,
+    iota,
+    reduce,
+    reshape,
+)
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.index_checks import checked, checked_axes
 from ingot_compiler.ir.dims import Dim, dim_product
@@ -26,7 +35,7 @@ def reshape_dims(context: OpContext, x: int, shape: int, *, zero_copies: bool) -
         wanted = context.add("select", binary_scalar(context, "equal", wanted, 0), copied, wanted)
     inferred = binary_scalar(context, "equal", wanted, -1)
     others = context.add("select", inferred, context.scalar("i64", 1), wanted)
-    total = context.add("reduce", others, function="product", axes=(0,), keepdims=True)
+    total = reduce(context, others, "product", (0,), keepdims=True)
     rest = context.add(
         "div", context.integers([dim_product(own)]), binary_scalar(context, "max", total, 1)
     )
@@ -36,7 +45,7 @@ def reshape_dims(context: OpContext, x: int, shape: int, *, zero_copies: bool) -
 def axis_flags(context: OpContext, axes: int, rank: int) -> int:
     """bool[rank]: whether ``axes`` (negative ones count from the end) names the axis."""
     table = _axis_table(context, axes, rank)
-    return context.add("reduce", table, function="max", axes=(0,), keepdims=False)
+    return reduce(context, table, "max", (0,))
 
 
 def _axis_table(context: OpContext, axes: int, rank: int) -> int:
@@ -46,9 +55,7 @@ def _axis_table(context: OpContext, axes: int, rank: int) -> int:
     table = context.add(
         "equal", reshape(context, vector, (count, 1)), context.integers(range(rank))
     )
-    named = context.add(
-        "reduce", cast(context, table, "i64"), function="sum", axes=(0,), keepdims=True
-    )
+    named = reduce(context, cast(context, table, "i64"), "sum", (0,), keepdims=True)
     return checked(
         context, table, binary_scalar(context, "less", named, 2), "every axis at most once"
     )
@@ -62,8 +69,8 @@ def per_axis(context: OpContext, axes: int, values: int, default: Sequence[Dim])
         context, cast(context, as_vector(context, values), "i64"), (context.count_of(axes), 1)
     )
     picked = context.add("select", table, column, context.scalar("i64", 0))
-    total = context.add("reduce", picked, function="sum", axes=(0,), keepdims=False)
-    flags = context.add("reduce", table, function="max", axes=(0,), keepdims=False)
+    total = reduce(context, picked, "sum", (0,))
+    flags = reduce(context, table, "max", (0,))
     return context.add("select", flags, total, context.integers(default))
 
 
@@ -79,14 +86,7 @@ def kept_sizes(context: OpContext, flags: int, shape: Sequence[Dim], count: int)
     matches = context.add("logical_and", matches, reshape(context, kept, (rank, 1)))
     own = reshape(context, context.integers(shape), (rank, 1))
     picked = context.add("select", matches, own, context.scalar("i64", 0))
-    return context.read_dims(
-        context.add("reduce", picked, function="sum", axes=(0,), keepdims=False)
-    )
-
-
-def clamped(context: OpContext, x: int, low: int, high: int) -> int:
-    """Limit x to [low, high]; all i64 tensors of one shape or rank 0."""
-    return context.add("min", context.add("max", x, low), high)
+    return context.read_dims(reduce(context, picked, "sum", (0,)))
 
 
 def slice_bounds(
@@ -109,10 +109,9 @@ def slice_by_gather(context: OpContext, x: int, starts: int, ends: int, steps: i
     lengths = context.read_dims(length)
     for axis, size in enumerate(lengths):
         step = element(context, steps, axis)
-        offsets = context.add("mul", context.add("iota", dtype="i64", length=size), step)
-        x = context.add(
-            "gather", x, context.add("add", offsets, element(context, start, axis)), axis=axis
-        )
+        offsets = context.add("mul", iota(context, size), step)
+        places = context.add("add", offsets, element(context, start, axis))
+        x = context.add("gather", x, places, axis=axis)
     return x
 
 
@@ -123,21 +122,22 @@ def _bounds(
     size = context.integers(sizes)
     zero = context.scalar("i64", 0)
     backwards = cast(context, context.add("less", step, zero), "i64")
-
-    def counted(bound: int) -> int:
-        vector = cast(context, as_vector(context, bound), "i64")
-        return context.add(
-            "select", context.add("less", vector, zero), context.add("add", vector, size), vector
-        )
-
     # Forwards both bounds lie in [0, size]; backwards the first in [0, size - 1] and the last in
     # [-1, size - 1].
     last = context.add("sub", size, backwards)
-    start = clamped(context, counted(starts), zero, last)
-    end = clamped(context, counted(ends), context.add("neg", backwards), last)
+    start = clamp(context, _from_front(context, starts, size, zero), zero, last)
+    end = _from_front(context, ends, size, zero)
+    end = clamp(context, end, context.add("neg", backwards), last)
     # ceil((end - start) / step): div truncates, so round away from 0 by adding step - sign.
     away = context.add("sub", step, context.add("sign", step))
     span = context.add("add", context.add("sub", end, start), away)
     length = context.add("max", context.add("div", span, step), zero)
     # An empty axis has no last element to start from.
     return context.add("max", start, zero), context.add("min", length, size)
+
+
+def _from_front(context: OpContext, bound: int, size: int, zero: int) -> int:
+    """Bounds as i64, negative ones counted from the end."""
+    vector = cast(context, as_vector(context, bound), "i64")
+    is_negative, counted = context.add("less", vector, zero), context.add("add", vector, size)
+    return context.add("select", is_negative, counted, vector)

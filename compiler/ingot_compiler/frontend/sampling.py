@@ -7,8 +7,10 @@ mean (the ops).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, concat, reshape
+from ingot_compiler.frontend.compose import binary_scalar, clamp, concat, reshape, size_scalar
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim
 
@@ -16,20 +18,9 @@ PixelIndex = Callable[[int, int], tuple[int, int | None]]
 """(axis, i64 index that may be outside) -> (index inside, None or whether it counts)."""
 
 
-def dim_value(context: OpContext, dim: Dim, dtype: str) -> int:
-    """A size as a number of rank 0."""
-    value = reshape(context, context.integers([dim]), ())
-    return cast(context, value, "f64" if dtype == "f64" else "i64" if dtype == "i64" else "f32")
-
-
-def clamp(context: OpContext, x: int, low: int, high: int) -> int:
-    """Limit x to [low, high]."""
-    return context.add("min", context.add("max", x, low), high)
-
-
 def clamp_index(context: OpContext, index: int, size: Dim) -> int:
     """An i64 index limited to [0, size)."""
-    last = context.add("sub", dim_value(context, size, "i64"), context.scalar("i64", 1))
+    last = context.add("sub", size_scalar(context, size), context.scalar("i64", 1))
     return clamp(context, index, context.scalar("i64", 0), last)
 
 
@@ -64,6 +55,42 @@ def cubic_weights(context: OpContext, fraction: int, a: float) -> list[int]:
     return [outer[0], inner[0], inner[1], outer[1]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Neighbours:
+    """Those of all points of an image: tap t of axis a lies at bases[a] + t and weighs
+    weights[a][t]."""
+
+    context: OpContext
+    image: int
+    bases: Sequence[int]
+    weights: Sequence[Sequence[int]]
+    place: PixelIndex
+
+    def total(self, indices: tuple[int, ...] = (), weight: int | None = None) -> int:
+        """The sum over those whose places along the first axes are ``indices``, which weigh
+        ``weight`` together."""
+        context, axis = self.context, len(indices)
+        if axis == len(self.bases):
+            assert weight is not None
+            value = pixels(context, self.image, indices)
+            wide = reshape(context, weight, (*context.shape_of(weight), 1))
+            return context.add("mul", value, wide)
+        taps = range(len(self.weights[axis]))
+        return reduce(
+            partial(context.add, "add"), (self.of_tap(tap, indices, weight) for tap in taps)
+        )
+
+    def of_tap(self, tap: int, indices: tuple[int, ...], weight: int | None) -> int:
+        """The part of ``total`` that one tap of the next axis gives."""
+        context, axis = self.context, len(indices)
+        own = self.weights[axis][tap]
+        index, counts = self.place(axis, binary_scalar(context, "add", self.bases[axis], tap))
+        if counts is not None:
+            own = context.add("select", counts, own, context.scalar(context.dtype_of(own), 0))
+        joined = own if weight is None else context.add("mul", weight, own)
+        return self.total((*indices, index), joined)
+
+
 def weighted(
     context: OpContext,
     image: int,
@@ -73,26 +100,4 @@ def weighted(
 ) -> int:
     """The sum over all neighbours: tap t of axis a lies at bases[a] + t and weighs
     weights[a][t]."""
-
-    def visit(axis: int, indices: list[int], weight: int | None) -> int:
-        if axis == len(bases):
-            value = pixels(context, image, indices)
-            assert weight is not None
-            return context.add(
-                "mul", value, reshape(context, weight, (*context.shape_of(weight), 1))
-            )
-        total: int | None = None
-        for tap, own in enumerate(weights[axis]):
-            index, counts = place(axis, binary_scalar(context, "add", bases[axis], tap))
-            factor = (
-                own
-                if counts is None
-                else context.add("select", counts, own, context.scalar(context.dtype_of(own), 0))
-            )
-            joined = factor if weight is None else context.add("mul", weight, factor)
-            term = visit(axis + 1, [*indices, index], joined)
-            total = term if total is None else context.add("add", total, term)
-        assert total is not None
-        return total
-
-    return visit(0, [], None)
+    return _Neighbours(context, image, bases, weights, place).total()

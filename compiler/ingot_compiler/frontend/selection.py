@@ -11,7 +11,10 @@ from ingot_compiler.frontend.compose import (
     broadcast_to,
     cast,
     full,
+    iota,
+    reduce,
     reshape,
+    size_scalar,
     slice_axis,
 )
 from ingot_compiler.frontend.context import OpContext
@@ -40,8 +43,8 @@ def ranks(context: OpContext, x: int, *, largest: bool) -> int:
     before, after = _exceeds(context, other, own), _exceeds(context, own, other)
     if not largest:
         before, after = after, before
-    iota = context.add("iota", dtype="i64", length=shape[-1])
-    earlier = context.add("less", iota, reshape(context, iota, (shape[-1], 1)))
+    place = iota(context, shape[-1])
+    earlier = context.add("less", place, reshape(context, place, (shape[-1], 1)))
     tied = context.add("logical_and", context.add("logical_not", after), earlier)
     beaten = cast(context, context.add("logical_or", before, tied), "i32")
     counted = context.add("reduce", beaten, function="sum", axes=(len(shape),), keepdims=False)
@@ -51,8 +54,7 @@ def ranks(context: OpContext, x: int, *, largest: bool) -> int:
 def order(context: OpContext, x: int, *, largest: bool) -> int:
     """i64[.., n]: the positions of each row's elements, sorted."""
     shape = context.shape_of(x)
-    iota = context.add("iota", dtype="i64", length=shape[-1])
-    positions = broadcast_to(context, iota, shape)
+    positions = broadcast_to(context, iota(context, shape[-1]), shape)
     base = full(context, "i64", 0, shape)
     rank = ranks(context, x, largest=largest)
     return context.add(
@@ -66,14 +68,14 @@ def positions_of_true(context: OpContext, mask: int) -> int:
     (count,) = context.shape_of(mask)
     flags = cast(context, mask, "i64")
     place = context.add("cumsum", flags, axis=0, exclusive=True, reverse=False)
-    total = context.add("reduce", flags, function="sum", axes=(0,), keepdims=True)
+    total = reduce(context, flags, "sum", (0,), keepdims=True)
     (found,) = context.read_dims(total)
     # Positions of false elements go to one more place behind the others.
     spare = context.integers([count])
     target = context.add("select", mask, place, reshape(context, spare, ()))
-    iota = context.add("iota", dtype="i64", length=count)
+    numbers = iota(context, count)
     base = full(context, "i64", 0, (dim_add(count, 1),))
-    written = context.add("scatter_elements", base, target, iota, axis=0, reduction="none")
+    written = context.add("scatter_elements", base, target, numbers, axis=0, reduction="none")
     return slice_axis(context, written, 0, 0, found)
 
 
@@ -81,7 +83,7 @@ def split_index(context: OpContext, index: int, sizes: tuple[Dim, ...]) -> list[
     """Row-major positions as one index per axis."""
     parts: list[int] = []
     for size in reversed(sizes):
-        length = reshape(context, context.integers([size]), ())
+        length = size_scalar(context, size)
         one = context.add("max", length, context.scalar("i64", 1))
         parts.append(context.add("mod", index, one))
         index = context.add("div", index, one)

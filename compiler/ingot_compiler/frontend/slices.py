@@ -1,9 +1,8 @@
 """Bounds of a Slice along one axis, resolved at compile time.
 
 In: start, end, size as expressions, a step. Out: first index and number of elements, or None when a
-sign is not known.
-Not done here: bounds that tensors compute (``run_time_shapes``). ONNX Slice-13: negative bounds
-count from the end, bounds are clamped to the axis.
+sign is not known. Not done here: bounds that tensors compute (``run_time_shapes``). ONNX Slice-13:
+negative bounds count from the end, bounds are clamped to the axis.
 """
 
 from __future__ import annotations

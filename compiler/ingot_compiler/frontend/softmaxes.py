@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ingot_compiler.frontend.compose import product, reshape
+from ingot_compiler.frontend.compose import reshape
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_node import counted_axis
 from ingot_compiler.frontend.onnx_op import Translate
+from ingot_compiler.ir.dims import dim_product
 
 
 def row_op(rows: Callable[[OpContext, int, int], int]) -> Translate:
@@ -19,14 +21,14 @@ def row_op(rows: Callable[[OpContext, int, int], int]) -> Translate:
     def translate(context: OpContext) -> Sequence[int]:
         x = context.operand(0)
         shape = context.shape_of(x)
-        axis = context.axis(
+        axis = counted_axis(
             context.int_attribute("axis", -1 if context.opset >= 13 else 1), max(1, len(shape))
         )
         if not shape:
             return (reshape(context, rows(context, reshape(context, x, (1,)), 0), ()),)
         if context.opset >= 13 or axis == len(shape) - 1:
             return (rows(context, x, axis),)
-        matrix = reshape(context, x, (product(shape[:axis]), product(shape[axis:])))
+        matrix = reshape(context, x, (dim_product(shape[:axis]), dim_product(shape[axis:])))
         return (reshape(context, rows(context, matrix, 1), shape),)
 
     return translate

@@ -8,7 +8,7 @@ here: what nodes mean (``check_nodes``).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from onnx import AttributeProto, GraphProto, NodeProto
 
@@ -32,6 +32,14 @@ def regions_of(node: NodeProto) -> tuple[GraphProto, ...]:
     return tuple(
         attribute.g for attribute in node.attribute if attribute.type == AttributeProto.GRAPH
     )
+
+
+def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """Nodes and those of the graphs that are their attributes."""
+    for node in nodes:
+        yield node
+        for region in regions_of(node):
+            yield from all_nodes(region.node)
 
 
 def names_read(node: NodeProto) -> Iterator[str]:
@@ -73,46 +81,49 @@ def _undefined(what: str, where: str, name: str, known: Collection[str]) -> Mode
     )
 
 
+class _Definitions:
+    """The names of one graph, and where each is defined."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, str] = {}
+
+    def add(self, name: str, where: str) -> None:
+        """Note a definition; ModelError for a second one."""
+        if name in self.places:
+            why = f"{name!r} is defined by {self.places[name]} already"
+            raise ModelError("a tensor name is defined twice", where, why, _DO)
+        self.places[name] = where
+
+
 def _makers(graph: GraphProto, *, is_whole: bool) -> dict[str, int]:
     """Tensor name -> index of the node that makes it; ModelError when a name is defined twice."""
-    seen: dict[str, str] = {}
-
-    def define(name: str, where: str) -> None:
-        if name in seen:
-            raise ModelError(
-                "a tensor name is defined twice",
-                where,
-                f"{name!r} is defined by {seen[name]} already",
-                _DO,
-            )
-        seen[name] = where
-
+    defined = _Definitions()
     for value in graph.input:
-        define(value.name, f"input {value.name!r}")
-    own = {value.name for value in graph.input}
+        defined.add(value.name, f"input {value.name!r}")
+    listed = {value.name for value in graph.input}
     for tensor in graph.initializer:
         # Before IR version 4, every initializer was listed as an input too.
-        if tensor.name in own:
-            own.discard(tensor.name)
+        if tensor.name in listed:
+            listed.discard(tensor.name)
         else:
-            define(tensor.name, f"initializer {tensor.name!r}")
+            defined.add(tensor.name, f"initializer {tensor.name!r}")
     makers: dict[str, int] = {}
     for index, node in enumerate(graph.node):
-        for name in node.output:
-            if name:
-                define(name, describe_node(node))
-                makers[name] = index
-    outputs: set[str] = set()
-    for value in graph.output if is_whole else ():
-        if value.name in outputs:
-            raise ModelError(
-                "an output name is used twice",
-                f"output {value.name!r}",
-                "output names must differ",
-                _DO,
-            )
-        outputs.add(value.name)
+        for name in filter(None, node.output):
+            defined.add(name, describe_node(node))
+            makers[name] = index
+    if is_whole:
+        _check_outputs(graph)
     return makers
+
+
+def _check_outputs(graph: GraphProto) -> None:
+    seen: set[str] = set()
+    for value in graph.output:
+        if value.name in seen:
+            where = f"output {value.name!r}"
+            raise ModelError("an output name is used twice", where, "output names must differ", _DO)
+        seen.add(value.name)
 
 
 def _order(nodes: Sequence[NodeProto], makers: dict[str, int]) -> list[int]:

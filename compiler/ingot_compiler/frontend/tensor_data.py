@@ -63,12 +63,8 @@ def tensor_type(tensor: TensorProto, where: Text) -> TensorType:
         raise UnsupportedDtype(onnx_dtype_name(tensor.data_type))
     shape = tuple(tensor.dims)
     if any(dim < 0 for dim in shape):
-        raise ModelError(
-            "a tensor has a negative dimension",
-            where,
-            f"expected sizes >= 0, got {list(shape)}",
-            _DO,
-        )
+        why = f"expected sizes >= 0, got {list(shape)}"
+        raise ModelError("a tensor has a negative dimension", where, why, _DO)
     return TensorType(dtype, shape)
 
 
@@ -91,63 +87,55 @@ def tensor_bytes(
 
 def _check_size(expected_bytes: int, got_bytes: int, type_: TensorType, where: Text) -> None:
     if expected_bytes != got_bytes:
-        what = (
-            "a tensor has too few bytes"
-            if got_bytes < expected_bytes
-            else "a tensor has too many bytes"
-        )
-        raise ModelError(
-            what, where, f"expected {expected_bytes} bytes for {type_}, got {got_bytes}", _DO
-        )
+        amount = "few" if got_bytes < expected_bytes else "many"
+        why = f"expected {expected_bytes} bytes for {type_}, got {got_bytes}"
+        raise ModelError(f"a tensor has too {amount} bytes", where, why, _DO)
 
 
 def _typed_field(tensor: TensorProto, type_: TensorType, count: int, where: Text) -> memoryview:
     name, pattern = _FIELDS[type_.dtype]
     values = getattr(tensor, name)
     if len(values) != count:
-        what = (
-            "a tensor has too few elements"
-            if len(values) < count
-            else "a tensor has too many elements"
-        )
-        raise ModelError(
-            what, where, f"expected {count} elements for {type_}, got {len(values)}", _DO
-        )
+        amount = "few" if len(values) < count else "many"
+        why = f"expected {count} elements for {type_}, got {len(values)}"
+        raise ModelError(f"a tensor has too {amount} elements", where, why, _DO)
     # Through the field's own type: bit patterns and negative numbers wrap into the narrow one.
     return memoryview(np.array(values, _FIELD_TYPES[name]).astype(pattern).tobytes())
+
+
+def external_entries(tensor: TensorProto) -> dict[str, str]:
+    """What a tensor says of the place of its bytes: ``location``, ``offset``, ..."""
+    return {str(entry.key): str(entry.value) for entry in tensor.external_data}
 
 
 def _external(
     tensor: TensorProto, size_bytes: int, read_external: ExternalReader, where: Text
 ) -> memoryview:
-    entries: Mapping[str, str] = {
-        str(entry.key): str(entry.value) for entry in tensor.external_data
-    }
+    entries = external_entries(tensor)
+    offset_bytes, length_bytes = _range(entries, size_bytes, where)
+    location = entries.get("location", "")
+    place = f"in location {location!r}"
+    if length_bytes != size_bytes:
+        why = f"expected {size_bytes} bytes, got a length of {length_bytes} {place}"
+        raise ModelError("external data contradicts the tensor's shape", where, why, _DO)
+    data = read_external(location, offset_bytes, size_bytes)
+    if len(data) != size_bytes:
+        why = f"expected {size_bytes} bytes, got {len(data)} {place}"
+        raise ModelError("external data is too short", where, why, _DO)
+    return data
+
+
+def _range(entries: Mapping[str, str], size_bytes: int, where: Text) -> tuple[int, int]:
+    """Offset and length in bytes; ``size_bytes`` from the beginning where nothing is said."""
+    what = "external data has a bad offset or length"
     try:
         offset, length = int(entries.get("offset", "0")), int(entries.get("length", size_bytes))
     except ValueError:
-        raise ModelError(
-            "external data has a bad offset or length",
-            where,
-            f"expected integers, got {dict(entries)}",
-            _DO,
-        ) from None
+        why = f"expected integers, got {dict(entries)}"
+        raise ModelError(what, where, why, _DO) from None
     if offset < 0 or length < 0:
-        raise ModelError(
-            "external data has a bad offset or length",
-            where,
-            f"expected integers >= 0, got {offset}, {length}",
-            _DO,
-        )
-    location = entries.get("location", "")
-    if length != size_bytes:
-        why = f"expected {size_bytes} bytes, got a length of {length} in location {location!r}"
-        raise ModelError("external data contradicts the tensor's shape", where, why, _DO)
-    data = read_external(location, offset, size_bytes)
-    if len(data) != size_bytes:
-        why = f"expected {size_bytes} bytes, got {len(data)} in location {location!r}"
-        raise ModelError("external data is too short", where, why, _DO)
-    return data
+        raise ModelError(what, where, f"expected integers >= 0, got {offset}, {length}", _DO)
+    return offset, length
 
 
 def _clean(data: memoryview, dtype: DType) -> memoryview:

@@ -48,13 +48,9 @@ def unify_sizes(
     ]
     for constraint in constraints:
         if isinstance(constraint, BroadcastSizes):
-            ranks = {
-                operand: len(shape)
-                for operand, shape in zip(constraint.operands, constraint.shapes, strict=False)
-            }
-            for operand, detour in _broadcast(
-                {operand: unified[operand] for operand in ranks}, ranks
-            ):
+            heads = zip(constraint.operands, constraint.shapes, strict=False)
+            ranks = {operand: len(shape) for operand, shape in heads}
+            for operand, detour in _broadcast(unified, ranks):
                 detours[operand] = detour
     return detours
 
@@ -80,11 +76,9 @@ def _complexity(dim: Dim) -> tuple[bool, int, str]:
     return not isinstance(dim, int), len(text), text
 
 
-def _broadcast(
-    shapes: Mapping[int, Shape], ranks: Mapping[int, int]
-) -> Iterator[tuple[int, Detour]]:
+def _broadcast(shapes: Sequence[Shape], ranks: Mapping[int, int]) -> Iterator[tuple[int, Detour]]:
     """Broadcast the first ``ranks[operand]`` axes of each operand together."""
-    heads = {operand: shape[: ranks[operand]] for operand, shape in shapes.items()}
+    heads = {operand: shapes[operand][:rank] for operand, rank in ranks.items()}
     rank = max(ranks.values(), default=0)
     targets = [
         _target([head[axis - rank] for head in heads.values() if len(head) >= rank - axis])

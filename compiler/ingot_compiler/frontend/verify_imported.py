@@ -11,7 +11,7 @@ operands, results and attributes as ONNX's schema of it asks for.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from onnx import AttributeProto, NodeProto
 
@@ -43,17 +43,14 @@ def find_imported_problems(model: ImportedModel) -> Iterator[Problem]:
     for number, kind in enumerate(model.inputs):
         if not all(_is_size(dim) for dim in kind.shape):
             path, name = (INPUT, number), f"input {number}"
-            yield Problem(
-                path, name, "numbers from 0 on, and symbols", str(kind), "sizes of inputs"
-            )
+            expected = "numbers from 0 on, and symbols"
+            yield Problem(path, name, expected, str(kind), "sizes of inputs")
     for number, constant in enumerate(model.initializers):
         yield from _constant(constant, (INITIALIZER, number), f"initializer {number}")
-    count = len(model.inputs) + len(model.initializers)
-    checker = _Checker(dict(model.opsets), set(range(count)), set(range(len(model.nodes))))
-    yield from checker.nodes(model.nodes, range(count), ())
-    seen = {result for node in model.nodes for result in node.results if result != ABSENT} | set(
-        range(count)
-    )
+    own = range(len(model.inputs) + len(model.initializers))
+    checker = _Checker(dict(model.opsets), set(own), set(range(len(model.nodes))))
+    yield from checker.nodes(model.nodes, own, ())
+    seen = {*own, *(result for node in model.nodes for result in node.results)} - {ABSENT}
     for number, ordinal in enumerate(model.outputs):
         if ordinal not in seen:
             path, name = (OUTPUT, number), f"output {number}"
@@ -64,25 +61,24 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
     domains = [domain for domain, _ in model.opsets]
     if domains != sorted(set(domains)):
         yield Problem((), "opsets", "every domain once, in order", repr(domains), "opsets")
-    free = {name for kind in model.inputs for dim in kind.shape for name in symbols_of(dim)}
-    for name, size in model.sizes:
-        if name not in free or size < 0:
-            yield Problem(
-                (),
-                "specialisation",
-                "a size from 0 on for a symbol of an input",
-                f"{name} = {size}",
-                "sizes given",
-            )
-    if len({name for name, _ in model.sizes}) != len(model.sizes):
-        yield Problem((), "specialisation", "one size for each symbol", "two", "sizes given")
+    yield from _sizes(model)
     if len(model.declared) != len(model.outputs):
         got = f"{len(model.declared)} for {len(model.outputs)}"
         yield Problem((), "outputs", "a declared type for each output", got, "declared types")
     if model.expanded_bytes < 0:
-        yield Problem(
-            (), "expanded", "at least 0", str(model.expanded_bytes), "bytes of expanded functions"
-        )
+        got, rule = str(model.expanded_bytes), "bytes of expanded functions"
+        yield Problem((), "expanded", "at least 0", got, rule)
+
+
+def _sizes(model: ImportedModel) -> Iterator[Problem]:
+    """Of the sizes that ``--shape`` binds."""
+    free = {name for kind in model.inputs for dim in kind.shape for name in symbols_of(dim)}
+    for name, size in model.sizes:
+        if name not in free or size < 0:
+            expected = "a size from 0 on for a symbol of an input"
+            yield Problem((), "specialisation", expected, f"{name} = {size}", "sizes given")
+    if len({name for name, _ in model.sizes}) != len(model.sizes):
+        yield Problem((), "specialisation", "one size for each symbol", "two", "sizes given")
 
 
 def _is_size(dim: Dim) -> bool:
@@ -123,17 +119,14 @@ class _Checker:
             yield Problem(at, node.op, "none", node.mark, "marks of nodes inside regions")
         names = [name for name, _ in node.attributes]
         if names != sorted(set(names)):
-            yield Problem(
-                at, node.op, "each once, in order", ", ".join(names), "names of attributes"
-            )
+            got = ", ".join(names)
+            yield Problem(at, node.op, "each once, in order", got, "names of attributes")
         for number, (name, value) in enumerate(node.attributes):
             if isinstance(value, ImportedRegion):
                 yield from self.region(value, seen, (*at, number), node.op)
             elif isinstance(value, ConstantSource):
-                yield from (
-                    Problem(at, node.op, p.expected, p.got, p.rule)
-                    for p in _constant(value, at, name)
-                )
+                for problem in _constant(value, at, name):
+                    yield replace(problem, name=node.op)
         yield from self.define(node.results, at, node.op)
 
     def region(
@@ -143,13 +136,8 @@ class _Checker:
         node = path[:-1]
         numbers = set(range(region.first_node, region.first_node + len(region.nodes)))
         if numbers & self.numbers or region.first_node < 0:
-            yield Problem(
-                node,
-                op,
-                "numbers that no other node has",
-                f"from {region.first_node}",
-                "numbers of nodes",
-            )
+            expected, got = "numbers that no other node has", f"from {region.first_node}"
+            yield Problem(node, op, expected, got, "numbers of nodes")
         self.numbers |= numbers
         own = (*region.inputs, *(ordinal for ordinal, _ in region.initializers))
         yield from self.define(own, node, op)
@@ -161,26 +149,20 @@ class _Checker:
 
     def define(self, ordinals: Sequence[int], at: Path, op: str) -> Iterator[Problem]:
         """Each is new in the whole model."""
+        expected, rule = "a tensor that is new", "tensors are defined once"
         for ordinal in ordinals:
             if ordinal != ABSENT and (ordinal in self.defined or ordinal < 0):
-                yield Problem(
-                    at, op, "a tensor that is new", f"%{ordinal}", "tensors are defined once"
-                )
+                yield Problem(at, op, expected, f"%{ordinal}", rule)
             self.defined.add(ordinal)
 
     def used(
         self, ordinals: Sequence[int], seen: Collection[int], at: Path, op: str
     ) -> Iterator[Problem]:
         """Each is there already."""
+        expected, rule = "a tensor that is defined before", "tensors are defined before use"
         for ordinal in ordinals:
             if ordinal != ABSENT and ordinal not in seen:
-                yield Problem(
-                    at,
-                    op,
-                    "a tensor that is defined before",
-                    f"%{ordinal}",
-                    "tensors are defined before use",
-                )
+                yield Problem(at, op, expected, f"%{ordinal}", rule)
 
 
 def _schema(node: ImportedNode, opsets: dict[str, int], at: Path) -> Iterator[Problem]:
@@ -188,22 +170,12 @@ def _schema(node: ImportedNode, opsets: dict[str, int], at: Path) -> Iterator[Pr
     try:
         finding = check_node(_proto(node, opsets), opsets, "")
     except ModelError as error:
-        yield Problem(
-            at,
-            node.op,
-            "a node of its ONNX schema",
-            f"one of which {error.what} ({error.why})",
-            "ops",
-        )
+        got = f"one of which {error.what} ({error.why})"
+        yield Problem(at, node.op, "a node of its ONNX schema", got, "ops")
         return
     if finding:
-        yield Problem(
-            at,
-            node.op,
-            "an op that Ingot reads",
-            f"{node.domain}.{node.op}: {finding.reason}",
-            "ops",
-        )
+        got = f"{node.domain}.{node.op}: {finding.reason}"
+        yield Problem(at, node.op, "an op that Ingot reads", got, "ops")
 
 
 def _proto(node: ImportedNode, opsets: dict[str, int]) -> NodeProto:
@@ -219,25 +191,21 @@ def _proto(node: ImportedNode, opsets: dict[str, int]) -> NodeProto:
     return made
 
 
+_KINDS: dict[type, AttributeProto.AttributeType] = {
+    int: AttributeProto.INT,
+    float: AttributeProto.FLOAT,
+    str: AttributeProto.STRING,
+    ConstantSource: AttributeProto.TENSOR,
+    ImportedRegion: AttributeProto.GRAPH,
+}
+_KINDS_OF_LISTS: dict[type, AttributeProto.AttributeType] = {
+    int: AttributeProto.INTS,
+    float: AttributeProto.FLOATS,
+    str: AttributeProto.STRINGS,
+}
+
+
 def _kind(value: ImportedAttribute) -> AttributeProto.AttributeType:
-    match value:
-        case ImportedRegion():
-            return AttributeProto.GRAPH
-        case ConstantSource():
-            return AttributeProto.TENSOR
-        case int():
-            return AttributeProto.INT
-        case float():
-            return AttributeProto.FLOAT
-        case str():
-            return AttributeProto.STRING
-        case _:
-            kinds = AttributeProto.INTS, AttributeProto.FLOATS, AttributeProto.STRINGS
-            first = value[0] if value else 0
-            return (
-                kinds[0]
-                if isinstance(first, int)
-                else kinds[1]
-                if isinstance(first, float)
-                else kinds[2]
-            )
+    if isinstance(value, tuple):
+        return _KINDS_OF_LISTS[type(value[0]) if value else int]
+    return _KINDS[type(value)]

@@ -15,13 +15,13 @@ from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ranges import at_least, minimum
 
-_AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
 def spatial(context: OpContext, name: str, count: int, default: int) -> tuple[int, ...]:
     """An attribute with one integer per spatial axis."""
-    values = context.ints_attribute(name, [default] * count)
-    if values is None or len(values) != count:
+    values = context.ints_or(name, [default] * count)
+    if len(values) != count:
         raise OpTypeError(f"{count} {name}", values)
     return values
 
@@ -33,26 +33,43 @@ def spatial_count(context: OpContext, x: int) -> int:
     return context.rank_of(x) - 2
 
 
+def strides_and_dilations(
+    context: OpContext, count: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The attributes ``strides`` and ``dilations``, one integer per spatial axis."""
+    return spatial(context, "strides", count, 1), spatial(context, "dilations", count, 1)
+
+
+def given_pads(context: OpContext, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The attribute ``pads``: those before and those after each of ``count`` axes."""
+    pads = context.ints_or("pads", [0] * 2 * count)
+    if len(pads) != 2 * count:
+        raise OpTypeError(f"{2 * count} pads", pads)
+    return pads[:count], pads[count:]
+
+
 def resolve_pads(
     context: OpContext, sizes: Sequence[Dim], spans: Sequence[Dim], strides: Sequence[int]
 ) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
     """Pads before and after each spatial axis; ``spans`` are the elements that a dilated kernel
     covers."""
     count = len(sizes)
-    auto_pad = context.string_attribute("auto_pad", "NOTSET", _AUTO_PADS)
+    auto_pad = context.string_attribute("auto_pad", "NOTSET", AUTO_PADS)
     if auto_pad == "NOTSET":
-        pads = context.ints_attribute("pads", [0] * 2 * count)
-        if pads is None or len(pads) != 2 * count:
-            raise OpTypeError(f"{2 * count} pads", pads)
-        return pads[:count], pads[count:]
+        return given_pads(context, count)
     if auto_pad == "VALID":
         return (0,) * count, (0,) * count
     totals = [_same_pads(*entry) for entry in zip(sizes, spans, strides, strict=True)]
-    halves = tuple(dim_floordiv(total, 2) for total in totals)
-    others = tuple(
-        dim_add(total, dim_mul(half, -1)) for total, half in zip(totals, halves, strict=True)
+    return halved(totals, more_after=auto_pad == "SAME_UPPER")
+
+
+def halved(totals: Sequence[Dim], *, more_after: bool) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
+    """What goes before and what after each axis; of an odd number one more after, or before."""
+    less = tuple(dim_floordiv(total, 2) for total in totals)
+    more = tuple(
+        dim_add(total, dim_mul(half, -1)) for total, half in zip(totals, less, strict=True)
     )
-    return (halves, others) if auto_pad == "SAME_UPPER" else (others, halves)
+    return (less, more) if more_after else (more, less)
 
 
 def _same_pads(size: Dim, span: Dim, stride: int) -> Dim:
@@ -71,25 +88,20 @@ def pool_attributes(context: OpContext, x: int) -> tuple[dict[str, Attribute], t
     """Attributes that all pools share, and the pads after each axis that count for
     ``count_include_pad``."""
     count = spatial_count(context, x)
-    kernel, strides = (
-        spatial(context, "kernel_shape", count, 1),
-        spatial(context, "strides", count, 1),
-    )
-    dilations = spatial(context, "dilations", count, 1)
+    kernel = spatial(context, "kernel_shape", count, 1)
+    strides, dilations = strides_and_dilations(context, count)
     if any(entry < 1 for entry in (*kernel, *strides, *dilations)):
         raise OpTypeError("kernel_shape, strides and dilations >= 1", (kernel, strides, dilations))
     sizes = context.shape_of(x)[2:]
     spans = [span_of(*entry) for entry in zip(kernel, dilations, strict=True)]
-    before, after = resolve_pads(context, sizes, spans, strides)
-    counted = after
-    if context.int_attribute("ceil_mode", 0):
-        entries = zip(sizes, spans, strides, before, after, strict=True)
+    before, counted = resolve_pads(context, sizes, spans, strides)
+    after = counted
+    if context.bool_attribute("ceil_mode"):
+        entries = zip(sizes, spans, strides, before, counted, strict=True)
         after = tuple(_ceil_pads(*entry) for entry in entries)
         counted = tuple(minimum(*pair) for pair in zip(counted, after, strict=True))
-    attributes: dict[str, Attribute] = {
-        "kernel": kernel, "strides": strides, "dilations": dilations, "pads_before": before, "pads_after": after,
-    }  # fmt: skip
-    return attributes, counted
+    window: dict[str, Attribute] = {"kernel": kernel, "strides": strides, "dilations": dilations}
+    return window | {"pads_before": before, "pads_after": after}, counted
 
 
 def _ceil_pads(size: Dim, span: Dim, stride: int, before: Dim, after: Dim) -> Dim:

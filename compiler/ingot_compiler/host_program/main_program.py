@@ -1,9 +1,8 @@
 """Builds the instruction list of ``main``: sizes first, then one launch after another.
 
 In: the fused graph with its groups expanded, the loop programs, the memory plan, where constants
-lie in the weights section.
-Out: a ``Program`` (``ingot_runtime.format.program``). Not done here: machine code
-(``backends.host.main``), stepping (the vm).
+lie in the weights section. Out: a ``Program`` (``ingot_runtime.format.program``). Not done here:
+machine code (``backends.host.main``), stepping (the vm).
 """
 
 from __future__ import annotations

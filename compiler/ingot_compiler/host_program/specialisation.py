@@ -1,9 +1,8 @@
 """Two ways to run one model: a general one for any size, and one for the sizes that the user named.
 
 In: the fused graphs of both. Out: one fused graph that holds both; ``main`` chooses by the sizes of
-the call.
-Not done here: making either. Equal constants share a buffer; inputs, outputs and types are the
-general ones.
+the call. Not done here: making either. Equal constants share a buffer; inputs, outputs and types
+are the general ones.
 """
 
 from __future__ import annotations

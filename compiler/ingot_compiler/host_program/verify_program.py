@@ -2,9 +2,8 @@
 rely on.
 
 In: a ``Program``; what it may name outside of itself, where that is known. Out: nothing, or
-``InternalError`` that names the instruction.
-Not done here: addresses and sizes, which are known only while it runs; bytes of a bundle
-(``ingot_runtime.format.program_decode``).
+``InternalError`` that names the instruction. Not done here: addresses and sizes, which are known
+only while it runs; bytes of a bundle (``ingot_runtime.format.program_decode``).
 
 Registers, buffers, messages and labels exist; sizes are told before ``begin`` and used behind it;
 no path runs off the end; buffers are defined, and used on the device where they lie; kernels,

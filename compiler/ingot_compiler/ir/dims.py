@@ -1,9 +1,8 @@
 """Integer expressions over symbols: sizes of dynamic dimensions, strides, buffer indices.
 
 In: integers and symbols. Out: ``Dim`` values in one canonical form (a sum of products), so that
-equal expressions
-are equal objects. Not done here: ranges and proofs beyond what the canonical form shows, binding of
-symbols.
+equal expressions are equal objects. Not done here: ranges and proofs beyond what the canonical form
+shows, binding of symbols.
 
 Every symbol stands for an integer >= 0. ``floordiv`` and ``mod`` round to -infinity; a divisor of 0
 gives 0.

@@ -2,9 +2,8 @@
 lead to the source.
 
 In: nodes in an order where every operand is defined before its use. Out: ``Graph`` and the stage
-types around it.
-Not done here: checking (``verify``), text (``print_graph``, ``parse_graph``), execution
-(``interpret``).
+types around it. Not done here: checking (``verify``), text (``print_graph``, ``parse_graph``),
+execution (``interpret``).
 """
 
 from __future__ import annotations

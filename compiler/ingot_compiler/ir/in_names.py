@@ -2,8 +2,8 @@
 number gets its name.
 
 In: a text or an error with references, and the ``names`` artifact. Out: the same saying
-``node '/layer1/conv' (Conv)`` and ``batch``.
-Not done here: which nodes compute a size that has no name (``message.with_makers``), raising.
+``node '/layer1/conv' (Conv)`` and ``batch``. Not done here: which nodes compute a size that has no
+name (``message.with_makers``), raising.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 results bind.
 
 In: a node, its operands, a function that runs a region. Out: the results; symbols are added to the
-bindings.
-Not done here: nodes without regions (``interpret``).
+bindings. Not done here: nodes without regions (``interpret``).
 """
 
 from __future__ import annotations

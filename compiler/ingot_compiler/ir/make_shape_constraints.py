@@ -2,8 +2,8 @@
 (expected, got).
 
 In: sizes, with their places where the frontend may rewrite them. Out: shape constraints, none where
-all is seen to hold, or ``OpTypeError``.
-Not done here: what becomes of them (``shape_constraints``).
+all is seen to hold, or ``OpTypeError``. Not done here: what becomes of them
+(``shape_constraints``).
 """
 
 from __future__ import annotations

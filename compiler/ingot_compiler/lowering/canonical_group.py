@@ -2,8 +2,8 @@
 are equal groups.
 
 In: a group of a fused graph. Out: the same group with values and buffers numbered from 0, without
-sources and marks.
-Not done here: lowering. The order of the numbers stays, so the kernel is the same.
+sources and marks. Not done here: lowering. The order of the numbers stays, so the kernel is the
+same.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 used before it is there.
 
 In: a ``LoweredGroup``; the group and its buffers, where they are known. Out: nothing, or
-``InternalError`` that names the step.
-Not done here: the loops of the kernels (``verify_loops``).
+``InternalError`` that names the step. Not done here: the loops of the kernels (``verify_loops``).
 
 Every program is launched, with a buffer of its element type for each that it names, none twice.
 Workspace is written before it is read, on every way. Of a known group: its operands are not

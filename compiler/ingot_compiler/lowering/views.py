@@ -2,9 +2,8 @@
 data.
 
 In: a ``View`` and the shape it shows. Out: the view of the result, or None where only a copy can
-express it.
-Not done here: deciding when to copy (``fuse``). Dimensions may be symbolic; equality is that of
-canonical forms.
+express it. Not done here: deciding when to copy (``fuse``). Dimensions may be symbolic; equality is
+that of canonical forms.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 In: a graph. Out: a graph whose ``batch_norm`` nodes with constant parameters are gone: after a
 convolution or matmul with constant weights they scale the weights, elsewhere they are a
-multiplication and an addition per channel.
-Not done here: reading constants; new weights are ops on constants, folded by
-``lowering/constant_expression``.
+multiplication and an addition per channel. Not done here: reading constants; new weights are ops on
+constants, folded by ``lowering/constant_expression``.
 
 Order of steps, stated because folding must give the same bytes everywhere:
 ``factor = scale / sqrt(variance + epsilon)``, ``shift = bias - mean * factor``,

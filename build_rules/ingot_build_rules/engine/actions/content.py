@@ -1,9 +1,8 @@
 """Digests of values: the same for equal values in every process, on every machine.
 
 In: values made of frozen dataclasses, tuples, mappings, strings, bytes, numbers and artifacts. Out:
-sha256 digests.
-Not done here: keys (``key``), storage. Never ``hash()``, ``repr()`` of unknown objects or pickle:
-none of them is stable.
+sha256 digests. Not done here: keys (``key``), storage. Never ``hash()``, ``repr()`` of unknown
+objects or pickle: none of them is stable.
 """
 
 from __future__ import annotations

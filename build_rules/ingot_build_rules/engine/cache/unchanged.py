@@ -2,8 +2,7 @@
 every file once.
 
 In: what the last build saw, the user's key. Out: what it said, or None. Not done here: anything
-else. Imports nothing that takes
-time: this runs before the command knows its verb.
+else. Imports nothing that takes time: this runs before the command knows its verb.
 
 What the last build saw is sealed: who can write to the project's memory, or brings one along with a
 project, cannot say that nothing has changed.

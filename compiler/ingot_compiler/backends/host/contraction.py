@@ -49,7 +49,7 @@ class Panels:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PitchedRows:
     """B lies in rows of contiguous columns; ``base``, over ``g``, is the first, ``pitch`` the
     distance of two."""
 
@@ -73,7 +73,7 @@ class Product:
     taps: tuple[tuple[str, Dim], ...]
     depth: Dim
     a_index: Dim
-    b: Panels | Rows
+    b: Panels | PitchedRows
     axes: tuple[Axes, Axes, Axes]
     column_shift: Dim = 0
 
@@ -154,7 +154,7 @@ def _split(within: Dim, fast: Dim) -> tuple[Dim, Dim]:
 
 def _b_index(product: Product, units: _Units, width: int) -> Dim:
     column = symbol("column")
-    if isinstance(product.b, Rows):
+    if isinstance(product.b, PitchedRows):
         row = dim_mul(product.flat_depth, product.b.pitch)
         return units.of_product(product.b.base) + row + column
     panels = ceil_div(product.columns, width)

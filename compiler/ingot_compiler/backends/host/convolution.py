@@ -2,8 +2,7 @@
 zero halo.
 
 In: a conv node and its stored operand. Out: taps, depth and offsets for contraction and depthwise
-kernels.
-Not done here: which buffer gets a halo (``fuse``). Source: ONNX Conv-22.
+kernels. Not done here: which buffer gets a halo (``fuse``). Source: ONNX Conv-22.
 """
 
 from __future__ import annotations

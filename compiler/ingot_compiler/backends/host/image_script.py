@@ -2,8 +2,7 @@
 0.
 
 In: symbols of exports and kernels, page size. Out: script text. Not done here: running the linker
-(``link``).
-Source of the layout: ``ingot_runtime.format.abi``, IMAGE_HEADER and EXPORTS.
+(``link``). Source of the layout: ``ingot_runtime.format.abi``, IMAGE_HEADER and EXPORTS.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,8 @@
 """Objects to an image: LLD from the pinned ``ziglang`` package, with our script.
 
 In: ELF objects by name, symbols to export. Out: the image's bytes. Not done here: code generation,
-the bundle.
-The image calls nothing outside itself, has no relocation and no writable data; the script and
-``-z defs`` refuse all.
+the bundle. The image calls nothing outside itself, has no relocation and no writable data; the
+script and ``-z defs`` refuse all.
 """
 
 import os

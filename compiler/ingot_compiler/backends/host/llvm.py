@@ -1,8 +1,7 @@
 """Machine code of LLVM IR.
 
 In: final IR text (no pass pipeline runs over it) and a target. Out: object bytes, assembly text,
-code in this process.
-Not done here: writing IR, linking, several modules at once (``object``).
+code in this process. Not done here: writing IR, linking, several modules at once (``object``).
 """
 
 from collections.abc import Generator

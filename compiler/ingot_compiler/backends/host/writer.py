@@ -1,7 +1,7 @@
 """Writes one LLVM IR function as text: instructions, blocks, branches, loops.
 
-In: calls that name instructions. Out: module text in final form (no pass runs over it).
-Not done here: what to compute (``emit``), compiling the text (``object``).
+In: calls that name instructions. Out: module text in final form (no pass runs over it). Not done
+here: what to compute (``emit``), compiling the text (``object``).
 """
 
 from __future__ import annotations

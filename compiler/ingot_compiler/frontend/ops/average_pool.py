@@ -15,7 +15,7 @@ from ingot_compiler.frontend.windows import pool_attributes
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     attributes, counted = pool_attributes(context, x)
-    include = bool(context.int_attribute("count_include_pad", 0))
+    include = context.bool_attribute("count_include_pad")
     return (
         context.add(
             "average_pool", x, **attributes, count_include_pad=include, pads_counted_after=counted

@@ -8,50 +8,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, product, range_mask, reshape, sizes_of
+from ingot_compiler.frontend.compose import cast, range_mask, reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.windows import span_of, spatial
-from ingot_compiler.ir.dims import Dim, dim_floordiv
+from ingot_compiler.frontend.operand_sizes import sizes_of
+from ingot_compiler.frontend.windows import span_of, strides_and_dilations
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     image, block = context.read_dims(context.operand(1)), context.read_dims(context.operand(2))
-    count, taps = len(block), product(block)
+    count, taps = len(block), dim_product(block)
     if len(image) != count or taps == 0:
-        raise OpTypeError(
-            "image_shape and block_shape of one length, no block size 0", f"{image} and {block}"
-        )
-    strides, dilations = (
-        spatial(context, "strides", count, 1),
-        spatial(context, "dilations", count, 1),
-    )
-    pads = context.ints_attribute("pads", [0] * 2 * count) or (0,) * (2 * count)
+        wanted = "image_shape and block_shape of one length, no block size 0"
+        raise OpTypeError(wanted, f"{image} and {block}")
+    strides, dilations = strides_and_dilations(context, count)
+    pads = context.ints_or("pads", [0] * 2 * count)
     if len(pads) != 2 * count or min(strides, default=1) < 1:
-        raise OpTypeError(
-            f"{2 * count} pads and strides above 0", f"pads {pads}, strides {strides}"
-        )
-    shape = sizes_of(context, x, 3)
-    channels = dim_floordiv(shape[1], taps)
-    blocks: list[Dim] = []
-    rests: list[Dim] = []
-    for axis, size in enumerate(image):
-        room = size + pads[axis] + pads[count + axis] - span_of(block[axis], dilations[axis])
-        blocks.append(dim_floordiv(room, strides[axis]) + 1)
-        rests.append(room - (blocks[-1] - 1) * strides[axis])
+        wanted = f"{2 * count} pads and strides above 0"
+        raise OpTypeError(wanted, f"pads {pads}, strides {strides}")
+    before, after = pads[:count], pads[count:]
+    spans = [span_of(*entry) for entry in zip(block, dilations, strict=True)]
+    entries = zip(image, before, after, spans, strict=True)
+    rooms = [size + low + high - span for size, low, high, span in entries]
+    blocks = [dim_floordiv(*entry) + 1 for entry in zip(rooms, strides, strict=True)]
+    counted = zip(rooms, blocks, strides, strict=True)
+    rests = tuple(room - (number - 1) * stride for room, number, stride in counted)
+    batch, rows, _ = sizes_of(context, x, 3)
+    channels = dim_floordiv(rows, taps)
     # Every channel is an image of its own, whose elements of a block are the channels.
-    columns = reshape(context, x, (shape[0] * channels, taps, *blocks))
-    one_hot = context.add(
-        "equal", range_mask(context, (taps, taps), 0), range_mask(context, (taps, taps), 1)
-    )
-    weights = reshape(context, cast(context, one_hot, context.dtype_of(x)), (taps, 1, *block))
+    columns = reshape(context, x, (batch * channels, taps, *blocks))
+    weights = _one_hot_weights(context, taps, block)
     joined = context.add(
-        "conv_transpose", columns, weights, strides=strides, dilations=dilations, pads_before=pads[:count],
-        pads_after=pads[count:], groups=1, output_padding=tuple(rests),
+        "conv_transpose", columns, weights, strides=strides, dilations=dilations,
+        pads_before=before, pads_after=after, groups=1, output_padding=rests,
     )  # fmt: skip
-    return (reshape(context, joined, (shape[0], channels, *image)),)
+    return (reshape(context, joined, (batch, channels, *image)),)
+
+
+def _one_hot_weights(context: OpContext, taps: Dim, block: Sequence[Dim]) -> int:
+    """[taps, 1, *block]: weights that put the element of each tap where it belongs in the block."""
+    places = [range_mask(context, (taps, taps), axis) for axis in (0, 1)]
+    one_hot = cast(context, context.add("equal", *places), context.dtype_of(context.operand(0)))
+    return reshape(context, one_hot, (taps, 1, *block))
 
 
 OP = OnnxOp("Col2Im", _translate, 18)

@@ -20,7 +20,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     x, condition = context.operand(0), as_vector(context, context.operand(1))
     axis = 0
     if "axis" in context.attributes:
-        axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
+        axis = context.axis_attribute(0, context.rank_of(x))
     else:
         x = as_vector(context, x)
     size, found = context.shape_of(x)[axis], positions_of_true(context, condition)

@@ -14,7 +14,7 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 
 def _translate(context: OpContext) -> Sequence[int]:
     values = context.given()
-    axis = context.axis(context.int_attribute("axis", 1), context.rank_of(values[0]))
+    axis = context.axis_attribute(1, context.rank_of(values[0]))
     return (concat(context, values, axis),)
 
 

@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.compose import reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.windows import resolve_pads, span_of, spatial, spatial_count
+from ingot_compiler.frontend.windows import (
+    resolve_pads,
+    span_of,
+    spatial_count,
+    strides_and_dilations,
+)
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -21,25 +26,20 @@ from ingot_compiler.ir.ranges import at_least, minimum
 def _translate(context: OpContext) -> Sequence[int]:
     x, w = context.operand(0), context.operand(1)
     count = spatial_count(context, x)
-    bias = context.given()[2:]
-    strides, dilations = (
-        spatial(context, "strides", count, 1),
-        spatial(context, "dilations", count, 1),
-    )
-    kernel = context.shape_of(w)[2:]
-    if len(kernel) != count:
+    strides, dilations = strides_and_dilations(context, count)
+    if context.rank_of(w) != count + 2:
         raise OpTypeError(f"w of rank {count + 2}", context.type_of(w))
     w, kernel = _with_kernel(context, w)
     if min((*strides, *dilations)) < 1:
         raise OpTypeError("strides and dilations >= 1", (strides, dilations))
     spans = [span_of(*entry) for entry in zip(kernel, dilations, strict=True)]
     before, after = resolve_pads(context, context.shape_of(x)[2:], spans, strides)
-    cropped = _crop(context, x, before, after)
+    operands = (_crop(context, x, before, after), w, *context.given()[2:])
+    before, after = (tuple(at_least(pad, 0) for pad in pads) for pads in (before, after))
     return (
         context.add(
-            "conv", cropped, w, *bias, strides=strides, dilations=dilations,
-            pads_before=tuple(at_least(pad, 0) for pad in before), pads_after=tuple(at_least(pad, 0) for pad in after),
-            groups=context.int_attribute("group", 1),
+            "conv", *operands, strides=strides, dilations=dilations, pads_before=before,
+            pads_after=after, groups=context.int_attribute("group", 1),
         ),
     )  # fmt: skip
 
@@ -63,13 +63,8 @@ def _crop(context: OpContext, x: int, before: Sequence[Dim], after: Sequence[Dim
     """Negative pads take elements away."""
     for axis, (low, high) in enumerate(zip(before, after, strict=True), 2):
         first, last = minimum(low, 0), minimum(high, 0)
-        x = slice_axis(
-            context,
-            x,
-            axis,
-            dim_mul(first, -1),
-            dim_add(context.shape_of(x)[axis], dim_add(first, last)),
-        )
+        size = dim_add(context.shape_of(x)[axis], dim_add(first, last))
+        x = slice_axis(context, x, axis, dim_mul(first, -1), size)
     return x
 
 

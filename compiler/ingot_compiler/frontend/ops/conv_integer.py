@@ -33,15 +33,8 @@ def convolution(
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    return (
-        convolution(
-            context,
-            context.operand(0),
-            context.optional(2),
-            context.operand(1),
-            context.optional(3),
-        ),
-    )
+    x, w = context.operand(0), context.operand(1)
+    return (convolution(context, x, context.optional(2), w, context.optional(3)),)
 
 
 OP = OnnxOp("ConvInteger", _translate)

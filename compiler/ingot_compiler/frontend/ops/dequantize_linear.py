@@ -23,7 +23,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     if dtype is None:
         raise Unsupported(f"results of {onnx_dtype_name(number)}")
     rank = context.rank_of(x)
-    axis = context.axis(context.int_attribute("axis", 1), rank) if rank > 1 else 0
+    axis = context.axis_attribute(1, rank) if rank > 1 else 0
     block = context.int_attribute("block_size", 0)
     offset = None if zero is None else along(context, zero, x, axis, block)
     # Differences of 32-bit integers are exact before they are rounded.

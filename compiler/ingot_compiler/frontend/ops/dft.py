@@ -1,20 +1,21 @@
 """ONNX DFT: discrete Fourier transform along one axis, by its matrix.
 
 In: a real or complex tensor [.., 1 or 2], perhaps length and axis. Out: core ``matmul`` with
-cosines and sines.
-Not done here: an axis known at run time only, when the sizes of the axes differ in the result's
-shape (reported as unsupported).
+cosines and sines. Not done here: an axis known at run time only, when the sizes of the axes differ
+in the result's shape (reported as unsupported).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, read_size, sizes_from
+from ingot_compiler.frontend.compose import cast
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.fourier import transform
 from ingot_compiler.frontend.index_checks import chosen_along
+from ingot_compiler.frontend.onnx_node import counted_axis
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import read_size, sizes_from
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import OpTypeError
 
@@ -28,7 +29,7 @@ def _axis(context: OpContext, rank: int) -> int | None:
         given = (-2,) if operand is None else context.known_ints(operand)
     if given is None or len(given) != 1:
         return None
-    axis = context.axis(given[0], rank)
+    axis = counted_axis(given[0], rank)
     if axis == rank - 1:
         raise OpTypeError("an axis before the one of real and imaginary parts", given[0])
     return axis
@@ -37,22 +38,19 @@ def _axis(context: OpContext, rank: int) -> int | None:
 def _translate(context: OpContext) -> Sequence[int]:
     x, length = context.operand(0), context.optional(1)
     size: Dim | None = None if length is None else read_size(context, cast(context, length, "i64"))
-    inverse, onesided = (bool(context.int_attribute(name, 0)) for name in ("inverse", "onesided"))
+    inverse, onesided = (context.bool_attribute(name) for name in ("inverse", "onesided"))
     rank = len(sizes_from(context, x, 2))
     axis = _axis(context, rank)
-    axes = range(rank - 1) if axis is None else (axis,)
+    if axis is not None:
+        return (transform(context, x, axis, size, inverse=inverse, onesided=onesided),)
     results = [
-        transform(context, x, along, size, inverse=inverse, onesided=onesided) for along in axes
+        transform(context, x, along, size, inverse=inverse, onesided=onesided)
+        for along in range(rank - 1)
     ]
     if len({context.shape_of(result) for result in results}) > 1:
-        raise Unsupported(
-            "an axis that is computed at run time and decides the shape of the result"
-        )
-    return (
-        results[0]
-        if axis is not None
-        else chosen_along(context, context.operand(2), results, rank),
-    )
+        reason = "an axis that is computed at run time and decides the shape of the result"
+        raise Unsupported(reason)
+    return (chosen_along(context, context.operand(2), results, rank),)
 
 
 OP = OnnxOp("DFT", _translate, 17)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from ingot_compiler.frontend.compose import reduce
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.quantization import rounded
@@ -15,23 +16,23 @@ from ingot_compiler.frontend.quantization import rounded
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
-    axes, zero = tuple(range(context.rank_of(x))), context.scalar(context.dtype_of(x), 0)
-
-    def extreme(function: Literal["min", "max"]) -> int:
-        found = context.add("reduce", x, function=function, axes=axes, keepdims=False)
-        return context.add(function, found, zero)
-
-    low, high = extreme("min"), extreme("max")
+    zero = context.scalar(context.dtype_of(x), 0)
+    low, high = _extreme(context, x, zero, "min"), _extreme(context, x, zero, "max")
     span = context.add("sub", high, low)
     scale = context.add("div", span, context.scalar(context.dtype_of(x), 255))
     offset = context.add("div", context.add("neg", low), scale)
     # A tensor of zeros: any scale is right, and 0 / 0 is not.
     offset = context.add("select", context.add("equal", span, zero), zero, offset)
     point = rounded(context, offset, None, "u8")
-    quotient = context.add(
-        "select", context.add("equal", span, zero), zero, context.add("div", x, scale)
-    )
+    is_zero, quotient = context.add("equal", span, zero), context.add("div", x, scale)
+    quotient = context.add("select", is_zero, zero, quotient)
     return rounded(context, quotient, point, "u8"), scale, point
+
+
+def _extreme(context: OpContext, x: int, zero: int, function: Literal["min", "max"]) -> int:
+    """The least or greatest of all elements and 0."""
+    found = reduce(context, x, function, range(context.rank_of(x)))
+    return context.add(function, found, zero)
 
 
 OP = OnnxOp("DynamicQuantizeLinear", _translate)

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
-    broadcast_dim,
-    broadcast_to,
-    product,
-    range_mask,
-    reshape,
-    transpose,
-)
+from ingot_compiler.frontend.compose import broadcast_to, range_mask, reduce, reshape, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.frontend.operand_sizes import broadcast_dim
+from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.op_type_error import OpTypeError
+
+_Term = tuple[int, str]
+"""An operand and the labels of its axes."""
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -49,66 +46,54 @@ def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     if len(terms) != len(ranks):
         raise OpTypeError(f"an equation of {len(ranks)} operands", equation)
     hidden = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks, strict=True)]
-    if any(
-        count < 0 or (count and "..." not in term)
-        for term, count in zip(terms, hidden, strict=True)
-    ):
+    pairs = list(zip(terms, hidden, strict=True))
+    if any(count < 0 or (count and "..." not in term) for term, count in pairs):
         raise OpTypeError("as many labels as dimensions", f"{equation} for ranks {list(ranks)}")
-    names = [
-        _ellipsis(count if "..." in term else 0) for term, count in zip(terms, hidden, strict=True)
-    ]
+    names = [_ellipsis(count if "..." in term else 0) for term, count in pairs]
     labels = [term.replace("...", name) for term, name in zip(terms, names, strict=True)]
     widest_name = max(names, key=len)
     if arrow:
         return labels, right.replace("...", widest_name)
-    # Implicit result: the ellipsis, then labels that appear once, sorted.
+    return labels, widest_name + _implicit_result(terms)
+
+
+def _implicit_result(terms: Sequence[str]) -> str:
+    """What follows the ellipsis in an equation without an arrow: labels that appear once,
+    sorted."""
     everything = "".join(term.replace("...", "") for term in terms)
-    return labels, widest_name + "".join(
-        sorted(label for label in set(everything) if everything.count(label) == 1)
-    )
+    return "".join(sorted(label for label in set(everything) if everything.count(label) == 1))
 
 
 def _ellipsis(count: int) -> str:
     return "".join(chr(0x2460 + index) for index in reversed(range(count)))
 
 
-def _diagonal(context: OpContext, x: int, term: str) -> tuple[int, str]:
+def _diagonal(context: OpContext, x: int, term: str) -> _Term:
     """A label that one operand has twice: only the diagonal counts."""
     for label in sorted(set(term)):
         while term.count(label) > 1:
             first, second = term.index(label), term.rindex(label)
             shape = context.shape_of(x)
-            masks = [
-                range_mask(
-                    context,
-                    [size if other == axis else 1 for other, size in enumerate(shape)],
-                    axis,
-                )
-                for axis in (first, second)
-            ]
+            masks = [range_mask(context, shape, axis) for axis in (first, second)]
             zero = context.scalar(context.dtype_of(x), 0)
             x = context.add("select", context.add("equal", *masks), x, zero)
-            x = context.add("reduce", x, function="sum", axes=(second,), keepdims=False)
+            x = reduce(context, x, "sum", (second,))
             term = term[:second] + term[second + 1 :]
     return x, term
 
 
-def _summed(context: OpContext, x: int, term: str, needed: set[str]) -> tuple[int, str]:
+def _summed(context: OpContext, x: int, term: str, needed: set[str]) -> _Term:
     """Labels that nobody needs any more are summed over."""
     axes = tuple(axis for axis, label in enumerate(term) if label not in needed)
     if not axes:
         return x, term
     kept = "".join(label for label in term if label in needed)
-    return context.add("reduce", x, function="sum", axes=axes, keepdims=False), kept
+    return reduce(context, x, "sum", axes), kept
 
 
 def _contract(
-    context: OpContext,
-    left: tuple[int, str],
-    right: tuple[int, str],
-    needed: set[str],
-    sizes: dict[str, Dim],
-) -> tuple[int, str]:
+    context: OpContext, left: _Term, right: _Term, needed: set[str], sizes: dict[str, Dim]
+) -> _Term:
     """One product of two operands as a batch of matrix products; labels not in ``needed`` are
     summed."""
     a, term_a = _summed(context, *left, needed | set(right[1]))
@@ -120,9 +105,9 @@ def _contract(
     columns = [label for label in term_b if label not in term_a]
     matrix_a = _matrices(context, a, term_a, (batch, rows, inner), sizes)
     matrix_b = _matrices(context, b, term_b, (batch, inner, columns), sizes)
-    product_ = context.add("matmul", matrix_a, matrix_b)
+    product = context.add("matmul", matrix_a, matrix_b)
     labels = [*batch, *rows, *columns]
-    return reshape(context, product_, [sizes[label] for label in labels]), "".join(labels)
+    return reshape(context, product, [sizes[label] for label in labels]), "".join(labels)
 
 
 def _matrices(
@@ -136,7 +121,9 @@ def _matrices(
     order = [label for group in groups for label in group]
     x = transpose(context, x, [term.index(label) for label in order])
     x = broadcast_to(context, x, [sizes[label] for label in order])
-    return reshape(context, x, [product([sizes[label] for label in group]) for group in groups])
+    return reshape(
+        context, x, [dim_product(tuple(sizes[label] for label in group)) for group in groups]
+    )
 
 
 OP = OnnxOp("Einsum", _translate)

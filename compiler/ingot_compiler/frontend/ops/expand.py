@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
-    as_vector,
-    binary_scalar,
-    broadcast_shape,
-    broadcast_to,
-    cast,
-    concat,
-)
+from ingot_compiler.frontend.compose import as_vector, binary_scalar, broadcast_to, cast, concat
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import broadcast_shape
 from ingot_compiler.ir.dims import Dim
 
 

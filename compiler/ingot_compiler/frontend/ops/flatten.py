@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import product, reshape
+from ingot_compiler.frontend.compose import reshape
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_node import counted_axis
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.dims import dim_product
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, rank = context.operand(0), context.rank_of(context.operand(0))
     axis = context.int_attribute("axis", 1)
     # rank itself is allowed: everything is a row.
-    axis = rank if axis == rank else 0 if rank == 0 else context.axis(axis, rank)
+    axis = rank if axis == rank else 0 if rank == 0 else counted_axis(axis, rank)
     shape = context.shape_of(x)
-    return (reshape(context, x, (product(shape[:axis]), product(shape[axis:]))),)
+    return (reshape(context, x, (dim_product(shape[:axis]), dim_product(shape[axis:]))),)
 
 
 OP = OnnxOp("Flatten", _translate)

@@ -14,7 +14,7 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, indices = context.operand(0), context.operand(1)
-    axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
+    axis = context.axis_attribute(0, context.rank_of(x))
     picked = checked_indices(context, indices, context.shape_of(x)[axis])
     return (context.add("gather", x, picked, axis=axis),)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.frontend.compose import reduce
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.windows import spatial_count
@@ -15,7 +16,7 @@ from ingot_compiler.frontend.windows import spatial_count
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     axes = tuple(range(2, 2 + spatial_count(context, x)))
-    return (context.add("reduce", x, function="mean", axes=axes, keepdims=True),)
+    return (reduce(context, x, "mean", axes, keepdims=True),)
 
 
 OP = OnnxOp("GlobalAveragePool", _translate)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar
+from ingot_compiler.frontend.compose import binary_scalar, reduce
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.windows import spatial_count
@@ -24,7 +24,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         binary_scalar(
             context,
             "pow",
-            context.add("reduce", powers, function="sum", axes=axes, keepdims=True),
+            reduce(context, powers, "sum", axes, keepdims=True),
             1 / p,
         ),
     )

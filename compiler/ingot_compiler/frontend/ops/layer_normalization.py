@@ -15,28 +15,29 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    x, scale, bias = context.operand(0), context.operand(1), context.optional(2)
-    axis = context.axis(context.int_attribute("axis", -1), context.rank_of(x))
-    epsilon, tail = context.float_attribute("epsilon", 1e-5), context.shape_of(x)[axis:]
-    dtype = context.dtype_of(x)
-    ones = full(context, dtype, 1, tail) if len(context.shape_of(scale)) > len(tail) else None
-    zeros = full(context, dtype, 0, tail) if ones is not None or bias is None else None
-    if ones is not None and zeros is not None:
-        # Parameters that differ between rows.
-        normal = context.add("layer_norm", x, ones, zeros, axis=axis, epsilon=epsilon)
-        result = context.add("mul", normal, scale)
-        result = result if bias is None else context.add("add", result, bias)
-    else:
-        shift = broadcast_to(context, bias, tail) if bias is not None else zeros
-        assert shift is not None
-        result = context.add(
-            "layer_norm", x, broadcast_to(context, scale, tail), shift, axis=axis, epsilon=epsilon
-        )
+    x = context.operand(0)
+    rank = context.rank_of(x)
+    axis, epsilon = context.axis_attribute(-1, rank), context.float_attribute("epsilon", 1e-5)
+    result = _normalised(context, x, axis, epsilon)
     if not (context.wants(1) or context.wants(2)):
         return (result,)
     # Statistics are f32 even of a half type (stash_type).
     wide = cast(context, x, "f32") if context.int_attribute("stash_type", 1) == 1 else x
-    return result, *moments(context, wide, tuple(range(axis, context.rank_of(x))), epsilon)
+    return result, *moments(context, wide, tuple(range(axis, rank)), epsilon)
+
+
+def _normalised(context: OpContext, x: int, axis: int, epsilon: float) -> int:
+    scale, bias = context.operand(1), context.optional(2)
+    dtype, tail = context.dtype_of(x), context.shape_of(x)[axis:]
+    if context.rank_of(scale) > len(tail):
+        # Parameters that differ between rows.
+        ones, zeros = full(context, dtype, 1, tail), full(context, dtype, 0, tail)
+        normal = context.add("layer_norm", x, ones, zeros, axis=axis, epsilon=epsilon)
+        result = context.add("mul", normal, scale)
+        return result if bias is None else context.add("add", result, bias)
+    shift = full(context, dtype, 0, tail) if bias is None else broadcast_to(context, bias, tail)
+    wide = broadcast_to(context, scale, tail)
+    return context.add("layer_norm", x, wide, shift, axis=axis, epsilon=epsilon)
 
 
 OP = OnnxOp("LayerNormalization", _translate)

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.frontend.compose import reduce
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
-    axis = context.axis(context.int_attribute("axis", -1), context.rank_of(x))
+    axis = context.axis_attribute(-1, context.rank_of(x))
     first = context.int_attribute("p", 2) == 1
     powers = context.add("abs", x) if first else context.add("mul", x, x)
-    total = context.add("reduce", powers, function="sum", axes=(axis,), keepdims=True)
+    total = reduce(context, powers, "sum", (axis,), keepdims=True)
     norm = total if first else context.add("sqrt", total)
     zero = context.scalar(context.dtype_of(x), 0)
     return (

@@ -8,30 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, product, reshape, sizes_from
+from ingot_compiler.frontend.compose import binary_scalar, reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import sizes_from
+from ingot_compiler.ir.dims import dim_product
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, size = context.operand(0), context.int_attribute("size", 1)
     shape = sizes_from(context, x, 2)
     # Channels as a spatial axis; padding counts as 0, so that the mean is the sum / size.
-    image = reshape(context, context.add("mul", x, x), (shape[0], 1, shape[1], product(shape[2:])))
-    before, after = (size - 1) // 2, size // 2
+    image = reshape(
+        context, context.add("mul", x, x), (shape[0], 1, shape[1], dim_product(shape[2:]))
+    )
+    before, after = ((size - 1) // 2, 0), (size // 2, 0)
     means = context.add(
-        "average_pool", image, kernel=(size, 1), strides=(1, 1), dilations=(1, 1), pads_before=(before, 0),
-        pads_after=(after, 0), count_include_pad=True, pads_counted_after=(after, 0),
+        "average_pool", image, kernel=(size, 1), strides=(1, 1), dilations=(1, 1),
+        pads_before=before, pads_after=after, count_include_pad=True, pads_counted_after=after,
     )  # fmt: skip
-    scaled = binary_scalar(
-        context, "mul", reshape(context, means, shape), context.float_attribute("alpha", 0.0001)
-    )
-    base = binary_scalar(context, "add", scaled, context.float_attribute("bias", 1.0))
-    return (
-        context.add(
-            "div", x, binary_scalar(context, "pow", base, context.float_attribute("beta", 0.75))
-        ),
-    )
+    base = reshape(context, means, shape)
+    base = binary_scalar(context, "mul", base, context.float_attribute("alpha", 0.0001))
+    base = binary_scalar(context, "add", base, context.float_attribute("bias", 1.0))
+    base = binary_scalar(context, "pow", base, context.float_attribute("beta", 0.75))
+    return (context.add("div", x, base),)
 
 
 OP = OnnxOp("LRN", _translate)

@@ -26,24 +26,14 @@ def product(context: OpContext, a: int, a_zero: int | None, b: int, b_zero: int 
     left = unsqueeze(context, left, (0,)) if rank_a == 1 else left
     right = unsqueeze(context, right, (1,)) if rank_b == 1 else right
     result = context.add("matmul_integer", left, right)
-    shape = list(context.shape_of(result))
-    if rank_b == 1:
-        del shape[-1]
-    if rank_a == 1:
-        del shape[-1 if rank_b == 1 else -2]
-    return context.add("reshape", result, shape=tuple(shape))
+    *batch, rows, columns = context.shape_of(result)
+    shape = (*batch, *([] if rank_a == 1 else [rows]), *([] if rank_b == 1 else [columns]))
+    return context.add("reshape", result, shape=shape)
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    return (
-        product(
-            context,
-            context.operand(0),
-            context.optional(2),
-            context.operand(1),
-            context.optional(3),
-        ),
-    )
+    a, b = context.operand(0), context.operand(1)
+    return (product(context, a, context.optional(2), b, context.optional(3)),)
 
 
 OP = OnnxOp("MatMulInteger", _translate)

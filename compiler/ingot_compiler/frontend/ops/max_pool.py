@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from ingot_compiler.frontend.compose import broadcast_to, concat, reshape
+from ingot_compiler.frontend.compose import (
+    broadcast_to,
+    concat,
+    range_mask,
+    reshape,
+    size_scalar,
+)
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sampling import dim_value
 from ingot_compiler.frontend.windows import pool_attributes
 from ingot_compiler.ir.attributes import Attributes, attribute_dims
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.types import FLOATS, UNSIGNED, dtype_size_bits
+from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -29,38 +34,34 @@ def _translate(context: OpContext) -> Sequence[int]:
 def _positions(context: OpContext, x: int, result: int, attributes: Attributes) -> int:
     """The greatest element's index in the whole of x, of equals the first; ``storage_order`` 1
     swaps the spatial axes."""
-    shape, wanted = context.shape_of(x), context.shape_of(result)
+    wanted, rank = context.shape_of(result), context.rank_of(x)
     kernel, strides, dilations, before, after = (
         attribute_dims(attributes, name)
         for name in ("kernel", "strides", "dilations", "pads_before", "pads_after")
     )
-    dtype = context.dtype_of(x)
-    bits = dtype_size_bits(dtype)
-    least = float("-inf") if dtype in FLOATS else 0 if dtype in UNSIGNED else -(1 << (bits - 1))
-    padded = context.add(
-        "pad",
-        x,
-        context.scalar(dtype, least),
-        before=(0, 0, *before),
-        after=(0, 0, *after),
-        mode="constant",
-    )
+    least = context.scalar(context.dtype_of(x), _least(context.dtype_of(x)))
+    before, after = (0, 0, *before), (0, 0, *after)
+    padded = context.add("pad", x, least, before=before, after=after, mode="constant")
     copies: list[int] = []
     places: list[int] = []
     for tap in product(*(range(size) if isinstance(size, int) else range(1) for size in kernel)):
         starts = (0, 0, *(t * d for t, d in zip(tap, dilations, strict=True)))
         part = context.add("slice", padded, starts=starts, sizes=wanted, steps=(1, 1, *strides))
         copies.append(reshape(context, part, (*wanted, 1)))
-        offsets = [start - pad for start, pad in zip(starts[2:], before, strict=True)]
-        places.append(
-            reshape(context, _flat(context, shape, wanted, offsets, strides), (*wanted, 1))
-        )
-    rank = len(shape)
-    best = context.add(
-        "argmax", concat(context, copies, rank), axis=rank, select_last=False, keepdims=True
-    )
+        offsets = [start - pad for start, pad in zip(starts, before, strict=True)]
+        place = _flat(context, context.shape_of(x), wanted, offsets, (1, 1, *strides))
+        places.append(reshape(context, place, (*wanted, 1)))
+    all_copies = concat(context, copies, rank)
+    best = context.add("argmax", all_copies, axis=rank, select_last=False, keepdims=True)
     chosen = context.add("gather_elements", concat(context, places, rank), best, axis=rank)
     return reshape(context, chosen, wanted)
+
+
+def _least(dtype: DType) -> float:
+    """The least value of an element type."""
+    if dtype in FLOATS:
+        return float("-inf")
+    return 0 if dtype in UNSIGNED else -(1 << (dtype_size_bits(dtype) - 1))
 
 
 def _flat(
@@ -72,18 +73,16 @@ def _flat(
 ) -> int:
     """Index in x of every window's element at some offset."""
     order = list(range(len(shape)))
-    if context.int_attribute("storage_order", 0):
+    if context.bool_attribute("storage_order"):
         order[2:] = reversed(order[2:])
     total = context.scalar("i64", 0)
     for axis in order:
-        along = [size if axis == other else 1 for other, size in enumerate(wanted)]
-        index = reshape(context, context.add("iota", dtype="i64", length=wanted[axis]), along)
+        index = range_mask(context, wanted, axis)
         if axis > 1:
-            index = context.add("mul", index, dim_value(context, strides[axis - 2], "i64"))
-            index = context.add("add", index, dim_value(context, offsets[axis - 2], "i64"))
-        total = context.add(
-            "add", context.add("mul", total, dim_value(context, shape[axis], "i64")), index
-        )
+            index = context.add("mul", index, size_scalar(context, strides[axis]))
+            index = context.add("add", index, size_scalar(context, offsets[axis]))
+        row = context.add("mul", total, size_scalar(context, shape[axis]))
+        total = context.add("add", row, index)
     return broadcast_to(context, total, wanted)
 
 

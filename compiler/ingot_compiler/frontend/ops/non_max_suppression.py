@@ -15,13 +15,15 @@ from ingot_compiler.frontend.compose import (
     element,
     full,
     reshape,
-    sizes_of,
     slice_axis,
     transpose,
+    unsqueeze,
 )
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import sizes_of
 from ingot_compiler.frontend.selection import order, positions_of_true, split_index
+from ingot_compiler.ir.types import DType
 
 
 def _corners(context: OpContext, boxes: int) -> int:
@@ -42,50 +44,57 @@ def _corners(context: OpContext, boxes: int) -> int:
     return concat(context, [top, left, bottom, right], 1)
 
 
-def _scalar(context: OpContext, position: int, dtype: str) -> int:
+def _scalar(context: OpContext, position: int, dtype: DType) -> int:
+    """An optional operand of one element as rank 0; 0 when it is absent or empty."""
     value = context.optional(position)
     if value is None or context.type_of(value).element_count == 0:
-        return context.scalar("i64" if dtype == "i64" else "f32", 0)
-    flat = reshape(context, value, (1,))
-    return cast(context, element(context, flat, 0), "i64" if dtype == "i64" else "f32")
+        return context.scalar(dtype, 0)
+    return cast(context, element(context, reshape(context, value, (1,)), 0), dtype)
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     boxes, scores = (cast(context, context.operand(position), "f32") for position in (0, 1))
-    batches, classes, count = sizes_of(context, scores, 3)
+    shape = batches, classes, count = sizes_of(context, scores, 3)
     sizes_of(context, boxes, 3)
     ranked = order(context, scores, largest=True)
-    best = context.add("gather_elements", scores, ranked, axis=2)
-    threshold = context.optional(4)
-    if threshold is not None and context.type_of(threshold).element_count != 0:
-        candidates = context.add("less", _scalar(context, 4, "f32"), best)
-    else:
-        candidates = full(context, "bool", 1, (batches, classes, count))
-    planes = reshape(context, _corners(context, boxes), (batches, 1, 4, count))
-    wide = broadcast_to(context, planes, (batches, classes, 4, count))
-    places = broadcast_to(
-        context,
-        reshape(context, ranked, (batches, classes, 1, count)),
-        (batches, classes, 4, count),
-    )
-    ordered = context.add("gather_elements", wide, places, axis=3)
-    rows = batches * classes
-    kept = context.add(
-        "suppress_overlaps", reshape(context, ordered, (rows, 4, count)), reshape(context, candidates, (rows, count)),
-        _scalar(context, 3, "f32"),
-    )  # fmt: skip
+    candidates = _candidates(context, scores, ranked)
+    kept = _kept(context, boxes, ranked, candidates)
     ordinal = context.add(
         "cumsum", cast(context, kept, "i64"), axis=1, exclusive=False, reverse=False
     )
     allowed = context.add("less_equal", ordinal, _scalar(context, 2, "i64"))
     kept = context.add("logical_and", kept, allowed)
-    found = positions_of_true(context, reshape(context, kept, (rows * count,)))
-    (total,) = context.shape_of(found)
-    batch, class_, _ = split_index(context, found, (batches, classes, count))
-    box = context.add("gather", reshape(context, ranked, (rows * count,)), found, axis=0)
-    return (
-        concat(context, [reshape(context, part, (total, 1)) for part in (batch, class_, box)], 1),
+    total = batches * classes * count
+    found = positions_of_true(context, reshape(context, kept, (total,)))
+    batch, class_, _ = split_index(context, found, shape)
+    box = context.add("gather", reshape(context, ranked, (total,)), found, axis=0)
+    columns = [unsqueeze(context, part, (1,)) for part in (batch, class_, box)]
+    return (concat(context, columns, 1),)
+
+
+def _candidates(context: OpContext, scores: int, ranked: int) -> int:
+    """bool[B, C, n]: which boxes have a score above the threshold, best first."""
+    best = context.add("gather_elements", scores, ranked, axis=2)
+    threshold = context.optional(4)
+    if threshold is None or context.type_of(threshold).element_count == 0:
+        return full(context, "bool", 1, context.shape_of(scores))
+    return context.add("less", _scalar(context, 4, "f32"), best)
+
+
+def _kept(context: OpContext, boxes: int, ranked: int, candidates: int) -> int:
+    """bool[B * C, n]: which candidates overlap no better box that is kept."""
+    batches, classes, count = context.shape_of(ranked)
+    shape = (batches, classes, 4, count)
+    planes = reshape(context, _corners(context, boxes), (batches, 1, 4, count))
+    wide = broadcast_to(context, planes, shape)
+    places = broadcast_to(context, reshape(context, ranked, (batches, classes, 1, count)), shape)
+    ordered = context.add("gather_elements", wide, places, axis=3)
+    rows = batches * classes
+    ordered, candidates = (
+        reshape(context, ordered, (rows, 4, count)),
+        reshape(context, candidates, (rows, count)),
     )
+    return context.add("suppress_overlaps", ordered, candidates, _scalar(context, 3, "f32"))
 
 
 OP = OnnxOp("NonMaxSuppression", _translate)

@@ -25,7 +25,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     depth = cast(context, reshape(context, context.operand(1), (1,)), "i64")
     size = context.read_dims(depth)[0]
     rank = context.rank_of(indices) + 1
-    axis = context.axis(context.int_attribute("axis", -1), rank)
+    axis = context.axis_attribute(-1, rank)
     wrapped = context.add(
         "select",
         less_scalar(context, indices, 0),

@@ -23,19 +23,14 @@ from ingot_compiler.frontend.run_time_shapes import per_axis
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ranges import at_least
+from ingot_compiler.ir.types import DType
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
-    rank, dtype = context.rank_of(x), context.dtype_of(x)
+    rank = context.rank_of(x)
     mode = context.string_attribute("mode", "constant", ("constant", "edge", "reflect", "wrap"))
-    if context.opset < 11:
-        pads = context.integers(context.ints_attribute("pads", [0] * 2 * rank) or ())
-        value = context.scalar(dtype, context.float_attribute("value", 0.0))
-    else:
-        given = context.optional(2)
-        pads = _full_pads(context, context.operand(1), context.optional(3), rank)
-        value = context.scalar(dtype, 0) if given is None else reshape(context, given, ())
+    pads, value = _pads_and_value(context, rank, context.dtype_of(x))
     if context.count_of(pads) != 2 * rank:
         raise OpTypeError(f"{2 * rank} pads", context.count_of(pads))
     added, removed = _signs(context, pads)
@@ -44,6 +39,16 @@ def _translate(context: OpContext) -> Sequence[int]:
     if all(dim == 0 for dim in added):
         return (x,)
     return (context.add("pad", x, value, before=added[:rank], after=added[rank:], mode=mode),)
+
+
+def _pads_and_value(context: OpContext, rank: int, dtype: DType) -> tuple[int, int]:
+    """Pads before and after every axis, and what they hold; attributes before opset 11."""
+    if context.opset < 11:
+        pads = context.integers(context.ints_or("pads", [0] * 2 * rank))
+        return pads, context.scalar(dtype, context.float_attribute("value", 0.0))
+    given = context.optional(2)
+    pads = _full_pads(context, context.operand(1), context.optional(3), rank)
+    return pads, context.scalar(dtype, 0) if given is None else reshape(context, given, ())
 
 
 def _full_pads(context: OpContext, pads: int, axes: int | None, rank: int) -> int:

@@ -23,7 +23,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         raise Unsupported(f"results of {onnx_dtype_name(number) if number else dtype}")
     precision = dtype_of(context.int_attribute("precision", 0)) or context.dtype_of(scale)
     rank = context.rank_of(x)
-    axis = context.axis(context.int_attribute("axis", 1), rank) if rank > 1 else 0
+    axis = context.axis_attribute(1, rank) if rank > 1 else 0
     block = context.int_attribute("block_size", 0)
     divisor = cast(context, along(context, scale, x, axis, block), precision)
     quotient = context.add("div", cast(context, x, precision), divisor)

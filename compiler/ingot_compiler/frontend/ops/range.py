@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, reshape
+from ingot_compiler.frontend.compose import binary_scalar, cast, in_dtype, iota, reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.index_checks import not_zero
 from ingot_compiler.frontend.onnx_op import OnnxOp
@@ -29,13 +29,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     if length is None:
         delta = not_zero(context, delta, "delta")
         length = _read_length(context, start, limit, delta)
-    if dtype == "f32":
-        start, delta = (
-            cast(context, start, "f64"),
-            cast(context, delta, "f64"),
-        )  # numbers above 2^24 count, too
-    iota = context.add("iota", dtype="i64", length=length)
-    steps = context.add("mul", cast(context, iota, context.dtype_of(start)), delta)
+    if dtype == "f32":  # numbers above 2^24 count, too
+        start, delta = cast(context, start, "f64"), cast(context, delta, "f64")
+    numbers = cast(context, iota(context, length), context.dtype_of(start))
+    steps = context.add("mul", numbers, delta)
     return (cast(context, context.add("add", steps, start), dtype),)
 
 
@@ -53,34 +50,30 @@ def _known_length(context: OpContext, start: int, limit: int, delta: int) -> Dim
 
 
 def _read_length(context: OpContext, start: int, limit: int, delta: int) -> Dim:
-    if context.dtype_of(start) in FLOATS:
-        return _read_float_length(
-            context, *(cast(context, value, "f64") for value in (start, limit, delta))
-        )
-    start, limit, delta = (cast(context, value, "i64") for value in (start, limit, delta))
+    """The same, computed at run time."""
+    is_float = context.dtype_of(start) in FLOATS
+    length = _float_length if is_float else _integer_length
+    wide = in_dtype(context, (start, limit, delta), "f64" if is_float else "i64")
+    return context.read_dims(cast(context, length(context, *wide), "i64"))[0]
+
+
+def _integer_length(context: OpContext, start: int, limit: int, delta: int) -> int:
     up = context.add("less", context.scalar("i64", 0), delta)
     low, high = context.add("select", up, start, limit), context.add("select", up, limit, start)
     # The distance of two i64 fits u64, as the size of the least i64 does.
-    span = cast(context, context.add("sub", high, low), "u64")
-    steps = context.add(
-        "div",
-        binary_scalar(context, "sub", span, 1),
-        cast(context, context.add("abs", delta), "u64"),
-    )
+    span = binary_scalar(context, "sub", cast(context, context.add("sub", high, low), "u64"), 1)
+    steps = context.add("div", span, cast(context, context.add("abs", delta), "u64"))
     count = binary_scalar(context, "add", steps, 1)
     some = context.add("select", context.add("less", low, high), count, context.scalar("u64", 0))
-    return context.read_dims(
-        cast(context, binary_scalar(context, "min", some, _LENGTH_MAX), "i64")
-    )[0]
+    return binary_scalar(context, "min", some, _LENGTH_MAX)
 
 
-def _read_float_length(context: OpContext, start: int, limit: int, delta: int) -> Dim:
+def _float_length(context: OpContext, start: int, limit: int, delta: int) -> int:
     """In f64, as ``onnx.reference``; NaN becomes a negative length, which is refused."""
     count = context.add("ceil", context.add("div", context.add("sub", limit, start), delta))
-    limited = binary_scalar(
+    return binary_scalar(
         context, "min", binary_scalar(context, "max", count, 0.0), float(_LENGTH_MAX)
     )
-    return context.read_dims(cast(context, limited, "i64"))[0]
 
 
 OP = OnnxOp("Range", _translate)

@@ -6,7 +6,7 @@ run time (``reductions``).
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.compose import as_float, cast, reshape
+from ingot_compiler.frontend.compose import as_float, cast, reduce, reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.reductions import reduction_by
@@ -16,12 +16,12 @@ def _reduce(context: OpContext, x: int, axes: tuple[int, ...], keepdims: bool) -
     if not axes:
         return x
     dtype, x = context.dtype_of(x), as_float(context, x)
-    greatest = context.add("reduce", x, function="max", axes=axes, keepdims=True)
+    greatest = reduce(context, x, "max", axes, keepdims=True)
     # Infinite maxima must not be subtracted from themselves.
     infinite = context.add("isinf", greatest, positive=True, negative=True)
     shift = context.add("select", infinite, context.scalar(context.dtype_of(x), 0), greatest)
     powers = context.add("exp", context.add("sub", x, shift))
-    total = context.add("reduce", powers, function="sum", axes=axes, keepdims=True)
+    total = reduce(context, powers, "sum", axes, keepdims=True)
     result = context.add("add", context.add("log", total), shift)
     kept = [
         size for axis, size in enumerate(context.shape_of(result)) if keepdims or axis not in axes

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import product, reshape
+from ingot_compiler.frontend.compose import reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.run_time_shapes import reshape_dims
-from ingot_compiler.ir.dims import Dim, dim_floordiv
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 
@@ -37,10 +37,9 @@ def _resolve(own: Sequence[Dim], wanted: Sequence[Dim], copies: bool) -> tuple[D
     if -1 not in wanted:
         return tuple(target)
     # Copied sizes stand on both sides: without them, an empty axis does not leave -1 undecided.
-    left = product(
-        [dim for index, dim in enumerate(own) if not (index < len(copied) and copied[index])]
-    )
-    others = product([dim for index, dim in enumerate(target) if not copied[index] and dim != -1])
+    kept = [dim for index, dim in enumerate(own) if index >= len(copied) or not copied[index]]
+    named = [dim for index, dim in enumerate(target) if not copied[index] and dim != -1]
+    left, others = dim_product(tuple(kept)), dim_product(tuple(named))
     if isinstance(left, int) and isinstance(others, int) and (left % others if others else left):
         raise OpTypeError(message("a shape of ", left, " elements"), list(wanted))
     target[wanted.index(-1)] = dim_floordiv(left, others)

@@ -1,49 +1,62 @@
 """ONNX Resize: resample along some axes; opsets 10 to newest.
 
 In: a tensor; scales, sizes, a region of interest, known at compile time or computed at run time.
-Out: core ``resize``.
-Not done here: ``tf_half_pixel_for_nn`` of opset 11 (reported as unsupported).
+Out: core ``resize``. Not done here: ``tf_half_pixel_for_nn`` of opset 11 (reported as unsupported).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
-from ingot_compiler.frontend.compose import binary_scalar, broadcast_to, cast
+from ingot_compiler.frontend.compose import cast
 from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.onnx_node import counted_axis
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
+from ingot_compiler.frontend.resize_target import ResizeTarget, target_of_scales, target_of_sizes
+from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.resize import COORDINATES, NEAREST_MODES
 from ingot_compiler.ir.types import FLOATS
 
+_FOR_NEAREST = "tf_half_pixel_for_nn"
+_MODES = ("nearest", "linear", "bilinear", "trilinear", "cubic")
+
 
 @dataclass(frozen=True, slots=True)
-class ResizeTarget:
-    """New sizes; scales (0.0 = new size / old size), or ``later``: a vector of scales that only a
-    run knows."""
+class Sampling:
+    """How elements of the result are found: attributes of core ``resize``."""
 
-    sizes: list[Dim]
-    scales: list[float]
-    later: int | None = None
+    coordinates: str
+    nearest_mode: str = "floor"
+    exclude_outside: bool = False
+    antialias: bool = False
+    cubic_coefficient: float = -0.75
+    extrapolation_value: float = 0.0
+
+    def attributes(self, mode: str) -> dict[str, Attribute]:
+        """All of them, for one of the core op's modes."""
+        return {
+            "mode": mode,
+            "coordinates": self.coordinates,
+            "nearest_mode": self.nearest_mode,
+            "exclude_outside": self.exclude_outside,
+            "antialias": self.antialias and mode != "nearest",
+            "cubic_coefficient": self.cubic_coefficient,
+            "extrapolation_value": self.extrapolation_value,
+        }
 
 
-def known_floats(context: OpContext, value: int) -> tuple[float, ...] | None:
-    """All elements of a float tensor that are known at compile time; None when one is not."""
-    known_values = context.known_values(value)
-    items = () if known_values is None else known_values.ravel().tolist()
-    if context.type_of(value).element_count == 0:
-        return ()
-    floats = tuple(float(item) for item in items if isinstance(item, (int, float)))
-    return floats if known_values is not None and len(floats) == len(items) else None
-
-
-def scaled_size(size: Dim, scale: float) -> Dim:
-    """floor(size * scale), exactly."""
-    factor = Fraction(scale)
-    return dim_floordiv(dim_mul(size, factor.numerator), factor.denominator)
+def _translate(context: OpContext) -> Sequence[int]:
+    x = context.operand(0)
+    rank = context.rank_of(x)
+    axes = [counted_axis(axis, rank) for axis in context.ints_or("axes", range(rank))]
+    target = _target(context, x, axes)
+    sampling = _sampling(context)
+    is_cropped = sampling.coordinates == "tf_crop_and_resize"
+    roi = _roi(context, len(axes)) if is_cropped else None
+    return (resample(context, x, axes, target, sampling, roi),)
 
 
 def _given(context: OpContext, position: int) -> int | None:
@@ -52,103 +65,33 @@ def _given(context: OpContext, position: int) -> int | None:
     return None if value is None or context.type_of(value).element_count == 0 else value
 
 
-def _axes(context: OpContext, rank: int) -> tuple[int, ...]:
-    axes = context.ints_attribute("axes", range(rank))
-    assert axes is not None
-    return tuple(context.axis(axis, rank) for axis in axes)
-
-
-def _keep_aspect(policy: str, old: Sequence[Dim], sizes: Sequence[Dim]) -> ResizeTarget | None:
-    """One scale for all axes: the least or the greatest; sizes are rounded, halves up. None: not
-    known yet."""
-    pairs = [
-        (a, b)
-        for a, b in zip(sizes, old, strict=True)
-        if isinstance(a, int) and isinstance(b, int) and b
-    ]
-    if len(pairs) < len(old):
-        return None
-    ratios = [Fraction(a, b) for a, b in pairs]
-    ratio = min(ratios) if policy == "not_larger" else max(ratios)
-    return ResizeTarget(
-        [int((ratio * b * 2 + 1) // 2) for _, b in pairs], [float(ratio)] * len(pairs)
-    )
-
-
-def _keep_aspect_later(
-    context: OpContext, policy: str, old: Sequence[Dim], sizes: int
-) -> ResizeTarget:
-    """``_keep_aspect`` of sizes that only a run knows."""
-    lengths = cast(context, context.integers(old), "f64")
-    ratios = context.add("div", cast(context, sizes, "f64"), lengths)
-    function = "min" if policy == "not_larger" else "max"
-    ratio = context.add("reduce", ratios, function=function, axes=(0,), keepdims=True)
-    rounded = context.add(
-        "floor", binary_scalar(context, "add", context.add("mul", lengths, ratio), 0.5)
-    )
-    wanted = context.read_dims(cast(context, rounded, "i64"))
-    return ResizeTarget(list(wanted), [0.0] * len(old), broadcast_to(context, ratio, (len(old),)))
-
-
 def _target(context: OpContext, x: int, axes: Sequence[int]) -> ResizeTarget:
     """New sizes and scales of ``axes``."""
     old = [context.shape_of(x)[axis] for axis in axes]
     scales = _given(context, 1 if context.opset == 10 else 2)
     sizes = _given(context, 3)
     if sizes is not None and scales is None:
-        return _target_of_sizes(context, old, sizes)
+        return target_of_sizes(context, old, sizes)
     if scales is None:
         raise OpTypeError("scales or sizes", "none")
     return target_of_scales(context, old, scales)
 
 
-def _target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> ResizeTarget:
-    count = context.type_of(sizes).element_count
-    if count != len(old):
-        raise OpTypeError(f"{len(old)} sizes", count)
-    policy = context.string_attribute(
-        "keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller")
-    )
-    if policy != "stretch":
-        known = context.dims(sizes)
-        found = None if known is None else _keep_aspect(policy, old, known)
-        return found or _keep_aspect_later(context, policy, old, sizes)
-    wanted = list(context.read_dims(sizes))
-    if not context.int_attribute("antialias", 0):
-        return ResizeTarget(wanted, [0.0] * len(old))
-    exact = [
-        a / b
-        for a, b in zip(wanted, old, strict=True)
-        if isinstance(a, int) and isinstance(b, int) and b
-    ]
-    if len(exact) == len(old):
-        return ResizeTarget(wanted, exact)
-    ratios = context.add(
-        "div",
-        cast(context, context.integers(wanted), "f64"),
-        cast(context, context.integers(old), "f64"),
-    )
-    return ResizeTarget(wanted, [0.0] * len(old), ratios)
-
-
-def target_of_scales(context: OpContext, old: Sequence[Dim], scales: int) -> ResizeTarget:
-    """New sizes floor(size * scale)."""
-    if context.type_of(scales).element_count != len(old):
-        raise OpTypeError(f"{len(old)} scales", context.type_of(scales))
-    factors = known_floats(context, scales)
-    if factors is not None:
-        if not all(factor > 0 for factor in factors):
-            raise OpTypeError("scales > 0", factors)
-        return ResizeTarget(
-            [scaled_size(size, factor) for size, factor in zip(old, factors, strict=True)],
-            list(factors),
-        )
-    later = cast(context, scales, "f64")
-    sizes = context.add(
-        "floor", context.add("mul", later, cast(context, context.integers(old), "f64"))
-    )
-    return ResizeTarget(
-        list(context.read_dims(cast(context, sizes, "i64"))), [0.0] * len(old), later
+def _sampling(context: OpContext) -> Sampling:
+    """What the attributes say; opset 10 has none of them."""
+    is_old = context.opset == 10
+    name, known = "coordinate_transformation_mode", (*COORDINATES, _FOR_NEAREST)
+    coordinates = "asymmetric" if is_old else context.string_attribute(name, "half_pixel", known)
+    if coordinates == _FOR_NEAREST:
+        raise Unsupported(f"{name} {_FOR_NEAREST}")
+    rounding = "floor" if is_old else "round_prefer_floor"
+    return Sampling(
+        coordinates,
+        nearest_mode=context.string_attribute("nearest_mode", rounding, NEAREST_MODES),
+        exclude_outside=context.bool_attribute("exclude_outside"),
+        antialias=context.bool_attribute("antialias"),
+        cubic_coefficient=context.float_attribute("cubic_coeff_a", -0.75),
+        extrapolation_value=context.float_attribute("extrapolation_value", 0.0),
     )
 
 
@@ -159,79 +102,46 @@ def _roi(context: OpContext, count: int) -> int:
     return cast(context, operand, "f64")
 
 
-def _translate(context: OpContext) -> Sequence[int]:
-    x = context.operand(0)
-    axes = _axes(context, context.rank_of(x))
-    target = _target(context, x, axes)
-    old_form = context.opset == 10
-    coordinates = (
-        "asymmetric"
-        if old_form
-        else context.string_attribute(
-            "coordinate_transformation_mode", "half_pixel", (*COORDINATES, "tf_half_pixel_for_nn")
-        )
-    )
-    if coordinates == "tf_half_pixel_for_nn":
-        raise Unsupported("coordinate_transformation_mode tf_half_pixel_for_nn")
-    roi = _roi(context, len(axes)) if coordinates == "tf_crop_and_resize" else None
-    nearest = context.string_attribute(
-        "nearest_mode", "floor" if old_form else "round_prefer_floor", NEAREST_MODES
-    )
-    return (
-        resample(
-            context, x, axes, target, roi=roi, coordinates=coordinates, nearest_mode=nearest,
-            exclude_outside=bool(context.int_attribute("exclude_outside", 0)),
-            antialias=bool(context.int_attribute("antialias", 0)),
-            cubic_coefficient=context.float_attribute("cubic_coeff_a", -0.75),
-            extrapolation_value=context.float_attribute("extrapolation_value", 0.0),
-        ),
-    )  # fmt: skip
-
-
 def resample(
     context: OpContext,
     x: int,
     axes: Sequence[int],
     target: ResizeTarget,
-    *,
-    roi: int | None,
-    coordinates: str,
-    nearest_mode: str = "floor",
-    exclude_outside: bool = False,
-    antialias: bool = False,
-    cubic_coefficient: float = -0.75,
-    extrapolation_value: float = 0.0,
+    sampling: Sampling,
+    roi: int | None = None,
 ) -> int:
     """Core ``resize`` over the axes that change; integers are interpolated in f32. ``roi``: f64
     starts, then ends."""
-    mode = context.string_attribute(
-        "mode", "nearest", ("nearest", "linear", "bilinear", "trilinear", "cubic")
-    )
+    mode = context.string_attribute("mode", "nearest", _MODES)
     mode = "linear" if mode.endswith("linear") else mode
-    shape = context.shape_of(x)
-    order = sorted((axis, position) for position, axis in enumerate(axes))
-    if roi is None:
-        order = [
-            (axis, position)
-            for axis, position in order
-            if target.sizes[position] != shape[axis] or target.scales[position] not in (0.0, 1.0)
-        ]
-    if not order:
+    kept = _changing(context.shape_of(x), axes, target, every=roi is not None)
+    if not kept:
         return x
-    kept = [position for _, position in order]
     dtype = context.dtype_of(x)
     operands = [x if mode == "nearest" or dtype in FLOATS else cast(context, x, "f32")]
     if target.later is not None or roi is not None:
-        operands += _vectors(context, target, roi, kept, [shape[axis] for axis in axes])
+        old = [context.shape_of(x)[axis] for axis in axes]
+        operands += _vectors(context, target, roi, kept, old)
     result = context.add(
-        "resize", *operands, axes=tuple(axis for axis, _ in order),
+        "resize", *operands, axes=tuple(axes[position] for position in kept),
         sizes=tuple(target.sizes[position] for position in kept),
-        scales=tuple(target.scales[position] for position in kept), mode=mode, coordinates=coordinates,
-        nearest_mode=nearest_mode, roi=(0.0,) * (2 * len(kept)), exclude_outside=exclude_outside,
-        antialias=antialias and mode != "nearest", cubic_coefficient=cubic_coefficient,
-        extrapolation_value=extrapolation_value,
+        scales=tuple(target.scales[position] for position in kept),
+        roi=(0.0,) * (2 * len(kept)), **sampling.attributes(mode),
     )  # fmt: skip
     return cast(context, result, dtype)
+
+
+def _changing(
+    shape: Sequence[Dim], axes: Sequence[int], target: ResizeTarget, *, every: bool
+) -> list[int]:
+    """Positions in ``axes`` of those that change, or of ``every`` one, by ascending axis."""
+    return [
+        position
+        for axis, position in sorted((axis, position) for position, axis in enumerate(axes))
+        if every
+        or target.sizes[position] != shape[axis]
+        or target.scales[position] not in (0.0, 1.0)
+    ]
 
 
 def _vectors(
@@ -243,23 +153,23 @@ def _vectors(
 ) -> tuple[int, int]:
     """Scales and region of the kept axes as f64 vectors."""
     count = len(old)
-    scales = target.later
-    if scales is None:
-        known = context.float_vector("f64", [scale or 1.0 for scale in target.scales])
-        wide = (cast(context, context.integers(dims), "f64") for dims in (target.sizes, old))
-        from_sizes = context.integers([0 if scale else 1 for scale in target.scales])
-        chosen = cast(context, from_sizes, "bool")
-        scales = context.add("select", chosen, context.add("div", *wide), known)
-    region = (
-        roi
-        if roi is not None
-        else context.add("broadcast_to", context.scalar("f64", 0.0), shape=(2 * count,))
-    )
+    scales = _all_scales(context, target, old) if target.later is None else target.later
+    if roi is None:
+        roi = context.add("broadcast_to", context.scalar("f64", 0.0), shape=(2 * count,))
     ends = [position + count for position in kept]
     return (
         context.add("gather", scales, context.integers(kept), axis=0),
-        context.add("gather", region, context.integers([*kept, *ends]), axis=0),
+        context.add("gather", roi, context.integers([*kept, *ends]), axis=0),
     )
+
+
+def _all_scales(context: OpContext, target: ResizeTarget, old: Sequence[Dim]) -> int:
+    """Known scales of all axes; new size / old size where the target says so."""
+    known = context.float_vector("f64", [scale or 1.0 for scale in target.scales])
+    from_sizes = context.integers([0 if scale else 1 for scale in target.scales])
+    chosen = cast(context, from_sizes, "bool")
+    lengths = [cast(context, context.integers(dims), "f64") for dims in (target.sizes, old)]
+    return context.add("select", chosen, context.add("div", *lengths), known)
 
 
 OP = OnnxOp("Resize", _translate, 10)

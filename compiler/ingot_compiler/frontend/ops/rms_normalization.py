@@ -14,7 +14,7 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, scale = context.operand(0), context.operand(1)
-    axis = context.axis(context.int_attribute("axis", -1), context.rank_of(x))
+    axis = context.axis_attribute(-1, context.rank_of(x))
     epsilon, tail = context.float_attribute("epsilon", 1e-5), context.shape_of(x)[axis:]
     if len(context.shape_of(scale)) > len(tail):
         ones = full(context, context.dtype_of(x), 1, tail)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import require_dim, reshape, slice_axis, transpose
-from ingot_compiler.frontend.context import OpContext, RegionBody, Unsupported
+from ingot_compiler.frontend.compose import reshape, slice_axis, transpose
+from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.control import build_loop
+from ingot_compiler.frontend.onnx_node import counted_axis
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import require_dim
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -46,18 +48,10 @@ def _scan(context: OpContext, operands: Sequence[int]) -> Sequence[int]:
         or body.output_count < carried
     ):
         raise OpTypeError(f"a body of {len(operands)} inputs", f"{body.input_count}")
-    initial, sources = operands[:carried], operands[carried:]
+    sources = operands[carried:]
     old_name = "directions" if context.opset <= _BATCHED_OPSET else "scan_input_directions"
-    backwards = context.ints_attribute(old_name, [0] * scanned) or ()
-    given = context.ints_attribute("scan_input_axes", [0] * scanned) or ()
-    axes = [
-        context.axis(axis, context.rank_of(source))
-        for axis, source in zip(given, sources, strict=True)
-    ]
-    length = context.shape_of(sources[0])[axes[0]]
-    for source, axis in zip(sources[1:], axes[1:], strict=True):
-        own = context.shape_of(source)[axis]
-        require_dim(context, own - length, message("scan inputs of ", length, " elements"), own)
+    backwards = context.ints_or(old_name, [0] * scanned)
+    axes, length = _scanned_axes(context, sources)
 
     def step(inputs: Sequence[int]) -> Sequence[int]:
         slices = [
@@ -66,8 +60,23 @@ def _scan(context: OpContext, operands: Sequence[int]) -> Sequence[int]:
         ]
         return (inputs[1], *body.translate((*inputs[2:], *slices)))
 
-    results = build_loop(context, (context.integers([length]), length), (None, True), initial, step)
-    return (*results[:carried], *_laid_out(context, results[carried:], length, body))
+    limit = (context.integers([length]), length)
+    results = build_loop(context, limit, (None, True), operands[:carried], step)
+    return (*results[:carried], *_laid_out(context, results[carried:], length))
+
+
+def _scanned_axes(context: OpContext, sources: Sequence[int]) -> tuple[list[int], Dim]:
+    """Along which axis each is scanned, and how many iterations that makes."""
+    given = context.ints_or("scan_input_axes", [0] * len(sources))
+    axes = [
+        counted_axis(axis, context.rank_of(source))
+        for axis, source in zip(given, sources, strict=True)
+    ]
+    length = context.shape_of(sources[0])[axes[0]]
+    for source, axis in zip(sources[1:], axes[1:], strict=True):
+        own = context.shape_of(source)[axis]
+        require_dim(context, own - length, message("scan inputs of ", length, " elements"), own)
+    return axes, length
 
 
 def _slice(context: OpContext, x: int, axis: int, iteration: int, length: Dim | None = None) -> int:
@@ -81,25 +90,21 @@ def _slice(context: OpContext, x: int, axis: int, iteration: int, length: Dim | 
     return reshape(context, part, (*shape[:axis], *shape[axis + 1 :]))
 
 
-def _laid_out(
-    context: OpContext, results: Sequence[int], length: Dim, body: RegionBody
-) -> list[int]:
+def _laid_out(context: OpContext, results: Sequence[int], length: Dim) -> list[int]:
     """Scan outputs with the iterations along the axis, and in the direction, that the node asks
     for."""
-    count = len(results)
-    assert body.output_count >= count
-    old = context.opset <= _BATCHED_OPSET
-    backwards = (
-        (0,) * count if old else context.ints_attribute("scan_output_directions", [0] * count) or ()
+    backwards, axes = (
+        (0,) * len(results)
+        if context.opset <= _BATCHED_OPSET
+        else context.ints_or(f"scan_output_{name}", [0] * len(results))
+        for name in ("directions", "axes")
     )
-    axes = (0,) * count if old else context.ints_attribute("scan_output_axes", [0] * count) or ()
     placed: list[int] = []
     for result, backward, axis in zip(results, backwards, axes, strict=True):
-        value = (
-            slice_axis(context, result, 0, dim_add(length, -1), length, -1) if backward else result
-        )
+        last = dim_add(length, -1)
+        value = slice_axis(context, result, 0, last, length, -1) if backward else result
         rank = context.rank_of(value)
-        to = context.axis(axis, rank)
+        to = counted_axis(axis, rank)
         placed.append(transpose(context, value, (*range(1, to + 1), 0, *range(to + 1, rank))))
     return placed
 

@@ -16,7 +16,7 @@ from ingot_compiler.ir.typing_rules import SCATTER_REDUCTIONS
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, indices, updates = (context.operand(position) for position in range(3))
-    axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
+    axis = context.axis_attribute(0, context.rank_of(x))
     combine = context.string_attribute("reduction", "none", SCATTER_REDUCTIONS)
     places = checked_indices(context, indices, context.shape_of(x)[axis])
     return (context.add("scatter_elements", x, places, updates, axis=axis, reduction=combine),)

@@ -13,25 +13,17 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    x, lambd, bias = (
-        context.operand(0),
-        context.float_attribute("lambd", 0.5),
-        context.float_attribute("bias", 0.0),
-    )
-    dtype = context.dtype_of(x)
+    x = context.operand(0)
+    lambd, bias = context.float_attribute("lambd", 0.5), context.float_attribute("bias", 0.0)
     # Integers are compared and shifted as floats, as the attributes are.
     wide = as_float(context, x)
-    above = context.add("less", context.scalar(context.dtype_of(wide), lambd), wide)
-    high = context.add(
-        "select",
-        above,
-        binary_scalar(context, "sub", wide, bias),
-        context.scalar(context.dtype_of(wide), 0),
-    )
+    dtype = context.dtype_of(wide)
+    above = context.add("less", context.scalar(dtype, lambd), wide)
+    lowered = binary_scalar(context, "sub", wide, bias)
+    high = context.add("select", above, lowered, context.scalar(dtype, 0))
     low = binary_scalar(context, "add", wide, bias)
-    return (
-        cast(context, context.add("select", less_scalar(context, wide, -lambd), low, high), dtype),
-    )
+    result = context.add("select", less_scalar(context, wide, -lambd), low, high)
+    return (cast(context, result, context.dtype_of(x)),)
 
 
 OP = OnnxOp("Shrink", _translate)

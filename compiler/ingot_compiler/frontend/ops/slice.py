@@ -12,16 +12,34 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.compose import I64_MAX
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.index_checks import not_zero
+from ingot_compiler.frontend.onnx_node import counted_axis
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.run_time_shapes import per_axis, slice_bounds, slice_by_gather
 from ingot_compiler.frontend.slices import axis_bounds
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import OpTypeError
 
+_Vectors = tuple[int, int, int, int]
+
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     rank = context.rank_of(x)
+    starts, ends, axes, steps = vectors = _vectors(context)
+    known_axes, known_steps = context.known_ints(axes), context.known_ints(steps)
+    if known_axes is None or known_steps is None:
+        return (slice_by_gather(context, x, *_per_axis(context, vectors, rank)),)
+    counted = tuple(counted_axis(axis, rank) for axis in known_axes)
+    if len(set(counted)) < len(counted):
+        raise OpTypeError("every axis at most once", list(known_axes))
+    sizes = [context.shape_of(x)[axis] for axis in counted]
+    resolved = _resolve(context, (starts, ends), sizes, known_steps)
+    entries = zip(*resolved, known_steps, strict=True)
+    return (_slice(context, x, dict(zip(counted, entries, strict=True))),)
+
+
+def _vectors(context: OpContext) -> _Vectors:
+    """Starts, ends, axes and steps, as many of each."""
     starts, ends = _operand(context, 1, "starts"), _operand(context, 2, "ends")
     assert starts is not None
     assert ends is not None
@@ -29,23 +47,20 @@ def _translate(context: OpContext) -> Sequence[int]:
     axes, steps = _operand(context, 3, "axes"), _operand(context, 4, "steps")
     axes = context.integers(range(count)) if axes is None else axes
     steps = context.integers([1] * count) if steps is None else steps
-    _check_counts(context, (starts, ends, axes, steps))
-    known_axes, known_steps = context.known_ints(axes), context.known_ints(steps)
-    if known_axes is None or known_steps is None:
-        steps = not_zero(context, steps, "step")
-        bounds = [per_axis(context, axes, values, default) for values, default in (
-            (starts, [0] * rank), (ends, [I64_MAX] * rank), (steps, [1] * rank))]  # fmt: skip
-        return (slice_by_gather(context, x, bounds[0], bounds[1], bounds[2]),)
-    counted = tuple(context.axis(axis, rank) for axis in known_axes)
-    if len(set(counted)) < count:
-        raise OpTypeError("every axis at most once", list(known_axes))
-    resolved = _resolve(
-        context, (starts, ends), [context.shape_of(x)[axis] for axis in counted], known_steps
-    )
+    counts = [context.count_of(vector) for vector in (starts, ends, axes, steps)]
+    if len(set(counts)) > 1:
+        raise OpTypeError("as many starts, ends, axes and steps", counts)
+    return starts, ends, axes, steps
+
+
+def _per_axis(context: OpContext, vectors: _Vectors, rank: int) -> tuple[int, int, int]:
+    """Starts, ends and steps of every axis; those that are not named stay whole."""
+    starts, ends, axes, steps = vectors
+    steps = not_zero(context, steps, "step")
     return (
-        _slice(
-            context, x, dict(zip(counted, zip(*resolved, known_steps, strict=True), strict=True))
-        ),
+        per_axis(context, axes, starts, [0] * rank),
+        per_axis(context, axes, ends, [I64_MAX] * rank),
+        per_axis(context, axes, steps, [1] * rank),
     )
 
 
@@ -54,12 +69,6 @@ def _operand(context: OpContext, position: int, name: str) -> int | None:
         return context.optional(position)
     values = context.ints_attribute(name)
     return None if values is None else context.integers(values)
-
-
-def _check_counts(context: OpContext, vectors: Sequence[int]) -> None:
-    counts = [context.count_of(vector) for vector in vectors]
-    if len(set(counts)) > 1:
-        raise OpTypeError("as many starts, ends, axes and steps", counts)
 
 
 def _resolve(

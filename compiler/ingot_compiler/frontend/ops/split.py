@@ -18,34 +18,21 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, count = context.operand(0), len(context.wanted)
-    axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
-    sizes = _sizes(context, context.shape_of(x)[axis], count)
+    axis = context.axis_attribute(0, context.rank_of(x))
+    shape = context.shape_of(x)
+    sizes = _sizes(context, shape[axis], count)
     if len(sizes) != count:
         raise OpTypeError(f"sizes of {count} parts", len(sizes))
-    total = _sum(sizes)
-    if (
-        isinstance(total, int)
-        and isinstance(context.shape_of(x)[axis], int)
-        and total != context.shape_of(x)[axis]
-    ):
-        raise OpTypeError(message("sizes that add up to ", context.shape_of(x)[axis]), list(sizes))
+    starts: list[Dim] = [0]
+    for size in sizes:
+        starts.append(dim_add(starts[-1], size))
+    total = starts.pop()
+    if isinstance(total, int) and isinstance(shape[axis], int) and total != shape[axis]:
+        raise OpTypeError(message("sizes that add up to ", shape[axis]), list(sizes))
     # Sizes that only a run can compare: the reshape checks them, so that no part lies outside of x.
-    shape = list(context.shape_of(x))
-    shape[axis] = total
-    x = reshape(context, x, shape)
-    results: list[int] = []
-    start: Dim = 0
-    for size in sizes:
-        results.append(slice_axis(context, x, axis, start, size))
-        start = dim_add(start, size)
-    return results
-
-
-def _sum(sizes: Sequence[Dim]) -> Dim:
-    total: Dim = 0
-    for size in sizes:
-        total = dim_add(total, size)
-    return total
+    x = reshape(context, x, (*shape[:axis], total, *shape[axis + 1 :]))
+    pairs = zip(starts, sizes, strict=True)
+    return [slice_axis(context, x, axis, start, size) for start, size in pairs]
 
 
 def _sizes(context: OpContext, size: Dim, count: int) -> tuple[Dim, ...]:
@@ -55,10 +42,9 @@ def _sizes(context: OpContext, size: Dim, count: int) -> tuple[Dim, ...]:
     given = context.ints_attribute("split") if context.opset < 13 else None
     if given is not None:
         return given
-    if context.int_attribute("num_outputs", count) != count:
-        raise OpTypeError(
-            f"num_outputs {count}, as many as results", context.int_attribute("num_outputs", count)
-        )
+    stated = context.int_attribute("num_outputs", count)
+    if stated != count:
+        raise OpTypeError(f"num_outputs {count}, as many as results", stated)
     # Equal parts; from opset 18 on the last one may be smaller.
     part = dim_floordiv(dim_add(size, count - 1), count)
     if context.opset < 18 and isinstance(size, int) and size % count:

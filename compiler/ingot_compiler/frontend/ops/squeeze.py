@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import require_dim, reshape
+from ingot_compiler.frontend.compose import reshape
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_node import counted_axes
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import require_dim
 from ingot_compiler.frontend.run_time_shapes import axis_flags, kept_sizes
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -28,7 +30,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         _require_other_sizes(context, shape)
         counted = tuple(axis for axis, size in enumerate(shape) if size == 1)
     else:
-        counted = context.axes(axes, len(shape))
+        counted = counted_axes(axes, len(shape))
     wrong = [axis for axis in counted if isinstance(shape[axis], int) and shape[axis] != 1]
     if wrong:
         raise OpTypeError(f"size 1 at axis {wrong[0]}", context.type_of(x))

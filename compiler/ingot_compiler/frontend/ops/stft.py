@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import read_size, require_dim, reshape, sizes_of
+from ingot_compiler.frontend.compose import iota, reshape, size_scalar
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.fourier import transform
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import read_size, require_dim, sizes_of
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min
 from ingot_compiler.ir.op_type_error import OpTypeError
 
@@ -22,36 +23,32 @@ def _translate(context: OpContext) -> Sequence[int]:
         x = reshape(context, x, (*context.shape_of(x), 1))
     step = read_size(context, context.operand(1))
     require_dim(context, 1 - dim_min(step, 1), "a frame_step above 0", step)
-    given = context.optional(3)
-    if given is None and window is None:
-        raise OpTypeError("a window or a frame_length", "none")
-    size: Dim = sizes_of(context, window, 1)[0] if window is not None else 0
-    if given is not None:
-        size = read_size(context, given)
-    batch, length, parts = context.shape_of(x)
-    frames = dim_floordiv(length - size, step) + 1
-    starts = context.add(
-        "mul",
-        context.add("iota", dtype="i64", length=frames),
-        reshape(context, context.integers([step]), ()),
+    size = _frame_size(context)
+    frames = context.add(
+        "gather", x, _frame_places(context, context.shape_of(x)[1], size, step), axis=1
     )
-    offsets = context.add("iota", dtype="i64", length=size)
-    places = context.add("add", reshape(context, starts, (frames, 1)), offsets)
-    cut = context.add("gather", x, places, axis=1)
     if window is not None:
-        cut = context.add("mul", cut, reshape(context, window, (size, 1)))
-    assert context.shape_of(cut)[0] == batch
-    assert context.shape_of(cut)[3] == parts
-    return (
-        transform(
-            context,
-            cut,
-            2,
-            None,
-            inverse=False,
-            onesided=bool(context.int_attribute("onesided", 1)),
-        ),
-    )
+        frames = context.add("mul", frames, reshape(context, window, (size, 1)))
+    onesided = context.bool_attribute("onesided", default=True)
+    return (transform(context, frames, 2, None, inverse=False, onesided=onesided),)
+
+
+def _frame_size(context: OpContext) -> Dim:
+    """The number of samples of one frame."""
+    window, given = context.optional(2), context.optional(3)
+    own = None if window is None else sizes_of(context, window, 1)[0]
+    size = own if given is None else read_size(context, given)
+    if size is None:
+        raise OpTypeError("a window or a frame_length", "none")
+    return size
+
+
+def _frame_places(context: OpContext, length: Dim, size: Dim, step: Dim) -> int:
+    """i64[frames, size]: where the samples of each frame lie in the signal."""
+    count = dim_floordiv(length - size, step) + 1
+    starts = context.add("mul", iota(context, count), size_scalar(context, step))
+    offsets = iota(context, size)
+    return context.add("add", reshape(context, starts, (count, 1)), offsets)
 
 
 OP = OnnxOp("STFT", _translate, 17)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, read_size, require_dim, slice_axis, transpose
+from ingot_compiler.frontend.compose import cast, slice_axis, swap_last
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import read_size, require_dim
 from ingot_compiler.frontend.selection import order
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min
 from ingot_compiler.ir.message import message
@@ -25,26 +26,15 @@ def _count(context: OpContext) -> Dim:
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     rank = context.rank_of(x)
-    axis = context.axis(context.int_attribute("axis", -1), rank)
+    axis = context.axis_attribute(-1, rank)
     count, size = _count(context), context.shape_of(x)[axis]
-    require_dim(
-        context,
-        dim_max(count - size, 0) - dim_min(count, 0),
-        message("K in [0, ", size, "]"),
-        count,
-    )
-    swap = list(range(rank))
-    swap[axis], swap[-1] = swap[-1], swap[axis]
-    rows = transpose(context, x, swap)
-    places = slice_axis(
-        context,
-        order(context, rows, largest=bool(context.int_attribute("largest", 1))),
-        rank - 1,
-        0,
-        count,
-    )
+    outside = dim_max(count - size, 0) - dim_min(count, 0)
+    require_dim(context, outside, message("K in [0, ", size, "]"), count)
+    rows = swap_last(context, x, axis)
+    ranked = order(context, rows, largest=context.bool_attribute("largest", default=True))
+    places = slice_axis(context, ranked, rank - 1, 0, count)
     values = context.add("gather_elements", rows, places, axis=rank - 1)
-    return transpose(context, values, swap), transpose(context, places, swap)
+    return swap_last(context, values, axis), swap_last(context, places, axis)
 
 
 OP = OnnxOp("TopK", _translate)

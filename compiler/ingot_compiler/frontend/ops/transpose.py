@@ -16,7 +16,7 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     rank = context.rank_of(x)
-    permutation = context.ints_attribute("perm", range(rank)[::-1])
+    permutation = context.ints_or("perm", range(rank)[::-1])
     assert permutation is not None
     # The standard has no negative axes here; an exporter writes them all the same, and they mean
     # one thing only.

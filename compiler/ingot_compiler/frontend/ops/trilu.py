@@ -23,7 +23,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     if k is not None:
         rows = context.add("add", rows, reshape(context, k, ()))
     # Upper: column >= row + k; lower: column <= row + k.
-    upper = bool(context.int_attribute("upper", 1))
+    upper = context.bool_attribute("upper", default=True)
     kept = (
         context.add("less_equal", rows, columns)
         if upper

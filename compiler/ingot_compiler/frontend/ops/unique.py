@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import as_vector, cast, full, product, reshape, transpose
+from ingot_compiler.frontend.compose import as_vector, cast, full, iota, reduce, reshape, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.selection import positions_of_true
+from ingot_compiler.ir.dims import dim_product
 
 _EQUAL = (1 << 62) + 1
 
@@ -21,50 +22,50 @@ def _keys(context: OpContext, left: int, right: int) -> int:
     where the right does."""
     (rows, length), columns = context.shape_of(left), context.shape_of(right)[0]
     a, b = reshape(context, left, (rows, 1, length)), reshape(context, right, (1, columns, length))
-    place = context.add(
-        "mul", context.add("iota", dtype="i64", length=length), context.scalar("i64", 2)
-    )
+    place = context.add("mul", iota(context, length), context.scalar("i64", 2))
     later = cast(context, context.add("less", b, a), "i64")
     same = context.add("equal", a, b)
-    first = context.add(
-        "select", same, context.scalar("i64", _EQUAL), context.add("add", place, later)
-    )
+    equal = context.scalar("i64", _EQUAL)
+    first = context.add("select", same, equal, context.add("add", place, later))
     # Rows without elements are equal.
-    least = context.add("reduce", first, function="min", axes=(2,), keepdims=False)
+    least = reduce(context, first, "min", (2,))
     return context.add("min", least, context.scalar("i64", _EQUAL))
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
-    sorted_ = bool(context.int_attribute("sorted", 1))
     along = "axis" in context.attributes
-    axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x)) if along else 0
-    order = (
-        (axis, *(other for other in range(context.rank_of(x)) if other != axis)) if along else ()
-    )
-    front = transpose(context, x, order) if along else as_vector(context, x)
-    shape = context.shape_of(front)
-    rows = reshape(context, front, (shape[0], product(shape[1:])))
-    rows = cast(context, rows, "u8") if context.dtype_of(rows) == "bool" else rows
-    keys, iota = _keys(context, rows, rows), context.add("iota", dtype="i64", length=shape[0])
-    same = context.add("equal", keys, context.scalar("i64", _EQUAL))
-    counts = context.add(
-        "reduce", cast(context, same, "i64"), function="sum", axes=(1,), keepdims=False
-    )
-    earlier = context.add("less", iota, reshape(context, iota, (shape[0], 1)))
-    repeated = cast(context, context.add("logical_and", same, earlier), "i64")
-    before = context.add("reduce", repeated, function="sum", axes=(1,), keepdims=False)
-    found = positions_of_true(context, context.add("equal", before, context.scalar("i64", 0)))
-    if sorted_:
+    axis = context.axis_attribute(0, context.rank_of(x)) if along else 0
+    x = x if along else as_vector(context, x)
+    rows = _rows(context, x, axis)
+    counts, found = _first_of_each(context, rows)
+    if context.bool_attribute("sorted", default=True):
         found = _sorted(context, rows, found)
-    chosen = context.add("gather", rows, found, axis=0)
-    (number,) = context.shape_of(found)
-    matches = context.add("equal", _keys(context, rows, chosen), context.scalar("i64", _EQUAL))
-    numbers = context.add("iota", dtype="i64", length=number)
-    picked = context.add("select", matches, numbers, context.scalar("i64", 0))
-    inverse = context.add("reduce", picked, function="sum", axes=(1,), keepdims=False)
-    values = context.add("gather", x if along else as_vector(context, x), found, axis=axis)
+    inverse = _inverse(context, rows, found)
+    values = context.add("gather", x, found, axis=axis)
     return values, found, inverse, context.add("gather", counts, found, axis=0)
+
+
+def _rows(context: OpContext, x: int, axis: int) -> int:
+    """[n, L]: what is compared, one row for each index of ``axis``."""
+    others = [other for other in range(context.rank_of(x)) if other != axis]
+    front = transpose(context, x, (axis, *others))
+    count, *sizes = context.shape_of(front)
+    rows = reshape(context, front, (count, dim_product(tuple(sizes))))
+    return cast(context, rows, "u8") if context.dtype_of(rows) == "bool" else rows
+
+
+def _first_of_each(context: OpContext, rows: int) -> tuple[int, int]:
+    """(how many rows equal each [n], positions of the rows that no earlier one equals)."""
+    count = context.shape_of(rows)[0]
+    keys, place = _keys(context, rows, rows), iota(context, count)
+    same = context.add("equal", keys, context.scalar("i64", _EQUAL))
+    counts = reduce(context, cast(context, same, "i64"), "sum", (1,))
+    earlier = context.add("less", place, reshape(context, place, (count, 1)))
+    repeated = cast(context, context.add("logical_and", same, earlier), "i64")
+    before = reduce(context, repeated, "sum", (1,))
+    is_first = context.add("equal", before, context.scalar("i64", 0))
+    return counts, positions_of_true(context, is_first)
 
 
 def _sorted(context: OpContext, rows: int, found: int) -> int:
@@ -74,9 +75,19 @@ def _sorted(context: OpContext, rows: int, found: int) -> int:
     odd = context.add("bitwise_and", _keys(context, chosen, chosen), context.scalar("i64", 1))
     smaller = context.add("equal", _keys(context, chosen, chosen), context.scalar("i64", _EQUAL))
     before = context.add("select", smaller, context.scalar("i64", 0), odd)
-    rank = context.add("reduce", before, function="sum", axes=(1,), keepdims=False)
+    rank = reduce(context, before, "sum", (1,))
     base = full(context, "i64", 0, (number,))
     return context.add("scatter_elements", base, rank, found, axis=0, reduction="none")
+
+
+def _inverse(context: OpContext, rows: int, found: int) -> int:
+    """For each row the place of its equal among those at ``found``."""
+    chosen = context.add("gather", rows, found, axis=0)
+    matches = context.add("equal", _keys(context, rows, chosen), context.scalar("i64", _EQUAL))
+    numbers = iota(context, context.shape_of(found)[0])
+    return reduce(
+        context, context.add("select", matches, numbers, context.scalar("i64", 0)), "sum", (1,)
+    )
 
 
 OP = OnnxOp("Unique", _translate, 11)

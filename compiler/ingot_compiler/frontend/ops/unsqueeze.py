@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import cast, reshape, unsqueeze
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_node import counted_axes
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.run_time_shapes import axis_flags
 from ingot_compiler.ir.dims import Dim
@@ -18,11 +19,11 @@ from ingot_compiler.ir.dims import Dim
 def _translate(context: OpContext) -> Sequence[int]:
     x, shape = context.operand(0), context.shape_of(context.operand(0))
     operand = context.operand(1) if context.opset >= 13 else None
-    axes = context.ints_attribute("axes", ()) if operand is None else context.known_ints(operand)
+    axes = context.ints_or("axes", ()) if operand is None else context.known_ints(operand)
     if axes is None:
         assert operand is not None
         return (reshape(context, x, _read(context, shape, operand)),)
-    return (unsqueeze(context, x, context.axes(axes, len(shape) + len(axes))),)
+    return (unsqueeze(context, x, counted_axes(axes, len(shape) + len(axes))),)
 
 
 def _read(context: OpContext, shape: Sequence[Dim], axes: int) -> tuple[Dim, ...]:

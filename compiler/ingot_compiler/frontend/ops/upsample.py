@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.ops.resize import ResizeTarget, resample, scaled_size, target_of_scales
+from ingot_compiler.frontend.ops.resize import Sampling, resample
+from ingot_compiler.frontend.resize_target import ResizeTarget, scaled_target, target_of_scales
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
@@ -22,15 +23,13 @@ def _target(context: OpContext, x: int) -> ResizeTarget:
     scales = [item for item in value if isinstance(item, float)] if isinstance(value, tuple) else []
     if len(scales) != len(shape) or not all(scale > 0 for scale in scales):
         raise OpTypeError(f"{len(shape)} scales > 0", scales)
-    return ResizeTarget(
-        [scaled_size(size, scale) for size, scale in zip(shape, scales, strict=True)], scales
-    )
+    return scaled_target(shape, scales)
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     axes = range(context.rank_of(x))
-    return (resample(context, x, axes, _target(context, x), roi=None, coordinates="asymmetric"),)
+    return (resample(context, x, axes, _target(context, x), Sampling("asymmetric")),)
 
 
 OP = OnnxOp("Upsample", _translate, 7)

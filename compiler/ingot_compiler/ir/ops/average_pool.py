@@ -1,5 +1,5 @@
-"""``average_pool{kernel, strides, pads_before, pads_after, dilations, count_include_pad,
-pads_counted_after}``: mean per window (ONNX AveragePool-22).
+"""``average_pool{kernel, strides, pads_before, pads_after, dilations, count_include_pad, pads_counted_after}``:
+mean per window (ONNX AveragePool-22).
 
 In: x[N, C, spatial..] of floats. Out: [N, C, positions..]: the sum of the window's elements over
 their count; padding counts only with ``count_include_pad``, and then only the first

@@ -1,8 +1,7 @@
 """``concat{axis}``: operands one after the other along an axis (ONNX Concat-13).
 
 In: one or more tensors of one element type, equal but for ``axis``. Out: that type, sizes added
-along ``axis``.
-Not done here: lowering.
+along ``axis``. Not done here: lowering.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 Conv-22, pads resolved).
 
 In: x[N, C, spatial..], w[O, C/groups, kernel..], bias[O] of one element type. Out: [N, O,
-positions..]; integers wrap.
-Not done here: ``auto_pad``.
+positions..]; integers wrap. Not done here: ``auto_pad``.
 """
 
 from __future__ import annotations

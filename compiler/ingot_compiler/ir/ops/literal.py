@@ -1,8 +1,7 @@
 """``literal{dtype, shape, value}``: a small constant that is part of the graph's text and digest.
 
 In: nothing. Out: rank 0 of any element type, or integers and bools of at most 1,024 elements,
-row-major in ``value``.
-Not done here: weights (``constant``).
+row-major in ``value``. Not done here: weights (``constant``).
 """
 
 from __future__ import annotations

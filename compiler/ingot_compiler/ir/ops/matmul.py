@@ -1,8 +1,7 @@
 """``matmul(a, b)``: matrix products over the last two axes (ONNX MatMul-13, numpy's rule).
 
 In: a[.., M, K] and b[.., K, N] of one element type, ranks >= 2; leading axes broadcast. Out: [..,
-M, N]; integers wrap.
-Not done here: vectors (the frontend reshapes).
+M, N]; integers wrap. Not done here: vectors (the frontend reshapes).
 """
 
 from __future__ import annotations

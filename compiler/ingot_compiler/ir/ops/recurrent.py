@@ -5,8 +5,8 @@ In: x[T, B, D*G*H], the inputs' share of the gates, biases included (D direction
 weights[D, H, G*H]; initial_h[D, B, H]; then, where the cell or an attribute says so: initial_c[D,
 B, H] (lstm), candidate weights[D, H, H] (gru without ``linear_before_reset``; ``weights`` then has
 two gates), recurrent bias[D, H] (gru with it), lengths i64[B] (``has_lengths``), peepholes[D, 3*H]
-(``has_peepholes``). Out: y[T, D, B, H], final h and (lstm) final c, both [D, B, H].
-Not done here: the product with the inputs' weights (``matmul``), layouts (the frontend).
+(``has_peepholes``). Out: y[T, D, B, H], final h and (lstm) final c, both [D, B, H]. Not done here:
+the product with the inputs' weights (``matmul``), layouts (the frontend).
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """``scatter_elements(x, indices, updates){axis, reduction}``: x with single elements replaced or
-combined
-(ONNX ScatterElements-18).
+combined (ONNX ScatterElements-18).
 
 In: a tensor, integers in [-d, d) of the same rank, updates of x's element type and indices' shape.
 Out: x's type. result[.., indices[.., i, ..], ..] takes updates[.., i, ..]; with "none" the last
-update in row-major order wins.
-Not done here: lowering.
+update in row-major order wins. Not done here: lowering.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 
 In: f32 boxes[R, 4, n] (top, left, bottom, right; best first), bool candidates[R, n], an f32 of rank
 0. Out: bool[R, n]: candidates whose intersection over union with every kept earlier box of the row
-is at most the threshold.
-Not done here: sorting, limits on their number (the frontend).
+is at most the threshold. Not done here: sorting, limits on their number (the frontend).
 """
 
 from __future__ import annotations

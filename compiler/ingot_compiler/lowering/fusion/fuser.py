@@ -2,9 +2,8 @@
 in order.
 
 In: what is known of the values (``values``), one call per decision of a rule. Out: steps and
-buffers. Not done here: the decisions
-themselves: ``layout`` and ``grouping`` are functions, ``storage``, ``requirements`` and
-``run_time_symbols`` own their state.
+buffers. Not done here: the decisions themselves: ``layout`` and ``grouping`` are functions,
+``storage``, ``requirements`` and ``run_time_symbols`` own their state.
 
 A value is a constant, *stored* (in a buffer, seen through a view) or *deferred*: a tree of
 elementwise ops over stored leaves, with at most one *anchor* (an op with loops of its own) in it. A

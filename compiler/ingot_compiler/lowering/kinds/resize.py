@@ -1,8 +1,7 @@
 """Resampling: indices and weights once per row and column, elements that lie together in lanes.
 
 In: a group anchored by ``resize``, with elementwise followers. Out: its loop program: units are
-outer positions.
-Not done here: deciding sizes and scales (the frontend).
+outer positions. Not done here: deciding sizes and scales (the frontend).
 
 Coordinates are computed in f64. Up to sixteen taps are written out; more (antialias) are nested
 sums.

@@ -1,9 +1,8 @@
 """``scatter_elements`` and ``scatter_nd``: updates written into a copy that an earlier kernel made.
 
 In: a group anchored by one of them; its result buffer already holds the data. Out: its loop
-program.
-Not done here: the copy, errors for indices out of range (clamped; ``require`` reports). Updates
-that meet are applied in index order.
+program. Not done here: the copy, errors for indices out of range (clamped; ``require`` reports).
+Updates that meet are applied in index order.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 chunks, then the final pass.
 
 In: a group anchored by ``reduce``. Out: its two loop programs, the workspace between them, the
-sizes for which they are worth while.
-Not done here: the reduction in one launch (``reduce``).
+sizes for which they are worth while. Not done here: the reduction in one launch (``reduce``).
 
 The reduced elements are counted in the order in which they lie; chunk ``c`` holds the elements from
 ``c * CHUNK_ELEMENTS`` on. So the partial results depend on sizes alone, not on the number of

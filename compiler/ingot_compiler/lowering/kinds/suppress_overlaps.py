@@ -1,8 +1,7 @@
 """Greedy suppression: every candidate, best first, against the boxes kept before it.
 
 In: a group of one ``suppress_overlaps``. Out: its loop program: units are rows; earlier boxes in
-lanes.
-Not done here: sorting.
+lanes. Not done here: sorting.
 """
 
 from __future__ import annotations

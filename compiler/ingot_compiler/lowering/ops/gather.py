@@ -1,8 +1,7 @@
 """``gather``: take slices along one axis by index (ONNX Gather-13).
 
 In: a node. Out: its element. Not done here: an error for an index out of range (``require``): it is
-clamped, so
-that no index can leave the tensor.
+clamped, so that no index can leave the tensor.
 """
 
 from __future__ import annotations

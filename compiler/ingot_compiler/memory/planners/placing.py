@@ -1,8 +1,7 @@
 """Placing buffers one after the other: the step that all planners share.
 
 In: buffers in the planner's order, pools. Out: a plan, or an error that names the buffer that fits
-nowhere.
-Not done here: the order (each planner's idea).
+nowhere. Not done here: the order (each planner's idea).
 """
 
 from __future__ import annotations

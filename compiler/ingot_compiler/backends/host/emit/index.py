@@ -1,7 +1,7 @@
 """Index expressions to i64 code, each written once at the frame where its last symbol is bound.
 
-In: a ``Dim`` and the context. Out: an i64 operand: one number, in a vector loop that of lane 0.
-Not done here: one number per lane (``lane_index``), ``floordiv`` and ``mod`` (``index_calls``),
+In: a ``Dim`` and the context. Out: an i64 operand: one number, in a vector loop that of lane 0. Not
+done here: one number per lane (``lane_index``), ``floordiv`` and ``mod`` (``index_calls``),
 addresses (``memory``).
 """
 

@@ -1,7 +1,7 @@
 """The functions of index expressions: ``min``, ``max``, ``floordiv``, ``mod``.
 
-In: a ``Call`` and its operands, i64. Out: the result: one number, or one per lane.
-Not done here: sums and products (``index``, ``lane_index``).
+In: a ``Call`` and its operands, i64. Out: the result: one number, or one per lane. Not done here:
+sums and products (``index``, ``lane_index``).
 
 ``floordiv`` and ``mod`` round to -infinity and give 0 for a divisor of 0.
 """

@@ -1,7 +1,7 @@
 """Index expressions in a vector loop: how they grow from lane to lane, and one number per lane.
 
-In: a ``Dim`` and the context, with a vector variable. Out: strides, vectors of i64.
-Not done here: one number for all lanes (``index``), addresses (``memory``).
+In: a ``Dim`` and the context, with a vector variable. Out: strides, vectors of i64. Not done here:
+one number for all lanes (``index``), addresses (``memory``).
 """
 
 from __future__ import annotations

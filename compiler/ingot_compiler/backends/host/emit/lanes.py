@@ -1,7 +1,7 @@
 """The lanes of a vector: their numbers, masks of those that exist, loads under a mask.
 
-In: numbers of lanes, extents. Out: masks (i1 lanes; None: all lanes), instructions.
-Not done here: which lanes a guard leaves (``context``), buffers and indices (``memory``).
+In: numbers of lanes, extents. Out: masks (i1 lanes; None: all lanes), instructions. Not done here:
+which lanes a guard leaves (``context``), buffers and indices (``memory``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Values to code.
 
-In: a ``Value`` and the context. Out: ``Typed`` registers (scalar while all lanes agree).
-Not done here: the functions themselves (``math``), memory (``memory``).
+In: a ``Value`` and the context. Out: ``Typed`` registers (scalar while all lanes agree). Not done
+here: the functions themselves (``math``), memory (``memory``).
 
 ``select`` whose condition has a ``Compare`` guards the loads of both arms: they read only where
 their arm is chosen.

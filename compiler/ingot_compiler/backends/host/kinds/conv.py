@@ -6,7 +6,12 @@ done here: its tiles and units (``contraction``), depthwise (``depthwise``).
 """
 
 from ingot_compiler.backends.host.anchored_group import AnchoredGroup
-from ingot_compiler.backends.host.contraction import Panels, Product, Rows, contraction_program
+from ingot_compiler.backends.host.contraction import (
+    Panels,
+    PitchedRows,
+    Product,
+    contraction_program,
+)
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group
@@ -28,7 +33,9 @@ def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
     row_offset = flat_offset(symbol("row"), rows, conv.pixel_strides(x))
     g = symbol("g") if conv.groups != 1 else 0
     group_offset = dim_mul(g, conv.channels_per_group)
-    in_rows = Rows(w.view.offset + dim_mul(symbol("g"), w.view.strides[0]), w.view.strides[-2])
+    in_rows = PitchedRows(
+        w.view.offset + dim_mul(symbol("g"), w.view.strides[0]), w.view.strides[-2]
+    )
     product = Product(
         outer=conv.groups,
         rows=dim_product(rows),

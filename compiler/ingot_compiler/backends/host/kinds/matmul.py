@@ -5,7 +5,12 @@ In: a group anchored by ``matmul``. Out: its loop program. Not done here: its ti
 """
 
 from ingot_compiler.backends.host.anchored_group import AnchoredGroup
-from ingot_compiler.backends.host.contraction import Panels, Product, Rows, contraction_program
+from ingot_compiler.backends.host.contraction import (
+    Panels,
+    PitchedRows,
+    Product,
+    contraction_program,
+)
 from ingot_compiler.backends.host.tiles import has_pairs
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group, Operand
@@ -55,7 +60,7 @@ def _product_per_batch(a: Operand, b: Operand, shape: Shape) -> Product:
         taps=(),
         depth=a.type.shape[-1],
         a_index=a_row + dim_mul(symbol("k"), depth_stride),
-        b=Rows(_batch_offset(b, batch), b.view.strides[-2]),
+        b=PitchedRows(_batch_offset(b, batch), b.view.strides[-2]),
         axes=(tuple(range(last - 1)), (last - 1,), (last,)),
     )
 

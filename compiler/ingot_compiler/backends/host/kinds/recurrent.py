@@ -3,9 +3,8 @@ gates in lanes.
 
 In: a group of one ``recurrent``; its results are y, the states, and the workspace of the gates.
 Out: its loop program: units are (direction, block of batch rows), so the weights are read once per
-step and block.
-Not done here: the inputs' share of the gates (a ``matmul`` over all steps at once), where
-everything lies (``recurrent_layer``).
+step and block. Not done here: the inputs' share of the gates (a ``matmul`` over all steps at once),
+where everything lies (``recurrent_layer``).
 """
 
 from __future__ import annotations

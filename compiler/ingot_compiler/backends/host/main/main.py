@@ -1,8 +1,7 @@
 """The native `main` of a host image, as one LLVM module.
 
 In: the program (instruction list), kernel symbols, the signature that callers must meet. Out: IR
-text.
-Not done here: kernels, the support code (``support``), linking. Semantics:
+text. Not done here: kernels, the support code (``support``), linking. Semantics:
 ``ingot_runtime.format.program``.
 """
 

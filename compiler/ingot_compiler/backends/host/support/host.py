@@ -2,8 +2,7 @@
 checksum.
 
 In: up to one MiB. Out: its row of the tree. Not done here: walking over a file, writing the tree
-(``artifacts``).
-The bytes are those of the definition, whatever instructions this machine has.
+(``artifacts``). The bytes are those of the definition, whatever instructions this machine has.
 """
 
 import ctypes

@@ -2,8 +2,8 @@
 it.
 
 In: ``ARCH[:cpu][+feature|-feature]...``, or the feature names of a machine. Out: a ``Target``,
-printed canonically.
-Not done here: probing a machine (the loader's job), device targets (cuda, opencl).
+printed canonically. Not done here: probing a machine (the loader's job), device targets (cuda,
+opencl).
 """
 
 import difflib

@@ -1,7 +1,7 @@
 """What all tiles of one unit of fused attention share.
 
-In: an ``Attention`` and the emission context of its kernel. Out: ``Head``, ``QueryTile``.
-Not done here: the layout of scratch (``attention_layout``), what is computed (``attention``).
+In: an ``Attention`` and the emission context of its kernel. Out: ``Head``, ``QueryTile``. Not done
+here: the layout of scratch (``attention_layout``), what is computed (``attention``).
 """
 
 from __future__ import annotations

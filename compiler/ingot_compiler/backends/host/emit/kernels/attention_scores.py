@@ -1,7 +1,7 @@
 """The scores of fused attention: queries times keys.
 
-In: ``Head``, ``QueryTile``, keys packed in panels. Out: ``scale * q.k`` in scratch.
-Not done here: masks (``attention_softmax``), the sum itself (``multiply``).
+In: ``Head``, ``QueryTile``, keys packed in panels. Out: ``scale * q.k`` in scratch. Not done here:
+masks (``attention_softmax``), the sum itself (``multiply``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What all register tiles of one contraction share.
 
-In: a ``Contraction`` and the emission context of its kernel. Out: ``Unit``, ``Panel``.
-Not done here: the panels (``contraction``) and their rows (``contraction_rows``).
+In: a ``Contraction`` and the emission context of its kernel. Out: ``Unit``, ``Panel``. Not done
+here: the panels (``contraction``) and their rows (``contraction_rows``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Depthwise convolutions of images that lie row-major: one plane at a time, pixels in lanes.
 
 In: a ``DepthwisePlane`` and the emission context of its kernel. Out: LLVM IR in the kernel's
-function.
-Not done here: channels in lanes (``depthwise``), choosing between the two (``choose_kind``).
+function. Not done here: channels in lanes (``depthwise``), choosing between the two
+(``choose_kind``).
 
 A vector of pixels is computed for several rows together, so that a vector of the image serves all
 rows that it is a tap of; the weights of one kernel column wait in registers. Every element is one

@@ -1,7 +1,7 @@
 """The sums of neighbouring pixels over the taps of a depthwise convolution, one vector of channels.
 
-In: ``DepthwiseRow``, accumulators. Out: the accumulators, with all taps added.
-Not done here: which channels and pixels (``depthwise``).
+In: ``DepthwiseRow``, accumulators. Out: the accumulators, with all taps added. Not done here: which
+channels and pixels (``depthwise``).
 
 An input vector that several pixels share is loaded once. Long sums are a loop over the outer taps
 that carries the accumulators. Every element is one chain, taps outer to inner.

@@ -1,8 +1,7 @@
 """What becomes of a tile of accumulators: the fused statements, once per row and vector.
 
 In: accumulators in registers, the symbols of row and column, statements. Out: IR that stores the
-results.
-Not done here: the statements themselves (``emit.statement``).
+results. Not done here: the statements themselves (``emit.statement``).
 
 A light epilogue runs straight from the registers, copied for every accumulator. A heavy one, or one
 whose number of rows is only known at run time, is a loop over rows: the tile goes through the

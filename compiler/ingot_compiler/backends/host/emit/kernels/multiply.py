@@ -2,9 +2,8 @@
 depth.
 
 In: pointers to the tile's rows of A and to its panel of B. Out: the accumulators, row by row, as
-SSA values.
-Not done here: finding the pointers (``contraction_rows``), one step of depth (``multiply_step``),
-what becomes of the accumulators (``epilogue``).
+SSA values. Not done here: finding the pointers (``contraction_rows``), one step of depth
+(``multiply_step``), what becomes of the accumulators (``epilogue``).
 
 The chain of every element is taps outer to inner, then depth.
 """

@@ -1,7 +1,7 @@
 """One step of depth of a sum: a row of B, then every row of A times it.
 
-In: a tile, where it reads, its accumulators. Out: the accumulators, with the products added.
-Not done here: the loops (``multiply``).
+In: a tile, where it reads, its accumulators. Out: the accumulators, with the products added. Not
+done here: the loops (``multiply``).
 
 B is prefetched ahead: worth 3-10 % where the panel comes from L2, never harmful.
 """

@@ -1,7 +1,7 @@
 """An axis of a plane of results, cut into spans: which may share their code in a loop.
 
-In: extents, strides and pads of a ``DepthwisePlane``. Out: ``Span``, loops over spans.
-Not done here: what is computed in them (``depthwise_plane``).
+In: extents, strides and pads of a ``DepthwisePlane``. Out: ``Span``, loops over spans. Not done
+here: what is computed in them (``depthwise_plane``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An angle as a number of quarter turns and a rest.
 
-In: ``Number`` in f64. Out: the number of the quadrant (i64), and the rest in [-pi/4, pi/4] as
-high + low. Not done here: sine and cosine of the rest (``trigonometric``).
+In: ``Number`` in f64. Out: the number of the quadrant (i64), and the rest in [-pi/4, pi/4] as high
++ low. Not done here: sine and cosine of the rest (``trigonometric``).
 
 In three steps up to 2**20; for larger angles one long product with the bits of 2/pi (Payne and
 Hanek), in a block that runs rarely.

@@ -1,0 +1,70 @@
+"""Sizes of operands: what an op asks of them, and what follows from them.
+
+In: a context, value ids and shapes. Out: sizes, or the refusal of a node. Not done here: sizes that
+must be equal by the type rule of a core op (``unify_sizes``), windows (``windows``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.ir.attributes import text_attribute
+from ingot_compiler.ir.dims import Dim, dim_max
+from ingot_compiler.ir.message import Text, message
+from ingot_compiler.ir.op_type_error import OpTypeError
+
+
+def sizes_of(context: OpContext, x: int, *ranks: int) -> tuple[Dim, ...]:
+    """The shape of ``x``; OpTypeError unless its rank is one of ``ranks``."""
+    if context.rank_of(x) not in ranks:
+        raise OpTypeError(f"an operand of rank {' or '.join(map(str, ranks))}", context.type_of(x))
+    return context.shape_of(x)
+
+
+def sizes_from(context: OpContext, x: int, rank_min: int) -> tuple[Dim, ...]:
+    """The shape of ``x``; OpTypeError when its rank is below ``rank_min``."""
+    if context.rank_of(x) < rank_min:
+        raise OpTypeError(f"an operand of rank >= {rank_min}", context.type_of(x))
+    return context.shape_of(x)
+
+
+def read_size(context: OpContext, x: int) -> Dim:
+    """The one element of an integer tensor; OpTypeError when it has none or several."""
+    sizes = context.read_dims(x)
+    if len(sizes) != 1:
+        raise OpTypeError("one integer", context.type_of(x))
+    return sizes[0]
+
+
+def require_dim(context: OpContext, difference: Dim, expected: Text, got: Dim) -> None:
+    """Refuse the node unless a size expression is 0: now if its value is known, else at run
+    time."""
+    if isinstance(difference, int) and difference:
+        raise OpTypeError(expected, got)
+    if difference != 0:
+        what = message("expected ", expected, ", got ", got)
+        context.add("require_dim", difference=difference, what=text_attribute(what))
+
+
+def broadcast_dim(left: Dim, right: Dim) -> Dim:
+    """ONNX's two-sided broadcasting of one dimension: equal, or one of them is 1."""
+    if right in (left, 1):
+        return left
+    if left == 1:
+        return right
+    if isinstance(left, int) and isinstance(right, int):
+        raise OpTypeError("equal dimensions, or 1", message(left, " and ", right))
+    if isinstance(left, int):
+        return left if left > 1 or not left else right
+    if isinstance(right, int):
+        return right
+    return dim_max(left, right)
+
+
+def broadcast_shape(left: Sequence[Dim], right: Sequence[Dim]) -> tuple[Dim, ...]:
+    """ONNX's two-sided broadcasting of shapes, aligned at the last dimension."""
+    rank = max(len(left), len(right))
+    ones: tuple[Dim, ...] = (1,) * rank
+    pairs = zip((*ones[len(left) :], *left), (*ones[len(right) :], *right), strict=True)
+    return tuple(broadcast_dim(a, b) for a, b in pairs)

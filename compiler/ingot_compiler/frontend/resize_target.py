@@ -1,0 +1,123 @@
+"""New sizes and scales of Resize and Upsample, known at compile time or computed at run time.
+
+In: the old sizes of the axes, operands with scales or sizes. Out: ``ResizeTarget``. Not done here:
+which axes, and how elements are sampled (``ops/resize``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ingot_compiler.frontend.compose import binary_scalar, broadcast_to, cast, reduce
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
+from ingot_compiler.ir.op_type_error import OpTypeError
+
+_POLICIES = ("stretch", "not_larger", "not_smaller")
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeTarget:
+    """New sizes; scales (0.0 = new size / old size), or ``later``: a vector of scales that only a
+    run knows."""
+
+    sizes: list[Dim]
+    scales: list[float]
+    later: int | None = None
+
+
+def target_of_scales(context: OpContext, old: Sequence[Dim], scales: int) -> ResizeTarget:
+    """New sizes floor(size * scale)."""
+    if context.type_of(scales).element_count != len(old):
+        raise OpTypeError(f"{len(old)} scales", context.type_of(scales))
+    factors = _known_floats(context, scales)
+    if factors is not None:
+        if not all(factor > 0 for factor in factors):
+            raise OpTypeError("scales > 0", factors)
+        return scaled_target(old, factors)
+    later = cast(context, scales, "f64")
+    scaled = context.add("mul", later, _lengths(context, old))
+    sizes = cast(context, context.add("floor", scaled), "i64")
+    return ResizeTarget(list(context.read_dims(sizes)), [0.0] * len(old), later)
+
+
+def scaled_target(old: Sequence[Dim], scales: Sequence[float]) -> ResizeTarget:
+    """New sizes floor(size * scale) of known scales, exactly."""
+    factors = [Fraction(scale) for scale in scales]
+    sizes = [
+        dim_floordiv(dim_mul(size, factor.numerator), factor.denominator)
+        for size, factor in zip(old, factors, strict=True)
+    ]
+    return ResizeTarget(sizes, list(scales))
+
+
+def target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> ResizeTarget:
+    """The sizes of an operand, or what ``keep_aspect_ratio_policy`` makes of them."""
+    count = context.type_of(sizes).element_count
+    if count != len(old):
+        raise OpTypeError(f"{len(old)} sizes", count)
+    policy = context.string_attribute("keep_aspect_ratio_policy", "stretch", _POLICIES)
+    if policy != "stretch":
+        known = context.dims(sizes)
+        found = None if known is None else _keep_aspect(policy, old, known)
+        return found or _keep_aspect_later(context, policy, old, sizes)
+    wanted = list(context.read_dims(sizes))
+    if not context.bool_attribute("antialias"):
+        return ResizeTarget(wanted, [0.0] * len(old))
+    pairs = _known_pairs(wanted, old)
+    if pairs is not None:
+        return ResizeTarget(wanted, [new / size for new, size in pairs])
+    ratios = context.add("div", _lengths(context, wanted), _lengths(context, old))
+    return ResizeTarget(wanted, [0.0] * len(old), ratios)
+
+
+def _known_floats(context: OpContext, value: int) -> tuple[float, ...] | None:
+    """All elements of a float tensor that are known at compile time; None when one is not."""
+    known_values = context.known_values(value)
+    items = () if known_values is None else known_values.ravel().tolist()
+    if context.type_of(value).element_count == 0:
+        return ()
+    floats = tuple(float(item) for item in items if isinstance(item, (int, float)))
+    return floats if known_values is not None and len(floats) == len(items) else None
+
+
+def _known_pairs(new: Sequence[Dim], old: Sequence[Dim]) -> list[tuple[int, int]] | None:
+    """(new, old) sizes, when all are numbers and no old one is 0."""
+    pairs = [
+        (a, b)
+        for a, b in zip(new, old, strict=True)
+        if isinstance(a, int) and isinstance(b, int) and b
+    ]
+    return pairs if len(pairs) == len(old) else None
+
+
+def _lengths(context: OpContext, sizes: Sequence[Dim]) -> int:
+    """Sizes as an f64 vector."""
+    return cast(context, context.integers(sizes), "f64")
+
+
+def _keep_aspect(policy: str, old: Sequence[Dim], sizes: Sequence[Dim]) -> ResizeTarget | None:
+    """One scale for all axes: the least or the greatest; sizes are rounded, halves up. None: not
+    known yet."""
+    pairs = _known_pairs(sizes, old)
+    if pairs is None:
+        return None
+    ratios = [Fraction(a, b) for a, b in pairs]
+    ratio = min(ratios) if policy == "not_larger" else max(ratios)
+    rounded: list[Dim] = [int((ratio * b * 2 + 1) // 2) for _, b in pairs]
+    return ResizeTarget(rounded, [float(ratio)] * len(pairs))
+
+
+def _keep_aspect_later(
+    context: OpContext, policy: str, old: Sequence[Dim], sizes: int
+) -> ResizeTarget:
+    """``_keep_aspect`` of sizes that only a run knows."""
+    lengths = _lengths(context, old)
+    ratios = context.add("div", cast(context, sizes, "f64"), lengths)
+    function = "min" if policy == "not_larger" else "max"
+    ratio = reduce(context, ratios, function, (0,), keepdims=True)
+    raised = binary_scalar(context, "add", context.add("mul", lengths, ratio), 0.5)
+    wanted = context.read_dims(cast(context, context.add("floor", raised), "i64"))
+    return ResizeTarget(list(wanted), [0.0] * len(old), broadcast_to(context, ratio, (len(old),)))

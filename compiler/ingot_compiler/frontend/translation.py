@@ -1,0 +1,67 @@
+"""The graph under construction, and what the frontend has learnt of its values.
+
+In: a builder, a reader of constants. Out: ``Translation``, which all nodes of a model share. Not
+done here: what is made of one node (``context``), what follows from known values
+(``known_values``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ingot_compiler.frontend.known_values import DeferredValue, KnownValues, as_known_values
+from ingot_compiler.ir.builder import GraphBuilder
+from ingot_compiler.ir.constants import ConstantReader
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.graph import ConstantSource
+from ingot_compiler.ir.types import DType, dtype_size_bytes
+
+
+@dataclass(slots=True)
+class Translation:
+    """The graph built so far, what is known of its values, and where constants are read.
+
+    ``stored``: constants whose elements are indices; ``local``: constants of function bodies, by a
+    name of their own; ``makers``: a size that is known at run time only -> the nodes that compute
+    it.
+    """
+
+    builder: GraphBuilder
+    read: ConstantReader
+    known_values: dict[int, KnownValues | DeferredValue] = field(
+        default_factory=dict[int, KnownValues | DeferredValue]
+    )
+    dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict[tuple[int, int], Dim])
+    stored: dict[int, ConstantSource] = field(default_factory=dict[int, ConstantSource])
+    local: dict[str, memoryview] = field(default_factory=dict[str, memoryview])
+    makers: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+
+    def fresh_symbols(self, count: int, source: tuple[int, ...]) -> tuple[str, ...]:
+        """Names that no other size of the graph or of a region has; ``source``: the nodes that
+        compute the sizes."""
+        # Not s.., the sizes of inputs, nor a letter and a number, which loop programs call their
+        # variables.
+        names = tuple(f"size{len(self.makers) + number}" for number in range(count))
+        self.makers.update(dict.fromkeys(names, source))
+        return names
+
+    def elements(self, source: ConstantSource) -> npt.NDArray[np.generic]:
+        """The elements of a constant of the model or of a function body, flat; bf16 as f32."""
+        local = self.local.get(source.weight)
+        return decode(self.read(source.weight) if local is None else local, source.type.dtype)
+
+    def known_floats(self, source: ConstantSource) -> KnownValues:
+        """The elements of a constant of floats, in its shape."""
+        shape = tuple(dim for dim in source.type.shape if isinstance(dim, int))
+        return as_known_values([float(item) for item in self.elements(source).tolist()], shape)
+
+
+def decode(data: memoryview, dtype: DType) -> npt.NDArray[np.generic]:
+    """The elements of a dense little-endian tensor, flat; bf16 as f32."""
+    if dtype == "bf16":
+        return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
+    kind = {"f": "f", "i": "i", "u": "u", "b": "u"}[dtype[0]]
+    return np.frombuffer(data, np.dtype(f"<{kind}{dtype_size_bytes(dtype)}"))

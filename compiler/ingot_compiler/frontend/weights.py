@@ -1,0 +1,39 @@
+"""Stores the tensors of a model file, wherever their bytes lie.
+
+In: a ``TensorProto``, its detached bytes if any. Out: the number of its weight, and its type. Not
+done here: which tensors are stored (``import_model``), what their bytes are (``tensor_data``).
+"""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from ingot_compiler.frontend.external_checksum import check_checksum
+from ingot_compiler.frontend.tensor_data import ExternalReader, tensor_bytes
+from ingot_compiler.ir.constants import ConstantWriter
+from ingot_compiler.ir.graph import ConstantSource
+
+
+class Weights:
+    """Those of one model. ``names``: weight -> what the file calls it, in the order of numbers."""
+
+    def __init__(self, read_external: ExternalReader, write: ConstantWriter) -> None:
+        self.names: dict[str, str] = {}
+        self._read_external = read_external
+        self._write = write
+        self._checksums: dict[str, str] = {}
+
+    def store(
+        self, tensor: TensorProto, where: str, raw: memoryview | None = None
+    ) -> ConstantSource:
+        """Store a tensor; ``raw`` are its bytes where they were detached from the file.
+
+        Raises:
+            UnsupportedDtype: an element type that Ingot has not.
+            ModelError: bytes that contradict the shape or the checksum; it names ``where``.
+        """
+        type_, data = tensor_bytes(tensor, raw, self._read_external, where)
+        check_checksum(tensor, self._read_external, self._checksums, where)
+        weight = self._write(data)
+        self.names.setdefault(weight, tensor.name or where)
+        return ConstantSource(weight, type_)
