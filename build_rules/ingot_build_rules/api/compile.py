@@ -34,6 +34,7 @@ def compile(  # noqa: A001
     shapes: Mapping[str, Sizes] | None = None,
     devices: Mapping[str, str] | None = None,
     place: Mapping[str, str] | None = None,
+    strip: bool = False,
     workers: int = 1,
     check: Check = False,
     cache: str | os.PathLike[str] | None = None,
@@ -50,6 +51,7 @@ def compile(  # noqa: A001
             their own, beside those for any size.
         devices: virtual device -> kind; ``host`` is always there.
         place: glob over node names -> virtual device.
+        strip: leave the names of nodes and the loops of kernels out of the bundle.
         workers: processes at most; the bundle is the same for any number. 1: everything runs in
             this process.
         check: run the bundle against the interpreter node by node, on these inputs or, if True, on
@@ -72,6 +74,7 @@ def compile(  # noqa: A001
         read_shapes(shapes),
         read_texts("devices", "{'acc': 'null'}", devices),
         tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
+        strip=strip,
     )
     limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
     folder = cache_folder(None if cache is None else os.fspath(cache))

@@ -37,7 +37,14 @@ def run(arguments: argparse.Namespace) -> int:
     check_options(arguments)
     shapes = usage.unique(arguments.shape, "--shape")
     devices = usage.unique(arguments.device, "--device")
-    options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
+    options = make_options(
+        arguments.target,
+        shapes,
+        devices,
+        arguments.place,
+        arguments.planner,
+        strip=arguments.strip,
+    )
     with compile_output(arguments) as output:
         if output is not None:
             given = [arguments.check] if arguments.check else []

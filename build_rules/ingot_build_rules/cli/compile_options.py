@@ -16,7 +16,7 @@ _WHERE = "command ingot compile"
 _SAID_BY = {
     "graph": ("shape", "place"),
     "placed": ("shape", "place", "device"),
-    "loops": ("shape", "place", "device", "weights", "check", "depfile"),
+    "loops": ("shape", "place", "device", "weights", "check", "depfile", "strip"),
 }
 """Stage of ``--from`` -> options that do not go with its text."""
 
@@ -49,7 +49,7 @@ def check_options(arguments: argparse.Namespace) -> None:
 def _check_from(arguments: argparse.Namespace, stage: str) -> None:
     """Refuse what the text of a stage says already, and a stage that comes before it."""
     for name in _SAID_BY[stage]:
-        if getattr(arguments, name) not in ([], None):
+        if getattr(arguments, name) not in ([], None, False):
             why = f"the text of a {stage} stage says it already, or has no place for it"
             raise UserError(f"--{name} with --from {stage}", _WHERE, why, f"leave --{name} out")
     later = FROM_LOOPS_TO if stage == "loops" else STAGES[STAGES.index(stage) :]

@@ -12,6 +12,7 @@ from typing import Any
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.inspect_variant import only_variant
+from ingot_build_rules.text.stripped import STRIPPED, is_stripped
 from ingot_compiler.ir.errors import UserError
 
 _KERNELS_TOLD_MAX = 8
@@ -47,6 +48,8 @@ def description_lines(described: dict[str, Any]) -> list[str]:
     from ingot_runtime.format.describe import lines_of
 
     parts = lines_of(described)
+    if is_stripped(described):
+        parts.append(STRIPPED)
     for target, sizes in described["memory"].items():
         parts += _memory_lines(target, sizes)
         parts += _bound_lines(described["debug"].get("memory", {}).get(target))

@@ -24,6 +24,8 @@ def make_options(
     devices: Mapping[str, str] | None = None,
     place: Sequence[tuple[str, str]] = (),
     planner: str = "best",
+    *,
+    strip: bool = False,
 ) -> CompileOptions:
     """Check and order the options; no target means ``native``.
 
@@ -42,6 +44,7 @@ def make_options(
         devices=tuple(read_device(name, text, chosen) for name, text in declared),
         place=tuple(place),
         planner=planner,
+        strip=strip,
     )
 
 

@@ -30,6 +30,13 @@ def as_size(value: object) -> int:
     return value
 
 
+def as_flag(value: object) -> bool:
+    """Return true or false."""
+    if not isinstance(value, bool):
+        raise TypeError(f"expected true or false, got {str(value)[:80]}")
+    return value
+
+
 def as_list(value: object) -> list[object]:
     """Return a list."""
     if not isinstance(value, list):

@@ -56,7 +56,9 @@ def _request(
     targets = [texts.get(name, name) for name in bundle.targets]
     shapes, devices = dict(model.shapes), dict(bundle.devices)
     try:
-        options = make_options(targets, shapes, devices, bundle.place, bundle.planner)
+        options = make_options(
+            targets, shapes, devices, bundle.place, bundle.planner, strip=bundle.strip
+        )
     except UnsupportedError as error:
         file = f"{path}:{bundle.line}" if bundle.line else path
         where = f"{file}, [bundle.{bundle.name}]"

@@ -55,6 +55,7 @@ class BundleSpec:
     place: tuple[tuple[str, str], ...]
     planner: str
     output: str
+    strip: bool = False
     line: int = field(default=0, compare=False)
 
 

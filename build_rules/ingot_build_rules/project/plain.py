@@ -38,6 +38,7 @@ def _bundle(spec: BundleSpec) -> dict[str, Any]:
         "devices": dict(spec.devices),
         "place": [list(pair) for pair in spec.place],
         "planner": spec.planner,
+        "strip": spec.strip,
         "output": spec.output,
     }
 

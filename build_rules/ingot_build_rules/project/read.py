@@ -96,6 +96,7 @@ def _bundle(
         devices=tuple(sorted(values.get("devices", ()))),
         place=values.get("place", ()),
         planner=values.get("planner", defaults.get("planner", "best")),
+        strip=values.get("strip", defaults.get("strip", False)),
         output=values.get("output", f"dist/{file}.ingot"),
         line=line,
     )

@@ -67,6 +67,12 @@ def _number(given: object, _key: TableKey) -> float:
     return float(given)
 
 
+def _flag(given: object, _key: TableKey) -> bool:
+    if not isinstance(given, bool):
+        raise WrongValueError("expected true or false")
+    return given
+
+
 def _shapes(given: object, key: TableKey) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple(sorted((name, _inside(name, _sizes, value, key)) for name, value in _items(given)))
 
@@ -109,6 +115,7 @@ READERS: Mapping[ValueKind, Reader] = {
     "texts": _texts,
     "count": _count,
     "number": _number,
+    "flag": _flag,
     "shapes": _shapes,
     "pairs": _pairs,
 }

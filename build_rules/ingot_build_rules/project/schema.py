@@ -13,7 +13,7 @@ from typing import Literal
 
 from ingot_build_rules.compilation.options import ALL_PLANNERS
 
-ValueKind = Literal["text", "texts", "count", "number", "shapes", "pairs"]
+ValueKind = Literal["text", "texts", "count", "number", "flag", "shapes", "pairs"]
 EXECUTORS = ("aot", "vm")
 
 
@@ -43,6 +43,7 @@ class Table:
 
 _TARGETS = TableKey("targets", "texts", '["x86-64-v3"]')
 _PLANNER = TableKey("planner", "text", '"best"', choices=ALL_PLANNERS)
+_STRIP = TableKey("strip", "flag", "true")
 _SHAPE = TableKey("shape", "shapes", '{ x = "1x3x224x224" }')
 
 TABLES: Mapping[str, Table] = {
@@ -55,7 +56,7 @@ TABLES: Mapping[str, Table] = {
         ),
         named=False,
     ),
-    "defaults": Table((_TARGETS, _PLANNER, _SHAPE), named=False),
+    "defaults": Table((_TARGETS, _PLANNER, _STRIP, _SHAPE), named=False),
     "target": Table((TableKey("target", "text", '"x86-64-v4"', required=True),)),
     "model": Table((TableKey("source", "text", '"models/a.onnx"', required=True), _SHAPE)),
     "bundle": Table(
@@ -63,6 +64,7 @@ TABLES: Mapping[str, Table] = {
             TableKey("model", "text", '"a"', required=True),
             _TARGETS,
             _PLANNER,
+            _STRIP,
             TableKey("output", "text", '"dist/a.ingot"'),
             TableKey("devices", "pairs", '{ acc = "null:0" }'),
             TableKey("place", "pairs", '{ "/layer1/*" = "acc" }'),

@@ -7,7 +7,14 @@ done here: files.
 from __future__ import annotations
 
 from ingot_build_rules.compilation.options import make_options
-from ingot_build_rules.compilation.plain_values import as_list, as_size, as_table, as_text, as_texts
+from ingot_build_rules.compilation.plain_values import (
+    as_flag,
+    as_list,
+    as_size,
+    as_table,
+    as_text,
+    as_texts,
+)
 from ingot_build_rules.rules.compile_options import CompileOptions
 
 
@@ -29,4 +36,6 @@ def recorded_options(record: object) -> CompileOptions:
     if not targets:
         raise ValueError("no target")
     devices, planner = as_texts(values["devices"]), as_text(values["planner"])
-    return make_options(targets, shapes, devices, place, planner)
+    # Bundles made before there was the option have no such key.
+    strip = as_flag(values.get("strip", False))
+    return make_options(targets, shapes, devices, place, planner, strip=strip)

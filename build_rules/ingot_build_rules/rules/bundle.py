@@ -9,7 +9,7 @@ The weights' bytes are not read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
@@ -84,7 +84,7 @@ def _contents(inputs: BundleInputs) -> BundleContents:
     weights."""
     from ingot_artifacts.bundle.contents import BundleContents
 
-    names = inputs.names.value()
+    names = _told_names(inputs)
     return BundleContents(
         model=names.model,
         inputs=tuple(map(_tensor, inputs.interface.inputs)),
@@ -96,6 +96,15 @@ def _contents(inputs: BundleInputs) -> BundleContents:
         lock=_lock(inputs),
         debug=_debug(inputs, names),
     )
+
+
+def _told_names(inputs: BundleInputs) -> Names:
+    """The names that the bundle tells: stripped, a node's is its number in the model."""
+    names = inputs.names.value()
+    if not inputs.options.strip:
+        return names
+    numbered = tuple((f"#{number}", op) for number, (_, op) in enumerate(names.nodes))
+    return replace(names, nodes=numbered)
 
 
 def _tensor(tensor: NamedTensor) -> BundleTensor:
@@ -200,11 +209,14 @@ def _debug(inputs: BundleInputs, names: Names) -> dict[str, object]:
 
 
 def _programs(inputs: BundleInputs) -> dict[str, dict[str, bytes]]:
-    """What each kernel was made from, by target and symbol, as ``loop_record`` reads it."""
+    """What each kernel was made from, by target and symbol, as ``loop_record`` reads it; stripped,
+    nothing."""
     from ingot_compiler.lowering.expand_groups import expand_groups
     from ingot_compiler.lowering.fused import launches_of
 
     found: dict[str, dict[str, bytes]] = {}
+    if inputs.options.strip:
+        return found
     for variant in inputs.variants:
         targets = (variant.target, *(device.target for device in inputs.options.devices))
         for launch in launches_of(expand_groups(variant.fused.value(), variant.steps)):

@@ -34,7 +34,7 @@ class CompileOptions:
 
     ``targets``: of the host, as their back end prints them. ``shapes``: input name -> sizes.
     ``devices``: by name, without the host. ``place``: (glob over node names, device name), the last
-    match counts.
+    match counts. ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
     """
 
     targets: tuple[str, ...]
@@ -42,6 +42,7 @@ class CompileOptions:
     devices: tuple[DeviceOption, ...] = ()
     place: tuple[tuple[str, str], ...] = ()
     planner: str = "best"
+    strip: bool = False
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -55,4 +56,5 @@ class CompileOptions:
             "devices": {device.name: str(device) for device in self.devices},
             "place": [list(pair) for pair in self.place],
             "planner": self.planner,
+            "strip": self.strip,
         }

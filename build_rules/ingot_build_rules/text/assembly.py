@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ingot_build_rules.text.loop_record import read_program
+from ingot_build_rules.text.stripped import is_stripped
 from ingot_compiler.backends.host.emit.kernel import kernel_module, kernel_symbol
 from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.backends.host.targets.target import parse_target
@@ -25,8 +26,7 @@ def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
     """
     record = described["debug"].get("programs", {}).get(target, {}).get(symbol)
     if record is None:
-        what = "the bundle carries no record of the kernel"
-        raise UserError(what, symbol, do="compile the model again")
+        raise _no_record(described, symbol)
     chosen = parse_target(target)
     try:
         program = read_program(record)
@@ -42,3 +42,11 @@ def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
         what, why = "this version of Ingot would make another kernel", f"its record gives {made}"
         raise UserError(what, symbol, why, "inspect it with the version that made the bundle")
     return assembly_text(text, chosen)
+
+
+def _no_record(described: dict[str, Any], symbol: str) -> UserError:
+    what = "the bundle carries no record of the kernel"
+    if is_stripped(described):
+        why = "it was compiled with --strip, without the loops of its kernels"
+        return UserError(what, symbol, why, "compile the model again, without --strip")
+    return UserError(what, symbol, do="compile the model again")

@@ -82,13 +82,15 @@ class DeclaredProject:
         *,
         targets: Sequence[str] | None = None,
         planner: str | None = None,
+        strip: bool | None = None,
         output: PathText | None = None,
         devices: Mapping[str, str] | None = None,
         place: Mapping[str, str] | None = None,
     ) -> None:
         """Declare a bundle of one model."""
-        values = {"model": model, "targets": targets, "planner": planner, "output": output}
-        self._declare("bundle", name, _given({**values, "devices": devices, "place": place}))
+        values = {"model": model, "targets": targets, "planner": planner, "strip": strip}
+        more = {"output": output, "devices": devices, "place": place}
+        self._declare("bundle", name, _given({**values, **more}))
 
     def test(
         self,

@@ -72,6 +72,7 @@ OPTIONS = (
         suffix=".npz",
     ),
     Option("--planner", "memory planner (default: best of all)", "NAME", "planner", "best"),
+    Option("--strip", "leave the names of nodes and the loops of kernels out of the bundle"),
     Option(
         "--max-bytes",
         "refuse what expands, folds or plans more memory, such as 2GiB",
