@@ -8,9 +8,11 @@ disassembly (``ingot_build_rules.text.assembly``).
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from typing import Any
 
-from ingot_build_rules.cli import console
+from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli.inspect_memory import memory_lines, memory_values, size_text
 from ingot_build_rules.cli.inspect_variant import only_variant
 from ingot_build_rules.text.stripped import STRIPPED, is_stripped
 from ingot_compiler.ir.errors import UserError
@@ -26,6 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     described = describe_bundle(arguments.bundle, arguments.digest)
     if arguments.variant is not None:
         described = only_variant(described, arguments.variant, arguments.bundle)
+    described["call_memory"] = _call_memory(arguments, described["memory"])
     debug: dict[str, Any] = described["debug"]
     if arguments.asm is not None:
         target, kernel = _one_kernel(described, arguments.bundle, arguments.asm)
@@ -43,6 +46,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _call_memory(arguments: argparse.Namespace, targets: Collection[str]) -> dict[str, Any]:
+    """By target: the memory of a call, at the shapes that were asked for."""
+    from ingot_build_rules.view.call_memory import call_memory
+
+    shapes = usage.unique(arguments.shape, "--shape")
+    found = call_memory(arguments.bundle, shapes, arguments.digest)
+    return {target: memory_values(found[target], shapes) for target in targets}
+
+
 def description_lines(described: dict[str, Any]) -> list[str]:
     """Return what ``describe_bundle`` told, for people."""
     from ingot_runtime.format.describe import lines_of
@@ -51,7 +63,7 @@ def description_lines(described: dict[str, Any]) -> list[str]:
     if is_stripped(described):
         parts.append(STRIPPED)
     for target, sizes in described["memory"].items():
-        parts += _memory_lines(target, sizes)
+        parts += memory_lines(target, sizes, described.get("call_memory", {}).get(target))
         parts += _bound_lines(described["debug"].get("memory", {}).get(target))
         parts += _device_lines(described["device_use"][target])
     for target, launches in described["debug"].get("launches", {}).items():
@@ -60,19 +72,13 @@ def description_lines(described: dict[str, Any]) -> list[str]:
     return parts
 
 
-def _memory_lines(target: str, sizes: dict[str, Any]) -> list[str]:
-    workspace = ", ".join(map(console.format_bytes, sizes["workspace_bytes"]))
-    code, weights = (console.format_bytes(sizes[name]) for name in ("code_bytes", "weights_bytes"))
-    return [f"memory of {target}: code {code}, weights {weights}, workspace {workspace}"]
-
-
 def _device_lines(use: dict[str, Any]) -> list[str]:
     """What each device does, where there are several, and each copy between two."""
     if len(use["devices"]) == 1:
         return []
     copies = [
         f"  copy {copy['source']} to {copy['destination']} before launch {copy['before_launch']}"
-        f", {_size(copy['size_bytes'])}"
+        f", {size_text(copy['size_bytes'])}"
         for copy in use["copies"]
     ]
     return [*console.format_table([_device_row(row) for row in use["devices"]]), *copies]
@@ -83,14 +89,10 @@ def _device_row(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         f"  {row['name']}:",
         f"{row['launch_count']} launches,",
-        f"pool {_size(row['pool_bytes'])},",
+        f"pool {size_text(row['pool_bytes'])},",
         "code of the variant" if library is None else f"code of library {library},",
         f"imports {', '.join(row['imports'])}" if row["imports"] else "",
     )
-
-
-def _size(size_bytes: int | None) -> str:
-    return "as the sizes of a call need" if size_bytes is None else console.format_bytes(size_bytes)
 
 
 def _bound_lines(memory: dict[str, Any] | None) -> list[str]:

@@ -13,11 +13,19 @@ OPTIONS = (
         "TARGET",
         "target",
     ),
+    Option(
+        "--shape",
+        "the memory of a call with this shape of an input",
+        "NAME=1x3x224x224",
+        "shape",
+        repeats=True,
+    ),
     DIGEST,
     JSON,
 )
 EXAMPLES = (
     Example("ingot inspect model.ingot", "inputs, outputs, variants, memory, launches"),
+    Example("ingot inspect model.ingot --shape x=8x3x224x224", "the memory of such a call"),
     Example("ingot inspect model.ingot --fusion", "why each kernel has the ops that it has"),
     Example("ingot inspect model.ingot --asm k_6c2c", "the assembly of one kernel"),
 )
