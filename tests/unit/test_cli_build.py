@@ -174,6 +174,7 @@ def test_keep_going_builds_all_that_can_be_built(run: Command) -> None:
     assert run.errors.count("error: ") == 1
     assert "where: bundle 'a', initializer 'w0'" in run.errors
     assert report["errors"]["a"]["what"] == "a tensor has too few bytes"
+    assert report["error"] == report["errors"]["a"]
     out = run.build("-k", code=1)
     assert "failed dist/a.ingot\n" in out
     assert re.search(r"1 unchanged, 1 failed, 1 skipped; 0 actions ran", out)
@@ -224,11 +225,13 @@ def test_trace_and_events(run: Command) -> None:
     """A trace that viewers read; every event as a line of JSON in a file or on standard output."""
     started = time.perf_counter()
     run.build("--trace", "t.json", "--events", "e.txt", "b")
-    entries = json.loads(Path("t.json").read_text())["traceEvents"]
+    entries = checked("trace", Path("t.json").read_text())["traceEvents"]
     (built,) = [entry for entry in entries if entry["name"] == "built: b"]
     assert started <= built["ts"] / 1e6 <= time.perf_counter()  # the axis of traces of runs
     assert built["pid"] == os.getpid()
-    events = list(read_events(Path("e.txt").read_text().splitlines()))
+    lines = Path("e.txt").read_text().splitlines()
+    assert all(checked("event", line) for line in lines)
+    events = list(read_events(lines))
     assert isinstance(events[0], BuildStarted)
     assert isinstance(events[-1], BuildFinished)
     assert events[-1].built == ("b",)
@@ -261,6 +264,9 @@ def test_expect_cached(run: Command, tmp_path: Path) -> None:
     run.build("--expect-cached", "--cache", str(tmp_path / "empty"), code=4)
     assert "would run import_model" in run.errors
     assert not Path("dist/a.ingot").exists()
+    report = run.json("build", "-j1", "--expect-cached", "--cache", str(tmp_path / "empty"), code=4)
+    assert report["error"]["what"] == "not everything is in the cache"
+    assert any("import_model" in item for item in report["would_run"])
     run.build()
     shutil.rmtree("dist")
     run.build("--expect-cached")
@@ -495,7 +501,7 @@ def test_clean_leaves_what_is_not_ours(run: Command) -> None:
 # -- watch -----------------------------------------------------------------------------------------
 
 
-def watch_once(run: Command, change: Callable[[], object], code: int = 0) -> str:
+def watch_once(run: Command, change: Callable[[], object], *more: str, code: int = 0) -> str:
     """Run ``watch --once`` while ``change`` happens once it waits for one; return what it said on
     both streams."""
     waits: list[float] = []
@@ -507,7 +513,7 @@ def watch_once(run: Command, change: Callable[[], object], code: int = 0) -> str
             change()
 
     run.monkeypatch.setattr("ingot_build_rules.cli.watch.time", SimpleNamespace(sleep=wait))
-    out = run("watch", "--once", "-j1", code=code)
+    out = run("watch", "--once", "-j1", *more, code=code)
     return out + run.errors
 
 
@@ -523,6 +529,15 @@ def test_watch_tells_of_a_mistake_and_goes_on(run: Command) -> None:
     """A project file that is no TOML for a while."""
     said = watch_once(run, lambda: run.bench.write("ingot.toml", "[model.a"), code=1)
     assert "ingot.toml changed" in said
+
+
+def test_watch_tells_programs(run: Command) -> None:
+    """With --json, a line for each build, also for one that a mistake stops."""
+    change = lambda: run.bench.write("ingot.toml", "[model.a")
+    said = watch_once(run, change, "--json", code=1).splitlines()
+    reports = [checked("build", line) for line in said if line.startswith("{")]
+    assert [report.get("built") for report in reports] == [["a", "b", "test.a"], None]
+    assert "ingot.toml:1" in reports[1]["error"]["where"]
 
 
 def test_a_glob_is_watched(run: Command) -> None:

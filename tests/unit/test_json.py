@@ -186,7 +186,7 @@ def test_every_verb_has_a_schema() -> None:
     assert {"cache", "watch"} < told
     expected = told - {"cache", "watch"}
     expected |= {f"cache-{action}" for action in _CACHE_ACTIONS}
-    expected |= {"device-inspect", "device-identify"}
+    expected |= {"device-inspect", "device-identify", "event", "trace"}
     assert set(names()) == expected
 
 

@@ -84,7 +84,7 @@ def text_worth(event: Event) -> str:
         case TargetFinished(how="unchanged"):
             return ""
         case TargetFinished():
-            return printable(f"{event.how}: {event.path or event.name}")
+            return printable(f"{event.how}: {event.output or event.name}")
         case Message():
             return f"{event.level}: {printable(event.text)}"
         case _:
