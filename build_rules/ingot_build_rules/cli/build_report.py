@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from ingot_runtime.ingot_error import IngotError
 
 _LIST_MAX = 20
-_HOWS = ("built", "passed", "unchanged", "failed", "skipped", "would-build", "would-run")
+_HOWS = (
+    "built",
+    "passed",
+    "unchanged",
+    "failed",
+    "skipped",
+    "would-build",
+    "would-run",
+    "would-pass",
+)
 
 
 def print_report(report: Report, arguments: argparse.Namespace) -> None:
@@ -55,7 +64,8 @@ def first_pending(report: Report) -> str:
 
 
 def _lines(report: Report, *, dry_run: bool) -> list[str]:
-    would_run = report.would_run if dry_run else []
+    names = {item.name for item in report.results}  # tests have a line of their own
+    would_run = [text for text in report.would_run if dry_run and text not in names]
     changed = [item for item in report.results if item.how != "unchanged"]
     left = len(changed) - _LIST_MAX
     return [
