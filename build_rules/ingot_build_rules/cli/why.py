@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import JSON, PROJECT, add_options
 from ingot_build_rules.workspace.user_key import known_key
 
 if TYPE_CHECKING:
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
     from ingot_build_rules.workspace.open_workspace import LoadedProject
     from ingot_build_rules.workspace.present import Present
     from ingot_build_rules.workspace.state import WorkspaceState
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("words", nargs="+", metavar="TARGET", help="bundles, tests or output files")
-    add_options(parser, *PROJECT, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
