@@ -9,15 +9,6 @@ from __future__ import annotations
 import argparse
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import JSON, add_options
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("first", metavar="A")
-    parser.add_argument("second", metavar="B")
-    add_options(parser, JSON)
-
 
 _WIDTH_MAX = 240
 

@@ -11,21 +11,10 @@ import argparse
 from typing import Any
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import DIGEST, JSON, Option, add_options
+from ingot_build_rules.cli.inspect_variant import only_variant
 from ingot_compiler.ir.errors import UserError
 
 _KERNELS_TOLD_MAX = 8
-_OPTIONS = (
-    Option("--asm", "print one kernel's assembly; a unique start of its symbol will do", "KERNEL"),
-    Option("--fusion", "what became one kernel, bytes it saved, what stopped it from growing"),
-    Option("--variant", "with --asm: of this variant (default: the first that has it)", "TARGET"),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundle", metavar="BUNDLE")
-    add_options(parser, *_OPTIONS, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,9 +22,11 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_artifacts.inspect.describe import describe_bundle
 
     described = describe_bundle(arguments.bundle, arguments.digest)
+    if arguments.variant is not None:
+        described = only_variant(described, arguments.variant, arguments.bundle)
     debug: dict[str, Any] = described["debug"]
     if arguments.asm is not None:
-        assembly = _assembly(described, arguments.bundle, arguments.asm, arguments.variant)
+        assembly = _assembly(described, arguments.bundle, arguments.asm)
         console.print_listing(assembly)
     elif arguments.json:
         told = {name: value for name, value in debug.items() if name != "programs"}
@@ -146,14 +137,13 @@ def _launch_row(number: int, launch: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _assembly(described: dict[str, Any], bundle: str, kernel: str, variant: str | None) -> str:
+def _assembly(described: dict[str, Any], bundle: str, kernel: str) -> str:
     from ingot_build_rules.text.assembly import kernel_assembly
 
     kernels = _kernels(described)
     found = [
         (target, symbol)
         for target, symbols in kernels.items()
-        if variant in (None, target)
         for symbol in symbols
         if symbol.startswith(kernel)
     ]

@@ -10,16 +10,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import JSON, PROJECT, add_options
 
 if TYPE_CHECKING:
     from ingot_build_rules.engine.events.trace_file import TracedAction
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("words", nargs="+", metavar="TARGET", help="bundles or their output files")
-    add_options(parser, *PROJECT, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,32 +11,12 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.options import DIGEST, JSON, Option, add_options
+from ingot_build_rules.cli import console
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     from ingot_build_rules.view.report_data import Measured
     from ingot_build_rules.view.report_subject import ReportSubject
-
-
-_OPTIONS = (
-    Option("-o --output", "the page (default: BUNDLE with .html)", "F.html"),
-    Option("--against", "show what differs from this bundle", "OTHER"),
-    Option("--inputs", "inputs of the call (default: numbers from a fixed seed)", "F.npz"),
-    Option("--threads", "threads that compute (default 1)", "N", usage.positive, default=1),
-    Option("--seconds", "measure at least so long (default 1)", "S", usage.seconds, default=1.0),
-    Option("--no-run", "run nothing: a page without times, for any machine"),
-    Option("--variant", "the variant to show (default: the best that runs here)", "TARGET"),
-    DIGEST,
-    JSON,
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundle", metavar="BUNDLE")
-    add_options(parser, *_OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -104,7 +84,8 @@ def _measured(
     except ingot_runtime.IncompatibleError as error:
         raise UserError(error.what, error.where, error.why, error.do) from None
     feed = arrays.read_inputs(session, arguments.inputs)
-    times = measure.measure(lambda: session.run(feed), arguments.seconds)
+    blocks = measure.measure_blocks(lambda: session.run(feed), arguments.seconds)
+    times = [seconds for block in blocks for seconds in block]
     stepped = load(executor="vm", verify="code")
     launches = measure.launch_seconds(stepped, feed)
     spread, limits = measure.percentiles(times), measure.machine_limits(arguments.threads)

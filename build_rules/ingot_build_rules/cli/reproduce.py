@@ -16,7 +16,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import CACHE, JSON, QUIET, Option, add_jobs, add_options
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError, VerificationError
 
@@ -36,29 +35,6 @@ _DO = {
     "code": "use the Ingot that made the bundle; if it is this one, report it",
 }
 """Kind of blame -> advice."""
-
-_OPTIONS = (
-    Option(
-        "--lock",
-        "the lock file (default: NAME.lock.json beside the bundle, if it is there)",
-        "FILE",
-    ),
-    Option("--cached", "take results from the cache and leave them there; this proves less"),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundle", metavar="BUNDLE")
-    parser.add_argument(
-        "--source",
-        required=True,
-        metavar="DIR",
-        help="the project's folder, with the model in it or below",
-    )
-    add_options(parser, *_OPTIONS)
-    add_jobs(parser)
-    add_options(parser, QUIET, *CACHE, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,19 +11,12 @@ import time
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import DIGEST, JSON, add_options
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     from ingot_build_rules.check.verify_bundle import VerifiedBundle
 
 _FAILED = 4
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundles", nargs="+", metavar="BUNDLE")
-    add_options(parser, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,19 +12,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import JSON, PROJECT, add_options
 from ingot_build_rules.workspace.user_key import known_key
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     from ingot_build_rules.workspace.open_workspace import LoadedProject
     from ingot_build_rules.workspace.state import WorkspaceState
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("words", nargs="+", metavar="TARGET", help="bundles or their output files")
-    add_options(parser, *PROJECT, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
