@@ -12,6 +12,7 @@ from tests.hostile.model_builder import relu_chain
 
 import ingot
 import ingot_runtime
+from ingot_build_rules.cli.main import main
 
 X = np.ones((2, 3), np.float32)
 Y = X @ np.arange(3 * 512, dtype=np.float32).reshape(3, 512)
@@ -25,13 +26,12 @@ def export(folder: Path, *names: str, encoder_decoder: bool = False) -> Path:
     for name in names:
         path = folder / f"{name}.onnx"
         path.parent.mkdir(exist_ok=True)
-        onnx.save(
-            relu_chain(),
-            path,
-            save_as_external_data=True,
-            location=f"{path.name}_data",
-            size_threshold=0,
+        model = relu_chain()
+        onnx.external_data_helper.convert_model_to_external_data(
+            model, location=f"{path.name}_data", size_threshold=0
         )
+        onnx.external_data_helper.write_external_data_tensors(model, str(path.parent))
+        path.write_bytes(model.SerializeToString())
     config = {"model_type": "t5", "is_encoder_decoder": encoder_decoder}
     (folder / "config.json").write_text(json.dumps(config))
     return folder
@@ -152,3 +152,67 @@ def test_no_folder(tmp_path: Path) -> None:
     assert error.what == "the model's folder cannot be read"
     with pytest.raises(ingot.UserError, match="graph with another model"):
         ingot.compile(relu_chain(), graph="model")
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
+    """Run ``ingot compile``; return its exit code and what it wrote."""
+    code = main(["compile", *map(str, words), "--target", "x86-64-v2", "-q"])
+    return code, *capsys.readouterr()
+
+
+def test_the_command_makes_a_bundle_of_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a folder that it makes; with ``--json`` a line for each; the bytes are those of Python."""
+    folder = export(tmp_path / "t5", "encoder_model", "unet/model")
+    code, out, _ = command(capsys, folder, "-o", tmp_path / "made", "--json")
+    assert code == 0
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["output"] for line in lines] == [
+        str(tmp_path / "made" / name) for name in ("encoder_model.ingot", "unet/model.ingot")
+    ]
+    expected = ingot.compile(folder, graph="unet/model", targets="x86-64-v2")
+    assert (tmp_path / "made/unet/model.ingot").read_bytes() == expected.to_bytes()
+    assert command(capsys, folder, "-o", tmp_path / "one.ingot", "--graph", "unet/model")[0] == 0
+    assert (tmp_path / "one.ingot").read_bytes() == expected.to_bytes()
+
+
+def test_the_command_names_the_bundle_of_the_only_graph(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After its folder."""
+    monkeypatch.chdir(tmp_path)
+    export(tmp_path / "bert", "model")
+    assert command(capsys, "bert")[0] == 0
+    assert (tmp_path / "bert.ingot").is_file()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("-o", "all.ingot"), ("-o", "-"), ("-o", "d", "--depfile", "d.d"), ("--to", "graph")],
+    ids=" ".join,
+)
+def test_the_command_asks_which(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    """What is about one graph needs the name of one; nothing is written."""
+    folder = export(tmp_path / "t5", "encoder_model", "decoder_model")
+    code, out, error = command(capsys, folder, *words)
+    assert (code, out) == (1, "")
+    assert "a folder of several graphs" in error
+    assert "--graph decoder_model" in error
+    assert "-o DIR" in error
+
+
+def test_the_command_names_the_graph_that_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the place in it; and ``--graph`` belongs to folders."""
+    folder = export(tmp_path / "t5", "encoder_model", "decoder_model")
+    (folder / "decoder_model.onnx_data").unlink()
+    code, _, error = command(capsys, folder, "-o", tmp_path / "made")
+    assert code == 1
+    assert "where: graph decoder_model, location 'decoder_model.onnx_data'" in error
+    code, _, error = command(capsys, folder / "encoder_model.onnx", "--graph", "encoder_model")
+    assert code == 1
+    assert "leave --graph out" in error
