@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from ingot_build_rules.cli.options import Argument, Option
 from ingot_build_rules.cli.verbs import VERBS, Verb, read_verb
@@ -174,7 +175,7 @@ def _project_names(before: Sequence[str]) -> Candidates:
 
 
 def _table(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
 def _folder(before: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from ingot_build_rules.cli.options import DEBUG, Argument, Example, Option
 
 VERBS: tuple[tuple[str, str], ...] = (
     ("compile", "compile a model into one bundle, or print a stage on the way"),
+    ("init", "write a project for the models in a folder"),
     ("build", "build what ingot.toml asks for, as far as something has changed"),
     (
         "why",
