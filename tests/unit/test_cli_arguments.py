@@ -8,24 +8,13 @@ import sys
 
 import pytest
 
+from ingot_build_rules.cli.candidates import FILES
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.usage import READERS, Parser
 from ingot_build_rules.cli.verbs import VERBS, read_verb
 
 NAMES = [name for name, _ in VERBS]
-TEXT_KINDS = {
-    "arrays",
-    "bundle",
-    "file",
-    "folder",
-    "json",
-    "model",
-    "page",
-    "planner",
-    "project-name",
-    "target",
-    "text",
-}
+TEXT_KINDS = {"folder", "planner", "project-name", "target", "text", *FILES}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -223,10 +224,12 @@ def test_explain(run: Command) -> None:
 
 def test_trace_and_events(run: Command) -> None:
     """A trace that viewers read; every event as a line of JSON in a file or on standard output."""
+    started = time.perf_counter()
     run.build("--trace", "t.json", "--events", "e.txt", "b")
-    assert {item["name"] for item in json.loads(Path("t.json").read_text())["traceEvents"]} >= {
-        "built: b"
-    }
+    entries = json.loads(Path("t.json").read_text())["traceEvents"]
+    (built,) = [entry for entry in entries if entry["name"] == "built: b"]
+    assert started <= built["ts"] / 1e6 <= time.perf_counter()  # the axis of traces of runs
+    assert built["pid"] == os.getpid()
     events = list(read_events(Path("e.txt").read_text().splitlines()))
     assert isinstance(events[0], BuildStarted)
     assert isinstance(events[-1], BuildFinished)

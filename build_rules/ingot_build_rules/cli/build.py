@@ -75,12 +75,12 @@ class TimedEvents:
     def __init__(self, then: Observer) -> None:
         """Begin to count seconds."""
         self._then = then
-        self._started = time.perf_counter()
+        self.started_seconds = time.perf_counter()
         self.events: list[tuple[float, Event]] = []
 
     def observe(self, event: Event) -> None:
         """Note an event."""
-        self.events.append((time.perf_counter() - self._started, event))
+        self.events.append((time.perf_counter() - self.started_seconds, event))
         self._then(event)
 
 
@@ -90,9 +90,12 @@ def _write_traces(loaded: LoadedProject, arguments: argparse.Namespace, timed: T
     from ingot_build_rules.compilation.output_file import write_text
     from ingot_build_rules.engine.cache.unchanged import write_atomically
     from ingot_build_rules.engine.events.chrome_trace import chrome_trace
+    from ingot_build_rules.engine.events.trace_entries import TraceProcess
     from ingot_build_rules.workspace.state import state_folder
 
-    text = chrome_trace(timed.events)
+    name = f"ingot build {os.path.basename(loaded.folder)}"
+    process = TraceProcess(name, os.getpid(), timed.started_seconds)
+    text = chrome_trace(timed.events, process)
     if not arguments.dry_run:
         write_atomically(os.path.join(state_folder(loaded.folder), "trace.json"), text.encode())
     if arguments.trace is not None:

@@ -23,6 +23,7 @@ Candidates = list[tuple[str, str]]
 FILES = {
     "arrays": ".npz",
     "bundle": ".ingot",
+    "bundle-or-model": "",
     "file": "",
     "json": ".json",
     "model": ".onnx",

@@ -84,7 +84,8 @@ def _measured(
     except ingot_runtime.IncompatibleError as error:
         raise UserError(error.what, error.where, error.why, error.do) from None
     feed = arrays.read_inputs(session, arguments.inputs)
-    times = measure.measure(lambda: session.run(feed), arguments.seconds)
+    blocks = measure.measure_blocks(lambda: session.run(feed), arguments.seconds)
+    times = [seconds for block in blocks for seconds in block]
     stepped = load(executor="vm", verify="code")
     launches = measure.launch_seconds(stepped, feed)
     spread, limits = measure.percentiles(times), measure.machine_limits(arguments.threads)

@@ -33,7 +33,7 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("diff", "say what differs between two bundles"),
     ("verify", "check every byte of bundles"),
     ("reproduce", "make a bundle again from its source, compare, say what differs and why"),
-    ("bench", "measure a bundle: time per call and per kernel"),
+    ("bench", "measure a bundle or a model: calls, memory, kernels"),
     ("cache", "what is in the cache; make it smaller, check it, say why something is there"),
     ("identify", "say what this machine can run"),
     ("completion", "print a script that lets bash, zsh or fish complete the command"),

@@ -23,6 +23,9 @@ OPTIONS = (
     VARIANT,
     Option("--timeout", "end the call, without results, after that time", "SECONDS", "seconds"),
     Option("--max-bytes", "most memory for workspace and outputs, e.g. 2GiB", "SIZE", "size"),
+    Option(
+        "--trace", "write a trace of load, calls and launches for a trace viewer", "F.json", "json"
+    ),
     DIGEST,
     JSON,
 )

@@ -72,7 +72,7 @@ function overview() {
   ])];
   parts.push(make("h2", {}, "Time"));
   if (measured) parts.push(facts([
-    ["call", `median ${seconds(measured.seconds.median)}, p10 ${seconds(measured.seconds.p10)}, p90 ${seconds(measured.seconds.p90)} (${measured.calls} calls, ${measured.threads} thread${measured.threads > 1 ? "s" : ""})`],
+    ["call", `median ${seconds(measured.seconds.p50)}, p10 ${seconds(measured.seconds.p10)}, p90 ${seconds(measured.seconds.p90)} (${measured.calls} calls, ${measured.threads} thread${measured.threads > 1 ? "s" : ""})`],
     ["launches, one by one", seconds(total)],
     ["this machine", `${rate(measured.limits.operations_per_second)}op/s and ${rate(measured.limits.bytes_per_second)}B/s, measured by a matrix product and a copy`],
   ]));
