@@ -14,7 +14,7 @@ from ingot_build_rules.cli.usage import READERS, Parser
 from ingot_build_rules.cli.verbs import VERBS, read_verb
 
 NAMES = [name for name, _ in VERBS]
-TEXT_KINDS = {"folder", "planner", "project-name", "target", "text", *FILES}
+TEXT_KINDS = {"folder", "planner", "project-name", "target", "text", "verb", *FILES}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -28,7 +28,7 @@ def test_each_verb_has_examples_that_parse(name: str, capsys: pytest.CaptureFixt
     shown = capsys.readouterr().out
     for example in verb.examples:
         assert f"  {example.command}\n" in shown
-        words = shlex.split(example.command.partition(" > ")[0])
+        words = shlex.split(example.command.partition(" > ")[0].partition(" | ")[0])
         assert words[:2] == ["ingot", name]
         assert vars(Parser(verb).parse(words[2:]))
 

@@ -147,6 +147,8 @@ def _values(item: Argument | Option, before: Sequence[str]) -> Candidates | str:
         from ingot_build_rules.compilation.options import ALL_PLANNERS
 
         return _plain(ALL_PLANNERS)
+    if item.kind == "verb":
+        return list(VERBS)
     if item.kind == "project-name":
         return _project_names(before)
     return []

@@ -70,6 +70,7 @@ VERB_MEANINGS: Mapping[str, str] = {
     "query": "graph deps dot tree",
     "log": "history trace",
     "completion": "completions complete shell",
+    "man": "manual docs doc",
 }
 NOTHING_LIKE_IT: Mapping[str, str] = {
     "--quantize --quantise --quantization --int8 --int4 --uint8 --calibrate --calibration quantize "

@@ -36,6 +36,7 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("bench", "measure a bundle or a model: calls, memory, kernels"),
     ("cache", "what is in the cache; make it smaller, check it, say why something is there"),
     ("identify", "say what this machine can run"),
+    ("man", "print a manual page, or write all of them"),
     ("completion", "print a script that lets bash, zsh or fish complete the command"),
 )
 
