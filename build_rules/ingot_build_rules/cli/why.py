@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = {name: _explained(loaded, state, name) for name in names}
     lines = [line for name, item in found.items() for line in _lines(name, item)]
     values = {name: asdict(item) for name, item in found.items()}
-    console.print_report(values, lines, as_json=arguments.json)
+    console.print_report({"bundles": values}, lines, as_json=arguments.json)
     return 0
 
 
