@@ -3,7 +3,6 @@ others."""
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from tests.json_schemas import checked
 from tests.unit.test_cli import assert_refused
 
 from ingot_build_rules.cli.main import main
@@ -60,14 +60,14 @@ def test_a_project_is_made_and_can_be_read(
     """A bundle for each model, for named targets; every other file that looks like a model has a
     reason."""
     assert main(["init", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = checked("init", capsys.readouterr().out)
     assert {it["path"]: it["name"] for it in told["models"]} == {
         "one.onnx": "one",
         "a/same.v1.onnx": "a-same.v1",
         "b c/same.v1.onnx": "b-c-same.v1",
         "deep/bert/model.onnx": "bert",
     }
-    assert told["models"][0]["inputs"] == [["x", ["batch", 4]]]
+    assert told["models"][0]["inputs"] == [{"name": "x", "shape": ["batch", 4]}]
     left = {it["path"]: it["reason"] for it in told["left_out"]}
     assert left.keys() == {"broken.onnx", "lost/lost.onnx", "star[1].onnx", "torch.pt"}
     assert "not an ONNX model" in left["broken.onnx"]

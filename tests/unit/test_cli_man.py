@@ -3,7 +3,6 @@ man(7)."""
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -80,8 +79,8 @@ def test_pages_are_printed_or_written(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == PAGES["ingot"]
     assert main(["man", "build"]) == 0
     assert capsys.readouterr().out == PAGES["build"]
-    assert main(["man", "-o", str(tmp_path / "man1"), "--json"]) == 0
-    paths = [Path(path) for path in json.loads(capsys.readouterr().out)["pages"]]
+    assert main(["man", "-o", str(tmp_path / "man1")]) == 0
+    paths = [Path(path) for path in capsys.readouterr().out.splitlines()]
     names = {"ingot": "ingot.1"} | {name: f"ingot-{name}.1" for name, _ in VERBS}
     assert {path.name: path.read_text() for path in paths} == {
         names[name]: page for name, page in PAGES.items()
@@ -93,5 +92,4 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     assert_refused(capsys, ["man", "make"], 1, "no page for 'make'", "ingot build")
     assert_refused(capsys, ["man", "build", "-o", str(tmp_path)], 1, "a folder for one page")
-    assert_refused(capsys, ["man", "--json"], 1, "nothing to report as JSON")
     assert_refused(capsys, ["man", "-o", str(tmp_path / "file")], 1, "the folder cannot be made")

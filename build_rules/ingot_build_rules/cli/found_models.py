@@ -10,7 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ingot_build_rules.project.names import is_glob, is_plain
@@ -63,8 +63,17 @@ class FoundModels:
 
     def plain(self) -> dict[str, Any]:
         """Return the same for JSON."""
+        models = [
+            {
+                "name": model.name,
+                "path": model.path,
+                "size_bytes": model.size_bytes,
+                "inputs": [{"name": name, "shape": list(sizes)} for name, sizes in model.inputs],
+            }
+            for model in self.models
+        ]
         left = [{"path": path, "reason": reason} for path, reason in self.left_out]
-        return {"models": [asdict(model) for model in self.models], "left_out": left}
+        return {"models": models, "left_out": left}
 
 
 def find_models(folder: str) -> FoundModels:

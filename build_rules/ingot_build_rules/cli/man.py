@@ -20,16 +20,12 @@ _WHERE = "command ingot man"
 def run(arguments: argparse.Namespace) -> int:
     """Print a page, or write all."""
     if arguments.output is None:
-        if arguments.json:
-            why = "--json lists the files that -o writes"
-            raise UserError("nothing to report as JSON", _WHERE, why, "add -o DIR")
         print(_page(arguments.verb), end="")
         return 0
     if arguments.verb is not None:
         why = f"-o writes all pages, got the verb {arguments.verb!r}"
         raise UserError("a folder for one page", _WHERE, why, "leave the verb or -o out")
-    paths = write_pages(arguments.output)
-    console.print_report({"pages": paths}, paths, as_json=arguments.json)
+    console.print_lines(*write_pages(arguments.output))
     return 0
 
 
