@@ -16,12 +16,10 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import CACHE, Option, usable_cpu_count
+from ingot_build_rules.cli.options import usable_cpu_count
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.header import MAGIC
 
-TARGET = Option("--target", "with a model: the target to compile it for (default: native)", "T")
-MODEL_OPTIONS = (TARGET, *CACHE)
 _ENDING = ".onnx"
 
 
