@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,15 +149,11 @@ def test_no_verb_at_all(capsys: pytest.CaptureFixture[str]) -> None:
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
     """Every schema of an object inside of a schema."""
-    if isinstance(value, dict):
-        found = cast("dict[str, Any]", value)
-        if found.get("type") == "object" and "properties" in found:
-            yield found
-        for item in found.values():
-            yield from _objects(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _objects(item)
+    kind: object = type(value)
+    if kind is dict and value.get("type") == "object" and "properties" in value:
+        yield value
+    for item in value.values() if kind is dict else value if kind is list else ():
+        yield from _objects(item)
 
 
 @pytest.mark.parametrize("name", ["common", *names()])
