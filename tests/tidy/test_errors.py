@@ -18,7 +18,6 @@ CAUGHT_INSIDE = {
     "ingot_build_rules.cli.failure.FailedCommand": "the command, which prints its error and its values",
     "ingot_artifacts.store.index_disk.IndexRowError": "the index: a row that this program never writes is no row",
     "ingot_artifacts.store.records.RecordError": "who reads records: what is none is left out, or deleted",
-    "ingot_build_rules.cli.failure.FailedCommand": "main and watch: an error with the report beside it",
     "ingot_build_rules.project.read_value.WrongValueError": "the reader of projects, which collects all problems",
     "ingot_compiler.frontend.attribute_values.UnsupportedAttribute": "import_model, which collects findings",
     "ingot_compiler.frontend.context.Unsupported": "infer_types, which collects findings",

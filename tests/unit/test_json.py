@@ -1,5 +1,6 @@
-"""``--json``: every verb's object is as ``docs/json`` says, in success and in failure; the page shows
-the schemas. Verbs of projects, caches and devices are held against them where they are tested."""
+"""``--json``: every verb's object is as ``docs/json`` says, in success and in failure; the page
+shows the schemas. Verbs of projects, caches and devices are held against them where they are
+tested."""
 
 from __future__ import annotations
 
@@ -147,13 +148,16 @@ def test_no_verb_at_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
 
 
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
+def _objects(value: object) -> Iterator[dict[str, Any]]:
     """Every schema of an object inside of a schema."""
-    kind: object = type(value)
-    if kind is dict and value.get("type") == "object" and "properties" in value:
-        yield value
-    for item in value.values() if kind is dict else value if kind is list else ():
-        yield from _objects(item)
+    found: Any = value
+    if isinstance(value, dict):
+        if found.get("type") == "object" and "properties" in found:
+            yield found
+        found = list(found.values())
+    if isinstance(value, dict | list):
+        for item in found:
+            yield from _objects(item)
 
 
 @pytest.mark.parametrize("name", ["common", *names()])
@@ -182,7 +186,7 @@ def test_every_verb_has_a_schema() -> None:
     assert {"cache", "watch"} < told
     expected = told - {"cache", "watch"}
     expected |= {f"cache-{action}" for action in _CACHE_ACTIONS}
-    expected |= {"device-inspect", "device-identify", "event", "trace"}
+    expected |= {"device-inspect", "device-identify", "event", "trace", "lock"}
     assert set(names()) == expected
 
 
