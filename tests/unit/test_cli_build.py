@@ -20,6 +20,7 @@ from typing import Any
 import onnx
 import pytest
 from onnx import helper
+from tests.json_schemas import checked
 from tests.unit.build_harness import (
     TARGET,
     TEST,
@@ -66,10 +67,7 @@ class Command:
 
     def json(self, *texts: str, code: int = 0) -> dict[str, Any]:
         """Return the one line of JSON that a verb prints."""
-        line = self(*texts, "--json", code=code)
-        assert line.count("\n") == 1
-        found: dict[str, Any] = json.loads(line)
-        return found
+        return checked(texts[0], self(*texts, "--json", code=code))
 
 
 @pytest.fixture
@@ -117,7 +115,7 @@ def test_json_is_one_line(run: Command) -> None:
     assert {name: item["how"] for name, item in report["targets"].items()} == {
         "a": "built", "b": "built", "test.a": "passed",
     }  # fmt: skip
-    assert report["targets"]["a"]["path"] == str(run.bench.folder / "dist/a.ingot")
+    assert report["targets"]["a"]["output"] == str(run.bench.folder / "dist/a.ingot")
     assert len(report["targets"]["a"]["digest"]) == 64
     assert isinstance(report["seconds"], float)
 
@@ -300,7 +298,7 @@ def test_check_hits(run: Command) -> None:
     assert {count["hit"] for count in report["rules"].values()} == {0}
     assert report["rules"]["bundle"]["ran"] == 1
     assert report["explanations"] == {}
-    assert {item["how"] for item in run.json("log", "b")["b"]} == {"checked"}
+    assert {item["how"] for item in run.json("log", "b")["targets"]["b"]["actions"]} == {"checked"}
     assert Path("dist/b.ingot").stat().st_mtime_ns == stamp
     assert run.build("--check-hits", "1", "-n", "b").startswith("1 unchanged")
     assert run.build("--check-hits", "1", "--expect-cached", "b").startswith("1 unchanged")
@@ -381,7 +379,7 @@ def test_why(run: Command) -> None:
         "why", "a", "--config", "bundle.a.planner=hill_climb"
     )
     assert "asks for another output" in run("why", "a", "--config", "bundle.a.output=x.ingot")
-    found = run.json("why", "a", "b")
+    found = run.json("why", "a", "b")["bundles"]
     assert found["a"] == {"pending": [], "failed": [], "last": found["a"]["last"], "built": True}
     run("why", "nobody", code=1)
 
@@ -393,7 +391,7 @@ def test_log(run: Command) -> None:
     lines = run("log", "b").splitlines()
     assert lines[0] == "b:"
     assert all(re.match(r"  (ran|hit) +[\d.]+ \S+  \w+ .*\w{12}$", line) for line in lines[1:])
-    found = run.json("log", "b")["b"]
+    found = run.json("log", "b")["targets"]["b"]["actions"]
     assert {item["rule"] for item in found} >= {"import_model", "codegen", "link", "bundle"}
     assert {"rule", "label", "how", "seconds", "key", "messages", "ingredients"} == set(found[0])
 
@@ -435,7 +433,9 @@ def test_why_and_log_of_a_test(run: Command) -> None:
     assert why.startswith("test.a: would run again\n  it did not pass\nthe last build failed:\n")
     for text in (why, log, run.errors or "\n  output 'y'"):
         assert "output 'y'" in text
-    assert {item["how"] for item in run.json("log", "test.a")["test.a"]} == {"failed"}
+    assert {item["how"] for item in run.json("log", "test.a")["targets"]["test.a"]["actions"]} == {
+        "failed"
+    }
 
 
 def test_why_and_log_tell_of_a_failure_until_it_is_over(run: Command) -> None:
@@ -452,8 +452,10 @@ def test_why_and_log_tell_of_a_failure_until_it_is_over(run: Command) -> None:
         assert first == (why[0] == "b: never built here")
         assert f"  {error}" in log
         assert log[1].startswith("  failed ")
-        assert [item["how"] for item in run.json("log", "b")["b"]] == ["failed"]
-        assert run.json("why", "b")["b"]["failed"][0] == error
+        found = run.json("log", "b")["targets"]["b"]
+        assert [item["how"] for item in found["actions"]] == ["failed"]
+        assert found["failed"][0] == error
+        assert run.json("why", "b")["bundles"]["b"]["failed"][0] == error
         run.bench.write("b.onnx", before)
         run.build("b")
         assert "failed" not in run("why", "b") + run("log", "b")

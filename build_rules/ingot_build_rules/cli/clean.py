@@ -114,7 +114,7 @@ def _remove_empty(folder: str, root: str) -> None:
 
 def _tell(removed: list[str], kept: list[str], arguments: argparse.Namespace) -> None:
     if arguments.json:
-        console.print_json({"removed": removed, "kept": kept})
+        console.print_json({"dry_run": arguments.dry_run, "removed": removed, "kept": kept})
         return
     word = "would remove" if arguments.dry_run else "removed"
     for path in removed:

@@ -1,7 +1,8 @@
-"""Verb ``log``: what the last build of a bundle, or run of a test, did, action by action, also one that failed.
+"""Verb ``log``: what the last build of a bundle, or run of a test, did, action by action, also one
+that failed.
 
-In: names of bundles and tests. Out: one line per action: how, seconds, rule, label, key; what it had to tell;
-the error. Not done here: why (``why``).
+In: names of bundles and tests. Out: one line per action: how, seconds, rule, label, key; what it had
+to tell; the error. Not done here: why (``why``).
 """
 
 from __future__ import annotations
@@ -22,20 +23,23 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.workspace.open_workspace import load_project
 
     loaded = load_project(arguments.folder, arguments.config)
-    values: dict[str, list[dict[str, object]]] = {}
+    values: dict[str, dict[str, object]] = {}
     lines: list[str] = []
     for name, path in _traces(loaded, arguments.words):
         actions, error = _last_build(path)
-        values[name] = [_action_values(item) for item in actions]
-        lines.append(
-            f"{name}:"
-            if actions or error
-            else f"{name}: never {'run' if name.startswith('test.') else 'built'} here"
-        )
+        values[name] = {
+            "actions": [_action_values(item) for item in actions],
+            "failed": list(error),
+        }
+        lines.append(f"{name}:" if actions or error else f"{name}: {_never(name)}")
         lines += [f"  {line}" for item in actions for line in _action_lines(item)]
         lines += [f"  {line}" for line in error]
-    console.print_report(values, lines, as_json=arguments.json)
+    console.print_report({"targets": values}, lines, as_json=arguments.json)
     return 0
+
+
+def _never(name: str) -> str:
+    return f"never {'run' if name.startswith('test.') else 'built'} here"
 
 
 def _traces(loaded: LoadedProject, words: Sequence[str]) -> list[tuple[str, str]]:

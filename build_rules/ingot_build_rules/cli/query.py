@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ingot_build_rules.workspace.open_workspace import LoadedProject
     from ingot_build_rules.workspace.state import BundleState
 
-_VERSION = 1
-
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the graph."""
@@ -51,7 +49,7 @@ def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
         bundles[name] = _bundle(request, known, actions)
     listed = {spec.name: _test(loaded, spec, actions=arguments.actions) for spec in tests}
     project = plain(loaded.project)
-    return {"version": _VERSION, "project": project, "bundles": bundles, "tests": listed}
+    return {"project": project, "bundles": bundles, "tests": listed}
 
 
 def _bundle(
