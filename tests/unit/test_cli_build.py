@@ -396,6 +396,19 @@ def test_log(run: Command) -> None:
     assert {"rule", "label", "how", "seconds", "key", "messages", "ingredients"} == set(found[0])
 
 
+def test_why_a_bundle_is_in_the_cache(run: Command) -> None:
+    """The digest that a build prints leads to the record that made the bundle."""
+    run.build("a", "b")
+    digest = run.json("build", "--rehash")["targets"]["b"]["digest"]
+    (made,) = [
+        item for item in run.json("log", "b")["targets"]["b"]["actions"] if item["rule"] == "bundle"
+    ]
+    found = checked("cache-why", run("cache", "why", digest[:16], "--json"))
+    assert (found["digest"], found["made_by"]) == (digest, [made["key"]])
+    assert str(run.bench.folder / "dist/b.ingot") in found["kept_by"]
+    assert f"bundle  {made['key']}" in run("cache", "why", digest)
+
+
 def test_why_reads_of_tools_what_the_cache_does_not_know(run: Command) -> None:
     """The compiler is a large file: its digest is that of the last build."""
     run.build("b")
