@@ -16,7 +16,6 @@ from ingot_build_rules.engine.events.events import (
     BuildStarted,
     Event,
     Message,
-    TargetFinished,
 )
 from ingot_build_rules.engine.events.history import estimate
 from ingot_runtime.printable import printable
@@ -77,15 +76,9 @@ def action_text(action: ActionFinished | ActionStarted) -> str:
 
 
 def text_worth(event: Event) -> str:
-    """Return what is to be told of an event at once and in every display; empty for most."""
-    match event:
-        case ActionFinished(how="failed"):
-            return f"failed: {action_text(event)}: {printable(event.error)}"
-        case TargetFinished(how="unchanged"):
-            return ""
-        case TargetFinished():
-            return printable(f"{event.how}: {event.output or event.name}")
-        case Message():
-            return f"{event.level}: {printable(event.text)}"
-        case _:
-            return ""
+    """Return what is to be told of an event at once and in every display; empty for most.
+
+    What became of targets, and the errors of actions that failed, is told once: by the report at
+    the end.
+    """
+    return f"{event.level}: {printable(event.text)}" if isinstance(event, Message) else ""
