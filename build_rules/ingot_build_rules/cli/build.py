@@ -11,6 +11,7 @@ import argparse
 import os
 import secrets
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import no_op
@@ -59,11 +60,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _built(loaded: LoadedProject, arguments: argparse.Namespace) -> Report:
     """Build, and show how it goes."""
-    from ingot_build_rules.workspace.opened_build import project_history
+    from ingot_build_rules.workspace.opened_build import last_actions, project_history
     from ingot_build_rules.workspace.run_build import run_build
 
     quiet = arguments.quiet or arguments.json
-    with build_observer(project_history(loaded), quiet=quiet, events=arguments.events) as show:
+    with build_observer(
+        project_history(loaded),
+        last_actions=partial(last_actions, loaded),
+        quiet=quiet,
+        events=arguments.events,
+    ) as show:
         timed = TimedEvents(show)
         report = run_build(loaded, _request(loaded, arguments), timed.observe)
     _write_traces(loaded, arguments, timed)
