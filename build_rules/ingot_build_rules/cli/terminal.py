@@ -1,4 +1,4 @@
-"""Whether a stream is a terminal that a person looks at, and may get colour and moving lines: the
+"""Whether a stream is a terminal that a person looks at, where lines may be bold and move: the
 one place that reads the environment for it.
 
 In: a stream. Out: True or False. Not done here: what is shown there (``live_progress``).
@@ -14,10 +14,10 @@ _PLAIN_TERMINALS = ("dumb", "unknown", "")
 
 
 def is_live(stream: TextIO) -> bool:
-    """Return whether lines on ``stream`` may move and have colours.
+    """Return whether lines on ``stream`` may be bold, or other than plain, and move.
 
-    Not where it is a file or a pipe, not under ``TERM=dumb``, not if ``NO_COLOR`` is set
-    (no-color.org), and not in a CI service, whose logs keep every byte: all of them set ``CI``.
+    Not where it is a file or a pipe, not under ``TERM=dumb``, not if ``NO_COLOR`` is set, and
+    not in a CI service, whose logs keep every byte: all of them set ``CI``.
     """
     if not stream.isatty() or os.environ.get("TERM", "") in _PLAIN_TERMINALS:
         return False

@@ -41,6 +41,7 @@ from ingot_build_rules.workspace.state import (
     read_workspace,
     state_folder,
     trace_path,
+    trace_path_of_test,
     write_workspace,
 )
 from ingot_build_rules.workspace.tools import Tools, tools_of
@@ -66,13 +67,12 @@ def project_history(loaded: LoadedProject) -> dict[str, float]:
 
 
 def last_actions(loaded: LoadedProject, target: str) -> dict[str, str] | None:
-    """Key -> rule of each action of a bundle's last build that succeeded; None if there is none.
-
-    A test has no actions.
-    """
-    if target.startswith("test."):
-        return {}
-    trace = read_trace(trace_path(loaded.folder, target))
+    """Key -> rule of each action of the last build that succeeded of a bundle, or of a test
+    (``test.NAME``); None if there is none."""
+    test = target.removeprefix("test.")
+    is_test = test != target
+    folder = loaded.folder
+    trace = read_trace(trace_path_of_test(folder, test) if is_test else trace_path(folder, target))
     return {action.key: action.rule for action in trace.actions} if trace else None
 
 
