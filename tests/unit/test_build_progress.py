@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -134,28 +135,6 @@ def drawn(tally: BuildTally, seconds: float) -> str:
     return capture.get()
 
 
-def test_the_live_display_tells_hits_from_runs_and_what_is_left() -> None:
-    """Counts, the estimate by the history and the running actions with their time."""
-    tally = BuildTally({"pack": 10.0})
-    tally.add(BuildStarted((), 2), 100)
-    for number in range(30):
-        tally.add(ActionQueued(number, "pack", f"part {number}"), 100)
-    for number in range(5):
-        tally.add(finished(number, "hit" if number % 2 else "ran"), 101)
-    for number in range(10, 20):
-        tally.add(ActionStarted(number, "pack", f"part {number}"), 104)
-    lines = drawn(tally, 106).splitlines()
-    assert "3 ran, 2 hits, 25 left" in lines[0]
-    assert (
-        "6 s, about 115 s left" in lines[0]
-    )  # 25 actions of 10 s on 2 jobs, of which 10 had 2 s already
-    assert lines[1].strip() == "2.00 s  pack part 10"
-    assert lines[-1].strip() == "and 2 more"
-    assert len(lines) == 10
-    tally.add(finished(10, "failed"), 106)
-    assert "3 ran, 2 hits, 1 failed, 24 left" in drawn(tally, 106)
-
-
 def test_off_a_terminal_the_lines_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
     """Standard output stays free for results; quiet is quiet."""
     clock = Clock()
@@ -241,27 +220,52 @@ print("rich" in sys.modules)
 """
 
 
-def test_on_a_terminal_the_display_is_live_and_goes_away() -> None:
-    """What runs is seen while it runs; what stays are the lines worth keeping."""
+def on_terminal(environment: dict[str, str], *arguments: str) -> tuple[str, str]:
+    """Replay the events with a terminal as standard error; return what is on it, and standard
+    output."""
     lines = "\n".join(event_line(event, 0) for event in EVENTS)
+    base = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR")}
     main, terminal = pty.openpty()
     done = subprocess.run(
-        [sys.executable, "-c", REPLAY, "started"],
+        [sys.executable, "-c", REPLAY, *arguments],
         input=lines,
         stdout=subprocess.PIPE,
         stderr=terminal,
         text=True,
         check=True,
+        env={**base, "TERM": "xterm", **environment},
     )
     os.close(terminal)
     screen = os.read(main, 1 << 16).decode()
     os.close(main)
-    assert done.stdout == "True\n"
-    assert "0 ran, 0 hits, 1 left" in screen
+    return screen, done.stdout
+
+
+def test_on_a_terminal_the_display_is_live_and_goes_away() -> None:
+    """What runs is seen while it runs; what stays are the lines worth keeping."""
+    screen, out = on_terminal({}, "started")
+    assert out == "True\n"
+    assert "0 ran, 0 hits, 1 running" in re.sub(r"\x1b\[[0-9;]*m", "", screen)
     assert "pack part 1" in screen
-    assert "about" in screen
     assert "warning: one job at a time" in screen
     assert "\x1b[2K" in screen  # lines are erased
+    assert "\x1b[33m" in screen  # a warning is yellow
+
+
+@pytest.mark.parametrize(
+    "environment", [{"TERM": "dumb"}, {"TERM": ""}, {"NO_COLOR": "1"}, {"CI": "true"}]
+)
+def test_a_terminal_that_nobody_looks_at_gets_plain_lines(environment: dict[str, str]) -> None:
+    """No escape and no cursor that moves; ``rich`` is not even imported."""
+    screen, out = on_terminal(environment)
+    assert out == "False\n"
+    assert "\x1b" not in screen
+    assert screen.splitlines()[0] == PLAIN[0]
+
+
+def test_what_is_no_ci_service() -> None:
+    """``CI=false`` says so."""
+    assert on_terminal({"CI": "false"}, "started")[1] == "True\n"
 
 
 def test_off_a_terminal_rich_is_not_imported() -> None:
