@@ -213,7 +213,7 @@ class Session:
         """
         if self._attached is None:
             why = "the bundle runs on the host alone: nothing is copied"
-            do = "compile with --device and --place"
+            do = "compile it with a device beside the host, and place nodes there"
             raise InputError("no device counts", "session.device_counts", why, do)
         return self._attached.counts()
 
