@@ -20,6 +20,7 @@ from ingot_build_rules.api.arguments import (
 )
 from ingot_build_rules.api.compiled_bundle import Bundle, Check, compile_bundle
 from ingot_build_rules.api.given_model import given_model
+from ingot_build_rules.api.in_arguments import errors_in_arguments
 from ingot_build_rules.compilation.open_build import BuildSettings
 from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
@@ -71,16 +72,17 @@ def compile(  # noqa: A001
             ``max_bytes``, or than the compiler or a bundle can hold. VerificationError: ``check``
             found a node that differs.
     """
-    options = make_options(
-        read_targets(targets),
-        read_shapes(shapes),
-        read_texts("devices", "{'acc': 'null'}", devices),
-        tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
-    )
-    limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
-    settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)
-    given = given_model(model, example_inputs, dynamic_shapes, graph)
-    return compile_bundle(given, options, settings, inputs, limit)
+    with errors_in_arguments():
+        options = make_options(
+            read_targets(targets),
+            read_shapes(shapes),
+            read_texts("devices", "{'acc': 'null'}", devices),
+            tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
+        )
+        limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
+        settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)
+        given = given_model(model, example_inputs, dynamic_shapes, graph)
+        return compile_bundle(given, options, settings, inputs, limit)
 
 
 def _settings(workers: int, cache: str | os.PathLike[str] | None, *, shared: bool) -> BuildSettings:
