@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from tests.json_schemas import checked
 from tests.unit.test_report_data import ROWS, WIDTH, matmul_chain
 
 import ingot
@@ -53,18 +52,18 @@ def measured(medians: list[float]) -> Callable[..., list[list[float]]]:
 def test_all_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """JSON has the time with its interval, percentiles in order, rate, memory and kernels."""
     assert run(folder, "m.ingot", "--anyway", "--json") == 0
-    report: dict[str, Any] = json.loads(capsys.readouterr().out)
-    seconds, sizes = report["call_seconds_percentiles"], report["memory_bytes"]
+    report = checked("bench", capsys.readouterr().out)
+    seconds, sizes = report["call_seconds_percentiles"], report["memory"]
     for name in ("call_seconds", "calls_per_second"):
         assert 0 < report[name]["low"] <= report[name]["median"] <= report[name]["high"]
     assert list(seconds) == ["p10", "p50", "p90", "p99"]
     assert list(seconds.values()) == sorted(seconds.values())
-    assert report["calls"] >= report["blocks"] >= 6
-    assert sizes["file"] == (folder / "m.ingot").stat().st_size
-    assert sizes["load"] > 0
-    assert sizes["workspace"] > 0
-    assert report["compiled"] == ""
-    assert len(report["kernels"]) == 3
+    assert report["call_count"] >= report["block_count"] >= 6
+    assert report["size_bytes"] == (folder / "m.ingot").stat().st_size
+    assert sizes["load_bytes"] > 0
+    assert sizes["workspace_bytes"] > 0
+    assert report["compiled"] is None
+    assert len(report["launches"]) == 3
 
 
 def test_a_noisy_machine_gives_no_number(
@@ -113,7 +112,7 @@ def test_a_model_is_compiled_over_the_users_cache(
     cache = os.environ["INGOT_CACHE"]
     said = f"{folder / 'm.onnx'} for x86-64-v3, over the cache {cache}, into a temporary bundle"
     assert f"compiling {said}" in told.err
-    report = json.loads(told.out)
+    report = checked("bench", told.out)
     assert report["compiled"].startswith(f"compiled {said}, in ")
     assert report["bundle"] == str(folder / "m.onnx")
     assert not [name for name in os.listdir(tmp_path) if name.startswith("ingot-")]

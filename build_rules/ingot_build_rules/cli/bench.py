@@ -55,16 +55,19 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
     times = [seconds for block in blocks for seconds in block]
     return {
         "bundle": arguments.bundle,
-        "compiled": given.told,
+        "compiled": given.told or None,
+        "digest": session.loaded.source.root_digest.hex(),
+        "size_bytes": os.path.getsize(given.path),
+        "target": session.loaded.variant.target,
         "threads": threads,
         "load_seconds": load_seconds,
-        "calls": len(times),
-        "blocks": len(blocks),
+        "call_count": len(times),
+        "block_count": len(blocks),
         "call_seconds": _plain(found),
         "call_seconds_percentiles": percentiles(times),
         "calls_per_second": _plain(calls_per_second(blocks)),
-        "memory_bytes": _memory_bytes(session, given.path, feed, threads),
-        "kernels": kernel_times(session, given.path, threads, feed),
+        "memory": _memory(session, given.path, feed, threads),
+        "launches": kernel_times(session, given.path, threads, feed),
     }
 
 
@@ -83,7 +86,7 @@ def _too_noisy(found: BlockMedian, block_count: int, bundle: str) -> BuildError:
     )
 
 
-def _memory_bytes(
+def _memory(
     session: Session, bundle: str, feed: dict[str, Any], threads: int
 ) -> dict[str, int | None]:
     """What calls need: as planned for the sizes of these inputs, and as measured."""
@@ -95,11 +98,10 @@ def _memory_bytes(
     shapes = {name: array.shape for name, array in feed.items()}
     call = read_subject(bundle, variant, shapes).call
     return {
-        "load": resident.load_bytes,
-        "peak_beyond_load": resident.peak_beyond_load_bytes,
-        "workspace": sum(call.workspace_bytes),
-        "scratch": call.scratch_bytes * threads,
-        "file": os.path.getsize(bundle),
+        "load_bytes": resident.load_bytes,
+        "peak_beyond_load_bytes": resident.peak_beyond_load_bytes,
+        "workspace_bytes": sum(call.workspace_bytes),
+        "scratch_bytes": call.scratch_bytes * threads,
     }
 
 
@@ -130,13 +132,13 @@ def _timed_launch(ordinal: int, launch: dict[str, Any], seconds: float) -> dict[
         "seconds": seconds,
         "kernel": launch["kernel"],
         "kind": launch["kind"],
-        "nodes": [name for name, _ in launch["nodes"]],
+        "nodes": launch["nodes"],
         "writes": launch["writes"],
     }
 
 
 def _lines(report: dict[str, Any], top: int) -> list[str]:
-    kernels = report["kernels"]
+    kernels = report["launches"]
     total = sum(row["seconds"] for row in kernels) or 1.0
     head = ("time", "share", "kernel", "kind", "writes", "nodes")
     rows = [head, *(_kernel_row(row, total) for row in kernels[:top])]
@@ -145,7 +147,7 @@ def _lines(report: dict[str, Any], top: int) -> list[str]:
         *([report["compiled"]] if report["compiled"] else []),
         f"load    {load}, everything verified",
         *_call_lines(report),
-        _memory_line(report["memory_bytes"]),
+        _memory_line(report["memory"], report["size_bytes"]),
         f"kernels {console.format_seconds(total)}, stepped one by one",
         *console.format_table(rows, right=(0, 1)),
     ]
@@ -161,7 +163,7 @@ def _call_lines(report: dict[str, Any]) -> list[str]:
     return [
         f"call    median {median}, between {low} and {high} with {CONFIDENCE:.0%} confidence"
         + _spread(call),
-        f"calls   {', '.join(parts)} ({report['calls']} calls in {report['blocks']} blocks)",
+        f"calls   {', '.join(parts)} ({report['call_count']} calls in {report['block_count']} blocks)",
         f"rate    median {rate['median']:.4g}, {between}" + _spread(rate),
     ]
 
@@ -171,19 +173,20 @@ def _spread(found: dict[str, Any]) -> str:
     return f" (spread {found['spread']:.1%}){noisy}"
 
 
-def _memory_line(memory: dict[str, int | None]) -> str:
+def _memory_line(memory: dict[str, int | None], file_bytes: int) -> str:
     def told(name: str) -> str:
-        size = memory[name]
+        size = memory[f"{name}_bytes"]
         return "unknown" if size is None else console.format_bytes(size)
 
     return (
         f"memory  {told('load')} resident after the load, at most {told('peak_beyond_load')} more "
-        f"in calls; workspace {told('workspace')}, scratch {told('scratch')}; file {told('file')}"
+        f"in calls; workspace {told('workspace')}, scratch {told('scratch')}; "
+        f"file {console.format_bytes(file_bytes)}"
     )
 
 
 def _kernel_row(row: dict[str, Any], total_seconds: float) -> tuple[str, ...]:
-    names = ", ".join(row["nodes"])
+    names = ", ".join(name for name, _ in row["nodes"])
     return (
         console.format_seconds(row["seconds"]),
         f"{100 * row['seconds'] / total_seconds:.1f} %",

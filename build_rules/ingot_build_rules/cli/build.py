@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import no_op
 from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT, build_observer
-from ingot_build_rules.cli.build_report import first_pending, print_report
+from ingot_build_rules.cli.build_report import (
+    first_pending,
+    print_errors,
+    print_report,
+    report_values,
+)
+from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_folder
 from ingot_compiler.ir.errors import UserError, VerificationError
@@ -39,9 +45,12 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.dry_run:
         no_op.forget_build(loaded.folder)
     report = _built(loaded, arguments)
-    print_report(report, arguments)
-    if arguments.expect_cached and report.would_run:
-        raise _not_cached(report)
+    print_errors(report)
+    refused = arguments.expect_cached and bool(report.would_run)
+    if not (refused and arguments.json):
+        print_report(report, arguments)
+    if refused:
+        raise FailedCommand(_not_cached(report), report_values(report))
     code = _exit_code(report)
     if not code and not arguments.dry_run:
         no_op.remember_build(loaded, report, looked_at, started_ns)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT
 from ingot_build_rules.cli.in_four_parts import in_four_parts
+from ingot_runtime.json_output import error_values
 
 if TYPE_CHECKING:
     from ingot_build_rules.workspace.build_report import Report
@@ -20,17 +21,37 @@ if TYPE_CHECKING:
     from ingot_runtime.ingot_error import IngotError
 
 _LIST_MAX = 20
-_HOWS = ("built", "passed", "unchanged", "failed", "skipped", "would-build", "would-run")
+_HOWS = (
+    "built",
+    "passed",
+    "unchanged",
+    "failed",
+    "skipped",
+    "would-build",
+    "would-run",
+    "would-pass",
+)
+
+
+def report_values(report: Report) -> dict[str, Any]:
+    """Return the report with the error of each target that failed; ``error`` is the one that
+    decides the exit code."""
+    failures = _failures(report)
+    errors = {name: error_values(failure) for name, failure in failures.items()}
+    worst = max(errors.values(), key=lambda error: error["exit_code"], default=None)
+    return {**report.plain(), "errors": errors, **({"error": worst} if worst else {})}
+
+
+def print_errors(report: Report) -> None:
+    """Print the error of each target that failed."""
+    for failure in _failures(report).values():
+        console.print_error(failure)
 
 
 def print_report(report: Report, arguments: argparse.Namespace) -> None:
-    """Print errors, and then as much of the report as the arguments ask for."""
-    failures = _failures(report)
-    for failure in failures.values():
-        console.print_error(failure)
+    """Print as much of the report as the arguments ask for."""
     if arguments.json:
-        errors = {name: console.plain_error(failure) for name, failure in failures.items()}
-        console.print_json({**report.plain(), "errors": errors})
+        console.print_json(report_values(report))
         return
     if arguments.explain:
         _print_explanations(report)
@@ -55,7 +76,8 @@ def first_pending(report: Report) -> str:
 
 
 def _lines(report: Report, *, dry_run: bool) -> list[str]:
-    would_run = report.would_run if dry_run else []
+    names = {item.name for item in report.results}  # tests have a line of their own
+    would_run = [text for text in report.would_run if dry_run and text not in names]
     changed = [item for item in report.results if item.how != "unchanged"]
     left = len(changed) - _LIST_MAX
     return [

@@ -69,7 +69,8 @@ def _clean(
 def _traces(folder: str, name: str) -> tuple[str, str]:
     from ingot_build_rules.workspace.state import failed_trace_path, trace_path
 
-    return trace_path(folder, name), failed_trace_path(folder, name)
+    trace = trace_path(folder, name)
+    return trace, failed_trace_path(trace)
 
 
 def _remove(*paths: str) -> None:
@@ -97,7 +98,7 @@ def _remove_empty(folder: str, root: str) -> None:
 
 def _tell(removed: list[str], kept: list[str], arguments: argparse.Namespace) -> None:
     if arguments.json:
-        console.print_json({"removed": removed, "kept": kept})
+        console.print_json({"dry_run": arguments.dry_run, "removed": removed, "kept": kept})
         return
     word = "would remove" if arguments.dry_run else "removed"
     for path in removed:

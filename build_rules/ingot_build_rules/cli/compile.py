@@ -17,6 +17,7 @@ from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.compile_options import check_options
 from ingot_build_rules.cli.compile_output import STANDARD_OUTPUT, compile_output
 from ingot_build_rules.cli.compile_report import CompileOutcome, report_lines, report_values
+from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
@@ -30,10 +31,20 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile, and say what came out."""
+    check_options(arguments)
+    if arguments.from_ is None and os.path.isdir(arguments.model):
+        from ingot_build_rules.cli.compile_folder import compile_folder
+
+        compile_folder(arguments, _run_one)
+    else:
+        _run_one(arguments)
+    return 0
+
+
+def _run_one(arguments: argparse.Namespace) -> None:
     from ingot_build_rules.compilation.options import make_options
     from ingot_build_rules.compilation.output_file import check_output
 
-    check_options(arguments)
     shapes = usage.unique(arguments.shape, "--shape")
     devices = usage.unique(arguments.device, "--device")
     options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
@@ -45,7 +56,6 @@ def run(arguments: argparse.Namespace) -> int:
             _compile_loops(arguments, options.targets, output)
         else:
             _compile_model(arguments, options, output)
-    return 0
 
 
 def _compile_model(
@@ -54,11 +64,9 @@ def _compile_model(
     """The bundle of a model, or the text of a stage, and what there is to say of it."""
     outcome, seconds = _compile(arguments, options, output)
     if outcome.checked is not None and outcome.checked.differences:
-        if arguments.json:
-            console.print_json({"output": None, "check": outcome.checked.plain()})
-        outcome.checked.require_equal()
+        raise FailedCommand(outcome.checked.error(), {"check": outcome.checked.plain()})
     if output is None or arguments.to:
-        _give_text(outcome.result, output)
+        _give_text(outcome.result, output, arguments)
     else:
         _report(outcome, arguments, output, seconds)
 
@@ -119,11 +127,13 @@ def _compile_loops(
 
     groups = read_groups(read_text(arguments.model), targets)
     if output is None or arguments.to is not None:
-        _give_text(groups_text(groups, arguments.to), output)
+        _give_text(groups_text(groups, arguments.to), output, arguments)
         return
     content = kernel_object(groups)
     with atomic_file(output) as file:
         file.write(content)
+    if arguments.json:
+        console.print_json({"stage": "object", "output": output, "text": None})
 
 
 def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings:
@@ -188,10 +198,14 @@ def _report(
             console.print_lines(note, file=sys.stderr)
 
 
-def _give_text(text: str, output: str | None) -> None:
-    if output is None:
-        console.print_listing(text.removesuffix("\n"))
-        return
-    from ingot_build_rules.compilation.output_file import write_text
+def _give_text(text: str, output: str | None, arguments: argparse.Namespace) -> None:
+    """Write the text of a stage to a file, or print it."""
+    if output is not None:
+        from ingot_build_rules.compilation.output_file import write_text
 
-    write_text(output, text if text.endswith("\n") else text + "\n")
+        write_text(output, text if text.endswith("\n") else text + "\n")
+    if arguments.json:
+        shown = text if output is None else None
+        console.print_json({"stage": arguments.to, "output": output, "text": shown})
+    elif output is None:
+        console.print_listing(text.removesuffix("\n"))

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import cast
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.in_four_parts import in_four_parts
+from ingot_build_rules.cli.failure import print_failure
 from ingot_build_rules.cli.usage import Parser
 from ingot_build_rules.cli.verbs import VERBS, read_verb
 from ingot_build_rules.engine.executors.garbage import collect_rarely
@@ -98,7 +98,7 @@ def _guarded(texts: Sequence[str], interrupts: list[int]) -> int:
     except Exception as error:  # noqa: BLE001
         if interrupts:
             return _interrupted()
-        return _fail(_of_output(error), texts[0], debug="--debug" in texts)
+        return _fail(_of_output(error), texts)
     return code
 
 
@@ -180,11 +180,9 @@ def _check_verb(name: str) -> None:
     )
 
 
-def _fail(error: Exception, verb: str, *, debug: bool) -> int:
-    if debug:
+def _fail(error: Exception, texts: Sequence[str]) -> int:
+    if "--debug" in texts:
         console.print_lines(
             *"".join(traceback.format_exception(error)).rstrip().split("\n"), file=sys.stderr
         )
-    told = in_four_parts(error, f"command ingot {verb}")
-    console.print_error(told)
-    return told.exit_code
+    return print_failure(error, f"command ingot {texts[0]}", as_json="--json" in texts)

@@ -34,7 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
     write_text(output, page)
     size_bytes = len(page.encode())
     if arguments.json:
-        console.print_json({"bundle": arguments.bundle, "output": output, "size_bytes": size_bytes})
+        values = {"bundle": arguments.bundle, "digest": data["digest"], "output": output}
+        why = data.get("unmeasured")
+        console.print_json({**values, "size_bytes": size_bytes, "unmeasured": why})
     else:
         told = [f"{output}: {console.format_bytes(size_bytes)}, opens in any browser, offline"]
         console.print_lines(*told, *([data["unmeasured"]] if "unmeasured" in data else []))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,36 +23,47 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Load, run, write or print."""
     from ingot_build_rules.compilation.output_file import check_output
+    from ingot_runtime.command import run_values
 
     given = [arguments.bundle, *([arguments.inputs] if arguments.inputs else [])]
     for path in (arguments.outputs, arguments.trace):
         if path is not None:
             check_output(path, given)
-    outputs, load_seconds, run_seconds = (_traced if arguments.trace else _run)(arguments)
+    call = (_traced if arguments.trace else _run)(arguments)
     if arguments.outputs is not None:
-        arrays.write_arrays(arguments.outputs, outputs)
-    report = {
-        "bundle": arguments.bundle,
-        "load_seconds": load_seconds,
-        "run_seconds": run_seconds,
-        "outputs": {name: _describe(array) for name, array in outputs.items()},
-    }
-    console.print_report(report, _lines(report, arguments), as_json=arguments.json)
+        arrays.write_arrays(arguments.outputs, call.outputs)
+    seconds = {"load_seconds": call.load_seconds, "run_seconds": call.run_seconds}
+    values = run_values(arguments.bundle, call.digest, seconds, call.dtypes, call.outputs)
+    console.print_report(values, _lines(values, arguments), as_json=arguments.json)
     return 0
 
 
-def _run(arguments: argparse.Namespace) -> tuple[dict[str, Any], float, float]:
-    """Load and call once; return the outputs, and the seconds of both."""
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The ``digest`` of a bundle; what it gave, the element types of that, and how long it took."""
+
+    digest: str
+    outputs: dict[str, Any]
+    dtypes: dict[str, str]
+    load_seconds: float
+    run_seconds: float
+
+
+def _run(arguments: argparse.Namespace) -> _Call:
+    """Load and call once."""
     started = time.perf_counter()
     session = _load(arguments)()
     loaded = time.perf_counter()
     feed = arrays.read_inputs(session, arguments.inputs)
     called = time.perf_counter()
     outputs = session.run(feed, arguments.timeout)
-    return outputs, loaded - started, time.perf_counter() - called
+    ended = time.perf_counter()
+    digest = session.loaded.source.root_digest.hex()
+    dtypes = {spec.name: spec.element for spec in session.outputs}
+    return _Call(digest, outputs, dtypes, loaded - started, ended - called)
 
 
-def _traced(arguments: argparse.Namespace) -> tuple[dict[str, Any], float, float]:
+def _traced(arguments: argparse.Namespace) -> _Call:
     """The same, with a trace."""
     from ingot_build_rules.compilation.output_file import write_text
     from ingot_build_rules.engine.events.trace_entries import TraceProcess
@@ -66,7 +78,10 @@ def _traced(arguments: argparse.Namespace) -> tuple[dict[str, Any], float, float
     subject = read_subject(bundle, record.variant, shapes, arguments.digest)
     process = TraceProcess(f"ingot run {os.path.basename(bundle)}", os.getpid())
     write_text(arguments.trace, run_trace(record, subject, process))
-    return record.outputs, record.load_seconds, record.calls[0].phase.seconds
+    described = subject.described
+    dtypes = {output["name"]: output["dtype"] for output in described["outputs"]}
+    seconds = record.load_seconds, record.calls[0].phase.seconds
+    return _Call(described["digest"], record.outputs, dtypes, *seconds)
 
 
 def _load(arguments: argparse.Namespace) -> partial[Session]:
@@ -85,20 +100,13 @@ def _load(arguments: argparse.Namespace) -> partial[Session]:
     )
 
 
-def _describe(array: Any) -> dict[str, Any]:
-    """Tell type and shape, and for numbers their range."""
-    facts: dict[str, Any] = {"dtype": str(array.dtype), "shape": list(array.shape)}
-    if array.size and array.dtype.kind in "fiu":
-        facts |= {"least": float(array.min()), "greatest": float(array.max())}
-    return facts
-
-
 def _lines(report: dict[str, Any], arguments: argparse.Namespace) -> list[str]:
     load, run = (console.format_seconds(report[name]) for name in ("load_seconds", "run_seconds"))
     lines = [f"load {load}, run {run}"]
     for name, facts in report["outputs"].items():
-        span = f", {facts['least']:.6g} to {facts['greatest']:.6g}" if "least" in facts else ""
-        lines.append(f"{name}: {facts['dtype']}{facts['shape']}{span}")
+        least, greatest = (float(facts.get(end, 0)) for end in ("least", "greatest"))
+        span = f", {least:.6g} to {greatest:.6g}" if "least" in facts else ""
+        lines.append(f"{name}: {facts['numpy_dtype']}{facts['shape']}{span}")
     if arguments.outputs is not None:
         lines.append(f"outputs in {arguments.outputs}")
     if arguments.trace is not None:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import build, console
+from ingot_build_rules.cli.failure import FailedCommand, print_failure
 from ingot_build_rules.engine.cache.file_digests import stamp_of
 from ingot_build_rules.engine.cache.unchanged import Stamp
 from ingot_build_rules.workspace.user_key import known_key
@@ -81,9 +82,8 @@ def _attempt(arguments: argparse.Namespace) -> tuple[int, Stamps]:
     before = _look(arguments, {})
     try:
         code = build.run(arguments)
-    except IngotError as error:
-        console.print_error(error)
-        code = error.exit_code
+    except (IngotError, FailedCommand) as error:
+        code = print_failure(error, "command ingot watch", as_json=arguments.json)
     return code, _look(arguments, before) | before
 
 

@@ -38,7 +38,7 @@ def report_data(subject: ReportSubject, measured: Measured | None) -> dict[str, 
     lifetimes = memory_timeline(subject.call, subject.writes)
     return {
         "model": described["model"],
-        "digest": described["root_digest"],
+        "digest": described["digest"],
         "format": described["format"],
         "size_bytes": described["size_bytes"],
         "target": subject.target,

@@ -122,8 +122,10 @@ def _take_sizes(value: ValueInfoProto, given: tuple[int, ...], sizes: dict[str, 
 
 
 def _user_name(value: ValueInfoProto, axis: int) -> str:
-    """What to call an open dimension."""
-    return _dims(value)[axis].dim_param or f"{value.name}.{axis}"
+    """What to call an open dimension; ``?`` is what some exporters write for each one that they do
+    not know, and makes none equal to another."""
+    name = _dims(value)[axis].dim_param
+    return f"{value.name}.{axis}" if name in ("", "?") else name
 
 
 def _fixed(dim: TensorShapeProto.Dimension) -> int | None:
