@@ -47,7 +47,7 @@ def report(capsys: Output, arguments: list[str], code: int) -> dict[str, Any]:
     """Run the command, which ends with ``code``; its JSON, with what it printed to standard
     error."""
     capsys.readouterr()
-    assert main(arguments) == code
+    assert main([*arguments, "--json"]) == code
     output = capsys.readouterr()
     assert "Traceback" not in output.err
     return {**checked("reproduce", output.out), "err": output.err}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingot_artifacts.bundle.write import BundleSkeleton, write_with_weights
 from ingot_artifacts.store.atomic import sync_folders
+from ingot_build_rules.api.in_arguments import errors_in_arguments
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build
 from ingot_build_rules.compilation.output_file import check_output
 from ingot_build_rules.compilation.start_compilation import start_compilation
@@ -22,8 +23,8 @@ from ingot_build_rules.compilation.start_compilation import start_compilation
 if TYPE_CHECKING:
     import numpy as np
 
+    from ingot_build_rules.api.given_model import GivenModel
     from ingot_build_rules.compilation.compile_model import CompiledModel
-    from ingot_build_rules.compilation.model_source import Model
     from ingot_build_rules.rules.bundle import BundleParts
     from ingot_build_rules.rules.compile_options import CompileOptions
 
@@ -34,7 +35,11 @@ class Bundle:
     """A compiled model; ``save`` writes the one file that a device needs."""
 
     def __init__(
-        self, parts: BundleParts, model: Model, options: CompileOptions, settings: BuildSettings
+        self,
+        parts: BundleParts,
+        model: GivenModel,
+        options: CompileOptions,
+        settings: BuildSettings,
     ) -> None:
         """Take over a finished compilation; use ``ingot.compile``."""
         self.digest = parts.root
@@ -68,12 +73,12 @@ class Bundle:
         from ingot_build_rules.text.stage_text import check_stage, stage_text
 
         check_stage(stage)
-        with open_build(self._settings) as build:
-            return stage_text(start_compilation(build, self._model, self._options), stage)
+        with errors_in_arguments(), open_build(self._settings) as build:
+            return stage_text(start_compilation(build, self._model.model, self._options), stage)
 
 
 def compile_bundle(
-    model: Model,
+    model: GivenModel,
     options: CompileOptions,
     settings: BuildSettings,
     check: Check = False,
@@ -87,7 +92,7 @@ def compile_bundle(
         VerificationError: ``check`` found a difference.
     """
     with open_build(settings) as build:
-        compiled = start_compilation(build, model, options, max_bytes)
+        compiled = start_compilation(build, model.model, options, max_bytes)
         parts = build.run(compiled.compilation.bundle_parts())
         if check is not False:
             _check(compiled, None if check is True else check)

@@ -18,6 +18,7 @@ from ingot_build_rules.check.launch_recorder import LaunchRecorder
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.interpret import bind_symbols
+from ingot_compiler.ir.message import OptionRef, message
 from ingot_compiler.ir.op import Array
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _generated_run(
 def _none_accepted(refusals: list[str]) -> UserError:
     return UserError(
         "the model accepts none of the generated inputs",
-        where="option --check",
+        where=OptionRef("check"),
         why=refusals[0] if refusals else "every size leaves a tensor without elements",
-        do="give inputs: --check INPUTS.npz",
+        do=message("give inputs: ", OptionRef("check", "INPUTS.npz")),
     )

@@ -13,6 +13,7 @@ from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions
 from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.message import OptionRef, message
 from ingot_compiler.memory.planners import PLANNERS
 
 ALL_PLANNERS = ("best", *PLANNERS)
@@ -57,9 +58,10 @@ def _check_planner(planner: str) -> None:
 
 def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
     if device not in (HOST, *declared):
-        what, where = f"unknown device {device!r}", f"--place {glob}={device}"
+        what, where = f"unknown device {device!r}", OptionRef("place", f"{glob}={device}")
         why = f"declared devices are {', '.join([HOST, *declared])}"
-        raise UserError(what, where, why, f"declare it with --device {device}=KIND")
+        do = message("declare it with ", OptionRef("device", f"{device}=KIND"))
+        raise UserError(what, where, why, do)
 
 
 def read_sizes(text: str) -> tuple[int, ...]:

@@ -28,11 +28,12 @@ _MODULES = {
     "ingot_build_rules.rules.packed_constant": "PackedConstant",
     "ingot_build_rules.rules.place": "PlaceInputs",
     "ingot_build_rules.rules.plan_memory": "PlanInputs",
+    "ingot_build_rules.rules.run_test": "RunTestInputs",
     "ingot_build_rules.rules.variant": "Library Variant",
     "ingot_compiler.frontend.imported": "DeclaredType ImportedModel ImportedNode ImportedRegion",
     "ingot_compiler.ir.dims": "Call Sum Symbol",
     "ingot_compiler.ir.graph": "ConstantSource Graph Names Node OptimizedGraph",
-    "ingot_compiler.ir.message": "InputRef Message NodeRef OutputRef",
+    "ingot_compiler.ir.message": "InputRef Message NodeRef OptionRef OutputRef",
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
     "ingot_compiler.lowering.fused": (

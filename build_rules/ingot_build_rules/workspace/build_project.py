@@ -30,7 +30,6 @@ from ingot_build_rules.engine.cache.file_digests import stamp_of, timestamp
 from ingot_build_rules.engine.events.trace_file import traced
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest
-from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
@@ -74,30 +73,6 @@ class Workspace:
             elif not self.dry:
                 self._remember(request, result, started)
         return [self.results[request.bundle.name] for request in requests]
-
-    def run_test(self, spec: TestSpec, run: Callable[[TestSpec, str, str], None]) -> TargetResult:
-        """Run a test on its bundle, unless it passed on the same bytes before."""
-        bundle = self.results[spec.bundle]
-        name = f"test.{spec.name}"
-        result = self.results[name] = TargetResult(name, "skipped", "")
-        paths = [os.path.join(self.folder, path) for path in (spec.inputs, spec.outputs)]
-        result.sources = tuple((path, self.build.files.digest(path)) for path in paths)
-        key = digest((spec, bundle.root, [content for _, content in result.sources]))
-        if not bundle.is_good and bundle.how != "would-build":
-            result.how = "skipped"
-        elif self.state.tests.get(spec.name) == key:
-            result.how = "unchanged"
-        elif self.dry:
-            result.how = "would-run"
-        else:
-            try:
-                run(spec, bundle.path, self.folder)
-                result.how, self.state.tests[spec.name] = "passed", key
-            except Exception as error:  # noqa: BLE001  # any failure of a test is its result
-                result.how, result.error = "failed", error
-                self.state.tests.pop(spec.name, None)
-        self.told(name, result.how, "")
-        return result
 
     def locked(self, result: TargetResult) -> None:
         """Note what the lock file of a bundle looks like, now that it is written."""
@@ -157,16 +132,27 @@ class Workspace:
         compilation = Compilation(self.build, source, request.options, self.toolchain)
         result.compilation = compilation
         parts = await compilation.bundle_parts()
-        result.root, result.size_bytes, result.how = parts.root, parts.size_bytes, "would-build"
+        result.root, result.size_bytes = parts.root, parts.size_bytes
         paths = (await compilation.source_paths())[1:]
         beside = [(path, self.build.files.digest(path)) for path in paths]
         self.check(request, replace(result, sources=(*result.sources, *beside)))
-        if not self.dry:
+        if self.dry:
+            result.how = "unchanged" if self._is_there(result) else "would-build"
+        else:
             self._refuse_strangers(result)
             _make_folder(result.path)
-            await write_bundle_file(compilation, result.path)
-            result.how = "built"
+            is_new = await write_bundle_file(compilation, result.path)
+            result.how = "built" if is_new else "unchanged"
         self.told(result.name, result.how, result.path)
+
+    def _is_there(self, result: TargetResult) -> bool:
+        """Whether a bundle that would be built has the bytes that the last build left."""
+        known = self.state.bundles.get(result.name)
+        return known is not None and (known.root, known.output, known.stamp) == (
+            result.root,
+            result.path,
+            stamp_of(result.path),
+        )
 
     def _refuse_strangers(self, result: TargetResult) -> None:
         """Never write over a file that is neither a bundle nor what an earlier build left."""
@@ -184,10 +170,12 @@ class Workspace:
         steady = all(self.build.files.is_steady(path, started) for path, _ in result.sources)
         sources = tuple((path, content if steady else "") for path, content in result.sources)
         result.stamp = stamp_of(result.path)
+        known = self.state.bundles.get(result.name)
         if result.stamp is not None:
             self.state.bundles[result.name] = BundleState(
                 request_digest(request), self.code, sources, result.path, result.stamp, result.root,
                 options=options_text(request.options),
+                earlier=known.outputs_beside(result.path) if known else (),
             )  # fmt: skip
 
     def _failed(self, result: TargetResult, error: BaseException) -> None:

@@ -17,6 +17,7 @@ from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError, UserError
+from ingot_compiler.ir.message import OptionRef, Text, message
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_runtime.format.limits import RANK_MAX, SIZE_BYTES_MAX
 
@@ -46,7 +47,7 @@ def input_types(
         if dtype is None:
             findings.append(_finding(value, _type_name(value), "an input type that Ingot has not"))
         elif not _has_shape(value) and value.name not in shapes:
-            reason = "its number of dimensions is not given; give --shape"
+            reason = message("its number of dimensions is not given; give ", OptionRef("shape"))
             findings.append(_finding(value, dtype, reason))
         else:
             types.append(TensorType(dtype, _shape(value, shapes.get(value.name), symbols)))
@@ -57,7 +58,7 @@ def input_types(
     )
 
 
-def _finding(value: ValueInfoProto, dtype: str, reason: str) -> ImportFinding:
+def _finding(value: ValueInfoProto, dtype: str, reason: Text) -> ImportFinding:
     return tensor_finding(f"input {value.name!r}", dtype, reason)
 
 
@@ -85,7 +86,7 @@ def _check_names(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> None:
         close = suggest(name, names)
         do = f"did you mean {close!r}?" if close else f"the inputs are {listed or 'none'}"
         why = f"expected one of {listed or 'none: the model has no inputs'}"
-        raise UserError(f"the model has no input {name!r}", f"--shape {name}", why, do)
+        raise UserError(f"the model has no input {name!r}", OptionRef("shape", name), why, do)
 
 
 def _dims(value: ValueInfoProto) -> Sequence[TensorShapeProto.Dimension]:
@@ -107,7 +108,7 @@ def _take_sizes(value: ValueInfoProto, given: tuple[int, ...], sizes: dict[str, 
     """Put the sizes of one ``--shape`` into ``sizes``; UserError when they contradict those there,
     or the file's."""
     what, dims = "a shape contradicts the model", _dims(value)
-    where = f"--shape {value.name}={'x'.join(map(str, given))}"
+    where = OptionRef("shape", f"{value.name}={'x'.join(map(str, given))}")
     if len(given) != len(dims):
         why = f"expected {len(dims)} sizes, got {len(given)}"
         raise UserError(what, where, why, _DO)
@@ -122,8 +123,10 @@ def _take_sizes(value: ValueInfoProto, given: tuple[int, ...], sizes: dict[str, 
 
 
 def _user_name(value: ValueInfoProto, axis: int) -> str:
-    """What to call an open dimension."""
-    return _dims(value)[axis].dim_param or f"{value.name}.{axis}"
+    """What to call an open dimension; ``?`` is what some exporters write for each one that they do
+    not know, and makes none equal to another."""
+    name = _dims(value)[axis].dim_param
+    return f"{value.name}.{axis}" if name in ("", "?") else name
 
 
 def _fixed(dim: TensorShapeProto.Dimension) -> int | None:

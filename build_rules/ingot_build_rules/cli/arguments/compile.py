@@ -16,7 +16,7 @@ ARGUMENTS = (
     Argument(
         "model",
         "MODEL",
-        "an .onnx file; external data lies beside it (with --from: a text)",
+        "an .onnx file, external data beside it; a folder of such graphs (with --from: a text)",
         "model",
     ),
 )
@@ -28,6 +28,7 @@ OPTIONS = (
         "OUT.ingot",
         "bundle",
     ),
+    Option("--graph", "the graph to compile, of a folder that has several", "NAME"),
     Option(
         "--target",
         "ARCH[:cpu][+feature|-feature]..., one variant each (default: native)",
@@ -95,6 +96,7 @@ EXAMPLES = (
         "ingot compile model.onnx --shape x=1x3x224x224",
         "faster kernels for one shape beside those for every shape",
     ),
+    Example("ingot compile FOLDER -o DIR", "a bundle of each graph of a folder from optimum"),
     Example("ingot compile model.onnx --check", "compare with an interpreter, node by node"),
     Example("ingot compile model.onnx --to fused", "print which ops became one kernel"),
 )
