@@ -21,6 +21,7 @@ from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attri
 from ingot_compiler.frontend.check_functions import check_functions
 from ingot_compiler.frontend.check_names import check_names
 from ingot_compiler.frontend.check_nodes import canonical_domain, check_node
+from ingot_compiler.frontend.find_further import Refused, SmallConstants, find_further
 from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported, tensor_finding
 from ingot_compiler.frontend.imported import (
     ABSENT,
@@ -69,7 +70,9 @@ def import_model(
     """
     model, detached = parse_model(source)
     expanded_bytes = check_functions(model, max_bytes)
-    importer = _Importer(expand_functions(model), detached, Weights(read_external, store))
+    small = SmallConstants(store)
+    weights = Weights(read_external, small.write)
+    importer = _Importer(expand_functions(model), detached, weights, small)
     imported, names = importer.run(shapes, place)
     return replace(imported, expanded_bytes=expanded_bytes), names
 
@@ -78,7 +81,11 @@ class _Importer:
     """One import: the file's tables, what is unsupported so far, ordinals given so far."""
 
     def __init__(
-        self, model: ModelProto, detached: Mapping[str, memoryview], weights: Weights
+        self,
+        model: ModelProto,
+        detached: Mapping[str, memoryview],
+        weights: Weights,
+        small: SmallConstants,
     ) -> None:
         self.graph: GraphProto = model.graph
         self.opsets = {
@@ -86,6 +93,7 @@ class _Importer:
         } or {"": 1}
         self.detached = detached
         self.weights = weights
+        self.small = small
         self.dtypes = _dtypes(model.graph)
         self.findings: list[ImportFinding] = []
         self.ordinals: dict[str, int] = {"": ABSENT}
@@ -106,18 +114,21 @@ class _Importer:
         self._name(_names(inputs))
         initializers = self._initializers(graph, nodes)
         imported = self._marked_nodes(nodes, place)
-        raise_unsupported(self.findings, graph.name)
         outputs = tuple(self.ordinals[value.name] for value in graph.output)
         declared = tuple(map(_declared, graph.output))
         opsets = self._used_opsets(nodes)
-        model = ImportedModel(
-            typed.types, initializers, imported, outputs, declared, opsets, typed.sizes
-        )
+        stored = tuple(constant for _, constant in initializers)
+        model = ImportedModel(typed.types, stored, imported, outputs, declared, opsets, typed.sizes)
         called = tuple((node_name(node), node.op_type) for node in nodes) + tuple(self.inner_nodes)
         names = Names(
             graph.name, _names(inputs), _names(graph.output), called, typed.symbols,
             tuple(self.weights.names.values()),
         )  # fmt: skip
+        if self.findings:
+            given = [self.ordinals[value.name] for value in inputs if self._is_read(value.name)]
+            found = Refused(model, names, given, [ordinal for ordinal, _ in initializers])
+            further = find_further(found, self.findings, self.small.read)
+            raise_unsupported([*self.findings, *further], graph.name)
         check_names(names)
         return model, names
 
@@ -159,18 +170,18 @@ class _Importer:
 
     def _initializers(
         self, graph: GraphProto, nodes: Sequence[NodeProto]
-    ) -> tuple[ConstantSource, ...]:
-        """Store the initializers that are used, in the file's order."""
+    ) -> tuple[tuple[int, ConstantSource], ...]:
+        """Store the initializers that are used, in the file's order; each with its ordinal."""
         used = {name for node in nodes for name in names_read(node)} | {*_names(graph.output)}
         is_whole = graph is self.graph  # only its own tensors were detached
-        stored: list[ConstantSource] = []
+        stored: list[tuple[int, ConstantSource]] = []
         for tensor in graph.initializer:
             if tensor.name not in used:
                 continue
             where = f"initializer {tensor.name!r}"
             try:
                 raw = self.detached.get(tensor.name) if is_whole else None
-                stored.append(self.weights.store(tensor, where, raw))
+                stored.append((self.tensor_count, self.weights.store(tensor, where, raw)))
             except UnsupportedDtype as error:
                 self.findings.append(tensor_finding(where, error.name, _NO_DTYPE))
             self._name([tensor.name])
@@ -197,8 +208,7 @@ class _Importer:
         first = self.outer_node_count + len(self.inner_nodes)
         self.inner_nodes += [(node_name(node), node.op_type) for node in nodes]
         self._name(_names(graph.input))
-        at = self.tensor_count
-        constants = tuple(enumerate(self._initializers(graph, nodes), at))
+        constants = self._initializers(graph, nodes)
         inputs = tuple(self.ordinals[value.name] for value in graph.input)
         made = tuple(self._node(node, "") for node in nodes)
         outputs = tuple(self.ordinals[value.name] for value in graph.output)
@@ -216,6 +226,10 @@ class _Importer:
         except UnsupportedAttribute as error:
             self._refuse(node, "", error.reason)
         return 0  # never seen: a finding ends the import
+
+    def _is_read(self, name: str) -> bool:
+        """Whether an input is one that Ingot reads."""
+        return not any(finding.node == f"input {name!r}" for finding in self.findings)
 
     def _refuse(self, node: NodeProto, dtype: str, reason: str) -> None:
         """Note a finding, one per node."""

@@ -8,8 +8,9 @@ simplification beyond what is known of shapes (``passes``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from ingot_compiler.frontend.check_declared import check_declared
 from ingot_compiler.frontend.context import OpContext, Unsupported
@@ -48,6 +49,23 @@ def infer_types(model: ImportedModel, read: ConstantReader) -> Graph:
     return translation.builder.finish(outputs)
 
 
+def find_untranslated(
+    model: ImportedModel,
+    values: Mapping[int, int],
+    refused: Collection[int],
+    translation: Translation,
+) -> list[ImportFinding]:
+    """Return what else has no translation in a model some of whose nodes are ``refused``, for one
+    error that lists everything.
+
+    ``values``: tensor ordinal -> value id, of the inputs and initializers that there are. What
+    follows from refused nodes is not looked at, and nodes that are wrong are passed over.
+    """
+    scope = _Scope(model, translation, [], dict(values), frozenset(refused))
+    scope.translate(model.nodes, 0, model.outputs)
+    return scope.findings
+
+
 class _Incomplete(Exception):
     """A region holds nodes without a translation; they are among the findings."""
 
@@ -55,21 +73,24 @@ class _Incomplete(Exception):
 @dataclass(frozen=True, slots=True)
 class _Scope:
     """A graph or region under translation; ``values``: tensor ordinal -> value id, of all that it
-    sees."""
+    sees; ``refused``: ordinals of nodes that import refuses, None where it refuses nothing."""
 
     model: ImportedModel
     translation: Translation
     findings: list[ImportFinding]
     values: dict[int, int]
+    refused: frozenset[int] | None = None
 
     def translate(self, nodes: Sequence[ImportedNode], first: int, outputs: Sequence[int]) -> None:
         """Translate nodes, whose ordinals begin at ``first``, into the builder."""
         used = {operand for node in nodes for operand in node.reads()} | set(outputs)
         for ordinal, node in enumerate(nodes, first):
             reads = node.reads()
+            if self.refused is not None and ordinal in self.refused:
+                continue
             if all(operand in self.values for operand in reads if operand != ABSENT):
                 self._translate_node(ordinal, node, used)
-            else:
+            elif self.refused is None:
                 self.note_missing(nodes, first, reads)
 
     def _translate_node(self, ordinal: int, node: ImportedNode, used: set[int]) -> None:
@@ -79,10 +100,30 @@ class _Scope:
         except Unsupported as error:
             self.findings.append(_finding(context, error.reason))
         except _Incomplete:
-            return
+            self._note_branches(node)
+        except IngotError:
+            if self.refused is None:
+                raise
         else:
             made = zip(node.results, results, strict=False)
             self.values.update({result: value for result, value in made if value != ABSENT})
+
+    def _note_branches(self, node: ImportedNode) -> None:
+        """Find what the branches of a node hold that were not looked at because of the first."""
+        known = {finding.node for finding in self.findings}
+        for _, region in node.attributes:
+            if isinstance(region, ImportedRegion) and not region.inputs:
+                inner = replace(self, findings=[], values=dict(self.values))
+                with suppress(IngotError):
+                    inner.translate_region(region)
+                self.findings.extend(item for item in inner.findings if item.node not in known)
+
+    def translate_region(self, region: ImportedRegion) -> None:
+        """Translate what a region has, whose inputs are among the values."""
+        for ordinal, constant in region.initializers:
+            context = OpContext.of_constant(self.translation)
+            self.values[ordinal] = context.constant(constant)
+        self.translate(region.nodes, region.first_node, region.outputs)
 
     def note_missing(self, nodes: Sequence[ImportedNode], first: int, reads: Sequence[int]) -> None:
         """Find the node that was translated, but lacks a result that is read; none below a node
@@ -118,13 +159,10 @@ class _Scope:
 
     def _body(self, region: ImportedRegion) -> RegionBody:
         def translate(inputs: Sequence[int]) -> Sequence[int]:
-            inner = _Scope(self.model, self.translation, self.findings, dict(self.values))
+            inner = replace(self, values=dict(self.values))
             inner.values.update(zip(region.inputs, inputs, strict=True))
-            for ordinal, constant in region.initializers:
-                context = OpContext.of_constant(self.translation)
-                inner.values[ordinal] = context.constant(constant)
             before = len(self.findings)
-            inner.translate(region.nodes, region.first_node, region.outputs)
+            inner.translate_region(region)
             if len(self.findings) > before or any(
                 output not in inner.values for output in region.outputs
             ):

@@ -1,0 +1,75 @@
+"""Everything of a model that Ingot does not support is in one error, whichever stage finds it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import GraphProto, NodeProto, TensorProto, helper
+from tests.unit.codegen_harness import Array
+from tests.unit.end_to_end_harness import make_model, node, tensor
+from tests.unit.frontend_harness import MemoryStore, translate
+from tests.unit.lowering_harness import normal
+
+from ingot_compiler.ir.errors import UnsupportedError
+
+F8 = helper.make_tensor("small", TensorProto.FLOAT8E4M3FN, [2], bytes(2), raw=True)
+
+
+def branch(name: str) -> GraphProto:
+    """A branch with a node that Ingot does not translate."""
+    inner = node("Cast", "x", f"{name}_c", name=name, to=TensorProto.FLOAT8E4M3FN)
+    relu = node("Relu", "x", f"{name}_d")
+    return helper.make_graph([inner, relu], name, [], [tensor(f"{name}_d", ["n", 4])])
+
+
+def listed(nodes: list[NodeProto], constants: dict[str, Array] | None = None) -> list[str]:
+    """The names in the one error, in order."""
+    inputs = [
+        tensor("s", [2], 8),
+        tensor("x", ["n", 4]),
+        tensor("sh", ["r"], 7),
+        tensor("c", [], 9),
+    ]
+    model = make_model(nodes, inputs, [tensor("y", None)], constants)
+    if any("small" in each.input for each in model.graph.node):
+        model.graph.initializer.append(F8)
+    with pytest.raises(UnsupportedError) as caught:
+        translate(model, MemoryStore())
+    lines = str(caught.value.why).splitlines()[1:]
+    assert caught.value.what.startswith(f"the model uses {len(lines)} thing")
+    return [line.split("'")[1] for line in lines]
+
+
+def test_ops_types_and_ranks() -> None:
+    """An input and an initializer of types that Ingot has not, two unknown ops, casts, ranks that
+    are known at run time; what reads a refused result is not listed, what reads a sound one is."""
+    nodes = [
+        node("NoSuchOp", "x", "a", name="unknown"), node("Relu", "a", "b", name="after_unknown"),
+        node("StringConcat", "s s", "t", name="strings"), node("Identity", "small", "f", name="of_small"),
+        node("Cast", "x", "g", name="cast", to=TensorProto.FLOAT8E4M3FN),
+        node("Reshape", "x sh", "h", name="rank"), node("Reshape", "x two", "i", name="sound"),
+        node("Reshape", "i sh", "y", name="rank_of_sound"),
+    ]  # fmt: skip
+    assert listed(nodes, {"two": np.array([2, -1])}) == [
+        "s", "unknown", "strings", "small", "cast", "rank", "rank_of_sound",
+    ]  # fmt: skip
+
+
+def test_branches() -> None:
+    """What a branch holds is listed beside what import refuses outside of it."""
+    nodes = [
+        node("NoSuchOp", "x", "a", name="unknown"),
+        node("If", "c", "y", name="choice", then_branch=branch("then"), else_branch=branch("else")),
+    ]
+    assert listed(nodes) == ["s", "unknown", "then", "else"]
+
+
+def test_wrong_nodes_do_not_hide_others() -> None:
+    """A node whose operands contradict it is an error of its own, once the rest is supported; so is
+    a large constant that a shape is read from."""
+    nodes = [
+        node("NoSuchOp", "x", "a", name="unknown"), node("MatMul", "x w", "b", name="contradicts"),
+        node("Reshape", "x large", "d", name="of_large"), node("Reshape", "x sh", "y", name="rank"),
+    ]  # fmt: skip
+    constants = {"w": normal(0, 9, 9), "large": np.ones(9000, np.int64)}
+    assert listed(nodes, constants) == ["s", "unknown", "rank"]
