@@ -4,7 +4,6 @@ ones."""
 from __future__ import annotations
 
 import json
-import operator
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,10 @@ import ingot
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.view.call_memory import call_memory
 from ingot_build_rules.view.workspace_formula import workspace_formulas
+from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.read_terms import read_dim
+from ingot_compiler.ir.text_reader import Reader
 from ingot_runtime.format.program import OPCODES, Program
 
 Output = pytest.CaptureFixture[str]
@@ -45,8 +47,8 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def evaluated(formulas: Sequence[str | None], batch: int) -> tuple[int, ...]:
     """The bytes that formulas give."""
-    functions = {"floordiv": operator.floordiv, "mod": operator.mod, "max": max, "min": min}
-    return tuple(eval(text or "", functions, {"batch": batch}) for text in formulas)
+    dims = [read_dim(Reader("formula", text or "")) for text in formulas]
+    return tuple(evaluate(dim, {"batch": batch}) for dim in dims)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 31, 1000])

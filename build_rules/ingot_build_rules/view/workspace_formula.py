@@ -111,7 +111,7 @@ class _Reader:
 
     def _run(self, way: _Way, name: str, operands: Any) -> None:
         if name == "workspace_bytes":
-            device, register = operands
+            device, register = map(int, operands)
             before, size = way.workspaces[device], way.registers.get(register)
             way.workspaces[device] = _largest(before, size)
         elif name in NUMBERS or name in ("const", "input_dim", "read"):
@@ -122,7 +122,9 @@ class _Reader:
         if name == "const":
             return int(operands[1])
         if name == "input_dim":
-            dim = self.inputs[operands[1]].dims[operands[2]]
+            # Sizes that are open stand as -1 - number of the symbol.
+            _, tensor, axis = map(int, operands)
+            dim = self.inputs[tensor].dims[axis]
             return dim if dim >= 0 else symbol(f"s{-dim - 1}")
         if name not in NUMBERS:
             return None
