@@ -28,6 +28,7 @@ from ingot_build_rules.rules.import_model import Imported
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names
+from ingot_compiler.ir.profile import SizeRange
 from ingot_runtime.executor.session import Session
 
 Feed = Mapping[str, Array]
@@ -134,10 +135,12 @@ class _GraphCompilation(Compilation):
         outputs = tuple(f"y{index}" for index in range(len(graph.outputs)))
         keep = build.keep
         self._graph = keep(graph)
-        model = ImportedModel((), (), (), (), (), (), tuple(sorted((sizes or {}).items())))
+        ranges = [SizeRange(name, size, size) for name, size in sorted((sizes or {}).items())]
+        profiles = (tuple(ranges),) if ranges else ()
+        model = ImportedModel((), (), (), (), (), (), profiles)
         names = Names("graph", inputs, outputs, (), ())
         self._imported = Imported(
-            keep(model), keep(names), tuple(map(build.keep_bytes, constants)), model.sizes
+            keep(model), keep(names), tuple(map(build.keep_bytes, constants)), model.profiles
         )
 
     async def imported(self) -> Imported:

@@ -80,8 +80,8 @@ def test_every_key() -> None:
         default_targets=("b", "slow"),
         targets=(data.TargetSpec("server", "x86-64-v4+amx-tile"),),
         models=(
-            data.ModelSpec("a", "models/a.onnx", (("x", ()), ("y", (2, 4)))),
-            data.ModelSpec("b", "models/b.onnx", (("x", (1, 3)),)),
+            data.ModelSpec("a", "models/a.onnx", ((("x", "scalar"), ("y", "2x4")),)),
+            data.ModelSpec("b", "models/b.onnx", ((("x", "1x3"),),)),
         ),
         bundles=(
             data.BundleSpec(
@@ -149,7 +149,10 @@ def test_plain_is_json() -> None:
     forms = plain(parse(FULL))
     assert json.loads(json.dumps(forms)) == forms
     assert list(forms["bundles"]) == ["a", "b"]
-    assert forms["models"]["a"] == {"source": "models/a.onnx", "shapes": {"x": [], "y": [2, 4]}}
+    assert forms["models"]["a"] == {
+        "source": "models/a.onnx",
+        "shapes": [{"x": "scalar", "y": "2x4"}],
+    }
     assert forms["tests"]["a"]["tolerance"] == 1e-3
 
 
@@ -186,7 +189,7 @@ def test_config_replaces_other_values() -> None:
         project__name="other",
     )
     assert (project.tests[0].threads, project.tests[0].relative_tolerance) == (4, 1e-2)
-    assert [model.shapes for model in project.models] == [(("x", (5,)),), (("x", (7, 8)),)]
+    assert [model.shapes for model in project.models] == [((("x", "5"),),), ((("x", "7x8"),),)]
     assert project.targets[0].text == "x86-64-v3"
     assert project.name == "other"
 
@@ -205,7 +208,7 @@ def test_compile_requests() -> None:
     assert [str(target) for target in b.options.targets] == ["x86-64-v2", "x86-64-v4+amx-tile"]
     assert (b.source, b.options.shapes, b.options.planner) == (
         "models/b.onnx",
-        (("x", (1, 3)),),
+        ((("x", "1x3"),),),
         "best_fit",
     )
     assert "native" not in map(str, a.options.targets)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.api.compiled_bundle import Bundle, Check, compile_bundle
 from ingot_build_rules.compilation.open_build import BuildSettings
-from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.compilation.options import Shapes, make_options
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def compile(  # noqa: A001
     model: Model,
     targets: Sequence[str] = ("native",),
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
     place: Mapping[str, str] | None = None,
     workers: int = 1,
@@ -37,7 +37,9 @@ def compile(  # noqa: A001
     Args:
         model: path of an ``.onnx`` file, its bytes, or an ``onnx.ModelProto``.
         targets: one variant each, ``ARCH[:cpu][+feature|-feature]...``; ``native`` is this machine.
-        shapes: input name -> sizes that get kernels of their own, beside those for any size.
+        shapes: input name -> shape that gets kernels of its own, beside those for any size; a list
+            of such tables for several. A shape is a text as ``--shape`` takes it, or a list of
+            sizes: None for any, ``(1, 8)`` for a range.
         devices: virtual device -> kind; ``host`` is always there.
         place: glob over node names -> virtual device.
         workers: processes at most; the bundle is the same for any number. 1: everything runs in

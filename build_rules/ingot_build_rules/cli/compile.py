@@ -38,7 +38,7 @@ _MODEL_OPTIONS = (
     ),
     Option(
         "--shape",
-        "also compile kernels for this shape of an input",
+        "also compile kernels for this shape of an input: ? for any size, 1..8 for a range",
         "NAME=1x3x224x224",
         usage.shape,
         repeats=True,
@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.compilation.output_file import check_output
 
     check_options(arguments)
-    shapes = usage.unique(arguments.shape, "--shape")
+    shapes = usage.profiles(arguments.shape)
     devices = usage.unique(arguments.device, "--device")
     options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
     if arguments.output is not None:

@@ -54,7 +54,7 @@ def _request(
     bundle: BundleSpec, model: ModelSpec, texts: Mapping[str, str], path: str
 ) -> CompileRequest:
     targets = [texts.get(name, name) for name in bundle.targets]
-    shapes, devices = dict(model.shapes), dict(bundle.devices)
+    shapes, devices = [dict(profile) for profile in model.shapes], dict(bundle.devices)
     try:
         options = make_options(targets, shapes, devices, bundle.place, bundle.planner)
     except UnsupportedError as error:

@@ -30,12 +30,12 @@ class TargetSpec:
 class ModelSpec:
     """A model file, or with a glob in ``source`` one model for each file that matches.
 
-    ``shapes``: input name -> sizes, sorted by name, as ``--shape``.
+    ``shapes``: one profile each, (input name, shape) sorted by name, as ``--shape``.
     """
 
     name: str
     source: str
-    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    shapes: tuple[tuple[tuple[str, str], ...], ...] = ()
     line: int = field(default=0, compare=False)
 
 

@@ -27,7 +27,7 @@ def plain(project: ProjectModel) -> dict[str, Any]:
 def _model(spec: ModelSpec) -> dict[str, Any]:
     return {
         "source": spec.source,
-        "shapes": {name: list(sizes) for name, sizes in spec.shapes},
+        "shapes": [dict(profile) for profile in spec.shapes],
     }
 
 

@@ -32,13 +32,14 @@ class DeviceOption:
 class CompileOptions:
     """Everything that decides the bundle beside the model; sorted where order means nothing.
 
-    ``targets``: of the host, as their back end prints them. ``shapes``: input name -> sizes.
+    ``targets``: of the host, as their back end prints them. ``shapes``: one profile each,
+    (input name, shape) in the order of the names.
     ``devices``: by name, without the host. ``place``: (glob over node names, device name), the last
     match counts.
     """
 
     targets: tuple[str, ...]
-    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    shapes: tuple[tuple[tuple[str, str], ...], ...] = ()
     devices: tuple[DeviceOption, ...] = ()
     place: tuple[tuple[str, str], ...] = ()
     planner: str = "best"
@@ -51,7 +52,7 @@ class CompileOptions:
         """
         return {
             "targets": list(self.targets),
-            "shapes": {name: list(sizes) for name, sizes in self.shapes},
+            "shapes": [dict(profile) for profile in self.shapes],
             "devices": {device.name: str(device) for device in self.devices},
             "place": [list(pair) for pair in self.place],
             "planner": self.planner,

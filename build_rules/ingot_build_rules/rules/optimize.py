@@ -14,14 +14,15 @@ from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, OptimizedGraph
+    from ingot_compiler.ir.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
 class OptimizeInputs:
-    """``sizes``: (symbol, size) that hold in the result, for ``--shape``."""
+    """``profile``: the sizes that the result is for, of ``--shape``."""
 
     graph: Artifact[Graph]
-    sizes: tuple[tuple[str, int], ...] = ()
+    profile: Profile = ()
 
 
 def _compute(context: RuleContext, inputs: OptimizeInputs) -> Artifact[OptimizedGraph]:
@@ -30,9 +31,9 @@ def _compute(context: RuleContext, inputs: OptimizeInputs) -> Artifact[Optimized
     from ingot_compiler.passes import pipeline
 
     graph = inputs.graph.value()
-    optimized = pipeline.optimize(specialise(graph, dict(inputs.sizes)) if inputs.sizes else graph)
+    optimized = pipeline.optimize(specialise(graph, inputs.profile) if inputs.profile else graph)
     verify(optimized.graph)
     return context.keep(optimized)
 
 
-OPTIMIZE = Rule("optimize", 1, ("graph", "sizes"), _compute)
+OPTIMIZE = Rule("optimize", 1, ("graph", "profile"), _compute)

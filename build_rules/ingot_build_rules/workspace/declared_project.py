@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+from ingot_build_rules.compilation.options import Shapes
 from ingot_build_rules.project.config import override
 from ingot_build_rules.project.expand import Expansion, expand
 from ingot_build_rules.project.model import ProjectModel
@@ -69,9 +70,7 @@ class DeclaredProject:
         """Name a target: ``ARCH[:cpu][+feature|-feature]...``."""
         self._declare("target", name, {"target": target})
 
-    def model(
-        self, name: str, source: PathText, *, shape: Mapping[str, str | Sequence[int]] | None = None
-    ) -> None:
+    def model(self, name: str, source: PathText, *, shape: Shapes | None = None) -> None:
         """Declare a model file, or many by a glob."""
         self._declare("model", name, _given({"source": source, "shape": shape}))
 

@@ -1,6 +1,6 @@
 """A graph for given sizes: symbols replaced by integers everywhere.
 
-In: a graph, sizes of some of its input symbols. Out: the same graph with those symbols bound. Not
+In: a graph, a profile of some of its input symbols. Out: the same graph with those symbols bound. Not
 done here: choosing between the two at run time (``host_program/specialisation``), simplification
 (``passes``).
 """
@@ -13,12 +13,18 @@ from dataclasses import replace
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, Sum, substitute
 from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import TensorType
 
 
-def specialise(graph: Graph, sizes: Mapping[str, int]) -> Graph:
-    """Bind symbols; symbols that ``sizes`` does not name stay."""
-    bindings: dict[str, Dim] = dict(sizes)
+def profile_bindings(profile: Profile) -> dict[str, Dim]:
+    """What takes the place of the symbols that a profile names: a number, where it leaves one."""
+    return {item.symbol: item.least for item in profile if item.least == item.most}
+
+
+def specialise(graph: Graph, profile: Profile) -> Graph:
+    """Bind symbols; symbols that ``profile`` does not name stay."""
+    bindings = profile_bindings(profile)
     return Graph(
         graph.inputs,
         tuple(_node(node, bindings) for node in graph.nodes),

@@ -1,0 +1,104 @@
+"""Several profiles of one model (``--shape``): which version runs, its bits, its memory, its weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import ModelProto, helper, numpy_helper
+
+import ingot
+import ingot_runtime
+from ingot_artifacts.inspect.describe import describe_bundle
+from ingot_build_rules.compilation.compile_model import compile_model
+from ingot_build_rules.compilation.options import make_options
+from ingot_compiler.lowering.versions import versions_of
+
+WIDTH = 20
+PROFILES = [{"x": "4x16x20"}, {"x": "?x16x20"}, {"x": "2..8x?x20"}]
+# Rows that each version is for: the general one, then the profiles in their order
+CALLS = {
+    (9, 9): 0, (1, 1): 0, (0, 3): 0, (4, 16): 1, (5, 16): 2, (0, 16): 2, (9, 16): 2, (2, 9): 3, (8, 1): 3,
+}  # fmt: skip
+
+
+def _model() -> ModelProto:
+    generator = np.random.default_rng(0)
+    weights = {
+        "a": generator.standard_normal((WIDTH, 33)).astype(np.float32),
+        "b": generator.standard_normal((33, 7)).astype(np.float32),
+    }
+    nodes = [
+        helper.make_node("MatMul", ["x", "a"], ["h"]),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("MatMul", ["r", "b"], ["z"]),
+        helper.make_node("Softmax", ["z"], ["y"], axis=1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "profiles",
+        [helper.make_tensor_value_info("x", 1, ["batch", "steps", WIDTH])],
+        [helper.make_tensor_value_info("y", 1, None)],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The model without profiles, and with them."""
+    folder = tmp_path_factory.mktemp("profiles")
+    ingot.compile(_model()).save(folder / "general.ingot")
+    ingot.compile(_model(), shapes=PROFILES, check=True).save(folder / "special.ingot")
+    return folder / "general.ingot", folder / "special.ingot"
+
+
+def _x(rows: tuple[int, int]) -> dict[str, np.ndarray]:
+    generator = np.random.default_rng(sum(rows))
+    return {"x": generator.standard_normal((*rows, WIDTH)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("executor", ["aot", "vm"])
+def test_every_version_gives_the_bits_of_the_general_one(
+    bundles: tuple[Path, Path], executor: str
+) -> None:
+    """In one session, call after call, whichever version the sizes choose."""
+    general, special = (ingot_runtime.load(path, executor=executor) for path in bundles)
+    with general, special:
+        for rows in (*CALLS, *reversed(CALLS)):
+            expected, got = (each.run(_x(rows))["y"] for each in (general, special))
+            assert (got.shape, got.tobytes()) == (expected.shape, expected.tobytes())
+
+
+def test_the_first_profile_that_fits_is_chosen(bundles: tuple[Path, Path]) -> None:
+    """``main`` launches the kernels of that version and no others."""
+    compiled = compile_model(_model(), make_options(shapes=PROFILES))
+    fused = compiled.target_builds[0].expanded
+    launches = [len(version.steps) for version in versions_of(fused)]
+    firsts = [sum(launches[:number]) for number in range(len(launches))]
+    session = ingot_runtime.load(bundles[1], executor="vm")
+    for rows, version in CALLS.items():
+        seen: list[int] = []
+        session.observe(lambda launch, *_, seen=seen: seen.append(launch))
+        session.run(_x(rows))
+        assert seen[:1] == [firsts[version]]
+        assert len(seen) == launches[version]
+
+
+def test_versions_share_their_weights(bundles: tuple[Path, Path]) -> None:
+    """Four versions store each packing once: no more bytes of weights than one."""
+    sizes = [
+        [sizes["weights_bytes"] for sizes in describe_bundle(path)["memory"].values()]
+        for path in map(str, bundles)
+    ]
+    assert sizes[0] == sizes[1]
+
+
+def test_a_call_has_the_workspace_of_its_own_version() -> None:
+    """A version for many rows does not make small calls need its memory."""
+    large = ingot.compile(_model(), shapes=[{"x": "512x64x20"}]).to_bytes()
+    session = ingot_runtime.load(large, max_bytes=1 << 20)
+    session.run(_x((2, 3)))
+    with pytest.raises(ingot_runtime.LimitError):
+        session.run(_x((512, 64)))
