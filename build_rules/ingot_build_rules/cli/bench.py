@@ -11,13 +11,14 @@ import time
 from typing import Any
 
 from ingot_build_rules.cli import arrays, console, usage
-from ingot_build_rules.cli.options import JSON, VARIANT, Option, add_options
+from ingot_build_rules.cli.options import CALL_SHAPE, JSON, VARIANT, Option, add_options
 from ingot_build_rules.view.measure import launch_seconds, measure, percentiles
 
 _NAMES_MAX = 60  # letters of a row
 
 _OPTIONS = (
     Option("--inputs", "inputs (default: numbers from a fixed seed)", "F.npz"),
+    CALL_SHAPE,
     Option("--threads", "", "N", usage.positive, default=1),
     Option("--seconds", "at least so long (default 2)", "S", usage.seconds, default=2.0),
     VARIANT,
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     started = time.perf_counter()
     session = ingot_runtime.load(bundle, threads=threads, variant=variant)
     load_seconds = time.perf_counter() - started
-    feed = arrays.read_inputs(session, arguments.inputs)
+    feed = arrays.read_inputs(session, arguments.inputs, arguments.shape)
     times = measure(lambda: session.run(feed), arguments.seconds)
     report: dict[str, Any] = {
         "bundle": bundle,

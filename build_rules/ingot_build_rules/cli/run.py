@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import arrays, console, usage
-from ingot_build_rules.cli.options import DIGEST, JSON, VARIANT, Option, add_options
+from ingot_build_rules.cli.options import CALL_SHAPE, DIGEST, JSON, VARIANT, Option, add_options
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _VERIFY = ("full", "fast", "code")
 _OPTIONS = (
     Option("--inputs", "arrays by input name (default: numbers from a fixed seed)", "F.npz"),
+    CALL_SHAPE,
     Option("--outputs", "write the outputs here (default: print a summary)", "F.npz"),
     Option("--threads", "threads (default 1)", "N", usage.positive, default=1),
     Option("--device", "bind a virtual device", "NAME=KIND:ID", usage.device, repeats=True),
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     started = time.perf_counter()
     session = _loaded(arguments)
     loaded = time.perf_counter()
-    feed = arrays.read_inputs(session, arguments.inputs)
+    feed = arrays.read_inputs(session, arguments.inputs, arguments.shape)
     called = time.perf_counter()
     outputs = session.run(feed, arguments.timeout)
     ended = time.perf_counter()
@@ -97,7 +98,8 @@ def _lines(report: dict[str, Any], written: str | None) -> list[str]:
     lines = [f"load {load}, run {run}"]
     for name, facts in report["outputs"].items():
         span = f", {facts['least']:.6g} to {facts['greatest']:.6g}" if "least" in facts else ""
-        lines.append(f"{name}: {facts['dtype']}{facts['shape']}{span}")
+        empty = ", no elements" if 0 in facts["shape"] else ""
+        lines.append(f"{name}: {facts['dtype']}{facts['shape']}{span}{empty}")
     if written is not None:
         lines.append(f"outputs in {written}")
     return lines
