@@ -11,6 +11,7 @@ from onnx import ModelProto, helper, numpy_helper
 import ingot
 import ingot_runtime
 from ingot_artifacts.inspect.describe import describe_bundle
+from ingot_build_rules.cli.inspect import description_lines
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
 from ingot_compiler.lowering.versions import versions_of
@@ -102,3 +103,17 @@ def test_a_call_has_the_workspace_of_its_own_version() -> None:
     session.run(_x((2, 3)))
     with pytest.raises(ingot_runtime.LimitError):
         session.run(_x((512, 64)))
+
+
+def test_inspect_shows_the_versions(bundles: tuple[Path, Path]) -> None:
+    """Each with the sizes that it is for, in the user's names, and its launches."""
+    lines = description_lines(describe_bundle(bundles[1]))
+    titles = [line.partition(" for ")[2] for line in lines if line.startswith("launches of ")]
+    assert titles == [
+        "any other sizes:",
+        "batch = 4, steps = 16:",
+        "steps = 16:",
+        "batch = 2..8:",
+    ]
+    assert sum("z (MatMul)" in line for line in lines) == len(titles)
+    assert not any("other sizes" in line for line in description_lines(describe_bundle(bundles[0])))

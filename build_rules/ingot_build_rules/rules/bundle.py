@@ -193,11 +193,28 @@ def _debug(inputs: BundleInputs, names: Names) -> dict[str, object]:
     messages = (text for variant in variants for text in variant.main.messages)
     return {
         "launches": {variant.target: _launches(inputs, variant, names) for variant in variants},
+        **_versions(inputs, names),
         "programs": _programs(inputs),
         "refusals": describe_refusals(inputs.optimized.value().refusals, names),
         "messages": name_messages(messages, names),
         "memory": {variant.target: describe_memory(variant.plan.value()) for variant in variants},
     }
+
+
+def _versions(inputs: BundleInputs, names: Names) -> dict[str, object]:
+    """For which sizes each version is, where there are several."""
+    from ingot_build_rules.report.version_report import describe_versions
+    from ingot_compiler.lowering.expand_groups import expand_groups
+
+    if not inputs.profiles:
+        return {}
+    found = {
+        variant.target: describe_versions(
+            expand_groups(variant.fused.value(), variant.steps), names
+        )
+        for variant in inputs.variants
+    }
+    return {"versions": found}
 
 
 def _programs(inputs: BundleInputs) -> dict[str, dict[str, bytes]]:
