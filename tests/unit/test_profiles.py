@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,14 @@ from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.cli.inspect import description_lines
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
+from ingot_compiler.frontend.parse_imported import parse_imported
+from ingot_compiler.frontend.print_imported import print_imported
+from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.profile import SizeRange
+from ingot_compiler.lowering.fused import FusedGraph
+from ingot_compiler.lowering.parse_fused import parse_fused
+from ingot_compiler.lowering.print_fused import print_fused
+from ingot_compiler.lowering.verify_fused import verify_fused
 from ingot_compiler.lowering.versions import versions_of
 
 WIDTH = 20
@@ -117,3 +127,72 @@ def test_inspect_shows_the_versions(bundles: tuple[Path, Path]) -> None:
     ]
     assert sum("z (MatMul)" in line for line in lines) == len(titles)
     assert not any("other sizes" in line for line in description_lines(describe_bundle(bundles[0])))
+
+
+def test_other_shapes_are_refused_where_the_user_wants_it() -> None:
+    """There is no general version: fewer kernels, and calls that fit no profile are told what
+    would."""
+    bundle = ingot.compile(
+        _model(), shapes=[{"x": "4x16x20"}, {"x": "2..8x1x20"}], other_shapes="refuse", check=True
+    )
+    for executor in ("aot", "vm"):
+        session = ingot_runtime.load(bundle.to_bytes(), executor=executor)
+        for rows in ((4, 16), (2, 1), (8, 1)):
+            assert session.run(_x(rows))["y"].shape == (*rows, 7)
+        for rows in ((5, 16), (9, 1), (0, 1), (4, 15)):
+            with pytest.raises(ingot_runtime.InputError) as caught:
+                session.run(_x(rows))
+            assert "batch = 4, steps = 16 or batch = 2 to 8, steps = 1" in str(caught.value)
+    compiled = compile_model(_model(), make_options(shapes=PROFILES, other_shapes="refuse"))
+    build = compiled.target_builds[0]
+    assert len(build.launches) == len(PROFILES) * 3
+    verify_fused(build.fused)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"other_shapes": "refuse"}, ("every call would be refused", "no shape is given")),
+        ({"other_shapes": "refuze"}, ("unknown choice of other shapes", "did you mean 'refuse'?")),
+        ({"shapes": "x=4x16x20"}, ("wrong shapes", "expected tables", "write")),
+        ({"shapes": ["4x16x20"]}, ("wrong shapes", "expected tables", "write")),
+        ({"shapes": {"x": "4xfourx20"}}, ("wrong shape of input 'x'", "4xfourx20", "1..8")),
+        ({"shapes": {"x": 4}}, ("wrong shape of input 'x'", "got 4", "1..8")),
+    ],
+)  # fmt: skip
+def test_wrong_arguments(arguments: dict[str, Any], words: tuple[str, ...]) -> None:
+    """Refused before the model is read."""
+    with pytest.raises(ingot.UserError) as caught:
+        ingot.compile(_model(), **arguments)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_the_texts_of_stages_have_the_profiles() -> None:
+    """They are read back as they are written."""
+    compiled = compile_model(_model(), make_options(shapes=PROFILES, other_shapes="refuse"))
+    text, fused = print_imported(compiled.imported), compiled.target_builds[0].fused
+    assert "  specialisation s0 = 4, s1 = 16\n  specialisation s1 = 16\n" in text
+    assert "  specialisation s0 = 2 to 8\n" in text
+    assert parse_imported(text) == compiled.imported
+    assert "where s0 = 2 to 8\n" in print_fused(fused)
+    assert parse_fused(print_fused(fused)) == fused
+
+
+def _changed(fused: FusedGraph, number: int, **changes: Any) -> FusedGraph:
+    parts = list(fused.specialisations)
+    parts[number] = replace(parts[number], **changes)
+    return replace(fused, specialisations=tuple(parts))
+
+
+def test_versions_that_are_out_of_order_are_found() -> None:
+    """By the verifier of the stage."""
+    fused = compile_model(_model(), make_options(shapes=PROFILES)).target_builds[0].fused
+    verify_fused(fused)
+    for wrong, words in (
+        (_changed(fused, 1, first_step=0), "first step of the specialisation"),
+        (_changed(fused, 2, first_step=99), "first step of the specialisation"),
+        (_changed(fused, 2, profile=(SizeRange("s0", 8, 2),)), "a range from 0 on"),
+        (_changed(fused, 2, profile=(SizeRange("s7", 2, 8),)), "a size of an input"),
+    ):
+        with pytest.raises(InternalError, match=words):
+            verify_fused(wrong)

@@ -152,6 +152,7 @@ def test_plain_is_json() -> None:
     assert forms["models"]["a"] == {
         "source": "models/a.onnx",
         "shapes": [{"x": "scalar", "y": "2x4"}],
+        "other_shapes": "general",
     }
     assert forms["tests"]["a"]["tolerance"] == 1e-3
 
@@ -197,6 +198,47 @@ def test_config_replaces_other_values() -> None:
 def test_the_last_of_equal_settings_counts() -> None:
     """As on other command lines."""
     assert split_config(["a.b=1", "c=d=e", "a.b=2"]) == {"a.b": "2", "c": "d=e"}
+
+
+def test_several_profiles() -> None:
+    """A list of tables, or ``[[model.NAME.shape]]``; what serves other shapes."""
+    project = parse(
+        """
+        [defaults]
+        other-shapes = "refuse"
+        [model.a]
+        source = "a.onnx"
+        shape = [{ x = "?x3" }, { y = [1, "2..4"], x = "4x?" }]
+        [model.b]
+        source = "b.onnx"
+        other-shapes = "general"
+        [[model.b.shape]]
+        x = "scalar"
+        [bundle.a]
+        model = "a"
+        """
+    )
+    found = [(model.shapes, model.other_shapes) for model in project.models]
+    assert found == [
+        (((("x", "?x3"),), (("x", "4x?"), ("y", "1x2..4"))), "refuse"),
+        (((("x", "scalar"),),), "general"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ('shape = [{ x = "3x" }]', ("wrong value of 'shape.0.x'", "expected a shape", "'3x'")),
+        ('shape = ["3x3"]', ("wrong value of 'shape.0'", "expected a table", "'3x3'")),
+        ('shape = { x = "8..1" }', ("wrong value of 'shape.x'", "expected a shape", "'8..1'")),
+        ('other-shapes = "none"', ("wrong value of 'other-shapes'", "general, refuse", "'none'")),
+    ],
+)  # fmt: skip
+def test_wrong_profiles(value: str, words: tuple[str, ...]) -> None:
+    """The part that is at fault is named."""
+    with pytest.raises(UserError) as caught:
+        parse(f'[model.a]\nsource = "a.onnx"\n{value}\n')
+    assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
 def test_compile_requests() -> None:

@@ -31,6 +31,7 @@ def compile(  # noqa: A001
     cache: str | os.PathLike[str] | None = None,
     cache_shared: bool = False,
     max_bytes: int | None = None,
+    other_shapes: str = "general",
 ) -> Bundle:
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
@@ -49,6 +50,8 @@ def compile(  # noqa: A001
         max_bytes: how large the model's own functions may become, the constants of a variant, a
             value on the way to one, and the memory that is planned for a variant. The bundle is the
             same for any that it stays below.
+        other_shapes: what serves calls that fit none of ``shapes``: the "general" version, or with
+            "refuse" none, and there is no general version in the bundle.
         cache: the cache's folder; None for ``$INGOT_CACHE``, ``$XDG_CACHE_HOME/ingot`` or
             ``~/.cache/ingot``.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
@@ -66,7 +69,9 @@ def compile(  # noqa: A001
             f"expected bytes, got {max_bytes!r}",
             "give a number of bytes",
         )
-    options = make_options(targets, shapes, devices, tuple((place or {}).items()))
+    options = make_options(
+        targets, shapes, devices, tuple((place or {}).items()), other_shapes=other_shapes
+    )
     folder = cache_folder(None if cache is None else os.fspath(cache))
     settings = BuildSettings(folder, cache_trust(shared=cache_shared), jobs=workers)
     return compile_bundle(model, options, settings, check, max_bytes)

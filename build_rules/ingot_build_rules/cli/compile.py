@@ -17,6 +17,7 @@ from ingot_build_rules.cli.compile_options import check_options
 from ingot_build_rules.cli.compile_report import CompileOutcome, report_lines, report_values
 from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_build_rules.cli.options import CACHES, JSON, QUIET, Option, add_jobs, add_options
+from ingot_build_rules.rules.compile_options import GENERAL, OTHER_SHAPES
 from ingot_build_rules.text.stages import FROM_STAGES, STAGES
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
@@ -42,6 +43,12 @@ _MODEL_OPTIONS = (
         "NAME=1x3x224x224",
         usage.shape,
         repeats=True,
+    ),
+    Option(
+        "--other-shapes",
+        "what serves calls of no --shape: the general version (default), or nothing",
+        default=GENERAL,
+        choices=OTHER_SHAPES,
     ),
     Option(
         "--device",
@@ -112,7 +119,14 @@ def run(arguments: argparse.Namespace) -> int:
     check_options(arguments)
     shapes = usage.profiles(arguments.shape)
     devices = usage.unique(arguments.device, "--device")
-    options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
+    options = make_options(
+        arguments.target,
+        shapes,
+        devices,
+        arguments.place,
+        arguments.planner,
+        arguments.other_shapes,
+    )
     if arguments.output is not None:
         given = [arguments.check] if arguments.check else []
         check_output(arguments.output, [arguments.model, *given])

@@ -59,7 +59,7 @@ def description_lines(described: dict[str, Any]) -> list[str]:
     for target, launches in debug.get("launches", {}).items():
         rows = [_launch_row(number, launch) for number, launch in enumerate(launches)]
         for title, count in _versions(debug, target, len(rows)):
-            parts += [f"launches of {target}{title}:", *console.format_table(rows[:count], (0,))]
+            parts += [f"launches of {target}{title}", *console.format_table(rows[:count], (0,))]
             rows = rows[count:]
     return parts
 
@@ -68,10 +68,13 @@ def _versions(debug: dict[str, Any], target: str, launches: int) -> list[tuple[s
     """What each version of the model is for, and how many launches it has."""
     versions = debug.get("versions", {}).get(target)
     if versions is None:
-        return [("", launches)]
+        return [(":", launches)]
     sizes = [", ".join(f"{name} = {size}" for name, size in each["sizes"]) for each in versions]
-    titles = [" for any other sizes", *(f" for {each}" for each in sizes[1:])]
-    return [(title, each["launches"]) for title, each in zip(titles, versions, strict=True)]
+    titles = [f" for {each or 'any other sizes'}" for each in sizes]
+    return [
+        (f"{title}: {'none, they are refused' * each['refused']}".rstrip(), each["launches"])
+        for title, each in zip(titles, versions, strict=True)
+    ]
 
 
 def _memory_lines(target: str, sizes: dict[str, Any]) -> list[str]:

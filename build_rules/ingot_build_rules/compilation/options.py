@@ -10,7 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from ingot_build_rules.compilation.device_options import read_device
 from ingot_build_rules.compilation.suggest import suggest
-from ingot_build_rules.rules.compile_options import HOST, CompileOptions
+from ingot_build_rules.rules.compile_options import (
+    GENERAL,
+    HOST,
+    OTHER_SHAPES,
+    REFUSE,
+    CompileOptions,
+)
 from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
@@ -29,6 +35,7 @@ def make_options(
     devices: Mapping[str, str] | None = None,
     place: Sequence[tuple[str, str]] = (),
     planner: str = "best",
+    other_shapes: str = GENERAL,
 ) -> CompileOptions:
     """Check and order the options; no target means ``native``.
 
@@ -36,25 +43,32 @@ def make_options(
         UserError: an unknown target, feature, device kind, device or planner, or a shape that is none.
         UnsupportedError: a device kind that is known and not built yet.
     """
-    _check_planner(planner)
+    _check_choice("memory planner", "planner", planner, ALL_PLANNERS)
+    _check_choice("choice of other shapes", "other_shapes", other_shapes, OTHER_SHAPES)
     chosen = _distinct_targets(targets or ("native",))
     declared = sorted((devices or {}).items())
     for glob, device in place:
         _check_device(glob, device, [name for name, _ in declared])
+    profiles = _profiles(shapes)
+    if other_shapes == REFUSE and not profiles:
+        what, why = "every call would be refused", "other shapes are refused, and no shape is given"
+        raise UserError(what, "option other_shapes", why, "give --shape NAME=1x3x224x224")
     return CompileOptions(
         targets=chosen,
-        shapes=_profiles(shapes),
+        shapes=profiles,
         devices=tuple(read_device(name, text, chosen) for name, text in declared),
         place=tuple(place),
         planner=planner,
+        other_shapes=other_shapes,
     )
 
 
-def _check_planner(planner: str) -> None:
-    if planner not in ALL_PLANNERS:
-        what, where = f"unknown memory planner {planner!r}", "option planner"
-        why = f"expected one of {', '.join(ALL_PLANNERS)}"
-        raise UserError(what, where, why, suggest(planner, ALL_PLANNERS))
+def _check_choice(what: str, option: str, given: str, choices: Sequence[str]) -> None:
+    if given not in choices:
+        why = f"expected one of {', '.join(choices)}"
+        raise UserError(
+            f"unknown {what} {given!r}", f"option {option}", why, suggest(given, choices)
+        )
 
 
 def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
@@ -67,8 +81,12 @@ def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
 def _profiles(shapes: Shapes | None) -> tuple[tuple[tuple[str, str], ...], ...]:
     """Shapes in canonical form; one table is one profile."""
     given = [shapes] if isinstance(shapes, Mapping) else shapes or ()
+    if isinstance(given, str) or not all(isinstance(each, Mapping) for each in given):
+        why = f"expected tables of input names and shapes, got {shapes!r}"
+        do = 'write {"x": "1x3x224x224"}, or a list of such tables'
+        raise UserError("wrong shapes", "argument shapes", why, do)
     found: list[tuple[tuple[str, str], ...]] = []
-    for each in given:
+    for each in filter(None, given):
         profile = tuple(sorted((name, _shape(name, shape)) for name, shape in each.items()))
         if profile in found:
             where = " ".join(f"--shape {name}={shape}" for name, shape in profile)

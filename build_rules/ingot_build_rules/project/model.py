@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ingot_build_rules.rules.compile_options import GENERAL
+
 FILE_NAME = "ingot.toml"
 NATIVE = "native"
 STEM = "{stem}"
@@ -36,6 +38,7 @@ class ModelSpec:
     name: str
     source: str
     shapes: tuple[tuple[tuple[str, str], ...], ...] = ()
+    other_shapes: str = GENERAL
     line: int = field(default=0, compare=False)
 
 

@@ -28,6 +28,7 @@ def _model(spec: ModelSpec) -> dict[str, Any]:
     return {
         "source": spec.source,
         "shapes": [dict(profile) for profile in spec.shapes],
+        "other_shapes": spec.other_shapes,
     }
 
 

@@ -70,9 +70,9 @@ def _number(given: object, _key: TableKey) -> float:
 def _shapes(given: object, key: TableKey) -> tuple[tuple[tuple[str, str], ...], ...]:
     """One profile, or a list of them."""
     if not isinstance(given, list | tuple):
-        return (_profile(given, key),)
-    profiles = cast("Sequence[object]", given)
-    return tuple(_inside(str(at), _profile, each, key) for at, each in enumerate(profiles))
+        return tuple(filter(None, (_profile(given, key),)))
+    profiles = enumerate(cast("Sequence[object]", given))
+    return tuple(_inside(str(at), _profile, each, key) for at, each in profiles)
 
 
 def _profile(given: object, key: TableKey) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,8 @@ from ingot_compiler.lowering.versions import versions_of
 
 def describe_versions(fused: FusedGraph, names: Names) -> list[dict[str, object]]:
     """Say of each version, the general one first, its ``sizes`` (name and number or range, of those
-    that are not open) and how many ``launches`` it has; they follow one another in the list of all.
+    that are not open) whether its calls are ``refused``, and how many ``launches`` it has; they follow one another
+    in the list of all.
     """
     called = dict(names.symbols)
     return [
@@ -22,6 +23,7 @@ def describe_versions(fused: FusedGraph, names: Names) -> list[dict[str, object]
             "sizes": [
                 _size(item, called.get(item.symbol, item.symbol)) for item in version.profile
             ],
+            "refused": version.refuses,
             "launches": sum(isinstance(step, Launch) for step in all_steps(version.steps)),
         }
         for version in versions_of(fused)

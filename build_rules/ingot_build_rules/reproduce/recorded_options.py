@@ -26,4 +26,5 @@ def recorded_options(record: object) -> CompileOptions:
     if not targets:
         raise ValueError("no target")
     devices, planner = as_texts(values["devices"]), as_text(values["planner"])
-    return make_options(targets, shapes, devices, place, planner)
+    other_shapes = as_text(values["other_shapes"])
+    return make_options(targets, shapes, devices, place, planner, other_shapes)

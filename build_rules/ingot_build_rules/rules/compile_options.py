@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HOST = "host"
+GENERAL, REFUSE = OTHER_SHAPES = ("general", "refuse")
+"""What happens to a call that fits no profile: the general version runs, or there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class CompileOptions:
     devices: tuple[DeviceOption, ...] = ()
     place: tuple[tuple[str, str], ...] = ()
     planner: str = "best"
+    other_shapes: str = GENERAL
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -56,4 +59,5 @@ class CompileOptions:
             "devices": {device.name: str(device) for device in self.devices},
             "place": [list(pair) for pair in self.place],
             "planner": self.planner,
+            "other_shapes": self.other_shapes,
         }

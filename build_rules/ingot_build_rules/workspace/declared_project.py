@@ -70,9 +70,17 @@ class DeclaredProject:
         """Name a target: ``ARCH[:cpu][+feature|-feature]...``."""
         self._declare("target", name, {"target": target})
 
-    def model(self, name: str, source: PathText, *, shape: Shapes | None = None) -> None:
+    def model(
+        self,
+        name: str,
+        source: PathText,
+        *,
+        shape: Shapes | None = None,
+        other_shapes: str | None = None,
+    ) -> None:
         """Declare a model file, or many by a glob."""
-        self._declare("model", name, _given({"source": source, "shape": shape}))
+        shapes = {"shape": shape, "other-shapes": other_shapes}
+        self._declare("model", name, _given({"source": source, **shapes}))
 
     def bundle(
         self,

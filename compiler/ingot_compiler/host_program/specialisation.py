@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.message import Text, joined, message
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.lowering.fused import (
     Copy,
@@ -20,6 +22,7 @@ from ingot_compiler.lowering.fused import (
     IfStep,
     LoopStep,
     Operand,
+    Requirement,
     Specialisation,
     Step,
     SymbolRead,
@@ -60,6 +63,18 @@ def append_specialisation(
             Specialisation(len(general.steps), profile),
         ),
     )
+
+
+def refuse_others(general: FusedGraph, profiles: Sequence[Profile]) -> FusedGraph:
+    """The general version where there is none: it refuses every call, and names ``profiles``."""
+    wanted = joined(" or ", map(_in_words, profiles))
+    what = message("the bundle has no version for these sizes: expected ", wanted)
+    return replace(general, buffers=(), steps=(Requirement(1, what),), constants=())
+
+
+def _in_words(profile: Profile) -> Text:
+    """``batch = 1 to 8, steps = 16``, once the symbols have their names."""
+    return joined(", ", [message(symbol(item.symbol), f" = {item.span}") for item in profile])
 
 
 def _moved_steps(steps: Sequence[Step], numbers: Sequence[int]) -> tuple[Step, ...]:

@@ -18,9 +18,13 @@ class SizeRange:
     least: int
     most: int
 
+    @property
+    def span(self) -> str:
+        """``3``, or ``1 to 8``."""
+        return str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
+
     def __str__(self) -> str:
-        ends = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
-        return f"{self.symbol} = {ends}"
+        return f"{self.symbol} = {self.span}"
 
 
 Profile = tuple[SizeRange, ...]

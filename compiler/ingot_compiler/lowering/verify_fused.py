@@ -57,7 +57,8 @@ def find_fused_problems(fused: FusedGraph, kinds: Collection[str] = ()) -> Itera
         if version.steps:  # a version that has nothing to write has no steps
             scope = FusedScope(fused, kinds, set(sizes), _given(fused))
             yield from _steps(scope, version.steps, (), version.first_step)
-            yield from find_unwritten_outputs(fused, scope.written)
+            if not version.refuses:
+                yield from find_unwritten_outputs(fused, scope.written)
     for number in range(len(fused.constants)):
         yield from find_constant_problems(fused, number)
 

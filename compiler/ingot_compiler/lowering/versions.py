@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot_compiler.ir.profile import Profile
-from ingot_compiler.lowering.fused import FusedGraph, Step, all_steps, buffers_named
+from ingot_compiler.lowering.fused import FusedGraph, Requirement, Step, all_steps, buffers_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,18 @@ class Version:
     first_step: int
     steps: tuple[Step, ...]
 
+    @property
+    def refuses(self) -> bool:
+        """Whether no call gets behind its requirements."""
+        return any(isinstance(step, Requirement) and _fails(step) for step in self.steps)
+
     def buffers(self) -> set[int]:
         """The buffers that its steps name."""
         return {buffer for step in all_steps(self.steps) for buffer in buffers_named(step)}
+
+
+def _fails(step: Requirement) -> bool:
+    return isinstance(step.difference, int) and step.difference != 0
 
 
 def versions_of(fused: FusedGraph) -> tuple[Version, ...]:

@@ -20,7 +20,11 @@ _LAUNCH = {
     "users": [str],
 }  # fmt: skip
 _REFUSAL = {"pattern": str, "nodes": _NODES, "reason": str, "others": _NODES}
-_VERSION = {"sizes": [(str, str)], "launches": int}  # name and sizes of each dimension
+_VERSION = {
+    "sizes": [(str, str)],
+    "refused": bool,
+    "launches": int,
+}  # name and sizes of each dimension
 _MEMORY = {"planned_bytes": int, "lower_bound_bytes": int, "fixed": bool}
 # Maps whose key is "*" are by target.
 SHAPES: "dict[int, Any]" = {
