@@ -2,14 +2,15 @@
 
 In: arguments. Out: text, files, an exit code: 0 ok, 1 user error, 4 verification failed, 5
 incompatible. Not done here: checking and running (``loader``, ``executor``). Errors are four lines
-on stderr, never a traceback.
+on stderr, never a traceback; with ``--json`` also an object on stdout.
 """
 
 import argparse
-import json
 import sys
+import time
 
 from .errors import BundleError, InputError, ResourceError
+from .json_output import array_values, error_values, json_line
 from .printable import printable
 
 TYPE_CHECKING = False
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     import numpy as np
+
+    from .executor.session import Session
 
 _PROGRAM = "python -m ingot_runtime"
 
@@ -33,20 +36,25 @@ def main(arguments: "list[str]") -> int:
         options = _parser().parse_args(arguments)
         return int(options.verb(options))
     except BundleError as error:
-        print(render(error), file=sys.stderr)
-        return error.exit_code
+        return _fail(error, arguments)
     except KeyboardInterrupt:
         print("error: interrupted", file=sys.stderr)
         return 130
     except MemoryError:
         why = "the system refused it"
         refusal = ResourceError("out of memory", "this machine", why, "free memory")
-        print(render(refusal), file=sys.stderr)
-        return refusal.exit_code
+        return _fail(refusal, arguments)
     except BrokenPipeError:
         # The reader has seen enough; the interpreter's own flush at exit must not complain either.
         sys.stdout = sys.stderr
         return 0
+
+
+def _fail(error: BundleError, arguments: "list[str]") -> int:
+    print(render(error), file=sys.stderr)
+    if "--json" in arguments:
+        print(json_line({"error": error_values(error)}))
+    return error.exit_code
 
 
 def render(error: BundleError) -> str:
@@ -57,11 +65,6 @@ def render(error: BundleError) -> str:
 def _print_lines(*lines: str) -> None:
     """Print each text as one line, whatever names are in it."""
     print("\n".join(map(printable, lines)))
-
-
-def _print_json(value: object) -> None:
-    """Print one line of printable ASCII; ``json`` leaves DEL as it is."""
-    print(json.dumps(value, sort_keys=True).replace("\x7f", "\\u007f"))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -76,9 +79,28 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
+    started = time.perf_counter()
+    session = _load(options)
+    loaded = time.perf_counter()
+    inputs = _zeros(session.inputs) if options.inputs is None else _read_inputs(options.inputs)
+    called = time.perf_counter()
+    outputs = session.run(inputs, options.timeout)
+    seconds = {"load_seconds": loaded - started, "run_seconds": time.perf_counter() - called}
+    if options.outputs:
+        _write_outputs(options.outputs, outputs)
+    if options.json:
+        digest = session.loaded.source.root_digest.hex()
+        dtypes = {spec.name: spec.element for spec in session.outputs}
+        print(json_line(run_values(options.bundle, digest, seconds, dtypes, outputs)))
+    elif not options.outputs:
+        _print_outputs(outputs)
+    return 0
+
+
+def _load(options: argparse.Namespace) -> "Session":
     from . import load
 
-    session = load(
+    return load(
         options.bundle,
         threads=options.threads,
         devices=_devices(options.device),
@@ -88,16 +110,25 @@ def _run(options: argparse.Namespace) -> int:
         digest=options.digest,
         max_bytes=options.max_bytes,
     )
-    inputs = _zeros(session.inputs) if options.inputs is None else _read_inputs(options.inputs)
-    outputs = session.run(inputs, options.timeout)
-    if options.outputs:
-        _write_outputs(options.outputs, outputs)
-        return 0
+
+
+def run_values(
+    bundle: str,
+    digest: str,
+    seconds: "dict[str, float]",
+    dtypes: "dict[str, str]",
+    outputs: "dict[str, np.ndarray]",
+) -> "dict[str, Any]":
+    """Return what ``run --json`` tells of one call; `dtypes`: our names of element types."""
+    described = {name: array_values(dtypes[name], array) for name, array in outputs.items()}
+    return {"bundle": bundle, "digest": digest, **seconds, "outputs": described}
+
+
+def _print_outputs(outputs: "dict[str, np.ndarray]") -> None:
     for name, array in outputs.items():
         shown = [f"{value:.6g}" for value in array.ravel()[:4].tolist()]
         shown += ["..."] * (array.size > 4)
         _print_lines(f"{name}: {array.dtype}{list(array.shape)} = [{', '.join(shown)}]")
-    return 0
 
 
 def _devices(pairs: "list[str]") -> "dict[str, str]":
@@ -169,7 +200,7 @@ def machine() -> "dict[str, Any]":
 def _identify(options: argparse.Namespace) -> int:
     found = machine()
     if options.json:
-        _print_json(found)
+        print(json_line(found))
         return 0
     _print_lines(
         f"architecture: {found['architecture']}",
@@ -189,7 +220,7 @@ def _inspect(options: argparse.Namespace) -> int:
     finally:
         source.close()
     if options.json:
-        _print_json(described)
+        print(json_line(described))
     else:
         _print_lines(*lines_of(described))
     return 0
@@ -198,6 +229,7 @@ def _inspect(options: argparse.Namespace) -> int:
 _DIGEST: "dict[str, Any]" = {
     "metavar": "D", "help": "refuse any bundle but the one with this root digest",
 }  # fmt: skip
+_JSON: "dict[str, Any]" = {"action": "store_true"}
 _RUN: "dict[str, dict[str, Any]]" = {
     "bundle": {},
     "--inputs": {"metavar": "F.npz", "help": "arrays by input name; zeros where not given"},
@@ -220,8 +252,8 @@ _RUN: "dict[str, dict[str, Any]]" = {
     "--max-bytes": {
         "type": int, "metavar": "BYTES", "help": "most memory for workspace and outputs",
     },
+    "--json": _JSON,
 }  # fmt: skip
-_JSON: "dict[str, Any]" = {"action": "store_true"}
 # Verb -> (what runs it, its help, argument -> what argparse is told of it)
 _VERBS: "dict[str, tuple[Callable[[argparse.Namespace], int], str, dict[str, dict[str, Any]]]]" = {
     "run": (_run, "run a bundle once", _RUN),

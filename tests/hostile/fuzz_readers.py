@@ -42,7 +42,7 @@ from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import header as head
 from ingot_runtime.format.debug import decode_record
-from ingot_runtime.format.describe import lines_of
+from ingot_runtime.format.describe import describe_plan, lines_of
 from ingot_runtime.format.file import BundleFile, QuietFile
 from ingot_runtime.format.manifest import manifest_bytes, manifest_dict
 from ingot_runtime.format.msgpack_canonical import pack
@@ -130,9 +130,9 @@ def _read_lock(data: bytes) -> None:
 @cache
 def _described() -> dict[str, Any]:
     described: dict[str, Any] = {
-        "format": "1.0", "root_digest": "", "size_bytes": 1, "sections": [], "memory": {
+        "format": "1.0", "digest": "", "size_bytes": 1, "sections": [], "memory": {
             "x86-64-v2": {"workspace_bytes": [1], "code_bytes": 1, "weights_bytes": 1},
-        }, "device_use": {"x86-64-v2": {"devices": [{"name": "host"}], "copies": []}}, **manifest_dict(_parts().plan),
+        }, "device_use": {"x86-64-v2": {"devices": [{"name": "host"}], "copies": []}}, **describe_plan(_parts().plan),
     }  # fmt: skip
     lines_of(described)
     return described

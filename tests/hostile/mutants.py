@@ -32,12 +32,12 @@ from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_artifacts.inspect.diff import diff_bundles
 from ingot_build_rules.check.verify_bundle import verify_whole_bundle
 from ingot_build_rules.cli import inspect
-from ingot_build_rules.cli.console import json_line
 from ingot_build_rules.reproduce.bundle_record import read_record
 from ingot_compiler.ir.errors import VerificationError
 from ingot_runtime.executor.session import Session
 from ingot_runtime.format.describe import describe_source, lines_of
 from ingot_runtime.format.source import open_file
+from ingot_runtime.json_output import json_line
 
 _BATCH = 5000
 _FILES = 16

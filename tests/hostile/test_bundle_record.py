@@ -106,4 +106,4 @@ def test_launches_of_other_lengths() -> None:
     ]
     kernel = bundle_difference(*sides).kernel
     assert kernel is not None
-    assert (kernel.old, kernel.new, kernel.nodes) == ("k_1", "", ("/a (Add)",))
+    assert (kernel.old, kernel.new, kernel.nodes) == ("k_1", "", (("/a", "Add"),))

@@ -309,11 +309,11 @@ def test_python_refuses_a_cache_of_others(bench: Workbench) -> None:
     (bench.cache / "v1").chmod(0o777)
     model, targets = bench.folder / "a.onnx", ["x86-64-v3"]
     with pytest.raises(CacheAuthorityError):
-        ingot.compile(model, targets, cache=bench.cache)
+        ingot.compile(model, targets=targets, cache=bench.cache)
     project = ingot.Project.load(bench.folder)
     with pytest.raises(CacheAuthorityError):
         project.build(cache=bench.cache)
-    assert ingot.compile(model, targets, cache=bench.cache, cache_shared=True).digest
+    assert ingot.compile(model, targets=targets, cache=bench.cache, cache_shared=True).digest
     assert project.build(cache=bench.cache, cache_shared=True).good() == ["a", "b"]
 
 

@@ -175,7 +175,7 @@ def test_compiled_bundle_is_old_or_new(bench: Workbench, monkeypatch: pytest.Mon
     ways: list[Callable[[], object]] = [
         compiled,
         lambda: compiled("--check"),
-        lambda: ingot.compile(model, ["x86-64-v3"], cache=cache).save(path),
+        lambda: ingot.compile(model, targets=["x86-64-v3"], cache=cache).save(path),
     ]
     for way in ways:
         path.unlink(missing_ok=True)

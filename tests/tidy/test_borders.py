@@ -44,6 +44,7 @@ ONLY_IN = {
     "subprocess": (
         "ingot_compiler.backends.host",
         "ingot_build_rules.engine.executors.worker_process",
+        "ingot_build_rules.view.resident_memory",
     ),
     "multiprocessing": (),
     "argparse": ("ingot_build_rules.cli", "ingot_runtime.command"),

@@ -27,7 +27,7 @@ def test_description(bundle: Path) -> None:
     assert described["debug"].pop("programs")["x86-64-v2"] == {"tiny_scale": b"none"}
     assert json.loads(json.dumps(described)) == described
     assert described["devices"] == [
-        {"name": "host", "kind": "host", "id": 0, "scope": "", "library": -1}
+        {"name": "host", "kind": "host", "id": 0, "scope": "", "library": None}
     ]
     assert described["libraries"] == []
     assert described["inputs"] == [{"name": "x", "dtype": "f32", "shape": [4, 8]}]
@@ -69,7 +69,8 @@ def test_difference(bundle: Path, tmp_path: Path) -> None:
     lines = diff_bundles(bundle, tmp_path / "other.ingot")
     assert "section code 1: only in the first" in lines
     assert lines[-1] == "kernel x86-64-v3/tiny_scale: only in the first"
-    assert [line for line in lines if line.startswith("inputs: ")]
+    assert "input x: only in the first" in lines
+    assert "input a: only in the second" in lines
 
 
 def test_verification_covers_every_byte(bundle: Path, tmp_path: Path) -> None:
@@ -94,8 +95,8 @@ def test_several_devices(tmp_path: Path) -> None:
     use = describe_bundle(tmp_path / "two.ingot")["device_use"][TARGET]
     host, acc = use["devices"]
     assert (host["name"], host["library"], host["imports"]) == ("host", None, [])
-    assert (acc["library"], acc["launches"], acc["imports"]) == (0, 2, ["launch", "copy"])
-    assert (host["launches"], acc["pool_bytes"] > 0) == (1, True)
+    assert (acc["library"], acc["launch_count"], acc["imports"]) == (0, 2, ["launch", "copy"])
+    assert (host["launch_count"], acc["pool_bytes"] > 0) == (1, True)
     there, back = ("host", acc["name"]), (acc["name"], "host")
     assert [(copy["source"], copy["destination"]) for copy in use["copies"]] == [there, back] * 2
     assert [copy["before_launch"] for copy in use["copies"]] == [0, 1, 2, 3]

@@ -20,8 +20,10 @@ from ingot_build_rules.engine.events.events import (
     Message,
     TargetFinished,
 )
+from ingot_build_rules.engine.events.trace_entries import TraceProcess
 
 Timed = list[tuple[float, Event]]
+BUILD = TraceProcess("a build")
 
 
 def finished(
@@ -71,7 +73,7 @@ def lanes(trace: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 def test_lanes_and_the_critical_path() -> None:
     """Each job has its actions in a row, hits are points, and the longest chain of needs is marked
     and repeated."""
-    trace = json.loads(chrome_trace(EVENTS))
+    trace = json.loads(chrome_trace(EVENTS, BUILD))
     found = {name: [entry["name"] for entry in entries] for name, entries in lanes(trace).items()}
     assert found == {
         "critical path": ["cut part 2", "cut part 3", "cut part 5"],
@@ -87,6 +89,7 @@ def test_lanes_and_the_critical_path() -> None:
     assert critical == {2, 3, 5}
     assert trace["otherData"] == {
         "action_seconds": 7.5,
+        "clock": "CLOCK_MONOTONIC",
         "critical_path_seconds": 4.0,
         "seconds": 4.3,
     }
@@ -101,11 +104,26 @@ def test_lanes_and_the_critical_path() -> None:
 def test_the_trace_of_a_replay_is_the_same() -> None:
     """It is a function of the events."""
     lines = [event_line(event, seconds) for seconds, event in EVENTS]
-    assert chrome_trace(read_timed_events(lines)) == chrome_trace(EVENTS)
-    assert json.loads(chrome_trace([]))["otherData"] == {
+    assert chrome_trace(read_timed_events(lines), BUILD) == chrome_trace(EVENTS, BUILD)
+    assert json.loads(chrome_trace([], BUILD))["otherData"] == {
         "action_seconds": 0,
+        "clock": "CLOCK_MONOTONIC",
         "critical_path_seconds": 0,
     }
+
+
+def test_a_process_shifts_its_entries_to_the_shared_clock() -> None:
+    """All entries carry the process, which has a name; times count from when the clock said that
+    it had started."""
+    here, there = (
+        json.loads(chrome_trace(EVENTS, process))["traceEvents"]
+        for process in (BUILD, TraceProcess("other", 77, 1000.5))
+    )
+    assert {entry["pid"] for entry in there} == {77}
+    (named,) = [entry for entry in there if entry["name"] == "process_name"]
+    assert named["args"] == {"name": "other"}
+    times = [[entry["ts"] for entry in entries if entry["ph"] != "M"] for entries in (here, there)]
+    assert times[1] == [time + 1000.5e6 for time in times[0]]
 
 
 @st.composite
@@ -137,7 +155,7 @@ def test_actions_of_a_lane_never_overlap_and_no_lane_is_wasted(build: tuple[int,
     """There are as many lanes as jobs were busy at once, and the critical path is the longest
     chain."""
     jobs, events = build
-    trace = json.loads(chrome_trace(events))
+    trace = json.loads(chrome_trace(events, BUILD))
     found = lanes(trace)
     path = found.pop("critical path")
     assert found.pop("hits and messages") == []

@@ -121,15 +121,21 @@ def test_diff(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["diff", str(bundle), str(other), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert not report["equal"]
-    assert any("outputs" in line for line in report["differences"])
+    (output,) = report["differences"]["outputs"]
+    assert (output["name"], output["before"]["shape"], output["after"]["shape"]) == (
+        "y",
+        [2, 5],
+        [2, 6],
+    )
 
 
 def test_bench_and_identify(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Both report numbers as JSON."""
-    assert main(["bench", str(bundle), "--seconds", "0.05", "--json"]) == 0
+    assert main(["bench", str(bundle), "--seconds", "0.05", "--anyway", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert report["seconds"]["p10"] <= report["seconds"]["median"] <= report["seconds"]["p90"]
-    assert len(report["kernels"]) == 1
+    seconds = report["call_seconds_percentiles"]
+    assert seconds["p10"] <= seconds["p50"] <= seconds["p90"]
+    assert len(report["launches"]) == 1
     assert main(["identify", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["level"]
 
@@ -186,7 +192,6 @@ def test_wrong_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     """Shapes, devices and places that cannot be are refused, by name."""
     model = str(small_model(tmp_path / "m.onnx"))
     out = ["-o", str(tmp_path / "o.ingot")]
-    assert_refused(capsys, ["compile", model], 1, "no output named")
     assert_refused(capsys, ["compile", model, *out, "--shape", "x=2xfour"], 1, "--shape", "2xfour")
     assert_refused(capsys, ["compile", model, *out, "--shape", "xx=2x4"], 1, "xx")
     assert_refused(capsys, ["compile", model, *out, "--shape", "x=3x4"], 1, "x=3x4")

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 import onnx
 import pytest
 from onnx import helper
+from tests.json_schemas import checked
 from tests.unit.build_harness import (
     TARGET,
     TEST,
@@ -63,10 +65,7 @@ class Command:
 
     def json(self, *texts: str, code: int = 0) -> dict[str, Any]:
         """Return the one line of JSON that a verb prints."""
-        line = self(*texts, "--json", code=code)
-        assert line.count("\n") == 1
-        found: dict[str, Any] = json.loads(line)
-        return found
+        return checked(texts[0], self(*texts, "--json", code=code))
 
 
 @pytest.fixture
@@ -114,7 +113,7 @@ def test_json_is_one_line(run: Command) -> None:
     assert {name: item["how"] for name, item in report["targets"].items()} == {
         "a": "built", "b": "built", "test.a": "passed",
     }  # fmt: skip
-    assert report["targets"]["a"]["path"] == str(run.bench.folder / "dist/a.ingot")
+    assert report["targets"]["a"]["output"] == str(run.bench.folder / "dist/a.ingot")
     assert len(report["targets"]["a"]["digest"]) == 64
     assert isinstance(report["seconds"], float)
 
@@ -223,10 +222,12 @@ def test_explain(run: Command) -> None:
 
 def test_trace_and_events(run: Command) -> None:
     """A trace that viewers read; every event as a line of JSON in a file or on standard output."""
+    started = time.perf_counter()
     run.build("--trace", "t.json", "--events", "e.txt", "b")
-    assert {item["name"] for item in json.loads(Path("t.json").read_text())["traceEvents"]} >= {
-        "built: b"
-    }
+    entries = json.loads(Path("t.json").read_text())["traceEvents"]
+    (built,) = [entry for entry in entries if entry["name"] == "built: b"]
+    assert started <= built["ts"] / 1e6 <= time.perf_counter()  # the axis of traces of runs
+    assert built["pid"] == os.getpid()
     events = list(read_events(Path("e.txt").read_text().splitlines()))
     assert isinstance(events[0], BuildStarted)
     assert isinstance(events[-1], BuildFinished)
@@ -295,7 +296,7 @@ def test_check_hits(run: Command) -> None:
     assert {count["hit"] for count in report["rules"].values()} == {0}
     assert report["rules"]["bundle"]["ran"] == 1
     assert report["explanations"] == {}
-    assert {item["how"] for item in run.json("log", "b")["b"]} == {"checked"}
+    assert {item["how"] for item in run.json("log", "b")["bundles"]["b"]["actions"]} == {"checked"}
     assert Path("dist/b.ingot").stat().st_mtime_ns == stamp
     assert run.build("--check-hits", "1", "-n", "b").startswith("1 unchanged")
     assert run.build("--check-hits", "1", "--expect-cached", "b").startswith("1 unchanged")
@@ -367,7 +368,7 @@ def test_why(run: Command) -> None:
         "why", "a", "--config", "bundle.a.planner=hill_climb"
     )
     assert "asks for another output" in run("why", "a", "--config", "bundle.a.output=x.ingot")
-    found = run.json("why", "a", "b")
+    found = run.json("why", "a", "b")["bundles"]
     assert found["a"] == {"pending": [], "failed": [], "last": found["a"]["last"], "built": True}
     run("why", "test.a", code=1)
     run("why", "nobody", code=1)
@@ -380,7 +381,7 @@ def test_log(run: Command) -> None:
     lines = run("log", "b").splitlines()
     assert lines[0] == "b:"
     assert all(re.match(r"  (ran|hit) +[\d.]+ \S+  \w+ .*\w{12}$", line) for line in lines[1:])
-    found = run.json("log", "b")["b"]
+    found = run.json("log", "b")["bundles"]["b"]["actions"]
     assert {item["rule"] for item in found} >= {"import_model", "codegen", "link", "bundle"}
     assert {"rule", "label", "how", "seconds", "key", "messages", "ingredients"} == set(found[0])
 
@@ -399,8 +400,10 @@ def test_why_and_log_tell_of_a_failure_until_it_is_over(run: Command) -> None:
         assert first == (why[0] == "b: never built here")
         assert f"  {error}" in log
         assert log[1].startswith("  failed ")
-        assert [item["how"] for item in run.json("log", "b")["b"]] == ["failed"]
-        assert run.json("why", "b")["b"]["failed"][0] == error
+        found = run.json("log", "b")["bundles"]["b"]
+        assert [item["how"] for item in found["actions"]] == ["failed"]
+        assert found["failed"][0] == error
+        assert run.json("why", "b")["bundles"]["b"]["failed"][0] == error
         run.bench.write("b.onnx", before)
         run.build("b")
         assert "failed" not in run("why", "b") + run("log", "b")

@@ -206,7 +206,7 @@ def test_names_are_beside(bundle: Path, tmp_path: Path) -> None:
     first, second = describe_bundle(bundle), describe_bundle(renamed)
     assert first["lock"] == second["lock"]
     sections = [
-        {(row["kind"], row["id"]): row["sha256"] for row in one["sections"]}
+        {(row["kind"], row["id"]): row["digest"] for row in one["sections"]}
         for one in (first, second)
     ]
     different = {key[0] for key in sections[0] if sections[0][key] != sections[1][key]}

@@ -154,10 +154,10 @@ def test_other_shapes_are_refused_where_the_user_wants_it() -> None:
     [
         ({"other_shapes": "refuse"}, ("every call would be refused", "no shape is given")),
         ({"other_shapes": "refuze"}, ("unknown choice of other shapes", "did you mean 'refuse'?")),
-        ({"shapes": "x=4x16x20"}, ("wrong shapes", "expected tables", "write")),
-        ({"shapes": ["4x16x20"]}, ("wrong shapes", "expected tables", "write")),
-        ({"shapes": {"x": "4xfourx20"}}, ("wrong shape of input 'x'", "4xfourx20", "1..8")),
-        ({"shapes": {"x": 4}}, ("wrong shape of input 'x'", "got 4", "1..8")),
+        ({"shapes": "x=4x16x20"}, ("wrong shapes", "expected a dict", "give")),
+        ({"shapes": ["4x16x20"]}, ("wrong shapes", "expected a dict", "give")),
+        ({"shapes": {"x": "4xfourx20"}}, ("wrong shapes", "shapes['x']", "4xfourx20", "(1, 8) a range")),
+        ({"shapes": {"x": 4}}, ("wrong shapes", "shapes['x']", "got 4", "(1, 8) a range")),
     ],
 )  # fmt: skip
 def test_wrong_arguments(arguments: dict[str, Any], words: tuple[str, ...]) -> None:

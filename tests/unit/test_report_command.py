@@ -80,7 +80,7 @@ def test_against(folder: Path, tmp_path: Path) -> None:
     words = ("--against", folder / "open.ingot", "--inputs", folder / "x.npz", "-o", output)
     assert report(folder / "fixed.ingot", *words) == 0
     against = data_of(output)["against"]
-    assert any("inputs" in line for line in against["lines"])
+    assert any(line.startswith("input x: ") for line in against["lines"])
     changed = [row for row in against["launches"] if row["before"] != row["after"]]
     assert changed
     assert all(row["before_seconds"] > 0 and row["after_seconds"] > 0 for row in changed)

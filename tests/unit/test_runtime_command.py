@@ -1,6 +1,5 @@
 """``python -m ingot_runtime``: files in, files out, four lines and an exit code for every mistake."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
+from tests.json_schemas import checked
 
 from ingot_artifacts.bundle.write import write_bundle
+from ingot_runtime.json_output import array_values
 
 X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
 
@@ -173,9 +174,45 @@ def test_damaged(folder: Path, tmp_path: Path) -> None:
 
 def test_inspect_and_identify(folder: Path) -> None:
     """Both speak to people and, with --json, to programs."""
-    described = json.loads(command(folder, "inspect", "static.ingot", "--json").stdout)
+    described = checked(
+        "device-inspect", command(folder, "inspect", "static.ingot", "--json").stdout
+    )
     assert [row["name"] for row in described["inputs"]] == ["x"]
     assert "x: f32[4, 8]" in command(folder, "inspect", "static.ingot").stdout
-    machine = json.loads(command(folder, "identify", "--json").stdout)
-    assert sorted(machine) == ["architecture", "features", "level"]
+    machine = checked("device-identify", command(folder, "identify", "--json").stdout)
     assert machine["architecture"] in command(folder, "identify").stdout
+
+
+def test_run_tells_programs(folder: Path) -> None:
+    """With --json, one object: the bundle's digest, times, what each output is; or the error, which
+    people read on stderr, and the same exit code. The file of outputs is written all the same."""
+    done = command(folder, "run", "static.ingot", "--inputs", "x.npz", "--json")
+    told = checked("run", done.stdout)
+    reference = tiny_reference(X)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert told["outputs"]["y"] == {
+        "dtype": "f32", "numpy_dtype": "float32", "shape": [4, WIDTH],
+        "least": reference.min(), "greatest": reference.max(),
+    }  # fmt: skip
+    digest = checked("device-inspect", command(folder, "inspect", "static.ingot", "--json").stdout)
+    assert told["digest"] == digest["digest"]
+    done = command(folder, "run", "static.ingot", "--json", "--outputs", "json.npz")
+    assert checked("run", done.stdout)["outputs"]["y"]["shape"] == [4, WIDTH]
+    assert (folder / "json.npz").exists()
+    for verb, name, code in (("run", "x.npz", 1), ("inspect", "x.npz", 1), ("run", "--json", 1)):
+        done = command(folder, verb, name, "--json")
+        error = checked(verb, done.stdout)["error"]
+        assert (done.returncode, error["exit_code"]) == (code, code)
+        assert done.stderr.startswith(f"error: {error['what']}\n")
+
+
+def test_numbers_that_json_has_not(folder: Path) -> None:
+    """The range of an array is text where JSON has no number for it; bits of a bf16 have none."""
+    nan, infinite = np.full(2, np.nan, np.float32), np.array([1, np.inf], np.float64)
+    assert array_values("f32", nan)["least"] == "nan"
+    assert (array_values("f64", infinite)["least"], array_values("f64", infinite)["greatest"]) == (
+        1.0, "inf",
+    )  # fmt: skip
+    largest = np.array([2**64 - 1], np.uint64)
+    assert array_values("u64", largest)["greatest"] == 2**64 - 1
+    assert "least" not in array_values("bf16", np.zeros(2, np.uint16))

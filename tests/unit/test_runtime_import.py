@@ -88,12 +88,15 @@ def test_import_time() -> None:
 
 
 def test_sources_are_small() -> None:
-    """Deflated, the loader's sources stay below 89 kB (its wheel has 10.6 kB more), those for
-    devices beside the host below 10 kB."""
+    """Deflated, the loader's sources stay below 96 kB (its wheel has 17 kB more: metadata, licence
+    and the archive itself), those for devices beside the host below 10 kB.
+
+    It was 89 kB until sessions took several callers: queues, pools and async calls need room.
+    """
 
     def deflated_bytes(package: ModuleType) -> int:
         files = sorted(Path(str(package.__file__)).parent.rglob("*.py"))
         return sum(len(zlib.compress(file.read_bytes())) for file in files)
 
-    assert 0 < deflated_bytes(ingot_runtime) < 89_000
+    assert 0 < deflated_bytes(ingot_runtime) < 96_000
     assert 0 < deflated_bytes(ingot_runtime_devices) < 10_000

@@ -137,6 +137,7 @@ def test_after_close(bundle: Path) -> None:
         lambda: session.run({"x": X}),
         bound.run,
         session.trace,
+        session.steps,
         lambda: session.bind({"x": X}),
     ):
         with pytest.raises(ingot_runtime.BusyError, match="the session is closed"):

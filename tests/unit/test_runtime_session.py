@@ -250,8 +250,11 @@ def test_trace_and_observe(folder: Path) -> None:
         (0, "tiny_scale"),
         (1, "tiny_scale"),
     ]
+    one, two = session.steps()
+    assert (one.launch, one.device, one.source, one.size_bytes) == (0, 0, -1, -1)
+    assert one.started_seconds + one.seconds <= two.started_seconds
     native = ingot_runtime.load(folder / "static.ingot")
-    for call in (native.trace, lambda: native.observe(None)):
+    for call in (native.trace, native.steps, lambda: native.observe(None)):
         with pytest.raises(ingot_runtime.InputError, match="native main is not stepped"):
             call()
 

@@ -3,10 +3,11 @@ environment."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.json_schemas import checked
 from tests.unit.store_harness import Action, digest_of, key_of
 
 from ingot_artifacts.store.cache import Cache
@@ -27,11 +28,10 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path / "cache")
 
 
-def report(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, object]:
+def report(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
     """Run `ingot cache ... --json`; return its object."""
     assert main(["cache", *arguments, "--json"]) == code
-    found: dict[str, object] = json.loads(capsys.readouterr().out)
-    return found
+    return checked(f"cache-{arguments[0]}", capsys.readouterr().out)
 
 
 def assert_refused(
@@ -47,12 +47,12 @@ def assert_refused(
 def test_stat(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Counts in text and as JSON; a cache that is not there yet is empty, and is not made."""
     found = report(capsys, "stat", "--cache", folder)
-    assert (found["records"], found["blobs"], found["roots"]) == (1, 1, 1)
+    assert (found["record_count"], found["blob_count"], found["root_count"]) == (1, 1, 1)
     assert main(["cache", "stat", "--cache", folder]) == 0
     text = capsys.readouterr().out
     assert "records      1" in text
     assert "codegen        1" in text
-    assert report(capsys, "stat", "--cache", folder + "x")["records"] == 0
+    assert report(capsys, "stat", "--cache", folder + "x")["record_count"] == 0
     assert not Path(folder + "x").exists()
 
 
@@ -67,11 +67,12 @@ def test_gc(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     cache.roots.remove("dist/a.ingot")
     cache.close()
     dry = report(capsys, "gc", "--max", "0", "--cache", folder, "--dry-run")
-    assert report(capsys, "stat", "--cache", folder)["records"] == 1
+    assert report(capsys, "stat", "--cache", folder)["record_count"] == 1
     done = report(capsys, "gc", "--max", "0", "--cache", folder)
     assert done == dry | {"dry_run": False}
-    assert (done["bytes_after"], done["forgotten"]) == (0, {"codegen": 1})
-    assert report(capsys, "stat", "--cache", folder)["blobs"] == 0
+    assert done["after"] == {"record_count": 0, "blob_count": 0, "size_bytes": 0}
+    assert done["forgotten"] == {"codegen": 1}
+    assert report(capsys, "stat", "--cache", folder)["blob_count"] == 0
 
 
 def test_verify(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,10 +107,11 @@ def test_why(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert words in text
     found = report(capsys, "why", digest, "--cache", folder)
     assert found == {
-        "blob": digest,
-        "bytes": 700,
-        "records": [{"record": ACTION.key.hex(), "rule": "codegen"}],
-        "roots": ["dist/a.ingot"],
+        "version": 1,
+        "digest": digest,
+        "size_bytes": 700,
+        "needed_by": [{"key": ACTION.key.hex(), "rule": "codegen"}],
+        "kept_by": ["dist/a.ingot"],
     }
     assert main(["cache", "why", digest[:6], "--cache", folder]) == 0
     assert f"codegen  {ACTION.key.hex()}" in capsys.readouterr().out

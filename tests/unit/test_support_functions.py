@@ -168,13 +168,18 @@ define void @fused(ptr %p) { %a = load float, ptr %p
   ret void }
 """
 _CONVERSIONS = ["f16_to_f32", "f32_to_f16", "f64_to_f16", "f32_to_bf16", "f64_to_bf16", "fused"]
-_CONVERTERS = {level: image_of(_CONVERT, _CONVERSIONS, parse_target(level)) for level in _LEVELS}
+
+
+@functools.cache
+def converters(level: str) -> Image:
+    """Compile the conversions."""
+    return image_of(_CONVERT, _CONVERSIONS, parse_target(level))
 
 
 def convert(level: str, name: str, content: bytes) -> bytes:
     """Run one conversion in place."""
     buffer = ctypes.create_string_buffer(content, 16)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_CONVERTERS[level].kernels[_CONVERSIONS.index(name)])(
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(converters(level).kernels[_CONVERSIONS.index(name)])(
         ctypes.addressof(buffer)
     )
     return buffer.raw
@@ -183,7 +188,7 @@ def convert(level: str, name: str, content: bytes) -> bytes:
 @pytest.mark.parametrize("level", _LEVELS)
 def test_every_f16_becomes_its_f32(level: str) -> None:
     """All 65536 values; NaNs keep their sign and payload and get quiet."""
-    address = _CONVERTERS[level].kernels[0]
+    address = converters(level).kernels[0]
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
     values = np.arange(65536, dtype=np.uint32)
     for index in range(65536):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.hostile.tiny import tiny_contents, tree_entry
+from tests.json_schemas import checked
 from tests.unit.reproduce_harness import assemble
 
 from ingot_artifacts.bundle.write import write_bundle
@@ -49,7 +49,7 @@ def test_a_whole_bundle_also_for_another_machine(bundle: Path, capsys: Output) -
     text = capsys.readouterr().out
     assert "10 sections, 2 kernels for x86-64-v2, aarch64" in text
     assert main(["verify", str(bundle), str(bundle), "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = checked("verify", capsys.readouterr().out)
     (first, second) = report["bundles"]
     assert first["verified"]
     assert first["targets"] == list(TARGETS)
@@ -202,9 +202,11 @@ def test_what_is_no_bundle(bundle: Path, tmp_path: Path, capsys: Output) -> None
     paths = [str(tmp_path / name) for name in ("newer", "damaged", "other")]
     assert main(["verify", "--json", *paths, str(bundle)]) == 4
     output = capsys.readouterr()
-    reports = json.loads(output.out)["bundles"]
+    values = checked("verify", output.out)
+    reports = values["bundles"]
     assert [report["verified"] for report in reports] == [False, False, False, True]
-    assert [report.get("exit_code") for report in reports] == [5, 4, 1, None]
+    assert [report.get("error", {}).get("exit_code") for report in reports] == [5, 4, 1, None]
+    assert values["error"] == reports[1]["error"]
     assert reports[1]["error"]["what"] == "weights are damaged in MiB 2"
     assert output.err.count("error: ") == 3
     assert main(["verify", *paths[::2]]) == 5

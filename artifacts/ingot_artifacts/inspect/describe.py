@@ -39,7 +39,7 @@ def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> 
     """Return the description of a bundle; ``digest``: the root digest that it must have, or at
     least its first 32 digits.
 
-    Keys: those of ``ingot_runtime.format.describe`` (format, root_digest, size_bytes, sections,
+    Keys: those of ``ingot_runtime.format.describe`` (format, digest, size_bytes, sections,
     model, devices, symbols, inputs, outputs, variants, libraries), ``memory`` (bytes of code,
     weights, workspace per variant), ``device_use`` (target -> what `main` launches, copies and
     keeps on each device, see ``device_use``), ``kernels`` (target -> symbols), ``library_kernels``

@@ -26,7 +26,7 @@ def describe_device_use(program: Program, variant: VariantPlan, plan: BundlePlan
     rows = [
         {
             "name": device.name,
-            "launches": launched.count(number),
+            "launch_count": launched.count(number),
             "pool_bytes": variant.workspace_bytes[number] or None,
             "library": device.library if number else None,
             "imports": _imports(number, launched, copies) if number else [],

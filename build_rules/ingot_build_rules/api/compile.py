@@ -10,11 +10,17 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ingot_build_rules.api.arguments import (
+    read_check,
+    read_count,
+    read_shapes,
+    read_targets,
+    read_texts,
+)
 from ingot_build_rules.api.compiled_bundle import Bundle, Check, compile_bundle
 from ingot_build_rules.compilation.open_build import BuildSettings
 from ingot_build_rules.compilation.options import Shapes, make_options
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
-from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     from ingot_build_rules.compilation.model_source import Model
@@ -22,7 +28,8 @@ if TYPE_CHECKING:
 
 def compile(  # noqa: A001
     model: Model,
-    targets: Sequence[str] = ("native",),
+    *,
+    targets: str | Sequence[str] = "native",
     shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
     place: Mapping[str, str] | None = None,
@@ -37,10 +44,11 @@ def compile(  # noqa: A001
 
     Args:
         model: path of an ``.onnx`` file, its bytes, or an ``onnx.ModelProto``.
-        targets: one variant each, ``ARCH[:cpu][+feature|-feature]...``; ``native`` is this machine.
-        shapes: input name -> shape that gets kernels of its own, beside those for any size; a list
-            of such tables for several. A shape is a text as ``--shape`` takes it, or a list of
-            sizes: None for any, ``(1, 8)`` for a range.
+        targets: one, or several with one variant each, ``ARCH[:cpu][+feature|-feature]...``;
+            ``native`` is this machine.
+        shapes: input name -> shape that gets a version of its own, beside that for any size; a list
+            of such dicts for several. ``(1, 3, 224, 224)`` or ``"1x3x224x224"``; None or ``?`` is
+            any size, ``(1, 8)`` or ``1..8`` a range.
         devices: virtual device -> kind; ``host`` is always there.
         place: glob over node names -> virtual device.
         workers: processes at most; the bundle is the same for any number. 1: everything runs in
@@ -62,16 +70,15 @@ def compile(  # noqa: A001
         LimitError: more than ``max_bytes``, or than the compiler or a bundle can hold.
         VerificationError: ``check`` found a node that differs.
     """
-    if max_bytes is not None and (isinstance(max_bytes, bool) or max_bytes < 0):
-        raise UserError(
-            "wrong max_bytes",
-            "ingot.compile",
-            f"expected bytes, got {max_bytes!r}",
-            "give a number of bytes",
-        )
     options = make_options(
-        targets, shapes, devices, tuple((place or {}).items()), other_shapes=other_shapes
+        read_targets(targets),
+        read_shapes(shapes),
+        read_texts("devices", "{'acc': 'null'}", devices),
+        tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
+        other_shapes=other_shapes,
     )
+    limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
     folder = cache_folder(None if cache is None else os.fspath(cache))
-    settings = BuildSettings(folder, cache_trust(shared=cache_shared), jobs=workers)
-    return compile_bundle(model, options, settings, check, max_bytes)
+    processes = read_count("workers", workers, 1)
+    settings = BuildSettings(folder, cache_trust(shared=cache_shared), jobs=processes)
+    return compile_bundle(model, options, settings, read_check(check), limit)

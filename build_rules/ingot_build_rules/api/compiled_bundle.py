@@ -60,9 +60,14 @@ class Bundle:
         return bytes(content)
 
     def text(self, stage: str) -> str:
-        """Return the text view of a stage, as ``ingot compile --to STAGE`` prints it."""
-        from ingot_build_rules.text.stage_text import stage_text
+        """Return the text view of a stage, as ``ingot compile --to STAGE`` prints it.
 
+        Raises:
+            UserError: no such stage.
+        """
+        from ingot_build_rules.text.stage_text import check_stage, stage_text
+
+        check_stage(stage)
         with open_build(self._settings) as build:
             return stage_text(start_compilation(build, self._model, self._options), stage)
 

@@ -44,6 +44,11 @@ class CheckFinding:
             do="report the model; no bundle was written",
         )
 
+    def plain(self) -> dict[str, object]:
+        """As plain values, for JSON."""
+        launch = {"kernel": self.kernel, "launch": self.launch} if self.kernel else {}
+        return {**asdict(self), "kernel": None, "launch": None, **launch}
+
 
 @dataclass(slots=True)
 class CheckReport:
@@ -66,6 +71,11 @@ class CheckReport:
         if self.largest is None or finding.deviation.relative > self.largest.deviation.relative:
             self.largest = finding
 
+    def error(self) -> VerificationError:
+        """Return the first of the differences, of which there must be one, as an error that names
+        nodes, kernel, index and how far it is."""
+        return self.differences[0].error(len(self.differences) - 1)
+
     def require_equal(self) -> None:
         """Raise for the first difference.
 
@@ -73,17 +83,17 @@ class CheckReport:
             VerificationError: naming nodes, kernel, index and how far it is.
         """
         if self.differences:
-            raise self.differences[0].error(len(self.differences) - 1)
+            raise self.error()
 
     def plain(self) -> dict[str, object]:
         """As plain values, for JSON."""
         found: dict[str, object] = {
             "passed": not self.differences,
-            "launches": self.launches,
-            "largest": self.largest and asdict(self.largest),
+            "launch_count": self.launches,
+            "largest": self.largest and self.largest.plain(),
             "outputs_relative": self.outputs_relative,
-            "first_difference": asdict(self.differences[0]) if self.differences else None,
-            "differences": len(self.differences),
+            "first_difference": self.differences[0].plain() if self.differences else None,
+            "difference_count": len(self.differences),
             "targets": self.targets,
             "targets_left_out": self.targets_left_out,
             "sizes": self.sizes,

@@ -1,73 +1,126 @@
-"""Verb ``bench``: measure a bundle on this machine, as a whole and kernel by kernel.
+"""Verb ``bench``: measure a bundle or a model on this machine, as a whole and kernel by kernel.
 
-In: a bundle, threads, seconds. Out: median and percentiles per call, a table of kernels. Not done
-here: comparison with others (``tests/benchmarks``).
+In: a bundle or a model, threads, seconds. Out: time and rate of calls, memory, a table of kernels;
+a refusal where the machine is too noisy. Not done here: what a number is (``view.block_medians``),
+comparison with others (``tests/benchmarks``).
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.cli import arrays, console, usage
-from ingot_build_rules.cli.options import CALL_SHAPE, JSON, VARIANT, Option, add_options
-from ingot_build_rules.view.measure import launch_seconds, measure, percentiles
+from ingot_build_rules.cli import arrays, console
+from ingot_build_rules.cli.temporary_bundle import GivenBundle, given_bundle
+from ingot_build_rules.view.block_medians import (
+    CONFIDENCE,
+    SPREAD_MAX,
+    BlockMedian,
+    call_seconds,
+    calls_per_second,
+)
+from ingot_build_rules.view.measure import launch_seconds, measure_blocks, percentiles
+from ingot_compiler.ir.errors import BuildError
+
+if TYPE_CHECKING:
+    from ingot_runtime.executor.session import Session
 
 _NAMES_MAX = 60  # letters of a row
-
-_OPTIONS = (
-    Option("--inputs", "inputs (default: numbers from a fixed seed)", "F.npz"),
-    CALL_SHAPE,
-    Option("--threads", "", "N", usage.positive, default=1),
-    Option("--seconds", "at least so long (default 2)", "S", usage.seconds, default=2.0),
-    VARIANT,
-    Option("--top", "kernels to list (default 15)", "N", usage.positive, default=15),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundle", metavar="BUNDLE")
-    add_options(parser, *_OPTIONS, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print."""
-    import ingot_runtime
-
-    bundle, threads, variant = arguments.bundle, arguments.threads, arguments.variant
-    started = time.perf_counter()
-    session = ingot_runtime.load(bundle, threads=threads, variant=variant)
-    load_seconds = time.perf_counter() - started
-    feed = arrays.read_inputs(session, arguments.inputs, arguments.shape)
-    times = measure(lambda: session.run(feed), arguments.seconds)
-    report: dict[str, Any] = {
-        "bundle": bundle,
-        "threads": threads,
-        "load_seconds": load_seconds,
-        "calls": len(times),
-        "seconds": percentiles(times),
-        "kernels": kernel_times(arguments, feed),
-    }
+    with given_bundle(arguments) as given:
+        report = _report(arguments, given)
     console.print_report(report, _lines(report, arguments.top), as_json=arguments.json)
     return 0
 
 
-def kernel_times(arguments: argparse.Namespace, feed: dict[str, Any]) -> list[dict[str, Any]]:
+def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]:
+    """Measure all; refuse as early as it is known that there is no number."""
+    import ingot_runtime
+
+    threads = arguments.threads
+    started = time.perf_counter()
+    session = ingot_runtime.load(given.path, threads=threads, variant=arguments.variant)
+    load_seconds = time.perf_counter() - started
+    feed = arrays.read_inputs(session, arguments.inputs, arguments.shape)
+    blocks = measure_blocks(lambda: session.run(feed), arguments.seconds)
+    found = call_seconds(blocks)
+    if found.is_noisy and not arguments.anyway:
+        raise _too_noisy(found, len(blocks), arguments.bundle)
+    times = [seconds for block in blocks for seconds in block]
+    return {
+        "bundle": arguments.bundle,
+        "compiled": given.told or None,
+        "digest": session.loaded.source.root_digest.hex(),
+        "size_bytes": os.path.getsize(given.path),
+        "target": session.loaded.variant.target,
+        "threads": threads,
+        "load_seconds": load_seconds,
+        "call_count": len(times),
+        "block_count": len(blocks),
+        "call_seconds": _plain(found),
+        "call_seconds_percentiles": percentiles(times),
+        "calls_per_second": _plain(calls_per_second(blocks)),
+        "memory": _memory(session, given.path, feed, threads),
+        "launches": kernel_times(session, given.path, threads, feed),
+    }
+
+
+def _plain(found: BlockMedian) -> dict[str, Any]:
+    return asdict(found) | {"spread": found.spread, "is_noisy": found.is_noisy}
+
+
+def _too_noisy(found: BlockMedian, block_count: int, bundle: str) -> BuildError:
+    low, high = (console.format_seconds(s) for s in (found.low, found.high))
+    return BuildError(
+        "this machine is too noisy for a number",
+        bundle,
+        f"the median of {block_count} blocks of calls lies between {low} and {high}: "
+        f"expected at most {SPREAD_MAX:.0%} between them, got {found.spread:.0%}",
+        "end what else runs here, measure longer (--seconds), or add --anyway",
+    )
+
+
+def _memory(
+    session: Session, bundle: str, feed: dict[str, Any], threads: int
+) -> dict[str, int | None]:
+    """What calls need: as planned for the sizes of these inputs, and as measured."""
+    from ingot_build_rules.view.report_subject import read_subject
+    from ingot_build_rules.view.resident_memory import resident_memory
+
+    variant = session.loaded.variant.target
+    resident = resident_memory(bundle, feed, threads, variant)
+    shapes = {name: array.shape for name, array in feed.items()}
+    call = read_subject(bundle, variant, shapes).call
+    return {
+        "load_bytes": resident.load_bytes,
+        "peak_beyond_load_bytes": resident.peak_beyond_load_bytes,
+        "workspace_bytes": sum(call.workspace_bytes),
+        "scratch_bytes": call.scratch_bytes * threads,
+    }
+
+
+def kernel_times(
+    session: Session, bundle: str, threads: int, feed: dict[str, Any]
+) -> list[dict[str, Any]]:
     """Step the same program by the vm and time each launch; the slowest first."""
     import ingot_runtime
     from ingot_artifacts.inspect.describe import describe_bundle
 
-    bundle, threads, variant = arguments.bundle, arguments.threads, arguments.variant
-    session = ingot_runtime.load(
+    variant = session.loaded.variant.target
+    stepped = ingot_runtime.load(
         bundle, threads=threads, variant=variant, executor="vm", verify="code"
     )
-    times = launch_seconds(session, feed)
+    times = launch_seconds(stepped, feed)
     recorded = describe_bundle(bundle)["debug"].get("launches", {})
     rows = [
         _timed_launch(ordinal, launch, times[ordinal])
-        for ordinal, launch in enumerate(recorded.get(session.loaded.variant.target, []))
+        for ordinal, launch in enumerate(recorded.get(variant, []))
         if ordinal in times
     ]
     return sorted(rows, key=lambda row: (-row["seconds"], row["launch"]))
@@ -79,28 +132,61 @@ def _timed_launch(ordinal: int, launch: dict[str, Any], seconds: float) -> dict[
         "seconds": seconds,
         "kernel": launch["kernel"],
         "kind": launch["kind"],
-        "nodes": [name for name, _ in launch["nodes"]],
+        "nodes": launch["nodes"],
         "writes": launch["writes"],
     }
 
 
 def _lines(report: dict[str, Any], top: int) -> list[str]:
-    spread, kernels = report["seconds"], report["kernels"]
+    kernels = report["launches"]
     total = sum(row["seconds"] for row in kernels) or 1.0
     head = ("time", "share", "kernel", "kind", "writes", "nodes")
     rows = [head, *(_kernel_row(row, total) for row in kernels[:top])]
-    calls = f"({report['calls']} calls, {report['threads']} threads)"
-    median, low, high = (console.format_seconds(spread[name]) for name in ("median", "p10", "p90"))
+    load = console.format_seconds(report["load_seconds"])
     return [
-        f"load    {console.format_seconds(report['load_seconds'])}, everything verified",
-        f"call    median {median}, p10 {low}, p90 {high} {calls}",
+        *([report["compiled"]] if report["compiled"] else []),
+        f"load    {load}, everything verified",
+        *_call_lines(report),
+        _memory_line(report["memory"], report["size_bytes"]),
         f"kernels {console.format_seconds(total)}, stepped one by one",
         *console.format_table(rows, right=(0, 1)),
     ]
 
 
+def _call_lines(report: dict[str, Any]) -> list[str]:
+    call, rate, threads = report["call_seconds"], report["calls_per_second"], report["threads"]
+    median, low, high = (console.format_seconds(call[name]) for name in ("median", "low", "high"))
+    percents = report["call_seconds_percentiles"]
+    parts = (f"{name} {console.format_seconds(seconds)}" for name, seconds in percents.items())
+    workers = f"{threads} thread{'s' if threads > 1 else ''}"
+    between = f"between {rate['low']:.4g} and {rate['high']:.4g} calls per second, {workers}"
+    return [
+        f"call    median {median}, between {low} and {high} with {CONFIDENCE:.0%} confidence"
+        + _spread(call),
+        f"calls   {', '.join(parts)} ({report['call_count']} calls in {report['block_count']} blocks)",
+        f"rate    median {rate['median']:.4g}, {between}" + _spread(rate),
+    ]
+
+
+def _spread(found: dict[str, Any]) -> str:
+    noisy = "; too noisy for a number" if found["is_noisy"] else ""
+    return f" (spread {found['spread']:.1%}){noisy}"
+
+
+def _memory_line(memory: dict[str, int | None], file_bytes: int) -> str:
+    def told(name: str) -> str:
+        size = memory[f"{name}_bytes"]
+        return "unknown" if size is None else console.format_bytes(size)
+
+    return (
+        f"memory  {told('load')} resident after the load, at most {told('peak_beyond_load')} more "
+        f"in calls; workspace {told('workspace')}, scratch {told('scratch')}; "
+        f"file {console.format_bytes(file_bytes)}"
+    )
+
+
 def _kernel_row(row: dict[str, Any], total_seconds: float) -> tuple[str, ...]:
-    names = ", ".join(row["nodes"])
+    names = ", ".join(name for name, _ in row["nodes"])
     return (
         console.format_seconds(row["seconds"]),
         f"{100 * row['seconds'] / total_seconds:.1f} %",

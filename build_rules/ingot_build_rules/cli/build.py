@@ -15,9 +15,14 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import no_op
 from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT, build_observer
-from ingot_build_rules.cli.build_report import first_pending, print_report
+from ingot_build_rules.cli.build_report import (
+    first_pending,
+    print_errors,
+    print_report,
+    report_values,
+)
+from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.cli.jobserver_flags import makeflags
-from ingot_build_rules.cli.options import CACHES, JSON, PROJECT, Option, add_jobs, add_options
 from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_folder
 from ingot_compiler.ir.errors import UserError, VerificationError
 
@@ -26,51 +31,6 @@ if TYPE_CHECKING:
     from ingot_build_rules.workspace.build_report import Report
     from ingot_build_rules.workspace.build_request import BuildRequest
     from ingot_build_rules.workspace.open_workspace import LoadedProject
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"expected a share such as 0.02 or 2%, got {text!r}")
-    return share
-
-
-_OPTIONS = (
-    Option("-n --dry-run", "say what would run, run nothing"),
-    Option("-k --keep-going", "after a failure, build all that can be built"),
-    Option("--explain", "say for everything that runs why it does"),
-    Option("--trace", "write a trace for a trace viewer (Perfetto)", "F.json"),
-    Option("--events", "write every event as a line of JSON; - is standard output", "FILE"),
-    Option("--depfile", "write the sources of one bundle for make or ninja", "FILE"),
-    Option("--expect-cached", "fail, and say why, if anything has to run"),
-    Option("--frozen", "fail if a bundle or a source is not that of its lock file"),
-    Option("--rehash", "read every source again, whatever its times say"),
-    Option(
-        "--check-hits",
-        "run this share of cached actions again, compare",
-        "RATE",
-        _share,
-        default=0.0,
-    ),
-    Option("--lint", "fail when an action reads a file that it has not declared"),
-    Option("-q --quiet", "no progress, no summary"),
-    *CACHES,
-    Option("--allow-outside", "let the project write outside of its folder: bundles, its cache"),
-    JSON,
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument(
-        "words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)"
-    )
-    add_options(parser, *PROJECT)
-    add_jobs(parser)
-    add_options(parser, *_OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -85,9 +45,12 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.dry_run:
         no_op.forget_build(loaded.folder)
     report = _built(loaded, arguments)
-    print_report(report, arguments)
-    if arguments.expect_cached and report.would_run:
-        raise _not_cached(report)
+    print_errors(report)
+    refused = arguments.expect_cached and bool(report.would_run)
+    if not (refused and arguments.json):
+        print_report(report, arguments)
+    if refused:
+        raise FailedCommand(_not_cached(report), report_values(report))
     code = _exit_code(report)
     if not code and not arguments.dry_run:
         no_op.remember_build(loaded, report, looked_at, started_ns)
@@ -121,12 +84,12 @@ class TimedEvents:
     def __init__(self, then: Observer) -> None:
         """Begin to count seconds."""
         self._then = then
-        self._started = time.perf_counter()
+        self.started_seconds = time.perf_counter()
         self.events: list[tuple[float, Event]] = []
 
     def observe(self, event: Event) -> None:
         """Note an event."""
-        self.events.append((time.perf_counter() - self._started, event))
+        self.events.append((time.perf_counter() - self.started_seconds, event))
         self._then(event)
 
 
@@ -136,9 +99,12 @@ def _write_traces(loaded: LoadedProject, arguments: argparse.Namespace, timed: T
     from ingot_build_rules.compilation.output_file import write_text
     from ingot_build_rules.engine.cache.unchanged import write_atomically
     from ingot_build_rules.engine.events.chrome_trace import chrome_trace
+    from ingot_build_rules.engine.events.trace_entries import TraceProcess
     from ingot_build_rules.workspace.state import state_folder
 
-    text = chrome_trace(timed.events)
+    name = f"ingot build {os.path.basename(loaded.folder)}"
+    process = TraceProcess(name, os.getpid(), timed.started_seconds)
+    text = chrome_trace(timed.events, process)
     if not arguments.dry_run:
         write_atomically(os.path.join(state_folder(loaded.folder), "trace.json"), text.encode())
     if arguments.trace is not None:

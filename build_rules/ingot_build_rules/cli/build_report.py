@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT
 from ingot_build_rules.cli.in_four_parts import in_four_parts
+from ingot_runtime.json_output import error_values
 
 if TYPE_CHECKING:
     from ingot_build_rules.workspace.build_report import Report
@@ -23,14 +24,25 @@ _LIST_MAX = 20
 _HOWS = ("built", "passed", "unchanged", "failed", "skipped", "would-build", "would-run")
 
 
-def print_report(report: Report, arguments: argparse.Namespace) -> None:
-    """Print errors, and then as much of the report as the arguments ask for."""
+def report_values(report: Report) -> dict[str, Any]:
+    """Return the report with the error of each target that failed; ``error`` is the one that
+    decides the exit code."""
     failures = _failures(report)
-    for failure in failures.values():
+    errors = {name: error_values(failure) for name, failure in failures.items()}
+    worst = max(errors.values(), key=lambda error: error["exit_code"], default=None)
+    return {**report.plain(), "errors": errors, **({"error": worst} if worst else {})}
+
+
+def print_errors(report: Report) -> None:
+    """Print the error of each target that failed."""
+    for failure in _failures(report).values():
         console.print_error(failure)
+
+
+def print_report(report: Report, arguments: argparse.Namespace) -> None:
+    """Print as much of the report as the arguments ask for."""
     if arguments.json:
-        errors = {name: console.plain_error(failure) for name, failure in failures.items()}
-        console.print_json({**report.plain(), "errors": errors})
+        console.print_json(report_values(report))
         return
     if arguments.explain:
         _print_explanations(report)

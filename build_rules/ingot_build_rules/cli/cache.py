@@ -13,37 +13,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import cache_report as report
-from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.options import CACHE, JSON, Option, add_options
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
-from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.errors import UserError, VerificationError
 
 if TYPE_CHECKING:
     from ingot_artifacts.store.cache import Cache
     from ingot_artifacts.store.lookup import FoundBlob, FoundRecord
 
-_EXIT_FAILED = 4
 _PREFIX_DIGITS_MIN = 6
 # option -> the actions that it is for
 _ONLY_FOR = {"max": ("gc",), "wait": ("gc",), "dry_run": ("gc", "verify"), "what": ("why",)}
-_OPTIONS = (
-    Option("--max", "for gc: the size to come down to, such as 5GB", "SIZE", usage.size_bytes),
-    Option("--wait", "for gc: wait for a build that runs", "SECONDS", usage.seconds),
-    Option("--dry-run", "for gc and verify: report only"),
-)
-_ACTIONS_HELP = (
-    "stat: how much is there; gc: forget what was used longest ago; verify: check every byte; "
-    "why: say what a key or a digest is, and what keeps it"
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("action", choices=tuple(_ACTIONS), metavar="ACTION", help=_ACTIONS_HELP)
-    parser.add_argument(
-        "what", nargs="?", metavar="KEY_OR_DIGEST", help="for why: its first digits, 6 or more"
-    )
-    add_options(parser, *_OPTIONS, *CACHE, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -107,8 +88,17 @@ def _verify(cache: Cache, arguments: argparse.Namespace) -> int:
     found = verify(cache)
     values = report.scrub_values(cache.path, found)
     lines = report.scrub_lines(found, dry_run=arguments.dry_run)
-    console.print_report(values, lines, as_json=arguments.json)
-    return _EXIT_FAILED if found.findings else 0
+    if not (found.findings and arguments.json):
+        console.print_report(values, lines, as_json=arguments.json)
+    if found.findings:
+        raise FailedCommand(_damaged(cache, len(found.findings)), values)
+    return 0
+
+
+def _damaged(cache: Cache, count: int) -> VerificationError:
+    why = f"expected nothing wrong, got {count} findings"
+    do = "build again, which makes what is missing"
+    return VerificationError("the cache is damaged", cache.path, why, do)
 
 
 def _why(cache: Cache, arguments: argparse.Namespace) -> int:

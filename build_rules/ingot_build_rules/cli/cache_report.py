@@ -24,21 +24,21 @@ def stat_values(path: str, found: CacheStats) -> dict[str, object]:
     """Return how much is in the cache at ``path``, by rule."""
     return {
         "cache": path,
-        "records": found.record_count,
-        "blobs": found.blob_count,
-        "bytes": found.size_bytes,
+        "record_count": found.record_count,
+        "blob_count": found.blob_count,
+        "size_bytes": found.size_bytes,
         "unreachable_bytes": found.unreachable_bytes,
-        "quarantined": found.quarantine_count,
-        "roots": found.root_count,
+        "quarantine_count": found.quarantine_count,
+        "root_count": found.root_count,
         "rules": {item.rule: _rule_values(item) for item in found.rules},
     }
 
 
 def _rule_values(item: RuleStats) -> dict[str, int]:
     return {
-        "records": item.record_count,
+        "record_count": item.record_count,
         "record_bytes": item.record_bytes,
-        "blobs": item.blob_count,
+        "blob_count": item.blob_count,
         "blob_bytes": item.blob_bytes,
     }
 
@@ -69,20 +69,24 @@ def collect_values(path: str, found: CollectReport, *, dry_run: bool) -> dict[st
     return {
         "cache": path,
         "dry_run": dry_run,
-        "bytes_before": found.size_bytes_before,
-        "bytes_after": found.size_bytes_after,
-        "records_before": found.record_count_before,
-        "records_after": found.record_count_after,
-        "blobs_before": found.blob_count_before,
-        "blobs_after": found.blob_count_after,
+        "before": {
+            "record_count": found.record_count_before,
+            "blob_count": found.blob_count_before,
+            "size_bytes": found.size_bytes_before,
+        },
+        "after": {
+            "record_count": found.record_count_after,
+            "blob_count": found.blob_count_after,
+            "size_bytes": found.size_bytes_after,
+        },
         "leftover_bytes": found.leftover_bytes,
         "forgotten": dict(found.forgotten),
-        "roots": {kept.root.name: _kept_values(kept) for kept in found.roots},
+        "kept": {kept.root.name: _kept_values(kept) for kept in found.roots},
     }
 
 
 def _kept_values(kept: Kept) -> dict[str, int]:
-    return {"records": len(kept.keys), "bytes": kept.size_bytes}
+    return {"record_count": len(kept.keys), "size_bytes": kept.size_bytes}
 
 
 def collect_lines(found: CollectReport, max_bytes: int, *, dry_run: bool) -> list[str]:
@@ -108,9 +112,9 @@ def scrub_values(path: str, found: ScrubReport) -> dict[str, object]:
     """Return what was checked and what was wrong."""
     return {
         "cache": path,
-        "records": found.record_count,
-        "blobs": found.blob_count,
-        "bytes": found.blob_bytes,
+        "record_count": found.record_count,
+        "blob_count": found.blob_count,
+        "size_bytes": found.blob_bytes,
         "findings": [asdict(item) for item in found.findings],
     }
 
@@ -129,13 +133,13 @@ def scrub_lines(found: ScrubReport, *, dry_run: bool) -> list[str]:
 def record_values(item: FoundRecord) -> dict[str, object]:
     """Return what a record was made from, what it needs and what keeps it."""
     return {
-        "record": item.key,
+        "key": item.key,
         "rule": item.facts.rule,
-        "bytes": item.facts.size_bytes,
+        "size_bytes": item.facts.size_bytes,
         "used": int(item.used),
         "ingredients": dict(item.facts.ingredients),
         "blobs": dict(item.blobs),
-        "roots": list(item.roots),
+        "kept_by": list(item.roots),
     }
 
 
@@ -155,10 +159,10 @@ def record_lines(item: FoundRecord) -> list[str]:
 def blob_values(item: FoundBlob) -> dict[str, object]:
     """Return which records need a blob and what keeps it."""
     return {
-        "blob": item.digest,
-        "bytes": item.size_bytes,
-        "records": [{"record": key, "rule": rule} for key, rule in item.records],
-        "roots": list(item.roots),
+        "digest": item.digest,
+        "size_bytes": item.size_bytes,
+        "needed_by": [{"key": key, "rule": rule} for key, rule in item.records],
+        "kept_by": list(item.roots),
     }
 
 

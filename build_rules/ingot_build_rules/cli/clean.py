@@ -15,21 +15,10 @@ from typing import TYPE_CHECKING
 
 from ingot_artifacts.errors import OutputError
 from ingot_build_rules.cli import console, no_op
-from ingot_build_rules.cli.options import JSON, PROJECT, Option, add_options
 from ingot_build_rules.workspace.user_key import known_key, user_key
 
 if TYPE_CHECKING:
     from ingot_build_rules.workspace.state import WorkspaceState
-
-_DRY_RUN = Option("-n --dry-run", "say what would be removed, remove nothing")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument(
-        "words", nargs="*", metavar="TARGET", help="bundles or their output files (default: all)"
-    )
-    add_options(parser, *PROJECT, _DRY_RUN, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -108,7 +97,7 @@ def _remove_empty(folder: str, root: str) -> None:
 
 def _tell(removed: list[str], kept: list[str], arguments: argparse.Namespace) -> None:
     if arguments.json:
-        console.print_json({"removed": removed, "kept": kept})
+        console.print_json({"dry_run": arguments.dry_run, "removed": removed, "kept": kept})
         return
     word = "would remove" if arguments.dry_run else "removed"
     for path in removed:

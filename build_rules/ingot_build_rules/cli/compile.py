@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -14,11 +15,10 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.compile_options import check_options
+from ingot_build_rules.cli.compile_output import STANDARD_OUTPUT, compile_output
 from ingot_build_rules.cli.compile_report import CompileOutcome, report_lines, report_values
+from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.cli.jobserver_flags import makeflags
-from ingot_build_rules.cli.options import CACHES, JSON, QUIET, Option, add_jobs, add_options
-from ingot_build_rules.rules.compile_options import GENERAL, OTHER_SHAPES
-from ingot_build_rules.text.stages import FROM_STAGES, STAGES
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
@@ -27,88 +27,6 @@ if TYPE_CHECKING:
     from ingot_build_rules.engine.events.events import Event, Observer
     from ingot_build_rules.engine.scheduler import Scheduler
     from ingot_build_rules.rules.compile_options import CompileOptions
-
-
-_MODEL_OPTIONS = (
-    Option("-o --output", "the bundle to write (with --to: the text)", "OUT.ingot"),
-    Option(
-        "--target",
-        "ARCH[:cpu][+feature|-feature]..., one variant each (default: native)",
-        "T",
-        repeats=True,
-    ),
-    Option(
-        "--shape",
-        "also compile kernels for this shape of an input: ? for any size, 1..8 for a range",
-        "NAME=1x3x224x224",
-        usage.shape,
-        repeats=True,
-    ),
-    Option(
-        "--other-shapes",
-        "what serves calls of no --shape: the general version (default), or nothing",
-        default=GENERAL,
-        choices=OTHER_SHAPES,
-    ),
-    Option(
-        "--device",
-        "declare a virtual device",
-        "NAME=KIND[:ID][,target=T][,scope=S]",
-        usage.device,
-        repeats=True,
-    ),
-    Option("--place", "put nodes on a device", "GLOB=NAME", usage.pair, repeats=True),
-)
-_MEMORY_OPTIONS = (
-    Option("--planner", "memory planner (default: best of all)", "NAME", default="best"),
-    Option(
-        "--max-bytes",
-        "refuse what expands, folds or plans more memory, such as 2GiB",
-        "SIZE",
-        usage.size_bytes,
-    ),
-)
-_STAGE_OPTIONS = (
-    Option(
-        "--weights",
-        "with --from: the constants by number; with --to graph, placed: write them",
-        "F.npz",
-    ),
-    Option("--to", f"print a stage: {', '.join(STAGES)}", "STAGE", choices=STAGES),
-)
-_DEPFILE = Option("--depfile", "write the sources of the bundle for make or ninja", "FILE")
-
-
-def add_arguments(parser: usage.Parser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument(
-        "model",
-        metavar="MODEL",
-        help="an .onnx file; external data lies beside it (with --from: a text)",
-    )
-    add_options(parser, *_MODEL_OPTIONS)
-    _add_stages(parser)
-    parser.add_optional_file(
-        "--check",
-        ".npz",
-        metavar="INPUTS.npz",
-        help="run the bundle against the interpreter node by node (default: generated inputs)",
-    )
-    add_options(parser, *_MEMORY_OPTIONS)
-    add_jobs(parser, "--workers")
-    add_options(parser, _DEPFILE, *CACHES, QUIET, JSON)
-
-
-def _add_stages(parser: usage.Parser) -> None:
-    """The options that speak of stages."""
-    parser.add_argument(
-        "--from",
-        dest="from_",
-        choices=FROM_STAGES,
-        metavar="STAGE",
-        help=f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
-    )
-    add_options(parser, *_STAGE_OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -127,25 +45,32 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.planner,
         arguments.other_shapes,
     )
-    if arguments.output is not None:
-        given = [arguments.check] if arguments.check else []
-        check_output(arguments.output, [arguments.model, *given])
-    if arguments.from_ == "loops":
-        return _compile_loops(arguments, options.targets)
-    outcome, seconds = _compile(arguments, options)
-    if outcome.checked is not None and outcome.checked.differences:
-        if arguments.json:
-            console.print_json({"output": None, "check": outcome.checked.plain()})
-        outcome.checked.require_equal()
-    if arguments.to:
-        _give_text(outcome.result, arguments.output)
-    else:
-        _report(outcome, arguments, seconds)
+    with compile_output(arguments) as output:
+        if output is not None:
+            given = [arguments.check] if arguments.check else []
+            check_output(output, [arguments.model, *given])
+        if arguments.from_ == "loops":
+            _compile_loops(arguments, options.targets, output)
+        else:
+            _compile_model(arguments, options, output)
     return 0
 
 
+def _compile_model(
+    arguments: argparse.Namespace, options: CompileOptions, output: str | None
+) -> None:
+    """The bundle of a model, or the text of a stage, and what there is to say of it."""
+    outcome, seconds = _compile(arguments, options, output)
+    if outcome.checked is not None and outcome.checked.differences:
+        raise FailedCommand(outcome.checked.error(), {"check": outcome.checked.plain()})
+    if output is None or arguments.to:
+        _give_text(outcome.result, output, arguments)
+    else:
+        _report(outcome, arguments, output, seconds)
+
+
 def _compile(
-    arguments: argparse.Namespace, options: CompileOptions
+    arguments: argparse.Namespace, options: CompileOptions, output: str | None
 ) -> tuple[CompileOutcome, float]:
     """Compile, and show how it goes; return what came out, and in how many seconds."""
     from ingot_build_rules.cli.build_progress import build_observer
@@ -159,10 +84,10 @@ def _compile(
         show = stack.enter_context(build_observer({}, quiet=quiet))
         settings = _settings(arguments, _without_failures(show))
         build = stack.enter_context(open_build(settings))
-        outcome = _outcome(_started(build, arguments, options), arguments)
+        outcome = _outcome(_started(build, arguments, options), arguments, output)
         if arguments.depfile is not None:
             sources = build.run(outcome.compiled.compilation.source_paths())
-            write_text(arguments.depfile, depfile_text(str(arguments.output), sources))
+            write_text(arguments.depfile, depfile_text(str(output), sources))
     return outcome, time.perf_counter() - started
 
 
@@ -190,20 +115,23 @@ def _started(
     )
 
 
-def _compile_loops(arguments: argparse.Namespace, targets: Sequence[str]) -> int:
+def _compile_loops(
+    arguments: argparse.Namespace, targets: Sequence[str], output: str | None
+) -> None:
     """Kernels alone: their text, or the object of the one that there is."""
     from ingot_artifacts.store.atomic import atomic_file
     from ingot_build_rules.compilation.from_text import read_text
     from ingot_build_rules.text.loops_file import groups_text, kernel_object, read_groups
 
     groups = read_groups(read_text(arguments.model), targets)
-    if arguments.to is not None:
-        _give_text(groups_text(groups, arguments.to), arguments.output)
-        return 0
+    if output is None or arguments.to is not None:
+        _give_text(groups_text(groups, arguments.to), output, arguments)
+        return
     content = kernel_object(groups)
-    with atomic_file(arguments.output) as file:
+    with atomic_file(output) as file:
         file.write(content)
-    return 0
+    if arguments.json:
+        console.print_json({"stage": "object", "output": output, "text": None})
 
 
 def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings:
@@ -223,18 +151,20 @@ def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings
     )
 
 
-def _outcome(compiled: CompiledModel, arguments: argparse.Namespace) -> CompileOutcome:
+def _outcome(
+    compiled: CompiledModel, arguments: argparse.Namespace, output: str | None
+) -> CompileOutcome:
     """Make what is asked for: the text of a stage, or the bundle's file."""
-    if arguments.to:
+    if output is None or arguments.to:
         return CompileOutcome(compiled, _stage_text(compiled, arguments), {}, None)
     if arguments.check is None:
-        digest = compiled.save(arguments.output)
+        digest = compiled.save(output)
         return CompileOutcome(compiled, digest, compiled.summary(), None)
     from ingot_build_rules.check.self_check import save_checked
     from ingot_runtime.npz import read_npz
 
     inputs = read_npz(arguments.check) if arguments.check else None
-    digest, checked = save_checked(compiled, arguments.output, inputs)
+    digest, checked = save_checked(compiled, output, inputs)
     return CompileOutcome(compiled, digest, compiled.summary(), checked)
 
 
@@ -248,18 +178,32 @@ def _stage_text(compiled: CompiledModel, arguments: argparse.Namespace) -> str:
     return stage_text(compiled, arguments.to)
 
 
-def _report(outcome: CompileOutcome, arguments: argparse.Namespace, seconds: float) -> None:
-    values = report_values(outcome, arguments.output, seconds)
+def _report(
+    outcome: CompileOutcome, arguments: argparse.Namespace, output: str, seconds: float
+) -> None:
+    """Say what was made: on standard error where the bundle itself goes to standard output."""
+    values = report_values(outcome, output, seconds)
     if arguments.json:
         console.print_json(values)
     elif not arguments.quiet:
-        console.print_lines(*report_lines(values, outcome.checked))
+        from ingot_build_rules.cli.portable_note import portable_note
+
+        piped = arguments.output == STANDARD_OUTPUT
+        shown = values | ({"output": "standard output"} if piped else {})
+        lines = report_lines(shown, outcome.checked)
+        console.print_lines(*lines, file=sys.stderr if piped else sys.stdout)
+        if note := portable_note(shown["output"], arguments.target):
+            console.print_lines(note, file=sys.stderr)
 
 
-def _give_text(text: str, output: str | None) -> None:
-    if output is None:
+def _give_text(text: str, output: str | None, arguments: argparse.Namespace) -> None:
+    """Write the text of a stage to a file, or print it."""
+    if output is not None:
+        from ingot_build_rules.compilation.output_file import write_text
+
+        write_text(output, text if text.endswith("\n") else text + "\n")
+    if arguments.json:
+        shown = text if output is None else None
+        console.print_json({"stage": arguments.to, "output": output, "text": shown})
+    elif output is None:
         console.print_listing(text.removesuffix("\n"))
-        return
-    from ingot_build_rules.compilation.output_file import write_text
-
-    write_text(output, text if text.endswith("\n") else text + "\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 
+from ingot_build_rules.cli.compile_output import STANDARD_OUTPUT
 from ingot_build_rules.text.stages import FROM_LOOPS_TO, STAGES
 from ingot_compiler.ir.errors import UserError
 
@@ -27,11 +28,13 @@ def check_options(arguments: argparse.Namespace) -> None:
         UserError: names them.
     """
     to, output = arguments.to, arguments.output
-    if to is None and output is None:
-        raise UserError("no output named", _WHERE, "expected -o OUT.ingot", "add -o OUT.ingot")
-    if arguments.depfile is not None and output is None:
-        why = "a depfile says what the output is made from"
+    piped = output == STANDARD_OUTPUT or (output is None and to is not None)
+    if arguments.depfile is not None and piped:
+        why = "a depfile says what the output is made from, and standard output has no name"
         raise UserError("a depfile without an output", _WHERE, why, "add -o OUT.ingot")
+    if arguments.json and output == STANDARD_OUTPUT:
+        why = "-o - writes the result there, --json its one line"
+        raise UserError("two results on standard output", _WHERE, why, "give -o a file")
     if to is not None and arguments.check is not None:
         do = "leave --to or --check out"
         raise UserError("nothing to check", _WHERE, "--to writes no bundle", do)

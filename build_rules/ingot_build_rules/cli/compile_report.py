@@ -31,10 +31,11 @@ class CompileOutcome:
 def report_values(outcome: CompileOutcome, output: str, seconds: float) -> dict[str, Any]:
     """Return what there is to tell of the bundle at ``output``, made in ``seconds``."""
     rule_seconds = outcome.compiled.seconds().items()
-    report = outcome.summary | {
+    report = {
         "output": output,
-        "size_bytes": os.path.getsize(output),
         "digest": outcome.result,
+        "size_bytes": os.path.getsize(output),
+        **outcome.summary,
         "rules": outcome.compiled.counts(),
         "rule_seconds": {name: round(value, 3) for name, value in rule_seconds},
         "seconds": round(seconds, 3),
@@ -46,9 +47,8 @@ def report_lines(values: dict[str, Any], checked: CheckReport | None) -> list[st
     """Return the same, for people."""
     size, seconds = format_bytes(values["size_bytes"]), format_seconds(values["seconds"])
     lines = [f"{values['output']}: {size}, digest {values['digest'][:16]}, {seconds}"]
-    for target in values["targets"]:
-        workspace = format_bytes(values["workspace_bytes"][target])
-        kernels, launches = values["kernels"][target], values["launches"][target]
-        made = f"{kernels} kernels for {launches} launches"
-        lines.append(f"  {target}: {made}, workspace {workspace}")
+    for variant in values["variants"]:
+        workspace = format_bytes(variant["planned_bytes"])
+        made = f"{variant['kernel_count']} kernels for {variant['launch_count']} launches"
+        lines.append(f"  {variant['target']}: {made}, workspace {workspace}")
     return [*lines, *([f"  {checked}"] if checked is not None else [])]

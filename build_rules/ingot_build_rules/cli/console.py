@@ -5,12 +5,12 @@ In: errors and values. Out: text on the standard streams. Not done here: progres
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.json_output import json_line
 from ingot_runtime.printable import printable
 
 REPORT_AT = "report it with the command and the model"
@@ -19,11 +19,6 @@ REPORT_AT = "report it with the command and the model"
 def print_error(error: IngotError) -> None:
     """Print one error to standard error; empty parts are left out."""
     print(f"error: {error}", file=sys.stderr, flush=True)
-
-
-def plain_error(error: IngotError) -> dict[str, str]:
-    """Return the four parts of an error, for JSON."""
-    return {"what": error.what, "where": error.where, "why": error.why, "do": error.do}
 
 
 def print_lines(*lines: str, file: TextIO | None = None, flush: bool = False) -> None:
@@ -37,23 +32,17 @@ def print_listing(text: str) -> None:
     print_lines(*text.expandtabs().split("\n"))
 
 
-def print_json(value: object) -> None:
-    """Print one value as one line of JSON, which only has printable ASCII."""
-    print(json_line(value))
+def print_json(values: dict[str, Any]) -> None:
+    """Print the object of ``--json`` as one line."""
+    print(json_line(values))
 
 
-def print_report(values: object, lines: Sequence[str], *, as_json: bool) -> None:
+def print_report(values: dict[str, Any], lines: Sequence[str], *, as_json: bool) -> None:
     """Print a report: its values as one line of JSON, or its lines for people."""
     if as_json:
         print_json(values)
     elif lines:
         print_lines(*lines)
-
-
-def json_line(value: object) -> str:
-    """Return one value as one line of JSON; the only unprintable character that ``json`` leaves is
-    DEL."""
-    return json.dumps(value, separators=(", ", ": ")).replace("\x7f", "\\u007f")
 
 
 def format_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:

@@ -1,7 +1,7 @@
 """Verb ``diff``: what differs between two bundles.
 
-In: two bundles. Out: one line per difference; nothing for equal ones. Not done here: comparison
-(``ingot_artifacts``).
+In: two bundles. Out: one line per difference, or ``equal``; with ``--json`` every difference as
+data. Not done here: comparison (``ingot_artifacts``).
 """
 
 from __future__ import annotations
@@ -9,15 +9,6 @@ from __future__ import annotations
 import argparse
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import JSON, add_options
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("first", metavar="A")
-    parser.add_argument("second", metavar="B")
-    add_options(parser, JSON)
-
 
 _WIDTH_MAX = 240
 
@@ -34,13 +25,9 @@ def shorten(line: str) -> str:
 def run(arguments: argparse.Namespace) -> int:
     """Print the differences; the exit code is 0 also when there are some, as of every verb that
     reports."""
-    from ingot_artifacts.inspect.diff import diff_bundles
+    from ingot_artifacts.inspect.diff import compare_bundles, difference_lines
 
-    differences = [shorten(line) for line in diff_bundles(arguments.first, arguments.second)]
-    if arguments.json:
-        console.print_json({"equal": not differences, "differences": differences})
-    elif differences:
-        console.print_lines(*differences)
-    else:
-        console.print_lines("equal")
+    compared = compare_bundles(arguments.first, arguments.second)
+    lines = [shorten(line) for line in difference_lines(compared)] or ["equal"]
+    console.print_report(compared, lines, as_json=arguments.json)
     return 0

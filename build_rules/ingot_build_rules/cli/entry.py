@@ -49,6 +49,10 @@ def _run() -> int:
 
         if is_no_op(sys.argv[2:]):
             return 0
+    if sys.argv[1:2] == ["completion"] and sys.argv[3:4] == ["--words"]:
+        from ingot_build_rules.cli.candidates import print_candidates
+
+        return print_candidates(sys.argv[2:])
     from ingot_build_rules.cli.main import main as run_command
 
     return run_command()

@@ -9,12 +9,6 @@ from __future__ import annotations
 import argparse
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import JSON, add_options
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    add_options(parser, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,32 +11,28 @@ import argparse
 from typing import Any
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import DIGEST, JSON, Option, add_options
+from ingot_build_rules.cli.inspect_variant import only_variant
 from ingot_compiler.ir.errors import UserError
 
 _KERNELS_TOLD_MAX = 8
-_OPTIONS = (
-    Option("--asm", "print one kernel's assembly; a unique start of its symbol will do", "KERNEL"),
-    Option("--fusion", "what became one kernel, bytes it saved, what stopped it from growing"),
-    Option("--variant", "with --asm: of this variant (default: the first that has it)", "TARGET"),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundle", metavar="BUNDLE")
-    add_options(parser, *_OPTIONS, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the description or one kernel."""
     from ingot_artifacts.inspect.describe import describe_bundle
+    from ingot_build_rules.text.assembly import kernel_assembly
 
     described = describe_bundle(arguments.bundle, arguments.digest)
+    if arguments.variant is not None:
+        described = only_variant(described, arguments.variant, arguments.bundle)
     debug: dict[str, Any] = described["debug"]
     if arguments.asm is not None:
-        assembly = _assembly(described, arguments.bundle, arguments.asm, arguments.variant)
-        console.print_listing(assembly)
+        target, kernel = _one_kernel(described, arguments.bundle, arguments.asm)
+        text = kernel_assembly(described, target, kernel)
+        if arguments.json:
+            console.print_json({"target": target, "kernel": kernel, "assembly": text})
+        else:
+            console.print_listing(text)
     elif arguments.json:
         told = {name: value for name, value in debug.items() if name != "programs"}
         console.print_json({**described, "debug": told})
@@ -99,7 +95,7 @@ def _device_row(row: dict[str, Any]) -> tuple[str, ...]:
     library = row["library"]
     return (
         f"  {row['name']}:",
-        f"{row['launches']} launches,",
+        f"{row['launch_count']} launches,",
         f"pool {_size(row['pool_bytes'])},",
         "code of the variant" if library is None else f"code of library {library},",
         f"imports {', '.join(row['imports'])}" if row["imports"] else "",
@@ -162,14 +158,12 @@ def _launch_row(number: int, launch: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _assembly(described: dict[str, Any], bundle: str, kernel: str, variant: str | None) -> str:
-    from ingot_build_rules.text.assembly import kernel_assembly
-
+def _one_kernel(described: dict[str, Any], bundle: str, kernel: str) -> tuple[str, str]:
+    """The target and the symbol of the kernel that the user means."""
     kernels = _kernels(described)
     found = [
         (target, symbol)
         for target, symbols in kernels.items()
-        if variant in (None, target)
         for symbol in symbols
         if symbol.startswith(kernel)
     ]
@@ -177,7 +171,7 @@ def _assembly(described: dict[str, Any], bundle: str, kernel: str, variant: str 
     if len(symbols) != 1:
         every = sorted({symbol for names in kernels.values() for symbol in names})
         raise _not_one_kernel(bundle, kernel, symbols, every)
-    return kernel_assembly(described, *found[0])
+    return found[0]
 
 
 def _not_one_kernel(bundle: str, kernel: str, symbols: list[str], every: list[str]) -> UserError:

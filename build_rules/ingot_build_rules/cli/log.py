@@ -10,16 +10,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import JSON, PROJECT, add_options
 
 if TYPE_CHECKING:
     from ingot_build_rules.engine.events.trace_file import TracedAction
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("words", nargs="+", metavar="TARGET", help="bundles or their output files")
-    add_options(parser, *PROJECT, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -27,15 +20,18 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.workspace.open_workspace import load_project
 
     loaded = load_project(arguments.folder, arguments.config)
-    values: dict[str, list[dict[str, object]]] = {}
+    values: dict[str, dict[str, object]] = {}
     lines: list[str] = []
     for name in loaded.select(arguments.words).bundles:
         actions, error = _last_build(loaded.folder, name)
-        values[name] = [_action_values(item) for item in actions]
+        values[name] = {
+            "actions": [_action_values(item) for item in actions],
+            "failed": list(error),
+        }
         lines.append(f"{name}:" if actions or error else f"{name}: never built here")
         lines += [f"  {line}" for item in actions for line in _action_lines(item)]
         lines += [f"  {line}" for line in error]
-    console.print_report(values, lines, as_json=arguments.json)
+    console.print_report({"bundles": values}, lines, as_json=arguments.json)
     return 0
 
 

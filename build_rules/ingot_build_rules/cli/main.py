@@ -8,7 +8,6 @@ verification failed, 5 incompatible target, 130 interrupted). Not done here: the
 from __future__ import annotations
 
 import contextlib
-import difflib
 import errno
 import importlib
 import os
@@ -21,10 +20,9 @@ from types import FrameType
 from typing import cast
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.in_four_parts import in_four_parts
-from ingot_build_rules.cli.options import DEBUG, add_options
+from ingot_build_rules.cli.failure import print_failure
 from ingot_build_rules.cli.usage import Parser
-from ingot_build_rules.cli.verbs import VERBS
+from ingot_build_rules.cli.verbs import VERBS, read_verb
 from ingot_build_rules.engine.executors.garbage import collect_rarely
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime import __version__
@@ -100,7 +98,7 @@ def _guarded(texts: Sequence[str], interrupts: list[int]) -> int:
     except Exception as error:  # noqa: BLE001
         if interrupts:
             return _interrupted()
-        return _fail(_of_output(error), texts[0], debug="--debug" in texts)
+        return _fail(_of_output(error), texts)
     return code
 
 
@@ -134,48 +132,57 @@ def help_text() -> str:
             "",
             *(f"  {name.ljust(width)}  {summary}" for name, summary in VERBS),
             "",
-            "`ingot VERB --help` explains a verb. `ingot --version` prints the version.",
+            "`ingot help VERB` explains a verb, with examples. `ingot --version` prints the version.",
         ]
     )
 
 
 def _dispatch(texts: Sequence[str]) -> int:
     if not texts or texts[0] in ("-h", "--help", "help"):
+        if len(texts) > 1:
+            return _print_help(texts[1:])
         print(help_text())
         return 0 if texts else 1
     if texts[0] == "--version":
         print(f"ingot {__version__}")
         return 0
-    names = [name for name, _ in VERBS]
-    if texts[0] not in names:
-        raise _unknown_verb(texts[0], names)
     return _run_verb(texts[0], texts[1:])
 
 
+def _print_help(words: Sequence[str]) -> int:
+    """``ingot help VERB`` is ``ingot VERB --help``."""
+    _check_verb(words[0])
+    if len(words) > 1:
+        why = f"expected one verb, got {' '.join(words)}"
+        raise UserError("help for several verbs", "command ingot help", why, "ask for one")
+    Parser(read_verb(words[0])).print_help()
+    return 0
+
+
 def _run_verb(name: str, texts: Sequence[str]) -> int:
+    _check_verb(name)
+    arguments = Parser(read_verb(name)).parse(texts)
     module = importlib.import_module(f"ingot_build_rules.cli.{name}")
-    parser = Parser(f"ingot {name}", dict(VERBS)[name])
-    cast("Callable[[Parser], None]", module.add_arguments)(parser)
-    add_options(parser, DEBUG)
-    return cast("Callable[[object], int]", module.run)(parser.parse(texts))
+    return cast("Callable[[object], int]", module.run)(arguments)
 
 
-def _unknown_verb(name: str, names: Sequence[str]) -> UserError:
-    close = difflib.get_close_matches(name, names, n=1)
-    kind = "option" if name.startswith("-") else "verb"
-    return UserError(
-        f"unknown {kind} {name!r}",
+def _check_verb(name: str) -> None:
+    names = [known for known, _ in VERBS]
+    if name in names:
+        return
+    from ingot_build_rules.cli.meant import meant_verb
+
+    raise UserError(
+        f"unknown {'option' if name.startswith('-') else 'verb'} {name!r}",
         where="command ingot",
         why=f"expected one of {', '.join(names)}",
-        do=f"did you mean 'ingot {close[0]}'?" if close else "see ingot --help",
+        do=meant_verb(name),
     )
 
 
-def _fail(error: Exception, verb: str, *, debug: bool) -> int:
-    if debug:
+def _fail(error: Exception, texts: Sequence[str]) -> int:
+    if "--debug" in texts:
         console.print_lines(
             *"".join(traceback.format_exception(error)).rstrip().split("\n"), file=sys.stderr
         )
-    told = in_four_parts(error, f"command ingot {verb}")
-    console.print_error(told)
-    return told.exit_code
+    return print_failure(error, f"command ingot {texts[0]}", as_json="--json" in texts)

@@ -127,7 +127,7 @@ def _json(report: "Report") -> bytes:
     plain["targets"] = {
         name: {**item, "how": "unchanged"} for name, item in plain["targets"].items()
     }
-    from ingot_build_rules.cli.console import json_line
+    from ingot_runtime.json_output import json_line
 
     return json_line({**plain, "seconds": 0.0, "explanations": {}, "errors": {}}).encode()
 

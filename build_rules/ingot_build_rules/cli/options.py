@@ -1,59 +1,63 @@
-"""Options as data, and those that several verbs share.
+"""What a verb takes, as data: one source for the parser, ``--help``, manual pages and the
+completion of the shell.
 
-In: a verb's parser, options. Out: its arguments. Not done here: reading values (``usage``), which
-options go together (``compile_options``), what they mean.
+In: nothing. Out: ``Argument``, ``Option``, ``Example``, and the options that several verbs share.
+Not done here: the arguments of each verb (``arguments``), reading values (``usage``), which options
+go together (``compile_options``), what they mean.
+
+A shell asks for completions whenever a key is pressed, so nothing here or in ``arguments`` imports
+what takes milliseconds: these are named tuples instead of dataclasses.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from ingot_build_rules.cli import usage
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Argument(NamedTuple):
+    """A word without a name of its own. ``times`` is how often it comes, as in argparse: ``*``,
+    ``+``, ``?``, or empty for once. ``kind`` is as for an option."""
+
+    name: str
+    metavar: str
+    help: str
+    kind: str = "text"
+    times: str = ""
+    choices: tuple[str, ...] = ()
+
+
+class Option(NamedTuple):
     """One option: ``names`` are separated by blanks; without a ``metavar`` it is a flag.
 
-    ``read`` makes a value of the text. One that ``repeats`` gives the list of its values. ``help``
-    is what ``--help`` says.
+    ``kind`` says what its values are: a name in ``usage.READERS``, which reads them, and perhaps in
+    ``completion.KINDS``, which knows candidates. One that ``repeats`` gives the list of its values.
+    ``suffix`` belongs to an option whose file may be left out: the next word is its value only if
+    it ends so. ``destination`` is where the value goes if the name is a keyword of Python.
     """
 
     names: str
     help: str
     metavar: str = ""
-    read: Callable[[str], object] = str
+    kind: str = "text"
     default: object = None
-    choices: tuple[str, ...] | None = None
+    choices: tuple[str, ...] = ()
     repeats: bool = False
+    required: bool = False
+    suffix: str = ""
+    destination: str = ""
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it takes no value."""
+        return not (self.metavar or self.choices)
 
 
-def add_options(parser: argparse.ArgumentParser, *options: Option) -> None:
-    """Declare options, in the order in which ``--help`` shows them."""
-    for option in options:
-        names = option.names.split()
-        if not (option.metavar or option.choices):
-            parser.add_argument(*names, action="store_true", help=option.help)
-            continue
-        parser.add_argument(
-            *names,
-            action="append" if option.repeats else "store",
-            default=[] if option.repeats else option.default,
-            type=option.read,
-            choices=option.choices,
-            metavar=option.metavar or None,
-            help=option.help,
-        )
+class Example(NamedTuple):
+    """A command that can be copied, and what it does."""
 
-
-def add_jobs(parser: argparse.ArgumentParser, *more_names: str) -> None:
-    """Declare ``--jobs``; without it, all processors that this process may use."""
-    names = " ".join(("-j --jobs", *more_names))
-    count = usable_cpu_count()
-    add_options(parser, Option(names, "processes at most", "N", usage.positive, default=count))
+    command: str
+    says: str
 
 
 def usable_cpu_count() -> int:
@@ -61,9 +65,16 @@ def usable_cpu_count() -> int:
     return len(os.sched_getaffinity(0))
 
 
+BUNDLE = Argument("bundle", "BUNDLE", "an .ingot file", "bundle")
+TARGETS = Argument(
+    "words", "TARGET", "bundles, tests or output files (default: all)", "project-name", "*"
+)
+BUNDLE_TARGETS = Argument("words", "TARGET", "bundles or their output files", "project-name", "+")
+
 JSON = Option("--json", "print one JSON object instead of text")
 DEBUG = Option("--debug", "show the traceback of an error")
 QUIET = Option("-q --quiet", "no progress")
+JOBS = Option("-j --jobs", "processes at most (default: all processors)", "N", "jobs")
 DIGEST = Option(
     "--digest",
     "refuse any bundle but the one with this root digest (64 hex digits, or 32 at least)",
@@ -73,12 +84,12 @@ CALL_SHAPE = Option(
     "--shape",
     "sizes of an input in the place of --inputs, for dimensions that the bundle leaves open",
     "NAME=4x16",
-    usage.shape,
+    "shape",
     repeats=True,
 )
-VARIANT = Option("--variant", "the variant to run (default: the best that can)", "TARGET")
+VARIANT = Option("--variant", "the variant to run (default: the best that can)", "TARGET", "target")
 PROJECT = (
-    Option("-C --folder", "the project's folder, or one below it", "DIR", default="."),
+    Option("-C --folder", "the project's folder, or one below it", "DIR", "folder", "."),
     Option("--config", "override a value of ingot.toml", "PATH=VALUE", repeats=True),
 )
 """Which project a verb is about."""
@@ -87,6 +98,7 @@ CACHE = (
         "--cache",
         "the cache's folder (default: $INGOT_CACHE, $XDG_CACHE_HOME/ingot, ~/.cache/ingot)",
         "DIR",
+        "folder",
     ),
     Option(
         "--cache-shared",
@@ -96,7 +108,13 @@ CACHE = (
 """Which cache; ``workspace.cache_folder`` says what that means."""
 CACHES = (
     *CACHE,
-    Option("--cache-below", "a cache that is only read, below the first one", "DIR", repeats=True),
+    Option(
+        "--cache-below",
+        "a cache that is only read, below the first one",
+        "DIR",
+        "folder",
+        repeats=True,
+    ),
     Option("--read-only", "take results from the cache, leave none there"),
 )
 """The same, caches below it, and whether anything is left in it."""

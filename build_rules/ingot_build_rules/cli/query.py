@@ -10,26 +10,11 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import JSON, PROJECT, Option, add_options
 from ingot_build_rules.workspace.user_key import known_key
 
 if TYPE_CHECKING:
     from ingot_build_rules.project.compile_requests import CompileRequest
     from ingot_build_rules.workspace.state import BundleState
-
-_VERSION = 1
-_OPTIONS = (
-    Option("--format", "json (default) or dot", default="json", choices=("json", "dot")),
-    Option("--actions", "with the actions of the last builds"),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument(
-        "words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)"
-    )
-    add_options(parser, *PROJECT, *_OPTIONS, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -64,7 +49,7 @@ def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
         for spec in tests
     }
     project = plain(loaded.project)
-    return {"version": _VERSION, "project": project, "bundles": bundles, "tests": listed}
+    return {"project": project, "bundles": bundles, "tests": listed}
 
 
 def _bundle(

@@ -11,33 +11,12 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.options import CALL_SHAPE, DIGEST, JSON, Option, add_options
+from ingot_build_rules.cli import console
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     from ingot_build_rules.view.report_data import Measured
     from ingot_build_rules.view.report_subject import ReportSubject
-
-
-_OPTIONS = (
-    Option("-o --output", "the page (default: BUNDLE with .html)", "F.html"),
-    Option("--against", "show what differs from this bundle", "OTHER"),
-    Option("--inputs", "inputs of the call (default: numbers from a fixed seed)", "F.npz"),
-    CALL_SHAPE,
-    Option("--threads", "threads that compute (default 1)", "N", usage.positive, default=1),
-    Option("--seconds", "measure at least so long (default 1)", "S", usage.seconds, default=1.0),
-    Option("--no-run", "run nothing: a page without times, for any machine"),
-    Option("--variant", "the variant to show (default: the best that runs here)", "TARGET"),
-    DIGEST,
-    JSON,
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundle", metavar="BUNDLE")
-    add_options(parser, *_OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,7 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
     write_text(output, page)
     size_bytes = len(page.encode())
     if arguments.json:
-        console.print_json({"bundle": arguments.bundle, "output": output, "size_bytes": size_bytes})
+        values = {"bundle": arguments.bundle, "digest": data["digest"], "output": output}
+        why = data.get("unmeasured")
+        console.print_json({**values, "size_bytes": size_bytes, "unmeasured": why})
     else:
         told = [f"{output}: {console.format_bytes(size_bytes)}, opens in any browser, offline"]
         console.print_lines(*told, *([data["unmeasured"]] if "unmeasured" in data else []))
@@ -118,7 +99,8 @@ def _measured(
     except ingot_runtime.IncompatibleError as error:
         raise UserError(error.what, error.where, error.why, error.do) from None
     feed = arrays.read_inputs(session, arguments.inputs, arguments.shape)
-    times = measure.measure(lambda: session.run(feed), arguments.seconds)
+    blocks = measure.measure_blocks(lambda: session.run(feed), arguments.seconds)
+    times = [seconds for block in blocks for seconds in block]
     stepped = load(executor="vm", verify="code")
     launches = measure.launch_seconds(stepped, feed)
     spread, limits = measure.percentiles(times), measure.machine_limits(arguments.threads)

@@ -13,10 +13,10 @@ import time
 from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import CACHE, JSON, QUIET, Option, add_jobs, add_options
+from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError, VerificationError
 
@@ -36,29 +36,6 @@ _DO = {
     "code": "use the Ingot that made the bundle; if it is this one, report it",
 }
 """Kind of blame -> advice."""
-
-_OPTIONS = (
-    Option(
-        "--lock",
-        "the lock file (default: NAME.lock.json beside the bundle, if it is there)",
-        "FILE",
-    ),
-    Option("--cached", "take results from the cache and leave them there; this proves less"),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundle", metavar="BUNDLE")
-    parser.add_argument(
-        "--source",
-        required=True,
-        metavar="DIR",
-        help="the project's folder, with the model in it or below",
-    )
-    add_options(parser, *_OPTIONS)
-    add_jobs(parser)
-    add_options(parser, QUIET, *CACHE, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -135,24 +112,25 @@ def _report(
     found: Reproduction, notes: tuple[str, ...], arguments: argparse.Namespace, seconds: float
 ) -> None:
     """Print the result; another bundle is an error."""
-    if arguments.json:
-        console.print_json(_plain(found, notes) | {"seconds": round(seconds, 3)})
-    elif found.difference is None:
-        console.print_lines(f"reproduced: {found.digest}")
-        console.print_lines(f"  from {found.model} in {console.format_seconds(seconds)}")
-        for note in notes:
-            console.print_lines(f"  note: {note}")
+    values = _plain(found, notes) | {"seconds": round(seconds, 3)}
     if found.difference is not None:
-        raise VerificationError(
+        error = VerificationError(
             "the bundle that was made again is another one",
             f"{arguments.bundle}, {found.difference}",
             "; ".join(map(str, (*found.blames, *notes))),
             _DO[found.blames[0].kind],
         )
+        raise FailedCommand(error, values)
+    lines = [
+        f"reproduced: {found.digest}",
+        f"  from {found.model} in {console.format_seconds(seconds)}",
+        *(f"  note: {note}" for note in notes),
+    ]
+    console.print_report(values, lines, as_json=arguments.json)
 
 
-def _plain(found: Reproduction, notes: tuple[str, ...]) -> dict[str, object]:
-    plain: dict[str, object] = {
+def _plain(found: Reproduction, notes: tuple[str, ...]) -> dict[str, Any]:
+    plain: dict[str, Any] = {
         "equal": found.difference is None,
         "digest": found.digest,
         "model": found.model,
@@ -163,9 +141,9 @@ def _plain(found: Reproduction, notes: tuple[str, ...]) -> dict[str, object]:
     kernel = found.difference.kernel
     return plain | {
         "present_digest": found.present,
-        "section": found.difference.section,
+        "section": found.difference.section or None,
         "sections": list(found.difference.sections),
-        "target": found.difference.target,
+        "target": found.difference.target or None,
         "kernel": None if kernel is None else _plain_kernel(kernel),
         "blame": [asdict(item) for item in found.blames],
     }
@@ -177,5 +155,5 @@ def _plain_kernel(kernel: KernelDifference) -> dict[str, object]:
         "launch": kernel.launch,
         "recorded": kernel.old,
         "present": kernel.new,
-        "nodes": list(kernel.nodes),
+        "nodes": [list(node) for node in kernel.nodes],
     }

@@ -1,79 +1,94 @@
 """Verb ``run``: one call of a bundle, by the loader.
 
-In: a bundle, an ``.npz`` file of inputs. Out: an ``.npz`` file of outputs, or a summary. Not done
-here: the run (``ingot_runtime``; a device has ``python -m ingot_runtime run``).
+In: a bundle, an ``.npz`` file of inputs. Out: an ``.npz`` file of outputs, or a summary; a trace.
+Not done here: the run (``ingot_runtime``; a device has ``python -m ingot_runtime run``), what is in
+a trace (``view.run_trace``).
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import arrays, console, usage
-from ingot_build_rules.cli.options import CALL_SHAPE, DIGEST, JSON, VARIANT, Option, add_options
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session
-
-_VERIFY = ("full", "fast", "code")
-_OPTIONS = (
-    Option("--inputs", "arrays by input name (default: numbers from a fixed seed)", "F.npz"),
-    CALL_SHAPE,
-    Option("--outputs", "write the outputs here (default: print a summary)", "F.npz"),
-    Option("--threads", "threads (default 1)", "N", usage.positive, default=1),
-    Option("--device", "bind a virtual device", "NAME=KIND:ID", usage.device, repeats=True),
-    Option(
-        "--executor", "native main, or step its instructions", default="aot", choices=("aot", "vm")
-    ),
-    Option("--verify", "how much of the file to check", default="full", choices=_VERIFY),
-    VARIANT,
-    Option("--timeout", "end the call, without results, after that time", "SECONDS", float),
-    Option(
-        "--max-bytes",
-        "most memory for workspace and outputs, e.g. 2GiB",
-        "SIZE",
-        usage.size_bytes,
-    ),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundle", metavar="BUNDLE")
-    add_options(parser, *_OPTIONS, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Load, run, write or print."""
     from ingot_build_rules.compilation.output_file import check_output
+    from ingot_runtime.command import run_values
 
+    given = [arguments.bundle, *([arguments.inputs] if arguments.inputs else [])]
+    for path in (arguments.outputs, arguments.trace):
+        if path is not None:
+            check_output(path, given)
+    call = (_traced if arguments.trace else _run)(arguments)
     if arguments.outputs is not None:
-        given = [arguments.inputs] if arguments.inputs else []
-        check_output(arguments.outputs, [arguments.bundle, *given])
+        arrays.write_arrays(arguments.outputs, call.outputs)
+    seconds = {"load_seconds": call.load_seconds, "run_seconds": call.run_seconds}
+    values = run_values(arguments.bundle, call.digest, seconds, call.dtypes, call.outputs)
+    console.print_report(values, _lines(values, arguments), as_json=arguments.json)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The ``digest`` of a bundle; what it gave, the element types of that, and how long it took."""
+
+    digest: str
+    outputs: dict[str, Any]
+    dtypes: dict[str, str]
+    load_seconds: float
+    run_seconds: float
+
+
+def _run(arguments: argparse.Namespace) -> _Call:
+    """Load and call once."""
     started = time.perf_counter()
-    session = _loaded(arguments)
+    session = _load(arguments)()
     loaded = time.perf_counter()
     feed = arrays.read_inputs(session, arguments.inputs, arguments.shape)
     called = time.perf_counter()
     outputs = session.run(feed, arguments.timeout)
     ended = time.perf_counter()
-    if arguments.outputs is not None:
-        arrays.write_arrays(arguments.outputs, outputs)
-    report = {
-        "bundle": arguments.bundle,
-        "load_seconds": loaded - started,
-        "run_seconds": ended - called,
-        "outputs": {name: _describe(array) for name, array in outputs.items()},
-    }
-    console.print_report(report, _lines(report, arguments.outputs), as_json=arguments.json)
-    return 0
+    digest = session.loaded.source.root_digest.hex()
+    dtypes = {spec.name: spec.element for spec in session.outputs}
+    return _Call(digest, outputs, dtypes, loaded - started, ended - called)
 
 
-def _loaded(arguments: argparse.Namespace) -> Session:
+def _traced(arguments: argparse.Namespace) -> _Call:
+    """The same, with a trace."""
+    from ingot_build_rules.compilation.output_file import write_text
+    from ingot_build_rules.engine.events.trace_entries import TraceProcess
+    from ingot_build_rules.view.record_run import record_run
+    from ingot_build_rules.view.report_subject import read_subject
+    from ingot_build_rules.view.run_trace import run_trace
+
+    bundle, stepped = arguments.bundle, arguments.executor == "vm"
+    read = partial(arrays.read_inputs, path=arguments.inputs, shapes=arguments.shape)
+    record = record_run(_load(arguments), read, arguments.timeout, stepped=stepped)
+    shapes = {name: array.shape for name, array in record.feed.items()}
+    subject = read_subject(bundle, record.variant, shapes, arguments.digest)
+    process = TraceProcess(f"ingot run {os.path.basename(bundle)}", os.getpid())
+    write_text(arguments.trace, run_trace(record, subject, process))
+    described = subject.described
+    dtypes = {output["name"]: output["dtype"] for output in described["outputs"]}
+    seconds = record.load_seconds, record.calls[0].phase.seconds
+    return _Call(described["digest"], record.outputs, dtypes, *seconds)
+
+
+def _load(arguments: argparse.Namespace) -> partial[Session]:
     import ingot_runtime
 
-    return ingot_runtime.load(
+    return partial(
+        ingot_runtime.load,
         arguments.bundle,
         threads=arguments.threads,
         devices=usage.unique(arguments.device, "--device"),
@@ -85,21 +100,16 @@ def _loaded(arguments: argparse.Namespace) -> Session:
     )
 
 
-def _describe(array: Any) -> dict[str, Any]:
-    """Tell type and shape, and for numbers their range."""
-    facts: dict[str, Any] = {"dtype": str(array.dtype), "shape": list(array.shape)}
-    if array.size and array.dtype.kind in "fiu":
-        facts |= {"least": float(array.min()), "greatest": float(array.max())}
-    return facts
-
-
-def _lines(report: dict[str, Any], written: str | None) -> list[str]:
+def _lines(report: dict[str, Any], arguments: argparse.Namespace) -> list[str]:
     load, run = (console.format_seconds(report[name]) for name in ("load_seconds", "run_seconds"))
     lines = [f"load {load}, run {run}"]
     for name, facts in report["outputs"].items():
-        span = f", {facts['least']:.6g} to {facts['greatest']:.6g}" if "least" in facts else ""
+        least, greatest = (float(facts.get(end, 0)) for end in ("least", "greatest"))
         empty = ", no elements" if 0 in facts["shape"] else ""
-        lines.append(f"{name}: {facts['dtype']}{facts['shape']}{span}{empty}")
-    if written is not None:
-        lines.append(f"outputs in {written}")
+        span = f", {least:.6g} to {greatest:.6g}" if "least" in facts else ""
+        lines.append(f"{name}: {facts['numpy_dtype']}{facts['shape']}{span}{empty}")
+    if arguments.outputs is not None:
+        lines.append(f"outputs in {arguments.outputs}")
+    if arguments.trace is not None:
+        lines.append(f"trace in {arguments.trace}, for https://ui.perfetto.dev")
     return lines

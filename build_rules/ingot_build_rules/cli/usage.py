@@ -8,9 +8,12 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from collections.abc import Iterator, Sequence
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn, TypeVar
 
+from ingot_build_rules.cli import options
+from ingot_build_rules.cli.options import Argument, Option
+from ingot_build_rules.cli.verbs import Verb, examples_text
 from ingot_compiler.ir.errors import UserError
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([kmgt]?)(i?)b?", re.ASCII | re.IGNORECASE)
@@ -19,22 +22,59 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises ``UserError`` instead of printing and leaving."""
+    """An argument parser of data, which raises ``UserError`` instead of printing and leaving."""
 
-    def __init__(self, prog: str, description: str) -> None:
+    def __init__(self, verb: Verb) -> None:
         super().__init__(
-            prog=prog, description=description, allow_abbrev=False, exit_on_error=False
+            prog=f"ingot {verb.name}",
+            description=verb.summary,
+            epilog=examples_text(verb.examples),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+            exit_on_error=False,
         )
-        self._endings: dict[str, str] = {}
+        self._verb = verb
+        self._suffixes = {
+            name: option.suffix
+            for option in verb.options
+            if option.suffix
+            for name in option.names.split()
+        }
+        for argument in verb.arguments:
+            self._add_argument(argument)
+        for option in verb.options:
+            self._add_option(option)
 
-    def add_optional_file(self, option: str, ending: str, **settings: str) -> None:
-        """Declare an option whose file may be left out: it takes the next word only if that has the
-        ending.
+    def _add_argument(self, argument: Argument) -> None:
+        self.add_argument(
+            argument.name,
+            metavar=argument.metavar,
+            help=argument.help,
+            type=READERS.get(argument.kind, str),
+            choices=argument.choices or None,
+            nargs=argument.times or None,
+        )
 
-        Its value is None where the option is not given, empty where the file is left out.
-        """
-        self._endings[option] = ending
-        self.add_argument(option, nargs="?", const="", **settings)  # type: ignore[arg-type]
+    def _add_option(self, option: Option) -> None:
+        names = option.names.split()
+        if option.is_flag:
+            self.add_argument(*names, action="store_true", help=option.help)
+            return
+        # The value of an option whose file is left out is empty; None is the option left out.
+        settings: dict[str, Any] = {"nargs": "?", "const": ""} if option.suffix else {}
+        if option.destination:
+            settings["dest"] = option.destination
+        self.add_argument(
+            *names,
+            action="append" if option.repeats else "store",
+            default=_default(option),
+            type=READERS.get(option.kind, str),
+            choices=option.choices or None,
+            metavar=option.metavar or None,
+            required=option.required,
+            help=option.help,
+            **settings,
+        )
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse all of ``arguments``.
@@ -55,8 +95,8 @@ class Parser(argparse.ArgumentParser):
     def _joined(self, arguments: Sequence[str]) -> Iterator[str]:
         """Close every optional file's option off from a word that is not for it."""
         for word, after in zip(arguments, [*arguments[1:], ""], strict=False):
-            ending = self._endings.get(word)
-            yield word if ending is None or after.endswith(ending) else f"{word}="
+            suffix = self._suffixes.get(word)
+            yield word if suffix is None or after.endswith(suffix) else f"{word}="
 
     def error(self, message: str) -> NoReturn:
         """Refuse what argparse finds wrong with no argument in particular."""
@@ -87,15 +127,20 @@ class Parser(argparse.ArgumentParser):
                 why="every argument that it takes is given already",
                 do=f"see {self.prog} --help",
             )
+        from ingot_build_rules.cli.meant import meant_option
+
         option = text.split("=", 1)[0]
-        known = [name for action in self._actions for name in action.option_strings]
-        long_names = sorted(name for name in known if name.startswith("--"))
-        close = difflib.get_close_matches(option, known, n=1)
+        long_names = [
+            name
+            for each in self._verb.options
+            for name in each.names.split()
+            if name.startswith("--")
+        ]
         return UserError(
             f"unknown option {option!r}",
             where=f"command {self.prog}",
-            why=f"expected one of {', '.join(long_names)}",
-            do=f"did you mean {close[0]!r}?" if close else f"see {self.prog} --help",
+            why=f"expected one of {', '.join(sorted(['--help', *long_names]))}",
+            do=meant_option(option, self._verb),
         )
 
 
@@ -180,3 +225,33 @@ def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:
             raise UserError(what, f"option {option}", why, "leave one of them out")
         table[name] = value
     return table
+
+
+def share(text: str) -> float:
+    """Read a share from 0 to 1: ``0.02``, ``2%``."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"expected a share such as 0.02 or 2%, got {text!r}")
+    return value
+
+
+def _default(option: Option) -> object:
+    if option.kind == "jobs":
+        return options.usable_cpu_count()
+    return [] if option.repeats else option.default
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "count": positive,
+    "device": device,
+    "jobs": positive,
+    "pair": pair,
+    "seconds": seconds,
+    "shape": shape,
+    "share": share,
+    "size": size_bytes,
+}
+"""Kind of a value -> what reads it; the text of any other kind is the value."""

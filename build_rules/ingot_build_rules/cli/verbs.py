@@ -1,11 +1,19 @@
-"""The visible list of verbs.
+"""The visible list of verbs, and what each takes.
 
-In: nothing. Out: ``VERBS``. Not done here: the verbs (one module each, beside this one, imported
-when it is asked for).
+In: a verb's name. Out: ``VERBS``, ``Verb``. Not done here: the verbs (one module each, beside this
+one, imported when it is asked for).
 
-A verb's module has ``SUMMARY`` (one line), ``add_arguments(parser)`` and
-``run(arguments) -> exit code``.
+A verb's module has ``run(arguments) -> exit code``. The module of the same name in ``arguments``
+has ``ARGUMENTS``, ``OPTIONS`` and ``EXAMPLES``.
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+from ingot_build_rules.cli.options import DEBUG, Argument, Example, Option
 
 VERBS: tuple[tuple[str, str], ...] = (
     ("compile", "compile a model into one bundle, or print a stage on the way"),
@@ -24,7 +32,30 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("diff", "say what differs between two bundles"),
     ("verify", "check every byte of bundles"),
     ("reproduce", "make a bundle again from its source, compare, say what differs and why"),
-    ("bench", "measure a bundle: time per call and per kernel"),
+    ("bench", "measure a bundle or a model: calls, memory, kernels"),
     ("cache", "what is in the cache; make it smaller, check it, say why something is there"),
     ("identify", "say what this machine can run"),
+    ("completion", "print a script that lets bash, zsh or fish complete the command"),
 )
+
+
+class Verb(NamedTuple):
+    """What there is to know of a verb without importing it."""
+
+    name: str
+    summary: str
+    arguments: tuple[Argument, ...]
+    options: tuple[Option, ...]
+    examples: tuple[Example, ...]
+
+
+def read_verb(name: str) -> Verb:
+    """Return one of ``VERBS`` with its arguments."""
+    data = import_module(f"ingot_build_rules.cli.arguments.{name}")
+    return Verb(name, dict(VERBS)[name], data.ARGUMENTS, (*data.OPTIONS, DEBUG), data.EXAMPLES)
+
+
+def examples_text(examples: Sequence[Example]) -> str:
+    """Return what ``--help`` shows below the options."""
+    lines = [f"  {example.command}\n      {example.says}" for example in examples]
+    return "\n".join(["examples:", *lines])

@@ -8,22 +8,16 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import DIGEST, JSON, add_options
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.json_output import error_values
 
 if TYPE_CHECKING:
     from ingot_build_rules.check.verify_bundle import VerifiedBundle
 
 _FAILED = 4
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("bundles", nargs="+", metavar="BUNDLE")
-    add_options(parser, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -35,14 +29,16 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(what, where, why, "verify them one by one")
     started = time.perf_counter()
     found = [_verify(path, arguments.digest, quiet=arguments.json) for path in arguments.bundles]
+    worst, code = max(found, key=lambda item: (item[1] == _FAILED, item[1]))
     if arguments.json:
         seconds = round(time.perf_counter() - started, 3)
-        console.print_json({"bundles": [report for report, _ in found], "seconds": seconds})
-    codes = [code for _, code in found]
-    return _FAILED if _FAILED in codes else max(codes)
+        failure = {"error": worst["error"]} if code else {}
+        values = {"bundles": [report for report, _ in found], "seconds": seconds}
+        console.print_json(values | failure)
+    return code
 
 
-def _verify(path: str, digest: str | None, *, quiet: bool) -> tuple[dict[str, object], int]:
+def _verify(path: str, digest: str | None, *, quiet: bool) -> tuple[dict[str, Any], int]:
     """Verify one bundle, and say so; return what there is to report of it, and the exit code."""
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_runtime.errors import BundleError
@@ -52,8 +48,8 @@ def _verify(path: str, digest: str | None, *, quiet: bool) -> tuple[dict[str, ob
         found = verify_whole_bundle(path, digest)
     except BundleError as error:
         console.print_error(error)
-        failure = {"error": console.plain_error(error), "exit_code": error.exit_code}
-        return {"bundle": path, "verified": False, **failure}, error.exit_code
+        failure = {"bundle": path, "verified": False, "error": error_values(error)}
+        return failure, error.exit_code
     seconds = time.perf_counter() - started
     if not quiet:
         console.print_lines(_line(path, found, seconds))
@@ -66,9 +62,9 @@ def _values(path: str, found: VerifiedBundle, seconds: float) -> dict[str, objec
         "verified": True,
         "digest": found.digest,
         "size_bytes": found.size_bytes,
-        "sections": found.section_count,
+        "section_count": found.section_count,
         "targets": list(found.targets),
-        "kernels": found.kernel_count,
+        "kernel_count": found.kernel_count,
         "weights_bytes": found.weights_bytes,
         "seconds": round(seconds, 3),
     }

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import build, console
-from ingot_build_rules.cli.options import Option, add_options
+from ingot_build_rules.cli.failure import FailedCommand, print_failure
 from ingot_build_rules.engine.cache.file_digests import stamp_of
 from ingot_build_rules.engine.cache.unchanged import Stamp
 from ingot_build_rules.workspace.user_key import known_key
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.1
 Stamps = dict[str, Stamp | None]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments: those of ``build``."""
-    build.add_arguments(parser)
-    add_options(parser, Option("--once", "end after the first change has been built"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -88,9 +82,8 @@ def _attempt(arguments: argparse.Namespace) -> tuple[int, Stamps]:
     before = _look(arguments, {})
     try:
         code = build.run(arguments)
-    except IngotError as error:
-        console.print_error(error)
-        code = error.exit_code
+    except (IngotError, FailedCommand) as error:
+        code = print_failure(error, "command ingot watch", as_json=arguments.json)
     return code, _look(arguments, before) | before
 
 

@@ -12,19 +12,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.options import JSON, PROJECT, add_options
 from ingot_build_rules.workspace.user_key import known_key
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     from ingot_build_rules.workspace.open_workspace import LoadedProject
     from ingot_build_rules.workspace.state import WorkspaceState
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("words", nargs="+", metavar="TARGET", help="bundles or their output files")
-    add_options(parser, *PROJECT, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = {name: _explained(loaded, state, name) for name in names}
     lines = [line for name, item in found.items() for line in _lines(name, item)]
     values = {name: asdict(item) for name, item in found.items()}
-    console.print_report(values, lines, as_json=arguments.json)
+    console.print_report({"bundles": values}, lines, as_json=arguments.json)
     return 0
 
 

@@ -124,18 +124,20 @@ class CompiledModel:
                 return file.read()
 
     def summary(self) -> dict[str, object]:
-        """Return what a report tells: targets, kernels, launches, bytes of weights and workspace
-        per target."""
+        """Return what a report tells: bytes of weights; of each variant its kernels, launches and
+        planned workspace, where open dimensions count as 64."""
         return {
             "model": self.names.model,
-            "targets": [variant.target for variant in self.variants],
-            "kernels": {variant.target: len(variant.kernels) for variant in self.variants},
-            "launches": {variant.target: launch_count(variant.steps) for variant in self.variants},
             "weights_bytes": self.layout.size_bytes,
-            "workspace_bytes": {
-                variant.target: sum(pool.size_bytes for pool in variant.plan.value().pools)
+            "variants": [
+                {
+                    "target": variant.target,
+                    "kernel_count": len(variant.kernels),
+                    "launch_count": launch_count(variant.steps),
+                    "planned_bytes": sum(pool.size_bytes for pool in variant.plan.value().pools),
+                }
                 for variant in self.variants
-            },
+            ],
         }
 
     def counts(self) -> dict[str, dict[str, int]]:

@@ -81,10 +81,6 @@ def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
 def _profiles(shapes: Shapes | None) -> tuple[tuple[tuple[str, str], ...], ...]:
     """Shapes in canonical form; one table is one profile."""
     given = [shapes] if isinstance(shapes, Mapping) else shapes or ()
-    if isinstance(given, str) or not all(isinstance(each, Mapping) for each in given):
-        why = f"expected tables of input names and shapes, got {shapes!r}"
-        do = 'write {"x": "1x3x224x224"}, or a list of such tables'
-        raise UserError("wrong shapes", "argument shapes", why, do)
     found: list[tuple[tuple[str, str], ...]] = []
     for each in filter(None, given):
         profile = tuple(sorted((name, _shape(name, shape)) for name, shape in each.items()))

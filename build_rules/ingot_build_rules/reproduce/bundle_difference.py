@@ -23,14 +23,14 @@ class KernelDifference:
     """At ``launch`` of ``target`` the kernel ``old`` became ``new`` (one of them may be ""): other
     loops, or other code of the same.
 
-    ``nodes``: the user's nodes that the launch computes.
+    ``nodes``: name and op of the user's nodes that the launch computes.
     """
 
     target: str
     launch: int
     old: str
     new: str
-    nodes: tuple[str, ...]
+    nodes: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
         kernel = (
@@ -38,7 +38,8 @@ class KernelDifference:
             if self.old == self.new
             else f"{self.old or 'nothing'} (now {self.new or 'nothing'})"
         )
-        return f"kernel {kernel} of {', '.join(self.nodes) or 'layout'}"
+        nodes = ", ".join(f"{name} ({op})" for name, op in self.nodes)
+        return f"kernel {kernel} of {nodes or 'layout'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,9 @@ def bundle_difference(old: Side, new: Side) -> BundleDifference:
 
 def _sections(described: Mapping[str, Any]) -> dict[str, str]:
     rows: list[dict[str, Any]] = described["sections"]
-    trees = {row["id"]: row["sha256"] for row in rows if row["kind"] == "tree"}
+    trees = {row["id"]: row["digest"] for row in rows if row["kind"] == "tree"}
     return {
-        f"{row['kind']} {row['id']}": str(row["sha256"] or trees.get(row["id"])) for row in rows
+        f"{row['kind']} {row['id']}": str(row["digest"] or trees.get(row["id"])) for row in rows
     }
 
 
@@ -103,6 +104,6 @@ def _kernel(old: BundleRecord, new: BundleRecord, target: str) -> KernelDifferen
     )
     for number, (left, right) in enumerate(pairs):
         if (left.kernel, left.code) != (right.kernel, right.code):
-            nodes = tuple(f"{name} ({op})" for name, op in right.nodes or left.nodes)
+            nodes = right.nodes or left.nodes
             return KernelDifference(target, number, left.kernel, right.kernel, nodes)
     return None

@@ -162,7 +162,7 @@ def _rest(evidence: Evidence) -> Blame:
     is_weights = evidence.difference.section.startswith("weights")
     rule, inputs = ("pack_constant", "weights") if is_weights else ("bundle", "parts")
     name = f"{rule} gives another result from the same {inputs}"
-    old, new = (side.described["root_digest"] for side in (evidence.old, evidence.new))
+    old, new = (side.described["digest"] for side in (evidence.old, evidence.new))
     return Blame("code", name, old, new, evidence.code.text((rule, "names")))
 
 

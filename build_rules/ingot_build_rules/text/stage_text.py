@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ingot_artifacts.inspect.describe import describe_bundle
+from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.text.loops_file import GROUP_TEXTS, TargetGroup
 from ingot_compiler.frontend.print_imported import print_imported
+from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.print_graph import print_graph
 from ingot_compiler.lowering.fused import groups_of
 from ingot_compiler.lowering.print_fused import print_fused
@@ -93,3 +95,15 @@ STAGE_TEXTS: Mapping[str, Callable[[CompiledModel], str]] = {
 def stage_text(compiled: CompiledModel, stage: str) -> str:
     """Return the text view of a stage of ``stages.STAGES``."""
     return STAGE_TEXTS[stage](compiled)
+
+
+def check_stage(stage: str) -> None:
+    """Refuse a stage that there is none of.
+
+    Raises:
+        UserError: says which one was probably meant.
+    """
+    if stage not in STAGE_TEXTS:
+        why = f"expected one of {', '.join(STAGE_TEXTS)}, got {stage!r}"
+        do = suggest(str(stage), list(STAGE_TEXTS))
+        raise UserError("unknown stage", "argument stage", why, do)

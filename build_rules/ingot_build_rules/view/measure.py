@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ingot_build_rules.view.block_medians import BLOCKS_MIN
+
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session
 
 _WARM_UP_CALLS = 3
-_CALLS_MIN = 5
+_BLOCKS = 20
 _TRACES = 5
 _PRODUCT_SIZE = 1024
 _COPY_BYTES = 1 << 26
@@ -32,23 +34,34 @@ class MachineLimits:
     bytes_per_second: float
 
 
-def measure(call: Callable[[], object], seconds: float) -> list[float]:
-    """EvaluatedCall repeatedly for at least ``seconds``; return the duration of each call in seconds."""
+def measure_blocks(call: Callable[[], object], seconds: float) -> list[list[float]]:
+    """Call repeatedly for at least ``seconds``; return the duration of each call in seconds, in
+    blocks one after the other.
+
+    There are 20 blocks that are as long as each other, or fewer, at least six, where a call takes
+    longer than such a block.
+    """
     for _ in range(_WARM_UP_CALLS):
         call()
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while len(times) < _CALLS_MIN or time.perf_counter() < end:
-        started = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - started)
-    return times
+    blocks: list[list[float]] = []
+    started = time.perf_counter()
+    now = started
+    while len(blocks) < BLOCKS_MIN or now < started + seconds:
+        end = started + (len(blocks) + 1) * seconds / _BLOCKS
+        block: list[float] = []
+        while not block or now < end:
+            before = time.perf_counter()
+            call()
+            now = time.perf_counter()
+            block.append(now - before)
+        blocks.append(block)
+    return blocks
 
 
 def percentiles(times: Sequence[float]) -> dict[str, float]:
-    """Return median, 10th and 90th percentile, in seconds."""
-    tenths = statistics.quantiles(times, n=10, method="inclusive")
-    return {"median": statistics.median(times), "p10": tenths[0], "p90": tenths[-1]}
+    """Return the 10th, 50th, 90th and 99th percentile, in seconds."""
+    parts = statistics.quantiles(times, n=100, method="inclusive")
+    return {f"p{percent}": parts[percent - 1] for percent in (10, 50, 90, 99)}
 
 
 def launch_seconds(session: Session, feed: Mapping[str, Any]) -> dict[int, float]:

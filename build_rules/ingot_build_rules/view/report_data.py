@@ -11,19 +11,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ingot_build_rules.text.assembly import kernel_assembly
-from ingot_build_rules.view.evaluate_call import CopyStep, LaunchStep
-from ingot_build_rules.view.kernel_costs import kernel_costs
+from ingot_build_rules.view.evaluate_call import LaunchStep
+from ingot_build_rules.view.launch_rows import launch_rows
 from ingot_build_rules.view.measure import MachineLimits
 from ingot_build_rules.view.memory_timeline import Lifetime, memory_timeline
 from ingot_build_rules.view.report_graph import report_graph
 from ingot_build_rules.view.report_subject import ReportSubject
-from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a run on this machine gave: ``seconds`` of calls (median, p10, p90), of launches by
+    """What a run on this machine gave: ``seconds`` of calls (p10, p50, p90, p99), of launches by
     ordinal."""
 
     threads: int
@@ -39,7 +38,7 @@ def report_data(subject: ReportSubject, measured: Measured | None) -> dict[str, 
     lifetimes = memory_timeline(subject.call, subject.writes)
     return {
         "model": described["model"],
-        "digest": described["root_digest"],
+        "digest": described["digest"],
         "format": described["format"],
         "size_bytes": described["size_bytes"],
         "target": subject.target,
@@ -55,7 +54,7 @@ def report_data(subject: ReportSubject, measured: Measured | None) -> dict[str, 
         "device_use": described["device_use"][subject.target],
         "lock": described["lock"],
         "refusals": described["debug"].get("refusals", []),
-        "launches": _launch_rows(subject, measured),
+        "launches": launch_rows(subject, None if measured is None else measured.launches),
         **report_graph(subject, lifetimes),
         "pools": _pools(subject, lifetimes),
         "assembly": _assembly(subject),
@@ -67,44 +66,6 @@ def _plain_measured(measured: Measured) -> dict[str, Any]:
     plain = asdict(measured)
     del plain["launches"]
     return plain
-
-
-def _launch_rows(subject: ReportSubject, measured: Measured | None) -> list[dict[str, Any]]:
-    """One row per step of the call: what `inspect` knows of a launch, with costs and time."""
-    recorded = subject.described["debug"].get("launches", {}).get(subject.target, [])
-    rows: list[dict[str, Any]] = []
-    for step in subject.call.steps:
-        if isinstance(step, CopyStep):
-            rows.append(_copy_row(subject, step))
-            continue
-        known: dict[str, Any] = recorded[step.ordinal] if step.ordinal < len(recorded) else {}
-        seconds = None if measured is None else measured.launches.get(step.ordinal)
-        rows.append({
-            "kind": "", "nodes": [], "reads": [], "writes": [], **known,
-            "step": "launch", "ordinal": step.ordinal, "kernel": subject.symbol(step),
-            "device": subject.plan.devices[step.device].name, "extent": step.extent,
-            "seconds": seconds, **_costs(subject, step),
-        })  # fmt: skip
-    return rows
-
-
-def _copy_row(subject: ReportSubject, step: CopyStep) -> dict[str, Any]:
-    names = [subject.plan.devices[n].name for n in (step.source_device, step.target_device)]
-    return {
-        "step": "copy", "kind": "copy", "nodes": [], "source": names[0], "device": names[1],
-        "kernel": "", "seconds": None, "operations": 0, "bytes": 2 * step.size_bytes,
-        "size_bytes": step.size_bytes,
-    }  # fmt: skip
-
-
-def _costs(subject: ReportSubject, step: LaunchStep) -> dict[str, int | None]:
-    loops = subject.loops(step)
-    if loops is None:
-        return {"operations": None, "bytes": None}
-    sizes = [subject.size_bytes(span) for span in step.buffers]
-    bits = parse_target(subject.code_target(step)).vector_bits
-    costs = kernel_costs(loops, step, sizes, bits)
-    return {"operations": costs.operation_count, "bytes": costs.touched_bytes}
 
 
 def _pools(subject: ReportSubject, lifetimes: Sequence[Lifetime]) -> list[dict[str, Any]]:

@@ -47,7 +47,11 @@ class Report:
             "rules": self.rules(),
             "seconds": round(self.seconds, 3),
             "targets": {
-                item.name: {"how": item.how, "path": item.path or None, "digest": item.root or None}
+                item.name: {
+                    "how": item.how,
+                    "output": item.path or None,
+                    "digest": item.root or None,
+                }
                 for item in self.results
             },
             "built": self.good(),

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from . import attached as devices
     from .arrays import Views
     from .bound import Bound
-    from .vm import Observer, Vm
+    from .vm import Observer, Step, Vm
 
     Arrays = Mapping[str, np.ndarray]
 
@@ -228,6 +228,18 @@ class Session:
         if self._closed:
             self._busy()
         return self._vm.trace()
+
+    def steps(self) -> "list[Step]":
+        """Return the launches and copies of the last run, in order, with their times.
+
+        Raises:
+            InputError: not loaded with ``executor="vm"``.
+        """
+        if self._vm is None:
+            raise InputError("no steps", "session.steps", *_NOT_STEPPED)
+        if self._closed:
+            self._busy()
+        return list(self._vm.done)
 
     def observe(self, observer: "Observer | None") -> None:
         """Call `observer(ordinal, kernel, seconds, buffers)` after every launch; None ends it.

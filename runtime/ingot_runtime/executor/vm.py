@@ -42,13 +42,44 @@ class Stop(Exception):  # not an error, the end of a run
         self.text = text
 
 
+class Step:
+    """A launch or a copy of a run: when it started, by ``time.perf_counter``, and how long it took.
+
+    ``device`` is the index of the virtual device that launches, or that a copy writes to. Of a
+    launch: ``launch``, its ordinal, and ``kernel``, a number in the device's code. Of a copy:
+    ``source``, the device that it reads, and ``size_bytes``. What does not apply is -1.
+    """
+
+    __slots__ = (
+        "device", "kernel", "launch", "seconds", "size_bytes", "source", "started_seconds",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        started: float,
+        device: int,
+        launch: int = -1,
+        kernel: int = -1,
+        source: int = -1,
+        size_bytes: int = -1,
+    ) -> None:
+        """End the step now."""
+        self.started_seconds = started
+        self.seconds = perf_counter() - started
+        self.device = device
+        self.launch = launch
+        self.kernel = kernel
+        self.source = source
+        self.size_bytes = size_bytes
+
+
 class Vm:
     """``main(call)`` does what the image's `main` does."""
 
     __slots__ = (
         "_attached", "_buffers", "_call", "_constants", "_grow", "_launch_native", "_loaded",
-        "_program", "_registers", "_scratch_needed", "_steps", "_times", "_weights_address",
-        "_workspace_needed", "observer",
+        "_program", "_registers", "_scratch_needed", "_steps", "_weights_address",
+        "_workspace_needed", "done", "observer",
     )  # fmt: skip
 
     def __init__(self, loaded: Loaded, grow: Grow, attached: "Attached | None" = None) -> None:
@@ -62,7 +93,7 @@ class Vm:
         self._attached = attached
         self._launch_native = LAUNCH(loaded.image.exports["launch"])
         self.observer: Observer | None = None
-        self._times: list[tuple[int, int, int, float]] = []  # ordinal, device, kernel, seconds
+        self.done: list[Step] = []  # the steps of the last run
         self._constants = _single_constants(self._program)
         # By opcode; None: arithmetic. Functions: bound methods would hold this object in a cycle.
         self._steps: tuple[Callable[..., int | None] | None, ...] = tuple(
@@ -73,8 +104,9 @@ class Vm:
         """Return (launch ordinal, kernel symbol, seconds) of the last run."""
         names = [self._kernel_names(device) for device in range(len(self._loaded.plan.devices))]
         return [
-            (ordinal, names[device][kernel], seconds)
-            for ordinal, device, kernel, seconds in self._times
+            (step.launch, names[step.device][step.kernel], step.seconds)
+            for step in self.done
+            if step.launch >= 0
         ]
 
     def _kernel_names(self, device: int) -> list[str]:
@@ -93,7 +125,7 @@ class Vm:
         self._buffers: list[tuple[int, int]] = [(0, 0)] * self._program.buffer_count
         self._scratch_needed = 0
         self._workspace_needed = [0] * len(self._loaded.plan.devices)
-        self._times, at = [], 0
+        self.done, at = [], 0
         try:
             while True:
                 after = self._step(at)
@@ -253,8 +285,8 @@ class Vm:
         else:
             self._look()
             code = attached.launch(device, kernel, addresses, values, extent, grain)
-        seconds = perf_counter() - start
-        self._times.append((ordinal, device, kernel, seconds))
+        done = Step(start, device, ordinal, kernel)
+        self.done.append(done)
         if 0 <= code - abi.RC_REQUIREMENT < len(messages):
             text: str = self._program.messages[messages[code - abi.RC_REQUIREMENT]]
             raise Stop(abi.RC_BAD_INPUT, text)
@@ -262,7 +294,7 @@ class Vm:
             raise Stop(code)
         if self.observer:
             views = [self._view(buffer, device) for buffer in buffers]
-            self.observer(ordinal, self._kernel_names(device)[kernel], seconds, views)
+            self.observer(ordinal, self._kernel_names(device)[kernel], done.seconds, views)
 
     _launch_checked = _launch
 
@@ -300,10 +332,12 @@ class Vm:
         for buffer in (target, source):
             self._require_inside(0, size_bytes, self._buffers[buffer][1], "copy")
         to, from_ = self._buffers[target][0], self._buffers[source][0]
+        start = perf_counter()
         if self._attached is not None:
             self._attached.copy(target_device, source_device, to, from_, size_bytes)
         else:
             ctypes.memmove(to, from_, size_bytes)
+        self.done.append(Step(start, target_device, source=source_device, size_bytes=size_bytes))
 
     def _read(self, register: int, buffer: int, index_register: int, dtype: int) -> None:
         size_bytes = DTYPE_SIZES_BYTES[dtype]

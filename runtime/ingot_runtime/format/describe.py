@@ -6,6 +6,7 @@ their source nodes (``ingot_artifacts.inspect``).
 
 from .header import VERSION_MAJOR, VERSION_MINOR, Section
 from .manifest import manifest_dict
+from .plan import BundlePlan
 from .source import Source, read_plan
 
 TYPE_CHECKING = False
@@ -17,35 +18,46 @@ _FORMS = {
     "inputs": "  {name}: {dtype}{shape}",
     "outputs": "  {name}: {dtype}{shape}",
     "devices": "  {name}: {kind}:{id}",
-    "libraries": "  {kind} {target}: {kernels} kernels, needs {features}",
-    "variants": "  {target}: {kernels} kernels, workspace {workspace_bytes} bytes, "
+    "libraries": "  {kind} {target}: {kernel_count} kernels, needs {features}",
+    "variants": "  {target}: {kernel_count} kernels, workspace {workspace_bytes} bytes, "
     "needs {features}",
     "sections": "  {kind} {id}: {size_bytes} bytes at {offset}",
 }
 
 
 def describe_source(source: Source) -> "dict[str, Any]":
-    """Return ``format``, ``root_digest``, ``size_bytes``, ``sections``, and the manifest."""
+    """Return ``format``, ``digest``, ``size_bytes``, ``sections``, and what the plan says."""
     return {
         "format": f"{VERSION_MAJOR}.{VERSION_MINOR}",
-        "root_digest": source.root_digest.hex(),
+        "digest": source.root_digest.hex(),
         "size_bytes": source.size_bytes,
         "sections": [_section(row) for row in source.sections],
-        **manifest_dict(read_plan(source)),
+        **describe_plan(read_plan(source)),
     }
 
 
+def describe_plan(plan: BundlePlan) -> "dict[str, Any]":
+    """Return the manifest with a name of its own for each count, and None for no library."""
+    described: dict[str, Any] = manifest_dict(plan)
+    for row in described["libraries"] + described["variants"]:
+        row["kernel_count"] = row.pop("kernels")
+    for row in described["devices"]:
+        row["library"] = row["library"] if row["library"] >= 0 else None
+    return described
+
+
 def _section(row: Section) -> "dict[str, object]":
-    digest = row.digest.hex() if any(row.digest) else ""
+    # Digests of the weights are in their tree.
+    digest = row.digest.hex() if any(row.digest) else None
     place = {"offset": row.offset, "size_bytes": row.size_bytes}
-    return {"kind": row.kind_name, "id": row.id, **place, "sha256": digest}
+    return {"kind": row.kind_name, "id": row.id, **place, "digest": digest}
 
 
 def lines_of(described: "dict[str, Any]") -> list[str]:
     """Return a few lines for people."""
     lines = [
         "model {model}, format {format}, {size_bytes} bytes".format(**described),
-        f"root digest {described['root_digest']}",
+        f"root digest {described['digest']}",
     ]
     for group, form in _FORMS.items():
         if described[group]:

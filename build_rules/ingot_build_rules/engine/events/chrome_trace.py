@@ -1,6 +1,7 @@
-"""The course of a build as a Chrome trace, for Perfetto (ui.perfetto.dev) and chrome://tracing.
+"""The course of a build as a trace.
 
-In: events and when they came. Out: JSON, the same for the same events. Not done here: writing it.
+In: events and when they came. Out: JSON, the same for the same events. Not done here: writing it,
+the format of entries (``trace_entries``).
 
 One lane per job; one for hits and messages; one that repeats the critical path: the chain of
 actions, each of which used the result of the one before, that took longest. No number of jobs makes
@@ -9,7 +10,6 @@ the build faster than that.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +22,7 @@ from ingot_build_rules.engine.events.events import (
     Message,
     TargetFinished,
 )
+from ingot_build_rules.engine.events.trace_entries import Entry, TraceProcess, trace_text
 
 _CRITICAL_LANE, _POINTS_LANE, _FIRST_JOB_LANE = 1, 2, 3
 _ARGUMENTS = ("number", "how", "key", "seconds")
@@ -35,9 +36,10 @@ class _Course:
     """What events have told so far: ``finished`` actions, with their times if they ``ran``; entries
     of ``points`` in time; ``seconds`` of the whole build, once it is known."""
 
+    process: TraceProcess
     finished: list[ActionFinished] = field(default_factory=list[ActionFinished])
     ran: list[_Action] = field(default_factory=list[_Action])
-    points: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    points: list[Entry] = field(default_factory=list[Entry])
     seconds: float | None = None
     _started: dict[int, tuple[int, float]] = field(default_factory=dict[int, tuple[int, float]])
 
@@ -53,27 +55,28 @@ class _Course:
         elif isinstance(event, BuildFinished):
             self.seconds = event.seconds
         elif name := _point_name(event):
-            self.points.append(_point(name, seconds, event))
+            kind = event.rule if isinstance(event, ActionFinished) else "build"
+            self.points.append(self.process.point(_POINTS_LANE, name, kind, seconds))
 
 
-def chrome_trace(events: Iterable[tuple[float, Event]]) -> str:
+def chrome_trace(events: Iterable[tuple[float, Event]], process: TraceProcess) -> str:
     """Return the trace of (seconds since the start, event) in their order."""
-    course = _Course()
+    course = _Course(process)
     for seconds, event in events:
         course.see(seconds, event)
     path = _critical_path(course.finished)
     critical = [action for action in course.ran if action[3].number in path]
     entries = [
-        *_lane_names({lane for lane, *_ in course.ran}),
+        process.named(),
+        *process.lanes(_lane_names({lane for lane, *_ in course.ran})),
         *course.points,
-        *(_slice(*action, critical=action[3].number in path) for action in course.ran),
-        *(_slice(_CRITICAL_LANE, *action[1:], critical=True) for action in critical),
+        *(_slice(process, *action, critical=action[3].number in path) for action in course.ran),
+        *(_slice(process, _CRITICAL_LANE, *action[1:], critical=True) for action in critical),
     ]
     summary: dict[str, Any] = {} if course.seconds is None else {"seconds": course.seconds}
     summary["critical_path_seconds"] = sum(path.values())
     summary["action_seconds"] = sum(item.seconds for item in course.finished)
-    trace = {"traceEvents": entries, "otherData": summary}
-    return json.dumps(trace, separators=(",", ":"), sort_keys=True) + "\n"
+    return trace_text(entries, summary)
 
 
 def _free_lane(taken: Sequence[int]) -> int:
@@ -120,53 +123,23 @@ def _point_name(event: Event) -> str:
             return ""
 
 
-def _microseconds(seconds: float) -> int:
-    return round(seconds * 1e6)
-
-
-def _point(name: str, seconds: float, event: Event) -> dict[str, Any]:
-    kind = event.rule if isinstance(event, ActionFinished) else "build"
-    return {
-        "ph": "i",
-        "s": "t",
-        "pid": 1,
-        "tid": _POINTS_LANE,
-        "name": name,
-        "cat": kind,
-        "ts": _microseconds(seconds),
-    }
-
-
 def _slice(
-    lane: int, start: float, end: float, action: ActionFinished, *, critical: bool
-) -> dict[str, Any]:
+    process: TraceProcess,
+    lane: int,
+    start: float,
+    end: float,
+    action: ActionFinished,
+    *,
+    critical: bool,
+) -> Entry:
     arguments: dict[str, Any] = {name: getattr(action, name) for name in _ARGUMENTS}
     arguments |= {"needs": list(action.needs), "critical": critical}
     if action.error:
         arguments["error"] = action.error
-    begin = _microseconds(start)
-    return {
-        "ph": "X",
-        "pid": 1,
-        "tid": lane,
-        "name": f"{action.rule} {action.label}".rstrip(),
-        "cat": action.rule,
-        "args": arguments,
-        "ts": begin,
-        "dur": _microseconds(end) - begin,
-    }
+    name = f"{action.rule} {action.label}".rstrip()
+    return process.slice(lane, name, action.rule, start, end, arguments)
 
 
-def _lane_names(lanes: Iterable[int]) -> list[dict[str, Any]]:
+def _lane_names(lanes: Iterable[int]) -> dict[int, str]:
     names = {_CRITICAL_LANE: "critical path", _POINTS_LANE: "hits and messages"}
-    names |= {lane: f"job {lane - _FIRST_JOB_LANE + 1}" for lane in sorted(lanes)}
-    named = {"ph": "M", "pid": 1, "name": "thread_name"}
-    order = {"ph": "M", "pid": 1, "name": "thread_sort_index"}
-    return [
-        entry
-        for lane, name in names.items()
-        for entry in (
-            named | {"tid": lane, "args": {"name": name}},
-            order | {"tid": lane, "args": {"sort_index": lane}},
-        )
-    ]
+    return names | {lane: f"job {lane - _FIRST_JOB_LANE + 1}" for lane in sorted(lanes)}

@@ -72,14 +72,14 @@ function overview() {
   ])];
   parts.push(make("h2", {}, "Time"));
   if (measured) parts.push(facts([
-    ["call", `median ${seconds(measured.seconds.median)}, p10 ${seconds(measured.seconds.p10)}, p90 ${seconds(measured.seconds.p90)} (${measured.calls} calls, ${measured.threads} thread${measured.threads > 1 ? "s" : ""})`],
+    ["call", `median ${seconds(measured.seconds.p50)}, p10 ${seconds(measured.seconds.p10)}, p90 ${seconds(measured.seconds.p90)} (${measured.calls} calls, ${measured.threads} thread${measured.threads > 1 ? "s" : ""})`],
     ["launches, one by one", seconds(total)],
     ["this machine", `${rate(measured.limits.operations_per_second)}op/s and ${rate(measured.limits.bytes_per_second)}B/s, measured by a matrix product and a copy`],
   ]));
   else parts.push(make("p", { class: "soft" }, data.unmeasured || "Nothing was measured."));
   parts.push(make("h2", {}, "Kinds of kernels"), kinds(steps, total));
   parts.push(make("h2", {}, "Variants in the file"), table([
-    ["target", (row) => row.target], ["kernels", (row) => row.kernels, { number: true }],
+    ["target", (row) => row.target], ["kernels", (row) => row.kernel_count, { number: true }],
     ["code", (row) => data.memory_bytes[row.target].code_bytes, { number: true, shown: (row) => bytes(data.memory_bytes[row.target].code_bytes) }],
     ["weights", (row) => data.memory_bytes[row.target].weights_bytes, { number: true, shown: (row) => bytes(data.memory_bytes[row.target].weights_bytes) }],
     ["CPU features that it needs", (row) => row.features.join(" ")],
@@ -166,7 +166,7 @@ function devices() {
   const use = data.device_use;
   return [make("h2", {}, "Devices"), table([
     ["device", (row) => row.name], ["kind", (row) => data.devices.find((device) => device.name === row.name).kind],
-    ["launches", (row) => row.launches, { number: true }], ["pool", (row) => row.pool_bytes ?? 0, { number: true, shown: (row) => row.pool_bytes === null ? "as the sizes need" : bytes(row.pool_bytes) }],
+    ["launches", (row) => row.launch_count, { number: true }], ["pool", (row) => row.pool_bytes ?? 0, { number: true, shown: (row) => row.pool_bytes === null ? "as the sizes need" : bytes(row.pool_bytes) }],
     ["code", (row) => row.library === null ? "of the variant" : `library ${row.library}`], ["calls into it", (row) => row.imports.join(", ")],
   ], use.devices), make("h2", {}, "Copies"), use.copies.length ? table([
     ["from", (row) => row.source], ["to", (row) => row.destination], ["before launch", (row) => row.before_launch, { number: true }],
@@ -179,7 +179,7 @@ function file() {
     ["section", (row) => `${row.kind} ${row.id}`], ["offset", (row) => row.offset, { number: true }],
     ["size", (row) => row.size_bytes, { number: true, shown: (row) => bytes(row.size_bytes) }],
     ["", (row) => row.size_bytes, { shown: (row) => make("span", { class: "bar", style: `width:${Math.max(1, 200 * row.size_bytes / data.size_bytes)}px` }) }],
-    ["sha256", (row) => row.sha256, { shown: (row) => make("code", {}, row.sha256 || "by the tree") }],
+    ["digest", (row) => row.digest, { shown: (row) => make("code", {}, row.digest || "by the tree") }],
   ], data.sections), make("h2", {}, "Patterns that fusion left"), data.refusals.length ? table([
     ["pattern", (row) => row.pattern], ["nodes", (row) => row.nodes.map(([name, op]) => `${name} (${op})`).join(", ")], ["reason", (row) => row.reason],
   ], data.refusals) : make("p", { class: "soft" }, "None.")];

@@ -1,0 +1,127 @@
+"""Arguments of ``ingot.compile`` as people write them, in the one form that compiling reads.
+
+In: values of Python. Out: the same as texts, tuples and dicts, or ``UserError``. Not done here:
+what they mean (``compilation.options``).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, SupportsIndex, cast
+
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.given_shape import shape_text
+
+
+def read_targets(targets: object) -> tuple[str, ...]:
+    """Read the targets: one text is one target.
+
+    Raises:
+        UserError: no texts.
+    """
+    if isinstance(targets, str):
+        return (targets,)
+    found = _items(targets)
+    if found is None or not all(isinstance(target, str) for target in found):
+        raise _wrong("targets", "texts, such as ['x86-64-v3', 'x86-64-v4']", targets)
+    return cast("tuple[str, ...]", found)
+
+
+def read_shapes(shapes: object) -> list[dict[str, str]]:
+    """Read shapes by input name, or a list of such dicts; each shape as ``1x3x224x224``.
+
+    Raises:
+        UserError: no dict, or no shapes in it.
+    """
+    items = cast("Sequence[object]", shapes) if isinstance(shapes, list | tuple) else ()
+    several = bool(items) and all(isinstance(item, Mapping) for item in items)
+    example = "{'x': (1, 3, 224, 224)}"
+    given = [_dict("shapes", example, each) for each in (items if several else (shapes,))]
+    return [{name: _shape(name, shape) for name, shape in each.items()} for each in given]
+
+
+def read_texts(argument: str, example: str, given: object) -> dict[str, str]:
+    """Read a dict of texts.
+
+    Raises:
+        UserError: anything else; it shows ``example``.
+    """
+    texts = _dict(argument, example, given)
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise _wrong(argument, f"a dict of texts, such as {example}", given)
+    return cast("dict[str, str]", texts)
+
+
+def read_count(argument: str, given: object, least: int) -> int:
+    """Read a whole number of at least ``least``.
+
+    Raises:
+        UserError: anything else.
+    """
+    count = _whole(given)
+    if count is None or count < least:
+        raise _wrong(argument, f"a whole number from {least}", given)
+    return count
+
+
+def read_check(given: object) -> bool | Mapping[str, Any]:
+    """Read whether to check a bundle, or on which inputs.
+
+    Raises:
+        UserError: neither a truth value nor a dict.
+    """
+    if isinstance(given, bool):
+        return given
+    if not isinstance(given, Mapping):
+        raise _wrong("check", "True, False or a dict of arrays by input name", given)
+    return cast("Mapping[str, Any]", given)
+
+
+def _shape(name: str, given: object) -> str:
+    where = f"argument shapes[{name!r}]"
+    try:
+        return shape_text(given if isinstance(given, str) else _plain_sizes(given))
+    except ValueError as error:
+        do = "write 1x3x224x224, or (1, 3, 224, 224); None is any size, (1, 8) a range"
+        raise UserError("wrong shapes", where, str(error), do) from None
+
+
+def _plain_sizes(given: object) -> object:
+    """Whole numbers of any type as Python's own, also those of ranges."""
+    items = _items(given)
+    if items is None:
+        return given
+    return [tuple(map(_whole, item)) if isinstance(item, tuple) else _plain(item) for item in items]
+
+
+def _plain(size: object) -> object:
+    whole = _whole(size)
+    return size if whole is None else whole
+
+
+def _items(given: object) -> tuple[object, ...] | None:
+    """What can be gone through, item by item; None for anything else."""
+    return tuple(cast("Iterable[object]", given)) if isinstance(given, Iterable) else None
+
+
+def _whole(value: object) -> int | None:
+    """A whole number of any type, but no truth value."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    return operator.index(value)
+
+
+def _dict(argument: str, example: str, given: object) -> dict[str, object]:
+    if not isinstance(given, Mapping | None):
+        raise _wrong(argument, f"a dict, such as {example}", given)
+    table = dict(cast("Mapping[object, object]", given or {}))
+    if not all(isinstance(name, str) for name in table):
+        raise _wrong(argument, f"a dict with texts as keys, such as {example}", table)
+    return cast("dict[str, object]", table)
+
+
+def _wrong(argument: str, expected: str, got: object) -> UserError:
+    what, where = f"wrong {argument.partition('[')[0]}", f"argument {argument}"
+    why = f"expected {expected}, got {got!r}"
+    return UserError(what, where, why, f"give {expected}")

@@ -1,0 +1,111 @@
+"""What ``ingot compile`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
+(``cli.compile``)."""
+
+from ingot_build_rules.cli.options import (
+    CACHES,
+    JOBS,
+    JSON,
+    QUIET,
+    Argument,
+    Example,
+    Option,
+)
+from ingot_build_rules.rules.compile_options import GENERAL, OTHER_SHAPES
+from ingot_build_rules.text.stages import FROM_STAGES, STAGES
+
+ARGUMENTS = (
+    Argument(
+        "model",
+        "MODEL",
+        "an .onnx file; external data lies beside it (with --from: a text)",
+        "model",
+    ),
+)
+OPTIONS = (
+    Option(
+        "-o --output",
+        "the bundle to write (default: the model's name with .ingot, in this folder); with --to, "
+        "the text (default: standard output); - is standard output",
+        "OUT.ingot",
+        "bundle",
+    ),
+    Option(
+        "--target",
+        "ARCH[:cpu][+feature|-feature]..., one variant each (default: native)",
+        "T",
+        "target",
+        repeats=True,
+    ),
+    Option(
+        "--shape",
+        "also compile a version for this shape of an input: ? for any size, 1..8 for a range; the "
+        "second shape of an input begins another version",
+        "NAME=1x3x224x224",
+        "shape",
+        repeats=True,
+    ),
+    Option(
+        "--other-shapes",
+        "what serves calls of no --shape: the general version (default), or nothing",
+        default=GENERAL,
+        choices=OTHER_SHAPES,
+    ),
+    Option(
+        "--device",
+        "declare a virtual device",
+        "NAME=KIND[:ID][,target=T][,scope=S]",
+        "device",
+        repeats=True,
+    ),
+    Option("--place", "put nodes on a device", "GLOB=NAME", "pair", repeats=True),
+    Option(
+        "--from",
+        f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
+        "STAGE",
+        choices=FROM_STAGES,
+        destination="from_",
+    ),
+    Option(
+        "--weights",
+        "with --from: the constants by number; with --to graph, placed: write them",
+        "F.npz",
+        "arrays",
+    ),
+    Option("--to", f"print a stage: {', '.join(STAGES)}", "STAGE", choices=STAGES),
+    Option(
+        "--check",
+        "run the bundle against the interpreter node by node (default: generated inputs)",
+        "INPUTS.npz",
+        "arrays",
+        suffix=".npz",
+    ),
+    Option("--planner", "memory planner (default: best of all)", "NAME", "planner", "best"),
+    Option(
+        "--max-bytes",
+        "refuse what expands, folds or plans more memory, such as 2GiB",
+        "SIZE",
+        "size",
+    ),
+    JOBS._replace(names="-j --jobs --workers"),
+    Option("--depfile", "write the sources of the bundle for make or ninja", "FILE", "file"),
+    *CACHES,
+    QUIET,
+    JSON,
+)
+EXAMPLES = (
+    Example("ingot compile model.onnx", "model.ingot, for this machine alone"),
+    Example(
+        "ingot compile model.onnx -o out.ingot --target x86-64-v3 --target x86-64-v4",
+        "one file for two levels of processors; the loader takes the best that can run",
+    ),
+    Example(
+        "ingot compile model.onnx --shape x=1x3x224x224",
+        "faster kernels for one shape beside those for every shape",
+    ),
+    Example(
+        "ingot compile model.onnx --shape x=1x3x224x224 --shape 'x=2..8x3x?x?'",
+        "for one image, for some images of any size, and for everything else",
+    ),
+    Example("ingot compile model.onnx --check", "compare with an interpreter, node by node"),
+    Example("ingot compile model.onnx --to fused", "print which ops became one kernel"),
+)

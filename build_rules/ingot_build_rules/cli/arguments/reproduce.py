@@ -1,0 +1,32 @@
+"""What ``ingot reproduce`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
+(``cli.reproduce``)."""
+
+from ingot_build_rules.cli.options import BUNDLE, CACHE, JOBS, JSON, QUIET, Example, Option
+
+ARGUMENTS = (BUNDLE,)
+OPTIONS = (
+    Option(
+        "--source",
+        "the project's folder, with the model in it or below, or the model's file",
+        "DIR",
+        "file",
+        required=True,
+    ),
+    Option(
+        "--lock",
+        "the lock file (default: NAME.lock.json beside the bundle, if it is there)",
+        "FILE",
+        "json",
+    ),
+    Option("--cached", "take results from the cache and leave them there; this proves less"),
+    JOBS,
+    QUIET,
+    *CACHE,
+    JSON,
+)
+EXAMPLES = (
+    Example(
+        "ingot reproduce dist/model.ingot --source .",
+        "make it again without the cache, compare all bytes",
+    ),
+)

@@ -1,0 +1,11 @@
+"""What ``ingot why`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
+(``cli.why``)."""
+
+from ingot_build_rules.cli.options import BUNDLE_TARGETS, JSON, PROJECT, Example
+
+ARGUMENTS = (BUNDLE_TARGETS,)
+OPTIONS = (*PROJECT, JSON)
+EXAMPLES = (
+    Example("ingot why detector", "what has changed since the last build of this bundle"),
+    Example("ingot why dist/detector.ingot --json", "the same, for a program"),
+)

@@ -1,0 +1,81 @@
+"""A bundle for a verb that takes models too: the one that is named, or one compiled for the moment.
+
+In: the verb's arguments. Out: the path of a bundle, which lives as long as the block. Not done
+here: compiling (``compilation``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.options import usable_cpu_count
+from ingot_compiler.ir.errors import UserError
+from ingot_runtime.format.header import MAGIC
+
+_ENDING = ".onnx"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBundle:
+    """``path`` of a bundle; ``told``: how it was made, "" where the user named it."""
+
+    path: str
+    told: str = ""
+
+
+@contextlib.contextmanager
+def given_bundle(arguments: argparse.Namespace) -> Generator[GivenBundle]:
+    """Yield the bundle that ``arguments.bundle`` is, or that of the model that it is.
+
+    Raises:
+        UserError: a target for what is a bundle already. Errors of a compilation.
+    """
+    path = arguments.bundle
+    if not _is_model(path):
+        if arguments.target is not None:
+            why = "it was compiled for its targets; a model would be compiled now"
+            do = "leave --target out, or choose one of the bundle's with --variant"
+            raise UserError("a target for a bundle", path, why, do)
+        yield GivenBundle(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
+        name = os.path.basename(path).removesuffix(_ENDING)
+        made = os.path.join(folder, f"{name}.ingot")
+        yield GivenBundle(made, _compiled(arguments, made))
+
+
+def _is_model(path: str) -> bool:
+    """Whether the file is a model: its name says so, and its first bytes do not contradict."""
+    if not path.endswith(_ENDING):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) != MAGIC
+    except OSError:
+        return True  # the compiler says what is wrong
+
+
+def _compiled(arguments: argparse.Namespace, output: str) -> str:
+    """Compile into a file; return what was done."""
+    from ingot_build_rules.compilation.open_build import BuildSettings, open_build
+    from ingot_build_rules.compilation.options import make_options
+    from ingot_build_rules.compilation.start_compilation import start_compilation
+    from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
+
+    target, folder = arguments.target or "native", cache_folder(arguments.cache)
+    doing = f"{arguments.bundle} for {target}, over the cache {folder}, into a temporary bundle"
+    console.print_lines(f"compiling {doing}", file=sys.stderr, flush=True)
+    trust = cache_trust(shared=arguments.cache_shared)
+    settings = BuildSettings(folder, trust, jobs=usable_cpu_count())
+    started = time.perf_counter()
+    with open_build(settings) as build:
+        start_compilation(build, arguments.bundle, make_options([target])).save(output)
+    return f"compiled {doing}, in {console.format_seconds(time.perf_counter() - started)}"

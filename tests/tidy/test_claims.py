@@ -1,0 +1,98 @@
+"""Numbers and lists in the pages that follow from the code say what the code says."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+
+import onnx
+import pytest
+from tests.tidy import test_style
+from tests.tidy.source import ROOT
+
+from ingot_build_rules.text.stages import FROM_STAGES, STAGES
+from ingot_compiler.frontend import check_functions
+from ingot_compiler.frontend.ops import FILES
+from ingot_compiler.ir import dims
+from ingot_runtime.format import limits
+
+
+def read(page: str) -> str:
+    """Return a page in one line, so that a claim may stand on two."""
+    return " ".join((ROOT / page).read_text(encoding="utf-8").split())
+
+
+def onnx_ops() -> set[str]:
+    """Return the names of all ops of ONNX's own domain."""
+    return {schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == ""}
+
+
+def node_cases() -> tuple[str, str]:
+    """Return (passed, all) as docs/coverage.md has them, which a test of its own compares."""
+    found = re.search(r"\| node \| (\d+) \| (\d+) \|", read("docs/coverage.md"))
+    assert found
+    return found[2], found[1]
+
+
+def _project(page: str) -> dict[str, object]:
+    return dict(tomllib.loads((ROOT / page).read_text(encoding="utf-8"))["project"])
+
+
+# (page, what it says: the groups are claims) -> what is true
+CLAIMS: dict[tuple[str, str], Callable[[], tuple[object, ...]]] = {
+    ("README.md", r"(\d+) of ONNX's (\d+), and those"): lambda: (len(FILES), len(onnx_ops())),
+    ("README.md", r"\| ONNX op types \| (\d+) of (\d+); (\d+) of (\d+) node cases"): lambda: (
+        len(FILES),
+        len(onnx_ops()),
+        *node_cases(),
+    ),
+    ("README.md", r"on Linux with Python ([\d.]+) or newer"): lambda: (
+        str(_project("pyproject.toml")["requires-python"]).removeprefix(">="),
+    ),
+    ("docs/loader.md", r"It needs Linux, Python ([\d.]+) or newer"): lambda: (
+        str(_project("runtime/pyproject.toml")["requires-python"]).removeprefix(">="),
+    ),
+    ("docs/errors.md", r"more than ([\d,]+) nodes, (\d+) MiB or (\d+) levels"): lambda: (
+        f"{check_functions.NODE_COUNT_MAX:,}",
+        check_functions.SIZE_BYTES_MAX >> 20,
+        check_functions.DEPTH_MAX,
+    ),
+    ("docs/errors.md", r"more than (\d+) different dynamic sizes"): lambda: (dims.TERM_COUNT_MAX,),
+    (
+        "docs/errors.md",
+        r"([\d,]+) inputs, ([\d,]+) dynamic sizes, (\d+) dimensions, 2\^(\d+) elements, ([\d,]+) bytes in",
+    ): lambda: (
+        f"{limits.TENSOR_COUNT_MAX:,}",
+        f"{limits.SYMBOL_COUNT_MAX:,}",
+        limits.RANK_MAX,
+        limits.ELEMENT_COUNT_MAX.bit_length() - 1,
+        f"{limits.NAME_SIZE_BYTES_MAX:,}",
+    ),
+    ("docs/errors.md", r"expected at most (\d+) elements"): lambda: (limits.ELEMENT_COUNT_MAX,),
+    ("docs/command-line.md", r"print a stage of the compilation instead: ([\w, ]+) \|"): lambda: (
+        ", ".join(STAGES),
+    ),
+    ("docs/command-line.md", r"or written by hand: ([\w, ]+) \(see"): lambda: (
+        ", ".join(FROM_STAGES),
+    ),
+    (
+        "CONTRIBUTING.md",
+        r"have at most (\d+); functions aim at 8 and have at most (\d+); lines have at most (\d+) char",
+    ): lambda: (
+        test_style.FILE_LINES_MAX,
+        test_style.FUNCTION_LINES_MAX,
+        test_style.COLUMNS_MAX,
+    ),
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim[0]}: {claim[1][:40]}")
+def test_a_claim_is_true(claim: tuple[str, str]) -> None:
+    """What the page says is what the code has; a page that no longer says it needs no claim."""
+    page, pattern = claim
+    found = re.findall(pattern, read(page))
+    assert found, f"{page} does not say {pattern}"
+    expected = tuple(str(value) for value in CLAIMS[claim]())
+    for said in found:
+        assert (said if isinstance(said, tuple) else (said,)) == expected
