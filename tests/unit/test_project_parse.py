@@ -216,8 +216,18 @@ def test_several_profiles() -> None:
         x = "scalar"
         [bundle.a]
         model = "a"
+        [bundle.b]
+        model = "a"
+        shape.x = "7x3"
+        other-shapes = "general"
         """
     )
+    requests = compile_requests(project, {"a", "b"})
+    asked = [(each.options.shapes, each.options.other_shapes) for each in requests]
+    assert asked == [
+        (project.models[0].shapes, "refuse"),
+        (((("x", "7x3"),),), "general"),
+    ]
     found = [(model.shapes, model.other_shapes) for model in project.models]
     assert found == [
         (((("x", "?x3"),), (("x", "4x?"), ("y", "1x2..4"))), "refuse"),

@@ -54,11 +54,11 @@ def _request(
     bundle: BundleSpec, model: ModelSpec, texts: Mapping[str, str], path: str
 ) -> CompileRequest:
     targets = [texts.get(name, name) for name in bundle.targets]
-    shapes, devices = [dict(profile) for profile in model.shapes], dict(bundle.devices)
+    profiles = model.shapes if bundle.shapes is None else bundle.shapes
+    shapes, devices = [dict(profile) for profile in profiles], dict(bundle.devices)
+    other_shapes = bundle.other_shapes or model.other_shapes
     try:
-        options = make_options(
-            targets, shapes, devices, bundle.place, bundle.planner, model.other_shapes
-        )
+        options = make_options(targets, shapes, devices, bundle.place, bundle.planner, other_shapes)
     except (UnsupportedError, UserError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path
         where = f"{file}, [bundle.{bundle.name}]"

@@ -15,6 +15,7 @@ from ingot_build_rules.rules.compile_options import GENERAL
 
 FILE_NAME = "ingot.toml"
 NATIVE = "native"
+Profiles = tuple[tuple[tuple[str, str], ...], ...]
 STEM = "{stem}"
 """In a path of a bundle or test that stands for many: replaced by what the model's glob found."""
 
@@ -37,7 +38,7 @@ class ModelSpec:
 
     name: str
     source: str
-    shapes: tuple[tuple[tuple[str, str], ...], ...] = ()
+    shapes: Profiles = ()
     other_shapes: str = GENERAL
     line: int = field(default=0, compare=False)
 
@@ -49,6 +50,7 @@ class BundleSpec:
 
     ``targets``: names of ``ProjectModel.targets``, or target texts. ``devices``: name -> kind,
     sorted, without the host. ``place``: (glob over node names, device name), the last match counts.
+    ``shapes``, ``other_shapes``: in the place of the model's; None for these.
     """
 
     name: str
@@ -58,6 +60,8 @@ class BundleSpec:
     place: tuple[tuple[str, str], ...]
     planner: str
     output: str
+    shapes: Profiles | None = None
+    other_shapes: str | None = None
     line: int = field(default=0, compare=False)
 
 

@@ -99,6 +99,8 @@ def _bundle(
         place=values.get("place", ()),
         planner=values.get("planner", defaults.get("planner", "best")),
         output=values.get("output", f"dist/{file}.ingot"),
+        shapes=values.get("shape"),
+        other_shapes=values.get("other-shapes"),
         line=line,
     )
 

@@ -71,6 +71,8 @@ TABLES: Mapping[str, Table] = {
             TableKey("output", "text", '"dist/a.ingot"'),
             TableKey("devices", "pairs", '{ acc = "null:0" }'),
             TableKey("place", "pairs", '{ "/layer1/*" = "acc" }'),
+            _SHAPE,
+            _OTHER_SHAPES,
         )
     ),
     "test": Table(

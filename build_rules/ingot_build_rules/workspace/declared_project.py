@@ -92,10 +92,13 @@ class DeclaredProject:
         output: PathText | None = None,
         devices: Mapping[str, str] | None = None,
         place: Mapping[str, str] | None = None,
+        shape: Shapes | None = None,
+        other_shapes: str | None = None,
     ) -> None:
-        """Declare a bundle of one model."""
+        """Declare a bundle of one model; ``shape`` takes the place of the model's."""
         values = {"model": model, "targets": targets, "planner": planner, "output": output}
-        self._declare("bundle", name, _given({**values, "devices": devices, "place": place}))
+        more = {"devices": devices, "place": place, "shape": shape, "other-shapes": other_shapes}
+        self._declare("bundle", name, _given({**values, **more}))
 
     def test(
         self,
