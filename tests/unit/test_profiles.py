@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -196,3 +198,24 @@ def test_versions_that_are_out_of_order_are_found() -> None:
     ):
         with pytest.raises(InternalError, match=words):
             verify_fused(wrong)
+
+
+_CALLS_ALONE = """
+import sys
+import numpy
+import ingot_runtime
+
+session = ingot_runtime.load(sys.argv[1])
+before = set(sys.modules)
+for rows in ((4, 16), (1, 1), (3, 16), (2, 9)):
+    session.run({"x": numpy.zeros((*rows, 20), numpy.float32)})
+loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(sorted(loaded - {"ingot_runtime"}), [name for name in sys.modules if "llvm" in name])
+"""
+
+
+def test_the_first_call_of_a_new_shape_compiles_nothing(bundles: tuple[Path, Path]) -> None:
+    """A process that only calls loads no compiler, whatever the shapes."""
+    command = [sys.executable, "-c", _CALLS_ALONE, str(bundles[1])]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout == "[] []\n"
