@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import ModelProto, helper, numpy_helper
+from tests.json_schemas import checked
 
 import ingot
 import ingot_runtime
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.cli.inspect import description_lines
+from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
 from ingot_compiler.frontend.parse_imported import parse_imported
@@ -93,10 +96,18 @@ def test_the_first_profile_that_fits_is_chosen(bundles: tuple[Path, Path]) -> No
     session = ingot_runtime.load(bundles[1], executor="vm")
     for rows, version in CALLS.items():
         seen: list[int] = []
-        session.observe(lambda launch, *_, seen=seen: seen.append(launch))
+        session.observe(_note(seen))
         session.run(_x(rows))
         assert seen[:1] == [firsts[version]]
         assert len(seen) == launches[version]
+
+
+def _note(seen: list[int]) -> Callable[[int, str, float, Sequence[memoryview]], None]:
+    def note(launch: int, kernel: str, seconds: float, buffers: Sequence[memoryview]) -> None:
+        del kernel, seconds, buffers
+        seen.append(launch)
+
+    return note
 
 
 def test_versions_share_their_weights(bundles: tuple[Path, Path]) -> None:
@@ -117,7 +128,9 @@ def test_a_call_has_the_workspace_of_its_own_version() -> None:
         session.run(_x((512, 64)))
 
 
-def test_inspect_shows_the_versions(bundles: tuple[Path, Path]) -> None:
+def test_inspect_shows_the_versions(
+    bundles: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each with the sizes that it is for, in the user's names, and its launches."""
     lines = description_lines(describe_bundle(bundles[1]))
     titles = [line.partition(" for ")[2] for line in lines if line.startswith("launches of ")]
@@ -129,6 +142,11 @@ def test_inspect_shows_the_versions(bundles: tuple[Path, Path]) -> None:
     ]
     assert sum("z (MatMul)" in line for line in lines) == len(titles)
     assert not any("other sizes" in line for line in description_lines(describe_bundle(bundles[0])))
+    assert main(["inspect", str(bundles[1]), "--json"]) == 0
+    told = checked("inspect", capsys.readouterr().out)["debug"]["versions"]
+    assert [[each["sizes"] for each in versions] for versions in told.values()] == [
+        [[], [["batch", "4"], ["steps", "16"]], [["steps", "16"]], [["batch", "2..8"]]]
+    ]
 
 
 def test_other_shapes_are_refused_where_the_user_wants_it() -> None:

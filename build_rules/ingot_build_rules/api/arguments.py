@@ -34,10 +34,12 @@ def read_shapes(shapes: object) -> list[dict[str, str]]:
     Raises:
         UserError: no dict, or no shapes in it.
     """
-    items = cast("Sequence[object]", shapes) if isinstance(shapes, list | tuple) else ()
+    items: Sequence[object] = ()
+    if isinstance(shapes, list | tuple):
+        items = cast("Sequence[object]", shapes)
     several = bool(items) and all(isinstance(item, Mapping) for item in items)
-    example = "{'x': (1, 3, 224, 224)}"
-    given = [_dict("shapes", example, each) for each in (items if several else (shapes,))]
+    profiles = items if several else [shapes]
+    given = [_dict("shapes", "{'x': (1, 3, 224, 224)}", each) for each in profiles]
     return [{name: _shape(name, shape) for name, shape in each.items()} for each in given]
 
 
@@ -92,10 +94,12 @@ def _plain_sizes(given: object) -> object:
     items = _items(given)
     if items is None:
         return given
-    return [tuple(map(_whole, item)) if isinstance(item, tuple) else _plain(item) for item in items]
+    return [_plain(item) for item in items]
 
 
 def _plain(size: object) -> object:
+    if isinstance(size, tuple):
+        return tuple(map(_whole, cast("tuple[object, ...]", size)))
     whole = _whole(size)
     return size if whole is None else whole
 

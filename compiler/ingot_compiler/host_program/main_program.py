@@ -121,8 +121,8 @@ def _check_early(out: Assembler, steps: Sequence[Step]) -> frozenset[Requirement
 
 def _left_out(versions: Sequence[Version], number: int) -> set[int]:
     """Buffers of other versions than that of a number."""
-    others = [version.buffers() for version in versions if version is not versions[number]]
-    return set().union(*others) - versions[number].buffers()
+    used = [version.buffers() for version in versions]
+    return {buffer for buffers in used for buffer in buffers} - used[number]
 
 
 def _define_buffers(
