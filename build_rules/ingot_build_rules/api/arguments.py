@@ -34,12 +34,7 @@ def read_shapes(shapes: object) -> list[dict[str, str]]:
     Raises:
         UserError: no dict, or no shapes in it.
     """
-    items: Sequence[object] = ()
-    if isinstance(shapes, list | tuple):
-        items = cast("Sequence[object]", shapes)
-    several = bool(items) and all(isinstance(item, Mapping) for item in items)
-    profiles = items if several else [shapes]
-    given = [_dict("shapes", "{'x': (1, 3, 224, 224)}", each) for each in profiles]
+    given = [_dict("shapes", "{'x': (1, 3, 224, 224)}", each) for each in _profiles(shapes)]
     return [{name: _shape(name, shape) for name, shape in each.items()} for each in given]
 
 
@@ -78,6 +73,14 @@ def read_check(given: object) -> bool | Mapping[str, Any]:
     if not isinstance(given, Mapping):
         raise _wrong("check", "True, False or a dict of arrays by input name", given)
     return cast("Mapping[str, Any]", given)
+
+
+def _profiles(shapes: object) -> Sequence[object]:
+    """The dicts of a list, or what is to be one."""
+    if not isinstance(shapes, list | tuple):
+        return [shapes]
+    items = cast("Sequence[object]", shapes)
+    return items if items and all(isinstance(item, Mapping) for item in items) else [items]
 
 
 def _shape(name: str, given: object) -> str:
