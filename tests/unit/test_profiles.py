@@ -237,3 +237,18 @@ def test_the_first_call_of_a_new_shape_compiles_nothing(bundles: tuple[Path, Pat
     command = [sys.executable, "-c", _CALLS_ALONE, str(bundles[1])]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout == "[] []\n"
+
+
+def test_sizes_that_no_call_can_have() -> None:
+    """Two inputs that do not go together: the node is named, not an internal error."""
+    inputs = [
+        helper.make_tensor_value_info("x", 1, ["n", 4]),
+        helper.make_tensor_value_info("w", 1, ["p", 4]),
+    ]
+    node = helper.make_node("Add", ["x", "w"], ["y"], "/sum")
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", 1, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    with pytest.raises(ingot.UserError, match="contradicts the model") as caught:
+        ingot.compile(model, shapes={"x": "4x4", "w": "3x4"})
+    assert caught.value.where == "node '/sum' (Add)"
+    assert "with n = 4, p = 3: expected" in caught.value.why

@@ -26,12 +26,15 @@ class OptimizeInputs:
 
 
 def _compute(context: RuleContext, inputs: OptimizeInputs) -> Artifact[OptimizedGraph]:
-    from ingot_compiler.ir.specialise import specialise
+    from ingot_compiler.ir.specialise import check_sizes, specialise
     from ingot_compiler.ir.verify import verify
     from ingot_compiler.passes import pipeline
 
     graph = inputs.graph.value()
-    optimized = pipeline.optimize(specialise(graph, inputs.profile) if inputs.profile else graph)
+    if inputs.profile:
+        graph = specialise(graph, inputs.profile)
+        check_sizes(graph, inputs.profile)
+    optimized = pipeline.optimize(graph)
     verify(optimized.graph)
     return context.keep(optimized)
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.ir.dims import symbol
-from ingot_compiler.ir.message import Text, joined, message
-from ingot_compiler.ir.profile import Profile
+from ingot_compiler.ir.message import joined, message
+from ingot_compiler.ir.profile import Profile, named_profile
 from ingot_compiler.lowering.fused import (
     Copy,
     FusedGraph,
@@ -67,14 +66,9 @@ def append_specialisation(
 
 def refuse_others(general: FusedGraph, profiles: Sequence[Profile]) -> FusedGraph:
     """The general version where there is none: it refuses every call, and names ``profiles``."""
-    wanted = joined(" or ", map(_in_words, profiles))
+    wanted = joined(" or ", map(named_profile, profiles))
     what = message("the bundle has no version for these sizes: expected ", wanted)
     return replace(general, buffers=(), steps=(Requirement(1, what),), constants=())
-
-
-def _in_words(profile: Profile) -> Text:
-    """``batch = 1 to 8, steps = 16``, once the symbols have their names."""
-    return joined(", ", [message(symbol(item.symbol), f" = {item.span}") for item in profile])
 
 
 def _moved_steps(steps: Sequence[Step], numbers: Sequence[int]) -> tuple[Step, ...]:

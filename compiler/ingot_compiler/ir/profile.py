@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.message import Text, joined, message
+
 
 @dataclass(frozen=True, slots=True)
 class SizeRange:
@@ -34,6 +37,11 @@ Profile = tuple[SizeRange, ...]
 def profile_text(profile: Profile) -> str:
     """``s0 = 3, s1 = 1 to 8``."""
     return ", ".join(map(str, profile))
+
+
+def named_profile(profile: Profile) -> Text:
+    """The same, where symbols become the user's names."""
+    return joined(", ", [message(symbol(item.symbol), f" = {item.span}") for item in profile])
 
 
 def fits(profile: Profile, sizes: Mapping[str, int]) -> bool:

@@ -12,8 +12,12 @@ from dataclasses import replace
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, Sum, substitute
+from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Graph, Node
-from ingot_compiler.ir.profile import Profile
+from ingot_compiler.ir.message import message, nodes_text
+from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.profile import Profile, named_profile
 from ingot_compiler.ir.types import TensorType
 
 
@@ -31,6 +35,24 @@ def specialise(graph: Graph, profile: Profile) -> Graph:
         graph.outputs,
         tuple(_type(kind, bindings) for kind in graph.types),
     )
+
+
+def check_sizes(graph: Graph, profile: Profile) -> None:
+    """Refuse the sizes of a profile that some node can never have.
+
+    Raises:
+        UserError: it names the node. What is inside of branches and loops may never run.
+    """
+    for node in graph.nodes:
+        if node.regions:
+            continue
+        try:
+            OPS_BY_NAME[node.op].infer([graph.types[value] for value in node.operands], node.table)
+        except OpTypeError as error:
+            why = message("with ", named_profile(profile), ": ", error.text)
+            do = "give sizes that go together, or ? for those that follow from others"
+            what = "a shape contradicts the model"
+            raise UserError(what, nodes_text(node.source), why, do) from None
 
 
 def _node(node: Node, bindings: Mapping[str, Dim]) -> Node:
