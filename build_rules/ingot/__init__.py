@@ -1,5 +1,5 @@
-"""Ingot on the build machine: ``ingot.compile`` makes a bundle from a model, ``ingot.Project``
-builds many.
+"""Ingot on the build machine: ``ingot.compile`` makes a bundle from a model,
+``ingot.compile_folder`` one from each of a folder, ``ingot.Project`` builds many.
 
 In: a model, options. Out: a ``Bundle``, a ``Project``. Not done here: anything itself; this is the
 facade of ``ingot_build_rules``, whose parts are imported when they are first asked for: the command
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ingot_artifacts.store.leases import CacheInUseError
     from ingot_artifacts.store.ownership import CacheAuthorityError
     from ingot_build_rules.api.compile import compile  # noqa: A004  # the name that users call
+    from ingot_build_rules.api.compile_folder import compile_folder
     from ingot_build_rules.api.compiled_bundle import Bundle
     from ingot_build_rules.api.project import Project
     from ingot_build_rules.engine.actions.errors import (
@@ -61,6 +62,7 @@ __all__ = [
     "VerificationError",
     "__version__",
     "compile",
+    "compile_folder",
 ]
 _MODULES = {
     "ingot_artifacts.errors": "ArtifactError OutputError StoreReadOnly",
@@ -68,6 +70,7 @@ _MODULES = {
     "ingot_artifacts.store.leases": "CacheInUseError",
     "ingot_artifacts.store.ownership": "CacheAuthorityError",
     "ingot_build_rules.api.compile": "compile",
+    "ingot_build_rules.api.compile_folder": "compile_folder",
     "ingot_build_rules.api.compiled_bundle": "Bundle",
     "ingot_build_rules.api.project": "Project",
     "ingot_build_rules.engine.actions.errors": (

@@ -52,7 +52,12 @@ def load_bundle(
         bound = bind_devices(plan, {} if devices is None else devices, source.name)
         usable = _usable_features(features)
         index = choose.choose_variant(
-            plan, usable, cpu.machine_architecture(), variant, source.name, system.request_amx
+            plan.variants,
+            usable,
+            cpu.machine_architecture(),
+            variant,
+            source.name,
+            system.request_amx,
         )
         loaded = _loaded(source, plan, index, executor, threads, verify)
         attached: Any = None

@@ -22,6 +22,7 @@ ALLOWED = {
         "ingot_compiler",
         "ingot_artifacts",
         "ingot_runtime",
+        "ingot_runtime_devices.attached",  # by the rule that runs tests, for its key
     ),
     "ingot_compiler": ("ingot_compiler", "ingot_runtime.format", "ingot_runtime.ingot_error"),
     "ingot_artifacts": (

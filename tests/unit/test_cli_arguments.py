@@ -8,24 +8,13 @@ import sys
 
 import pytest
 
+from ingot_build_rules.cli.candidates import FILES
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.usage import READERS, Parser
 from ingot_build_rules.cli.verbs import VERBS, read_verb
 
 NAMES = [name for name, _ in VERBS]
-TEXT_KINDS = {
-    "arrays",
-    "bundle",
-    "file",
-    "folder",
-    "json",
-    "model",
-    "page",
-    "planner",
-    "project-name",
-    "target",
-    "text",
-}
+TEXT_KINDS = {"folder", "planner", "project-name", "target", "text", "verb", *FILES}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -39,7 +28,7 @@ def test_each_verb_has_examples_that_parse(name: str, capsys: pytest.CaptureFixt
     shown = capsys.readouterr().out
     for example in verb.examples:
         assert f"  {example.command}\n" in shown
-        words = shlex.split(example.command.partition(" > ")[0])
+        words = shlex.split(example.command.partition(" > ")[0].partition(" | ")[0])
         assert words[:2] == ["ingot", name]
         assert vars(Parser(verb).parse(words[2:]))
 

@@ -296,7 +296,7 @@ def test_check_hits(run: Command) -> None:
     assert {count["hit"] for count in report["rules"].values()} == {0}
     assert report["rules"]["bundle"]["ran"] == 1
     assert report["explanations"] == {}
-    assert {item["how"] for item in run.json("log", "b")["bundles"]["b"]["actions"]} == {"checked"}
+    assert {item["how"] for item in run.json("log", "b")["targets"]["b"]["actions"]} == {"checked"}
     assert Path("dist/b.ingot").stat().st_mtime_ns == stamp
     assert run.build("--check-hits", "1", "-n", "b").startswith("1 unchanged")
     assert run.build("--check-hits", "1", "--expect-cached", "b").startswith("1 unchanged")
@@ -370,7 +370,6 @@ def test_why(run: Command) -> None:
     assert "asks for another output" in run("why", "a", "--config", "bundle.a.output=x.ingot")
     found = run.json("why", "a", "b")["bundles"]
     assert found["a"] == {"pending": [], "failed": [], "last": found["a"]["last"], "built": True}
-    run("why", "test.a", code=1)
     run("why", "nobody", code=1)
 
 
@@ -381,9 +380,36 @@ def test_log(run: Command) -> None:
     lines = run("log", "b").splitlines()
     assert lines[0] == "b:"
     assert all(re.match(r"  (ran|hit) +[\d.]+ \S+  \w+ .*\w{12}$", line) for line in lines[1:])
-    found = run.json("log", "b")["bundles"]["b"]["actions"]
+    found = run.json("log", "b")["targets"]["b"]["actions"]
     assert {item["rule"] for item in found} >= {"import_model", "codegen", "link", "bundle"}
     assert {"rule", "label", "how", "seconds", "key", "messages", "ingredients"} == set(found[0])
+
+
+def test_why_and_log_of_a_test(run: Command) -> None:
+    """What it last ran on, what has changed since, how it failed."""
+    run.monkeypatch.setenv("INGOT_CACHE", str(make_cache(run.bench.folder / "cache")))
+    assert run("why", "test.a") == "test.a: never passed here\n"
+    assert run("log", "test.a") == "test.a: never run here\n"
+    run.build("a", "test.a")
+    assert run("why", "test.a").startswith("test.a: up to date\n")
+    assert re.fullmatch(r"test\.a:\n  ran +[\d.]+ \S+  run_test a  \w{12}\n", run("log", "test.a"))
+    option = "test.a.tolerance=0.5"
+    changed = "relative_tolerance changed 0.0001 -> 0.5"
+    why = run("why", "test.a", "--config", option)
+    assert why.startswith(f"test.a: would run again\n  {changed}\n")
+    run.bench.edit("a", new_weight)
+    assert "\n  bundle a would be built again\n" in run("why", "test.a")
+    run.bench.project({"a": chain([4, 8, 4])}, TEST)
+    run.bench.data(chain([4, 8, 4]), shift=1.0)
+    assert "\n  file y.npz changed " in run("why", "test.a")
+    run.build(code=4)
+    why, log = run("why", "test.a"), run("log", "test.a")
+    assert why.startswith("test.a: would run again\n  it did not pass\nthe last build failed:\n")
+    for text in (why, log, run.errors or "\n  output 'y'"):
+        assert "output 'y'" in text
+    assert {item["how"] for item in run.json("log", "test.a")["targets"]["test.a"]["actions"]} == {
+        "failed"
+    }
 
 
 def test_why_and_log_tell_of_a_failure_until_it_is_over(run: Command) -> None:
@@ -400,7 +426,7 @@ def test_why_and_log_tell_of_a_failure_until_it_is_over(run: Command) -> None:
         assert first == (why[0] == "b: never built here")
         assert f"  {error}" in log
         assert log[1].startswith("  failed ")
-        found = run.json("log", "b")["bundles"]["b"]
+        found = run.json("log", "b")["targets"]["b"]
         assert [item["how"] for item in found["actions"]] == ["failed"]
         assert found["failed"][0] == error
         assert run.json("why", "b")["bundles"]["b"]["failed"][0] == error
@@ -431,7 +457,9 @@ def test_query(run: Command) -> None:
         "source": "a.onnx", "output": "dist/a.ingot", "options": graph["bundles"]["a"]["options"], "digest": None,
         "actions": None,
     }  # fmt: skip
-    assert graph["tests"] == {"a": {"bundle": "a", "inputs": "x.npz", "outputs": "y.npz"}}
+    assert graph["tests"] == {
+        "a": {"bundle": "a", "inputs": "x.npz", "outputs": "y.npz", "actions": None}
+    }
     run.build()
     graph = run.json("query", "a", "--actions")
     actions = graph["bundles"]["a"]["actions"]
@@ -439,6 +467,9 @@ def test_query(run: Command) -> None:
         set(item) == {"rule", "label", "key", "ingredients", "needs", "makes"} for item in actions
     )
     assert set(graph["bundles"]) == {"a"}
+    (action,) = run.json("query", "test.a", "--actions")["tests"]["a"]["actions"]
+    assert action["ingredients"]["bundle"]
+    assert action["rule"] == "run_test"
     edge = re.compile(r'  "(?:[^"\\]|\\.)*" -> "(?:[^"\\]|\\.)*"(?: \[label="(?:[^"\\]|\\.)*"\])?;')
     dot = run("query", "--format", "dot", "--actions").splitlines()
     assert (dot[0], dot[-1]) == ("digraph ingot {", "}")
@@ -446,6 +477,7 @@ def test_query(run: Command) -> None:
     assert all(edge.fullmatch(line) for line in edges)
     assert '  "a.onnx" -> "dist/a.ingot" [label="a"];' in edges
     assert '  "dist/a.ingot" -> "test a";' in edges
+    assert '  "y.npz" -> "test a";' in edges
     assert '  "a: import_model" -> "a: infer_types";' in edges
 
 

@@ -60,6 +60,14 @@ def test_symbols_by_first_appearance() -> None:
     assert sized.profiles == ((SizeRange("s0", 2, 2), SizeRange("s1", 3, 3)),)
 
 
+def test_a_question_mark_is_no_name() -> None:
+    """Some exporters call every size that they do not know by it: two of them may differ."""
+    nodes = [helper.make_node("Shape", ["a"], ["y"])]
+    imported, names = load(model(nodes, [value("a", ["?", 3, "?"])], [value("y", None, 7)]))
+    assert [str(type_) for type_ in imported.inputs] == ["f32[s0, 3, s1]"]
+    assert names.symbols == (("s0", "a.0"), ("s1", "a.2"))
+
+
 def test_last_placement_wins() -> None:
     """Globs are applied in the order of the command line."""
     imported, _ = load(relu_chain(), place=[("*", "one"), ("/first/*", "two")])

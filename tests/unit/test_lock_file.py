@@ -24,7 +24,7 @@ from ingot_build_rules.compilation.lock_file import (
 from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.compilation.own_code import code_digests
 from ingot_build_rules.reproduce.recorded_options import recorded_options
-from ingot_build_rules.rules.registry import RULES
+from ingot_build_rules.rules.registry import BUNDLE_RULES
 from ingot_compiler.ir.errors import UserError
 
 OPTIONS = make_options(
@@ -72,7 +72,7 @@ def test_nothing_of_the_machine(tmp_path: Path) -> None:
     assert str(Path.home()) not in text
     plain = json.loads(text)
     assert list(plain) == sorted(plain)
-    assert set(plain["rules"]) == {rule.name for rule in RULES}
+    assert set(plain["rules"]) == {rule.name for rule in BUNDLE_RULES}
     assert "ingot_compiler/passes/pipeline.py" in [entry["path"] for entry in plain["code"]]
 
 

@@ -34,7 +34,9 @@ def never() -> bool:
 
 
 def chosen(features: frozenset[str], plan: BundlePlan = PLAN, wished: str | None = None) -> str:
-    return plan.variants[choose_variant(plan, features, "x86-64", wished, "m.ingot", never)].target
+    return plan.variants[
+        choose_variant(plan.variants, features, "x86-64", wished, "m.ingot", never)
+    ].target
 
 
 def test_best_that_is_left() -> None:
@@ -97,7 +99,7 @@ def test_amx_permission(granted: bool) -> None:
         asked.append(1)
         return granted
 
-    index = choose_variant(plan, V4 | set(AMX), "x86-64", None, "m", request)
+    index = choose_variant(plan.variants, V4 | set(AMX), "x86-64", None, "m", request)
     assert plan.variants[index].target == (name if granted else "x86-64-v4")
     assert len(asked) == 1
     assert chosen(V4, plan) == "x86-64-v4"

@@ -1,7 +1,7 @@
 """``ingot.compile``: one model, from Python.
 
 In: a model and options as Python values. Out: a ``Bundle``. Not done here: compiling (``rules``),
-projects (``workspace.declared_project``).
+what is a model (``given_model``), projects (``workspace.declared_project``).
 """
 
 from __future__ import annotations
@@ -18,17 +18,21 @@ from ingot_build_rules.api.arguments import (
     read_texts,
 )
 from ingot_build_rules.api.compiled_bundle import Bundle, Check, compile_bundle
+from ingot_build_rules.api.given_model import given_model
 from ingot_build_rules.compilation.open_build import BuildSettings
 from ingot_build_rules.compilation.options import Shapes, make_options
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
-    from ingot_build_rules.compilation.model_source import Model
+    from ingot_build_rules.api.given_model import AnyModel
 
 
 def compile(  # noqa: A001
-    model: Model,
+    model: AnyModel,
+    example_inputs: object = None,
     *,
+    dynamic_shapes: object = None,
+    graph: str | None = None,
     targets: str | Sequence[str] = "native",
     shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
@@ -43,32 +47,32 @@ def compile(  # noqa: A001
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
     Args:
-        model: path of an ``.onnx`` file, its bytes, or an ``onnx.ModelProto``.
-        targets: one, or several with one variant each, ``ARCH[:cpu][+feature|-feature]...``;
-            ``native`` is this machine.
+        model: path of an ``.onnx`` file, its bytes, or an ``onnx.ModelProto``; a folder that
+            ``optimum`` exported; a PyTorch module, or a program that PyTorch exported.
+        example_inputs: of a PyTorch module: what it is called with, a tensor, a tuple, or a dict.
+        dynamic_shapes: of a PyTorch module: as ``torch.export.export`` takes them.
+        graph: which graph of a folder, where it has several: ``"decoder_model"``.
+        targets: one, or several with one variant each, ``ARCH[:cpu][+feature|-feature]...``.
         shapes: input name -> shape that gets a version of its own, beside that for any size; a list
             of such dicts for several. ``(1, 3, 224, 224)`` or ``"1x3x224x224"``; None or ``?`` is
             any size, ``(1, 8)`` or ``1..8`` a range.
         devices: virtual device -> kind; ``host`` is always there.
         place: glob over node names -> virtual device.
-        workers: processes at most; the bundle is the same for any number. 1: everything runs in
-            this process.
+        workers: processes at most; the bundle is the same for any number.
         check: run the bundle against the interpreter node by node, on these inputs or, if True, on
             generated ones.
         max_bytes: how large the model's own functions may become, the constants of a variant, a
-            value on the way to one, and the memory that is planned for a variant. The bundle is the
-            same for any that it stays below.
+            value on the way to one, and the memory that is planned for a variant.
         other_shapes: what serves calls that fit none of ``shapes``: the "general" version, or with
             "refuse" none, and there is no general version in the bundle.
-        cache: the cache's folder; None for ``$INGOT_CACHE``, ``$XDG_CACHE_HOME/ingot`` or
-            ``~/.cache/ingot``.
+        cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
     Raises:
-        UserError: a wrong argument. ModelError: a wrong model. UnsupportedError: all that is not
-            supported yet, listed.
-        LimitError: more than ``max_bytes``, or than the compiler or a bundle can hold.
-        VerificationError: ``check`` found a node that differs.
+        UserError: a wrong argument. ModelError: a wrong model, or PyTorch cannot export it.
+        UnsupportedError: all that is not supported yet, listed. LimitError: more than
+            ``max_bytes``, or than the compiler or a bundle can hold. VerificationError: ``check``
+            found a node that differs.
     """
     options = make_options(
         read_targets(targets),
@@ -78,7 +82,12 @@ def compile(  # noqa: A001
         other_shapes=other_shapes,
     )
     limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
+    settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)
+    given = given_model(model, example_inputs, dynamic_shapes, graph)
+    return compile_bundle(given, options, settings, inputs, limit)
+
+
+def _settings(workers: int, cache: str | os.PathLike[str] | None, *, shared: bool) -> BuildSettings:
     folder = cache_folder(None if cache is None else os.fspath(cache))
     processes = read_count("workers", workers, 1)
-    settings = BuildSettings(folder, cache_trust(shared=cache_shared), jobs=processes)
-    return compile_bundle(model, options, settings, read_check(check), limit)
+    return BuildSettings(folder, cache_trust(shared=shared), jobs=processes)

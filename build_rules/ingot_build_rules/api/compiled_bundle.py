@@ -22,8 +22,8 @@ from ingot_build_rules.compilation.start_compilation import start_compilation
 if TYPE_CHECKING:
     import numpy as np
 
+    from ingot_build_rules.api.given_model import GivenModel
     from ingot_build_rules.compilation.compile_model import CompiledModel
-    from ingot_build_rules.compilation.model_source import Model
     from ingot_build_rules.rules.bundle import BundleParts
     from ingot_build_rules.rules.compile_options import CompileOptions
 
@@ -34,7 +34,11 @@ class Bundle:
     """A compiled model; ``save`` writes the one file that a device needs."""
 
     def __init__(
-        self, parts: BundleParts, model: Model, options: CompileOptions, settings: BuildSettings
+        self,
+        parts: BundleParts,
+        model: GivenModel,
+        options: CompileOptions,
+        settings: BuildSettings,
     ) -> None:
         """Take over a finished compilation; use ``ingot.compile``."""
         self.digest = parts.root
@@ -69,11 +73,11 @@ class Bundle:
 
         check_stage(stage)
         with open_build(self._settings) as build:
-            return stage_text(start_compilation(build, self._model, self._options), stage)
+            return stage_text(start_compilation(build, self._model.model, self._options), stage)
 
 
 def compile_bundle(
-    model: Model,
+    model: GivenModel,
     options: CompileOptions,
     settings: BuildSettings,
     check: Check = False,
@@ -87,7 +91,7 @@ def compile_bundle(
         VerificationError: ``check`` found a difference.
     """
     with open_build(settings) as build:
-        compiled = start_compilation(build, model, options, max_bytes)
+        compiled = start_compilation(build, model.model, options, max_bytes)
         parts = build.run(compiled.compilation.bundle_parts())
         if check is not False:
             _check(compiled, None if check is True else check)

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from ingot_runtime.ingot_error import IngotError
 
 _LIST_MAX = 20
-_HOWS = ("built", "passed", "unchanged", "failed", "skipped", "would-build", "would-run")
+_HOWS = (
+    "built",
+    "passed",
+    "unchanged",
+    "failed",
+    "skipped",
+    "would-build",
+    "would-run",
+    "would-pass",
+)
 
 
 def report_values(report: Report) -> dict[str, Any]:
@@ -67,7 +76,8 @@ def first_pending(report: Report) -> str:
 
 
 def _lines(report: Report, *, dry_run: bool) -> list[str]:
-    would_run = report.would_run if dry_run else []
+    names = {item.name for item in report.results}  # tests have a line of their own
+    would_run = [text for text in report.would_run if dry_run and text not in names]
     changed = [item for item in report.results if item.how != "unchanged"]
     left = len(changed) - _LIST_MAX
     return [

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from ingot_build_rules.cli.options import Argument, Option
 from ingot_build_rules.cli.verbs import VERBS, Verb, read_verb
@@ -146,6 +147,8 @@ def _values(item: Argument | Option, before: Sequence[str]) -> Candidates | str:
         from ingot_build_rules.compilation.options import ALL_PLANNERS
 
         return _plain(ALL_PLANNERS)
+    if item.kind == "verb":
+        return list(VERBS)
     if item.kind == "project-name":
         return _project_names(before)
     return []
@@ -175,7 +178,7 @@ def _project_names(before: Sequence[str]) -> Candidates:
 
 
 def _table(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
 def _folder(before: Sequence[str]) -> str:

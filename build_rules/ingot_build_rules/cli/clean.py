@@ -69,7 +69,8 @@ def _clean(
 def _traces(folder: str, name: str) -> tuple[str, str]:
     from ingot_build_rules.workspace.state import failed_trace_path, trace_path
 
-    return trace_path(folder, name), failed_trace_path(folder, name)
+    trace = trace_path(folder, name)
+    return trace, failed_trace_path(trace)
 
 
 def _remove(*paths: str) -> None:

@@ -31,10 +31,20 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile, and say what came out."""
+    check_options(arguments)
+    if arguments.from_ is None and os.path.isdir(arguments.model):
+        from ingot_build_rules.cli.compile_folder import compile_folder
+
+        compile_folder(arguments, _run_one)
+    else:
+        _run_one(arguments)
+    return 0
+
+
+def _run_one(arguments: argparse.Namespace) -> None:
     from ingot_build_rules.compilation.options import make_options
     from ingot_build_rules.compilation.output_file import check_output
 
-    check_options(arguments)
     shapes = usage.profiles(arguments.shape)
     devices = usage.unique(arguments.device, "--device")
     options = make_options(
@@ -53,7 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
             _compile_loops(arguments, options.targets, output)
         else:
             _compile_model(arguments, options, output)
-    return 0
 
 
 def _compile_model(

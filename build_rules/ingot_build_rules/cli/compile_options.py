@@ -7,6 +7,7 @@ In: arguments. Out: nothing, or ``UserError``. Not done here: values of single o
 from __future__ import annotations
 
 import argparse
+import os
 
 from ingot_build_rules.cli.compile_output import STANDARD_OUTPUT
 from ingot_build_rules.text.stages import FROM_LOOPS_TO, STAGES
@@ -38,6 +39,9 @@ def check_options(arguments: argparse.Namespace) -> None:
     if to is not None and arguments.check is not None:
         do = "leave --to or --check out"
         raise UserError("nothing to check", _WHERE, "--to writes no bundle", do)
+    if arguments.graph is not None and not os.path.isdir(arguments.model):
+        why = "--graph names one of a folder of graphs"
+        raise UserError("a graph of a file", _WHERE, why, "leave --graph out")
     has_text = arguments.from_ is not None or to in ("graph", "placed")
     if arguments.weights is not None and not has_text:
         why = "--weights belongs to --from, and to --to graph or placed"

@@ -54,6 +54,7 @@ OPTION_MEANINGS: Mapping[str, str] = {
 VERB_MEANINGS: Mapping[str, str] = {
     "build": "make all test tests check-all ninja",
     "compile": "convert cc translate export iree-compile onnx trtexec",
+    "init": "new create start setup",
     "run": "exec execute infer predict call",
     "bench": "benchmark profile time perf measure speed",
     "inspect": "show info dump describe objdump readelf print cat list ls",
@@ -69,6 +70,7 @@ VERB_MEANINGS: Mapping[str, str] = {
     "query": "graph deps dot tree",
     "log": "history trace",
     "completion": "completions complete shell",
+    "man": "manual docs doc",
 }
 NOTHING_LIKE_IT: Mapping[str, str] = {
     "--quantize --quantise --quantization --int8 --int4 --uint8 --calibrate --calibration quantize "

@@ -69,7 +69,7 @@ BUNDLE = Argument("bundle", "BUNDLE", "an .ingot file", "bundle")
 TARGETS = Argument(
     "words", "TARGET", "bundles, tests or output files (default: all)", "project-name", "*"
 )
-BUNDLE_TARGETS = Argument("words", "TARGET", "bundles or their output files", "project-name", "+")
+NAMED_TARGETS = Argument("words", "TARGET", "bundles, tests or output files", "project-name", "+")
 
 JSON = Option("--json", "print one JSON object instead of text")
 DEBUG = Option("--debug", "show the traceback of an error")

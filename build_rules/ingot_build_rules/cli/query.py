@@ -14,6 +14,8 @@ from ingot_build_rules.workspace.user_key import known_key
 
 if TYPE_CHECKING:
     from ingot_build_rules.project.compile_requests import CompileRequest
+    from ingot_build_rules.project.model import TestSpec
+    from ingot_build_rules.workspace.open_workspace import LoadedProject
     from ingot_build_rules.workspace.state import BundleState
 
 
@@ -31,7 +33,7 @@ def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
     from ingot_build_rules.project.compile_requests import compile_requests
     from ingot_build_rules.project.plain import plain
     from ingot_build_rules.workspace.open_workspace import load_project
-    from ingot_build_rules.workspace.state import read_workspace
+    from ingot_build_rules.workspace.state import read_workspace, trace_path
 
     loaded = load_project(arguments.folder, arguments.config)
     selection = loaded.select(arguments.words)
@@ -42,12 +44,10 @@ def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
     for request in compile_requests(loaded.project, names, loaded.path):
         name = request.bundle.name
         known = state.bundles.get(name)
-        actions = _actions(loaded.folder, name) if arguments.actions else None
+        path = trace_path(loaded.folder, name)
+        actions = _actions(path) if arguments.actions else None
         bundles[name] = _bundle(request, known, actions)
-    listed = {
-        spec.name: {"bundle": spec.bundle, "inputs": spec.inputs, "outputs": spec.outputs}
-        for spec in tests
-    }
+    listed = {spec.name: _test(loaded, spec, actions=arguments.actions) for spec in tests}
     project = plain(loaded.project)
     return {"project": project, "bundles": bundles, "tests": listed}
 
@@ -64,11 +64,23 @@ def _bundle(
     }
 
 
-def _actions(folder: str, name: str) -> list[dict[str, object]]:
-    from ingot_build_rules.engine.events.trace_file import read_trace
-    from ingot_build_rules.workspace.state import trace_path
+def _test(loaded: LoadedProject, spec: TestSpec, *, actions: bool) -> dict[str, object]:
+    from ingot_build_rules.workspace.state import trace_path_of_test
 
-    trace = read_trace(trace_path(folder, name))
+    path = trace_path_of_test(loaded.folder, spec.name)
+    return {
+        "bundle": spec.bundle,
+        "inputs": spec.inputs,
+        "outputs": spec.outputs,
+        "actions": _actions(path) if actions else None,
+    }
+
+
+def _actions(path: str) -> list[dict[str, object]]:
+    """The actions of the last build that left its trace at ``path``."""
+    from ingot_build_rules.engine.events.trace_file import read_trace
+
+    trace = read_trace(path)
     return [
         {
             "rule": item.rule,
@@ -93,6 +105,10 @@ def _dot(graph: dict[str, Any]) -> list[str]:
         lines.append(
             f"  {_quoted(graph['bundles'][test['bundle']]['output'])} -> {_quoted('test ' + name)};"
         )
+        lines += [
+            f"  {_quoted(path)} -> {_quoted('test ' + name)};"
+            for path in (test["inputs"], test["outputs"])
+        ]
     return [*lines, "}"]
 
 

@@ -17,6 +17,7 @@ from ingot_build_rules.cli.options import DEBUG, Argument, Example, Option
 
 VERBS: tuple[tuple[str, str], ...] = (
     ("compile", "compile a model into one bundle, or print a stage on the way"),
+    ("init", "write a project for the models in a folder"),
     ("build", "build what ingot.toml asks for, as far as something has changed"),
     (
         "why",
@@ -35,6 +36,7 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("bench", "measure a bundle or a model: calls, memory, kernels"),
     ("cache", "what is in the cache; make it smaller, check it, say why something is there"),
     ("identify", "say what this machine can run"),
+    ("man", "print a manual page, or write all of them"),
     ("completion", "print a script that lets bash, zsh or fish complete the command"),
 )
 

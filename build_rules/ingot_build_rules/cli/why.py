@@ -1,7 +1,7 @@
-"""Verb ``why``: what a bundle's next build would do and what has changed, how its last build
-failed, why the last that did not did what it did.
+"""Verb ``why``: what the next build of a bundle or test would do and what has changed, how its last
+build failed, why the last that did not did what it did.
 
-In: a bundle's name. Out: explanations. Not done here: reasons (``engine.events.explain``), words
+In: names of bundles and tests. Out: explanations. Not done here: reasons (``engine.events.explain``), words
 (``workspace.explanations``).
 """
 
@@ -13,25 +13,29 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.workspace.user_key import known_key
-from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ingot_build_rules.engine.events.trace_file import TargetTrace
+    from ingot_build_rules.project.model import TestSpec
     from ingot_build_rules.workspace.open_workspace import LoadedProject
+    from ingot_build_rules.workspace.present import Present
     from ingot_build_rules.workspace.state import WorkspaceState
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain each bundle."""
+    """Explain each bundle and test."""
     from ingot_build_rules.workspace.open_workspace import load_project
+    from ingot_build_rules.workspace.present import present_of
     from ingot_build_rules.workspace.state import read_workspace
 
     loaded = load_project(arguments.folder, arguments.config)
-    names = loaded.select(arguments.words).bundles
-    if not names:
-        why = "tests have no actions of their own"
-        raise UserError("no bundle named", "command ingot why", why, "name a bundle")
-    state = read_workspace(loaded.folder, known_key())
-    found = {name: _explained(loaded, state, name) for name in names}
+    selection = loaded.select(arguments.words)
+    look = _Look(loaded, read_workspace(loaded.folder, known_key()), present_of(loaded))
+    found = {name: look.bundle(name) for name in selection.bundles}
+    tests = [spec for spec in loaded.project.tests if spec.name in selection.tests]
+    found |= {f"test.{spec.name}": look.test(spec) for spec in tests}
     lines = [line for name, item in found.items() for line in _lines(name, item)]
     values = {name: asdict(item) for name, item in found.items()}
     console.print_report({"bundles": values}, lines, as_json=arguments.json)
@@ -41,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 @dataclass(frozen=True, slots=True)
 class _Explained:
     """Lines: what the next build would do, how the last one failed, what the ``last`` that ran
-    something did. ``built``: whether one has succeeded here."""
+    something did. ``built``: whether one has succeeded here, or the test has passed."""
 
     pending: list[str]
     failed: list[str]
@@ -49,15 +53,49 @@ class _Explained:
     built: bool
 
 
-def _explained(loaded: LoadedProject, state: WorkspaceState, name: str) -> _Explained:
-    from ingot_build_rules.engine.events.trace_file import read_trace
-    from ingot_build_rules.workspace.pending import pending_changes
-    from ingot_build_rules.workspace.state import failed_trace_path, trace_path
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a project is now, and what its workspace remembers."""
 
-    trace = read_trace(trace_path(loaded.folder, name))
-    failed = read_trace(failed_trace_path(loaded.folder, name))
+    loaded: LoadedProject
+    state: WorkspaceState
+    present: Present
+
+    def bundle(self, name: str) -> _Explained:
+        from ingot_build_rules.workspace.state import trace_path
+
+        path = trace_path(self.loaded.folder, name)
+        return _explained(path, lambda trace: self._pending(name, trace))
+
+    def test(self, spec: TestSpec) -> _Explained:
+        from ingot_build_rules.engine.events.trace_file import read_trace
+        from ingot_build_rules.workspace.pending_tests import pending_of_test
+        from ingot_build_rules.workspace.state import trace_path, trace_path_of_test
+
+        bundle_trace = read_trace(trace_path(self.loaded.folder, spec.bundle))
+        bundle = self._pending(spec.bundle, bundle_trace)
+        more = [f"bundle {spec.bundle} would be built again"] if bundle else []
+        return _explained(
+            trace_path_of_test(self.loaded.folder, spec.name),
+            lambda trace: (
+                more + pending_of_test(self.loaded, self.state, spec, trace, self.present)
+            ),
+        )
+
+    def _pending(self, name: str, trace: TargetTrace | None) -> list[str]:
+        from ingot_build_rules.workspace.pending import pending_changes
+
+        return pending_changes(self.loaded, self.state, name, trace, self.present)
+
+
+def _explained(path: str, pending: Callable[[TargetTrace | None], list[str]]) -> _Explained:
+    """Explain by the trace at ``path``."""
+    from ingot_build_rules.engine.events.trace_file import read_trace
+    from ingot_build_rules.workspace.state import failed_trace_path
+
+    trace, failed = read_trace(path), read_trace(failed_trace_path(path))
     return _Explained(
-        pending_changes(loaded, state, name, trace),
+        pending(trace),
         list(failed.explanation) if failed else [],
         list(trace.explanation) if trace else [],
         built=trace is not None,
@@ -65,10 +103,12 @@ def _explained(loaded: LoadedProject, state: WorkspaceState, name: str) -> _Expl
 
 
 def _lines(name: str, item: _Explained) -> list[str]:
+    is_test = name.startswith("test.")
+    again, never = ("run", "passed") if is_test else ("be built", "built")
     failed = ["the last build failed:", *_indented(item.failed)] if item.failed else []
     if not item.built:
-        return [f"{name}: never built here", *failed]
-    state = "would be built again" if item.pending else "up to date"
+        return [f"{name}: never {never} here", *failed]
+    state = f"would {again} again" if item.pending else "up to date"
     which = [word for word, holds in (("succeeded", failed), ("ran something", item.last)) if holds]
     return [
         f"{name}: {state}",

@@ -54,10 +54,10 @@ class LockFile:
 
 
 def record_code(digests: CodeDigests) -> CodeRecord:
-    """Return the code of every rule, and of what rules load by name."""
-    from ingot_build_rules.rules.registry import RULEBOOK, RULES
+    """Return the code of every rule that makes bundles, and of what these load by name."""
+    from ingot_build_rules.rules.registry import BUNDLE_RULES, RULEBOOK
 
-    modules_of = {rule.name: RULEBOOK.modules_of(rule) for rule in RULES}
+    modules_of = {rule.name: RULEBOOK.modules_of(rule) for rule in BUNDLE_RULES}
     modules = {module for found in modules_of.values() for module in found}
     return CodeRecord(
         tuple(

@@ -74,12 +74,12 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
     """
     with ExitStack() as stack:
         cache = stack.enter_context(_opened_cache(settings))
-        files = _disk_files(settings)
+        files = disk_files(settings)
         values, backlog = Values(cache.blobs, Codec(RULEBOOK.types)), Backlog(settings.history)
         executor = _executor(settings, cache, values, backlog, stack)
         build = Scheduler(
             RULEBOOK, values, executor, ActionCache(cache.index, cache.blobs), cache.leases, files,
-            _keys(settings, files), _policy(settings), settings.observers, backlog,
+            key_maker(settings, files), _policy(settings), settings.observers, backlog,
         )  # fmt: skip
         try:
             yield build
@@ -106,7 +106,7 @@ def _opened_cache(settings: BuildSettings) -> Generator[Cache]:
         yield cache
 
 
-def _disk_files(settings: BuildSettings) -> DiskFiles:
+def disk_files(settings: BuildSettings) -> DiskFiles:
     """Digests of files, kept between builds in the cache."""
     return DiskFiles(
         _facts_path(settings, "file_digests"),
@@ -116,7 +116,8 @@ def _disk_files(settings: BuildSettings) -> DiskFiles:
     )
 
 
-def _keys(settings: BuildSettings, files: DiskFiles) -> KeyMaker:
+def key_maker(settings: BuildSettings, files: DiskFiles) -> KeyMaker:
+    """Keys of actions of today's code and tools."""
     digests = code_digests_of(settings)
     return KeyMaker(
         code_of(digests), lambda tool: files.digest(tool_path(tool)), module_code_of(digests)

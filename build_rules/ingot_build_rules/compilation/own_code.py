@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
 import os
 import sys
 from collections.abc import Callable
@@ -23,8 +24,13 @@ from ingot_build_rules.engine.cache.code_digest import CodeDigests
 from ingot_compiler.backends.host.zig import zig_path
 
 _PACKAGES = (ingot_artifacts, ingot_build_rules, ingot_compiler, ingot_runtime)
+_DEVICES = importlib.util.find_spec("ingot_runtime_devices")  # not everybody has it
 PACKAGE_FOLDERS = {
-    package.__name__: os.path.dirname(str(package.__file__)) for package in _PACKAGES
+    name: os.path.dirname(file)
+    for name, file in (
+        *((package.__name__, str(package.__file__)) for package in _PACKAGES),
+        *([(_DEVICES.name, str(_DEVICES.origin))] if _DEVICES else []),
+    )
 }
 _DISTRIBUTIONS = ("llvmlite", "msgpack", "numpy", "onnx")
 """Packages whose code decides results; each module has the name of its distribution."""

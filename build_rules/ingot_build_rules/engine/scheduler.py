@@ -96,6 +96,7 @@ class Scheduler:
     _blocked: list[Action] = field(default_factory=list[Action])
     _running: dict[Handle, Action] = field(default_factory=dict[Handle, Action])
     _stopped: bool = False
+    _apart: bool = False
     _look_again: float = 0.0
 
     def __post_init__(self) -> None:
@@ -167,9 +168,15 @@ class Scheduler:
             raise task.error
         return cast("Value", task.result)
 
-    def run_all(self, goals: Sequence[Coroutine[Any, Any, Any]]) -> list[Task]:
-        """Run goals beside each other, not all at once; each has a result or an error when this
-        returns."""
+    def run_all(
+        self, goals: Sequence[Coroutine[Any, Any, Any]], *, apart: bool = False
+    ) -> list[Task]:
+        """Run goals beside each other, not all at once.
+
+        Each has a result or an error when this returns. ``apart``: a failure of one stops no other,
+        and no earlier failure stops them.
+        """
+        self._apart = apart
         tasks = self._tasks.add(goals)
         try:
             self._run_to_end(tasks)
@@ -274,13 +281,16 @@ class Scheduler:
         return drawn < share * (1 << 32)
 
     def _enqueue(self, action: Action) -> None:
-        if self.policy.expect_cached and not self._stopped:
+        if self.policy.expect_cached and not self._is_stopped():
             self.would_run.append(action)
-        if self._stopped or self.policy.expect_cached:
+        if self._is_stopped() or self.policy.expect_cached:
             self._stop_action(action)
         else:
             self.backlog.add(action.rule.name)
             heapq.heappush(self._queue, (action.number, id(action), action))
+
+    def _is_stopped(self) -> bool:
+        return self._stopped and not self._apart
 
     def _stop_action(self, action: Action) -> None:
         cached = "the build expects everything in the cache"
@@ -305,7 +315,7 @@ class Scheduler:
 
     def _begin(self, action: Action) -> None:
         """Run an action if its lease is to be had, unless its last holder has just ended it."""
-        if self._stopped:
+        if self._is_stopped():
             self._stop_action(action)
         elif not self.leases.try_acquire(action.key.digest):
             self._blocked.append(action)
@@ -350,6 +360,8 @@ class Scheduler:
                 lost = failure.digest
             except Exception as failure:  # noqa: BLE001  # a full disk, a hit that differs
                 error = failure
+        if error is not None and action.expected is not None:  # nobody else may rely on it
+            self.cache.forget(action.where)
         self.leases.release(action.key.digest)
         action.seconds, action.messages = outcome.seconds, outcome.messages
         if lost:
@@ -375,7 +387,8 @@ class Scheduler:
         action.how = how
         for digest in action.refs:
             self._makers.setdefault(digest, action)
-        if how == "failed" and not self.policy.keep_going and not self._stopped:
+        goes_on = self.policy.keep_going or self._apart
+        if how == "failed" and not goes_on and not self._stopped:
             self._stopped = True
             self._cancel_running()
         then, action.then = action.then, []

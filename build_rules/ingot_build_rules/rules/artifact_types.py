@@ -28,6 +28,7 @@ _MODULES = {
     "ingot_build_rules.rules.packed_constant": "PackedConstant",
     "ingot_build_rules.rules.place": "PlaceInputs",
     "ingot_build_rules.rules.plan_memory": "PlanInputs",
+    "ingot_build_rules.rules.run_test": "RunTestInputs",
     "ingot_build_rules.rules.variant": "Library Variant",
     "ingot_compiler.frontend.imported": "DeclaredType ImportedModel ImportedNode ImportedRegion",
     "ingot_compiler.ir.dims": "Call Sum Symbol",

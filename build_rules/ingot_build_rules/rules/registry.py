@@ -23,10 +23,12 @@ from ingot_build_rules.rules.optimize import OPTIMIZE
 from ingot_build_rules.rules.pack_constant import PACK_CONSTANT
 from ingot_build_rules.rules.place import PLACE
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY
+from ingot_build_rules.rules.run_test import RUN_TEST
 from ingot_compiler.backends.registry import BACKENDS
 from ingot_compiler.ir import errors
+from ingot_runtime import errors as loader_errors
 
-RULES: tuple[AnyRule, ...] = (
+BUNDLE_RULES: tuple[AnyRule, ...] = (
     IMPORT_MODEL,
     NAMES,
     INFER_TYPES,
@@ -43,6 +45,8 @@ RULES: tuple[AnyRule, ...] = (
     LINK,
     BUNDLE,
 )
+"""Those whose code decides the bytes of a bundle."""
+RULES: tuple[AnyRule, ...] = (*BUNDLE_RULES, RUN_TEST)
 
 ERRORS: tuple[type[Exception], ...] = (
     errors.UserError,
@@ -55,6 +59,14 @@ ERRORS: tuple[type[Exception], ...] = (
     errors.InternalError,
     ArtifactError,
     OutputError,
+    loader_errors.BundleError,
+    loader_errors.FileError,
+    loader_errors.NotABundleError,
+    loader_errors.VersionError,
+    loader_errors.IncompatibleError,
+    loader_errors.InputError,
+    loader_errors.ResourceError,
+    loader_errors.RunError,
 )
 
 

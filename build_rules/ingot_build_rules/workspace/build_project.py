@@ -30,7 +30,6 @@ from ingot_build_rules.engine.cache.file_digests import stamp_of, timestamp
 from ingot_build_rules.engine.events.trace_file import traced
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest
-from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
@@ -74,30 +73,6 @@ class Workspace:
             elif not self.dry:
                 self._remember(request, result, started)
         return [self.results[request.bundle.name] for request in requests]
-
-    def run_test(self, spec: TestSpec, run: Callable[[TestSpec, str, str], None]) -> TargetResult:
-        """Run a test on its bundle, unless it passed on the same bytes before."""
-        bundle = self.results[spec.bundle]
-        name = f"test.{spec.name}"
-        result = self.results[name] = TargetResult(name, "skipped", "")
-        paths = [os.path.join(self.folder, path) for path in (spec.inputs, spec.outputs)]
-        result.sources = tuple((path, self.build.files.digest(path)) for path in paths)
-        key = digest((spec, bundle.root, [content for _, content in result.sources]))
-        if not bundle.is_good and bundle.how != "would-build":
-            result.how = "skipped"
-        elif self.state.tests.get(spec.name) == key:
-            result.how = "unchanged"
-        elif self.dry:
-            result.how = "would-run"
-        else:
-            try:
-                run(spec, bundle.path, self.folder)
-                result.how, self.state.tests[spec.name] = "passed", key
-            except Exception as error:  # noqa: BLE001  # any failure of a test is its result
-                result.how, result.error = "failed", error
-                self.state.tests.pop(spec.name, None)
-        self.told(name, result.how, "")
-        return result
 
     def locked(self, result: TargetResult) -> None:
         """Note what the lock file of a bundle looks like, now that it is written."""

@@ -13,7 +13,7 @@ by digests and producers.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -48,12 +48,18 @@ _MADE_BY = {
     ("bundle", "sizes"): "import_model",
     ("fuse", "sizes"): "import_model",
     ("optimize", "sizes"): "import_model",
+    ("run_test", "bundle"): "bundle",
 }
 """(rule, ingredient) -> the rule that made it, for those that are no artifacts."""
 _ASKED_FOR = frozenset(
-    ("target", "planner", "options", "shapes", "place", "devices", "device_count")
-)
+    (
+        "target", "planner", "options", "shapes", "place", "devices", "device_count",
+        "relative_tolerance", "absolute_tolerance", "threads", "executor",
+    )
+)  # fmt: skip
 """Ingredients that ``ingot.toml`` and the command line decide."""
+_OF_MACHINE = frozenset(("variant", "features"))
+"""Ingredients that the machine decides which runs a test."""
 
 
 class Explainer:
@@ -61,12 +67,16 @@ class Explainer:
     alone."""
 
     def __init__(
-        self, build: Scheduler, names: Names | None, model: str, reasons: Sequence[Reason]
+        self,
+        build: Scheduler,
+        names: Names | None,
+        files: Mapping[str, str],
+        reasons: Sequence[Reason],
     ) -> None:
-        """``names`` are those of the model as it is now; ``model`` its file."""
+        """``names`` are those of the model as it is now; ``files``: the file behind ingredients."""
         self._build = build
         self._names = names
-        self._model = model
+        self._files = files
         self._worth_telling = {
             ref for reason in reasons if _is_origin(reason) for ref in reason.action.refs
         }
@@ -97,15 +107,17 @@ class Explainer:
         text = f"{name} {'changed ' if change.old else ''}{old} -> {new}"
         if maker:
             return f"{text}, made by {maker}"
-        if change.name == "source":
-            return f"{text}, file {self._model}"
+        if change.name in self._files:
+            return f"{text}, file {self._files[change.name]}"
+        if change.name in _OF_MACHINE:
+            return f"{text}, the code that this machine can run"
         return f"{text}, asked for by the project" if change.name in _ASKED_FOR else text
 
     def _read(self, item: TracedAction, name: str) -> tuple[str, str]:
         """What an action found while running: a file beside the model, or a constant by its
         number."""
         if item.rule == IMPORT_MODEL.name:
-            return f"file {os.path.join(os.path.dirname(self._model), name)}", ""
+            return f"file {os.path.join(os.path.dirname(self._files['source']), name)}", ""
         weights = self._names.weights if self._names else ()
         if item.rule == INFER_TYPES.name and name.isdecimal() and int(name) < len(weights):
             return f"tensor {weights[int(name)]!r}", IMPORT_MODEL.name

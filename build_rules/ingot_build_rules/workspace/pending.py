@@ -11,7 +11,6 @@ import os
 from typing import cast
 
 from ingot_build_rules.compilation.lock_file import lock_path
-from ingot_build_rules.compilation.own_code import code_digests
 from ingot_build_rules.engine.cache.file_digests import DiskFiles, stamp_of
 from ingot_build_rules.engine.events.explain import Code
 from ingot_build_rules.engine.events.trace_file import TargetTrace
@@ -20,20 +19,23 @@ from ingot_build_rules.workspace.build_project import options_text, request_dige
 from ingot_build_rules.workspace.code_tables import read_code
 from ingot_build_rules.workspace.difference_text import short
 from ingot_build_rules.workspace.open_workspace import LoadedProject
+from ingot_build_rules.workspace.present import Present
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
-from ingot_build_rules.workspace.tools import tools_of
 
 
 def pending_changes(
-    loaded: LoadedProject, state: WorkspaceState, name: str, trace: TargetTrace | None
+    loaded: LoadedProject,
+    state: WorkspaceState,
+    name: str,
+    trace: TargetTrace | None,
+    present: Present,
 ) -> list[str]:
     """Return what makes the next build look at the bundle again."""
     known = state.bundles.get(name)
     if known is None or trace is None:
         return ["it was never built here"]
     (request,) = compile_requests(loaded.project, (name,), loaded.path)
-    files = DiskFiles(None)
-    lines = _source_changes(known, files)
+    lines = _source_changes(known, present.files)
     if known.request != request_digest(request):
         lines += _other_options(known.options, options_text(request.options)) or [
             f"{os.path.relpath(loaded.path)} asks for another model"
@@ -44,7 +46,7 @@ def pending_changes(
         lines.append(_touched(lock_path(known.output)))
     if known.output != os.path.normpath(os.path.join(loaded.folder, request.bundle.output)):
         lines.append(f"{os.path.relpath(loaded.path)} asks for another output")
-    tools = tools_of(files, code_digests(None))
+    tools = present.tools
     if known.code != tools.digest:
         lines += _code_changes(read_code(loaded.folder, trace.code), tools.code)
     return lines

@@ -18,6 +18,7 @@ from ingot_artifacts.store.layout import versioned
 from ingot_artifacts.store.roots import Roots
 from ingot_build_rules.compilation.lock_file import record_code
 from ingot_build_rules.compilation.output_file import write_text
+from ingot_build_rules.engine.actions.action import Action
 from ingot_build_rules.engine.cache.file_digests import stamp_of
 from ingot_build_rules.engine.cache.unchanged import Stamp, forget
 from ingot_build_rules.engine.events.depfile import depfile_text
@@ -27,8 +28,9 @@ from ingot_build_rules.engine.events.events import (
 )
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
-from ingot_build_rules.project.model import BundleSpec, TestSpec
+from ingot_build_rules.project.model import BundleSpec
 from ingot_build_rules.project.selection import Selection
+from ingot_build_rules.rules.run_test import RUN_TEST
 from ingot_build_rules.workspace.build_report import Report
 from ingot_build_rules.workspace.build_request import BuildRequest
 from ingot_build_rules.workspace.code_tables import drop_code
@@ -36,11 +38,12 @@ from ingot_build_rules.workspace.locks import FILES_LISTED_MAX, lock_bundle
 from ingot_build_rules.workspace.open_workspace import LoadedProject
 from ingot_build_rules.workspace.opened_build import OpenedBuild, opened_build
 from ingot_build_rules.workspace.places import check_outputs
+from ingot_build_rules.workspace.run_tests import run_tests
 from ingot_build_rules.workspace.state import (
     failed_trace_path,
 )
 from ingot_build_rules.workspace.target_result import TargetResult
-from ingot_build_rules.workspace.trace_keeper import TraceKeeper
+from ingot_build_rules.workspace.trace_keeper import TraceKeeper, trace_path_of
 from ingot_compiler.ir.errors import UserError
 
 
@@ -61,7 +64,7 @@ def run_build(
         report.explanations = _explain(loaded, request, opened, report.results)
         report.counts, report.tool_paths = opened.build.counts, opened.tools.paths
         report.looked_at = _stamps(opened.build, report.results)
-        report.would_run = [_name(item.rule.name, item.label) for item in opened.build.would_run]
+        report.would_run = [_name(item) for item in opened.build.would_run]
     report.seconds = time.perf_counter() - started
     failed, built = tuple(report.named("failed")), tuple(report.good())
     observe(BuildFinished(report.rules(), report.seconds, failed, built))
@@ -95,13 +98,13 @@ def _build(
     requests = compile_requests(loaded.project, names, loaded.path)
     results = opened.workspace.build_bundles(requests)
     if request.dry_run:
-        return [*results, *(opened.workspace.run_test(spec, _run_test) for spec in tests)]
+        return [*results, *run_tests(opened.workspace, requests, tests)]
     _lock(loaded, opened, requests, results, frozen=request.frozen)
     sync_folders(_folders_of(loaded.folder, results))  # before anything says that they are there
     _root(request, results)
     if request.depfile is not None and results[0].is_good:
         _write_depfile(request.depfile, loaded.path, results[0])
-    return [*results, *(opened.workspace.run_test(spec, _run_test) for spec in tests)]
+    return [*results, *run_tests(opened.workspace, requests, tests)]
 
 
 def _write_depfile(path: str, project_path: str, result: TargetResult) -> None:
@@ -119,13 +122,6 @@ def _folders_of(project_folder: str, results: Sequence[TargetResult]) -> set[str
             found.add(folder)
             folder = os.path.dirname(folder) if folder.startswith(project_folder + os.sep) else ""
     return found
-
-
-def _run_test(spec: TestSpec, bundle: str, folder: str) -> None:
-    # It imports numpy and the loader: most builds run no test.
-    from ingot_build_rules.workspace.run_test import run_test
-
-    run_test(spec, bundle, folder)
 
 
 def _lock(
@@ -170,14 +166,16 @@ def _explain(
     that are over."""
     for result in results:
         if result.is_good:
-            forget(failed_trace_path(loaded.folder, result.name))
+            forget(failed_trace_path(trace_path_of(loaded.folder, result)))
     looked_at = [result for result in results if result.actions or result.error]
     if request.dry_run or not looked_at:
         return {}
     keeper = TraceKeeper(loaded.folder, opened.build, opened.tools)
     lines = {result.name: keeper.keep(result) for result in looked_at}
-    known = opened.workspace.state.bundles.values()
-    drop_code(loaded.folder, {opened.tools.digest, *(item.code for item in known)})
+    state = opened.workspace.state
+    known = {item.code for item in state.bundles.values()}
+    known |= {item.code for item in state.tests.values()}
+    drop_code(loaded.folder, {opened.tools.digest, *known})
     return {name: found for name, found in lines.items() if found}
 
 
@@ -192,5 +190,8 @@ def _stamps(build: Scheduler, results: Sequence[TargetResult]) -> dict[str, Stam
     return stamps
 
 
-def _name(rule: str, label: str) -> str:
-    return f"{rule} ({label})" if label else rule
+def _name(action: Action) -> str:
+    """What people call an action: a test by its own name."""
+    if action.rule is RUN_TEST:
+        return f"test.{action.label}"
+    return f"{action.rule.name} ({action.label})" if action.label else action.rule.name

@@ -18,7 +18,7 @@ from typing import Any, cast
 from ingot_build_rules.engine.cache.state_file import read_state, write_state
 from ingot_build_rules.engine.cache.unchanged import Stamp
 
-_KIND = "workspace 2"
+_KIND = "workspace 3"
 FOLDER_NAME = ".ingot"
 
 
@@ -38,12 +38,20 @@ class BundleState:
     options: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PassedTest:
+    """``key``: of the action that passed; ``code``: of all code and tools when it did."""
+
+    key: str
+    code: str
+
+
 @dataclass(slots=True)
 class WorkspaceState:
-    """``tests``: name -> digest of everything that a test that passed depended on."""
+    """By their names, bundles and the tests that have passed."""
 
     bundles: dict[str, BundleState] = field(default_factory=dict[str, BundleState])
-    tests: dict[str, str] = field(default_factory=dict[str, str])
+    tests: dict[str, PassedTest] = field(default_factory=dict[str, PassedTest])
 
 
 def state_folder(project_folder: str) -> str:
@@ -52,16 +60,25 @@ def state_folder(project_folder: str) -> str:
 
 
 def trace_path(project_folder: str, bundle: str) -> str:
-    """Where the trace of a bundle's last build that succeeded is; any name makes a plain file
-    name."""
-    return os.path.join(
-        state_folder(project_folder), "traces", urllib.parse.quote(bundle, safe="") + ".trace"
-    )
+    """Where the trace of a bundle's last build that succeeded is."""
+    return _trace_path(project_folder, "traces", bundle)
 
 
-def failed_trace_path(project_folder: str, bundle: str) -> str:
-    """Where that of a later build is that failed; its explanation is the error."""
-    return trace_path(project_folder, bundle) + ".failed"
+def trace_path_of_test(project_folder: str, test: str) -> str:
+    """Where the trace of a test's last run that passed is."""
+    return _trace_path(project_folder, "test_traces", test)
+
+
+def _trace_path(project_folder: str, kind: str, name: str) -> str:
+    """Any name makes a plain file name."""
+    file = urllib.parse.quote(name, safe="") + ".trace"
+    return os.path.join(state_folder(project_folder), kind, file)
+
+
+def failed_trace_path(trace: str) -> str:
+    """Where that of a later build is that failed, beside the trace of the last that succeeded; its
+    explanation is the error."""
+    return f"{trace}.failed"
 
 
 def read_workspace(project_folder: str, key: bytes) -> WorkspaceState:
@@ -71,7 +88,7 @@ def read_workspace(project_folder: str, key: bytes) -> WorkspaceState:
         bundles, tests = found
         return WorkspaceState(
             {str(name): _bundle_state(project_folder, item) for name, item in bundles.items()},
-            {str(name): str(key) for name, key in tests.items()},
+            {str(name): PassedTest(str(key), str(code)) for name, (key, code) in tests.items()},
         )
     except (TypeError, ValueError, AttributeError):
         return WorkspaceState()
@@ -98,7 +115,8 @@ def write_workspace(project_folder: str, state: WorkspaceState, key: bytes) -> N
         name: _plain_bundle(project_folder, item) for name, item in sorted(state.bundles.items())
     }
     path = os.path.join(state_folder(project_folder), "state")
-    write_state(path, _KIND, (bundles, dict(sorted(state.tests.items()))), key)
+    tests = {name: (item.key, item.code) for name, item in sorted(state.tests.items())}
+    write_state(path, _KIND, (bundles, tests), key)
 
 
 def _plain_bundle(folder: str, item: BundleState) -> tuple[object, ...]:

@@ -14,9 +14,10 @@ from ingot_build_rules.engine.events.trace_file import TracedAction
 
 @dataclass(slots=True)
 class TargetResult:
-    """``how``: built, passed (a test), unchanged, failed, skipped, would-build, or would-run (a
-    test); ``sources``: (path, digest) of all files that it was made from; ``stamp``: what the
-    bundle looks like."""
+    """``how``: built, passed (a test), unchanged, failed, skipped, would-build, or of a test
+    would-run and would-pass (the cache knows that it passes); ``sources``: (path, digest) of all
+    files that it was made from; ``stamp``: what the bundle looks like; ``test``: the name of a test
+    without its kind, "" for a bundle."""
 
     name: str
     how: str
@@ -29,6 +30,7 @@ class TargetResult:
     actions: tuple[TracedAction, ...] = ()
     compilation: Compilation | None = None
     toolchain: tuple[tuple[str, str], ...] = ()
+    test: str = ""
 
     @property
     def is_good(self) -> bool:

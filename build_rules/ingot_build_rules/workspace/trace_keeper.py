@@ -1,4 +1,4 @@
-"""Keeps what each bundle's last build was made from, and says why what ran did.
+"""Keeps what each bundle was made from, each test run on, and says why what ran did.
 
 In: results of a build. Out: lines of explanation; traces in the workspace's folder. Not done here:
 reasons (``engine.events.explain``), words (``explanations``).
@@ -13,7 +13,7 @@ from ingot_build_rules.engine.events.trace_file import TargetTrace, read_trace, 
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.workspace.code_tables import keep_code, read_code
 from ingot_build_rules.workspace.explanations import Explainer
-from ingot_build_rules.workspace.state import failed_trace_path, trace_path
+from ingot_build_rules.workspace.state import failed_trace_path, trace_path, trace_path_of_test
 from ingot_build_rules.workspace.target_result import TargetResult
 from ingot_build_rules.workspace.tools import Tools
 
@@ -28,12 +28,12 @@ class TraceKeeper:
         keep_code(folder, tools.digest, tools.code)
 
     def keep(self, result: TargetResult) -> tuple[str, ...]:
-        """Explain a bundle's actions that ran, and keep its trace; a build in which nothing ran
+        """Explain the actions of a bundle or test that ran, and keep its trace; a build in which nothing ran
         keeps the last explanation.
 
         The next build is compared with the last that succeeded; one that failed is kept beside it.
         """
-        path = trace_path(self._folder, result.name)
+        path = trace_path_of(self._folder, result)
         old = read_trace(path)
         new = TargetTrace(result.actions, self._tools.digest, old.explanation if old else ())
         lines = self._explain(result, old, new)
@@ -41,9 +41,7 @@ class TraceKeeper:
             write_trace(path, replace(new, explanation=lines) if lines else new)
         elif result.how == "failed":
             error = tuple(str(result.error).splitlines())
-            write_trace(
-                failed_trace_path(self._folder, result.name), replace(new, explanation=error)
-            )
+            write_trace(failed_trace_path(path), replace(new, explanation=error))
         return lines
 
     def _explain(
@@ -51,7 +49,8 @@ class TraceKeeper:
     ) -> tuple[str, ...]:
         reasons = explain(old, new, self._changed_files(old) if old else {})
         if old is None and reasons:
-            return (f"first build here: {len(reasons)} actions had no result in the cache",)
+            actions = "1 action" if len(reasons) == 1 else f"{len(reasons)} actions"
+            return (f"first build here: {actions} had no result in the cache",)
         if not reasons:
             return ()
         names = (
@@ -59,7 +58,7 @@ class TraceKeeper:
             if result.compilation and result.error is None
             else None
         )
-        explainer = Explainer(self._build, names, result.sources[0][0], reasons)
+        explainer = Explainer(self._build, names, _files(result), reasons)
         return tuple(line for reason in reasons for line in explainer.lines(reason))
 
     def _changed_files(self, old: TargetTrace) -> dict[str, Files]:
@@ -71,3 +70,16 @@ class TraceKeeper:
             )
             self._changed[old.code] = changed_files(before, self._tools.code) if before else {}
         return self._changed[old.code]
+
+
+def trace_path_of(folder: str, result: TargetResult) -> str:
+    """Return where the trace of a bundle or test is."""
+    if result.test:
+        return trace_path_of_test(folder, result.test)
+    return trace_path(folder, result.name)
+
+
+def _files(result: TargetResult) -> dict[str, str]:
+    """The file behind each ingredient that is the digest of one."""
+    paths = [path for path, _ in result.sources]
+    return dict(zip(("inputs", "outputs") if result.test else ("source",), paths, strict=False))

@@ -97,10 +97,13 @@ def _dims(value: ValueInfoProto, shapes: Shapes) -> Dims | None:
 
 
 def _dim(dim: TensorShapeProto.Dimension, name: str) -> int | str:
-    """The size that the file gives, if it gives no name; a negative one is what some exporters
-    write for an unknown one."""
+    """The size that the file gives, else what to call it: what the file does, or ``name``.
+
+    A negative size and the name ``?`` are what some exporters write for what they do not know; the
+    latter makes no size equal to another.
+    """
     if dim.dim_param or not dim.HasField("dim_value") or dim.dim_value < 0:
-        return str(dim.dim_param) or name
+        return name if dim.dim_param in ("", "?") else str(dim.dim_param)
     return int(dim.dim_value)
 
 

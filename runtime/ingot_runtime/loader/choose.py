@@ -1,20 +1,20 @@
 """Which variant runs here: the best whose needs this machine meets, or a refusal.
 
-In: the plan, the machine's features, the user's wish. Out: a variant's index. Not done here:
+In: the variants of a plan, the machine's features, the user's wish. Out: a variant's index. Not done here:
 reading any code.
 """
 
 from ..errors import IncompatibleError, InputError
 from ..format.features import LEVELS
-from ..format.plan import BundlePlan, LibraryPlan, VariantPlan
+from ..format.plan import LibraryPlan, VariantPlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 def choose_variant(
-    plan: BundlePlan,
+    variants: "Sequence[VariantPlan]",
     features: frozenset[str],
     architecture: str,
     wished: str | None,
@@ -30,8 +30,8 @@ def choose_variant(
         InputError: no variant is called `wished`. IncompatibleError: none can run.
     """
     refusals: list[str] = []
-    for index in _candidates(plan, wished, name):
-        variant = plan.variants[index]
+    for index in _candidates(variants, wished, name):
+        variant = variants[index]
         missing = missing_features(variant, features, architecture)
         if not missing and _uses_amx(variant.features) and not request_amx():
             features = frozenset(feature for feature in features if not _uses_amx((feature,)))
@@ -42,12 +42,11 @@ def choose_variant(
     raise _refusal(refusals, features, architecture, name)
 
 
-def _candidates(plan: BundlePlan, wished: "str | None", name: str) -> list[int]:
+def _candidates(variants: "Sequence[VariantPlan]", wished: "str | None", name: str) -> list[int]:
     """Return the variants of that target, or all, the best first."""
-    variants = enumerate(plan.variants)
-    ranked = [(-one.rank, at) for at, one in variants if wished in (None, one.target)]
+    ranked = [(-one.rank, at) for at, one in enumerate(variants) if wished in (None, one.target)]
     if wished is not None and not ranked:
-        raise _unknown_variant(plan, wished, name)
+        raise _unknown_variant(variants, wished, name)
     return [index for _, index in sorted(ranked)]
 
 
@@ -87,10 +86,10 @@ def _refusal(
     return IncompatibleError(what, name, f"this machine: {machine}", do)
 
 
-def _unknown_variant(plan: BundlePlan, wished: str, name: str) -> InputError:
+def _unknown_variant(variants: "Sequence[VariantPlan]", wished: str, name: str) -> InputError:
     import difflib
 
-    targets = [variant.target for variant in plan.variants]
+    targets = [variant.target for variant in variants]
     close = difflib.get_close_matches(wished, targets, n=1)
     do = f"did you mean {close[0]!r}?" if close else "leave variant out to take the best"
     return InputError(f"no variant {wished!r}", name, f"the bundle has {', '.join(targets)}", do)

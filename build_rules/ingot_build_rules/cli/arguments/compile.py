@@ -17,7 +17,7 @@ ARGUMENTS = (
     Argument(
         "model",
         "MODEL",
-        "an .onnx file; external data lies beside it (with --from: a text)",
+        "an .onnx file, external data beside it; a folder of such graphs (with --from: a text)",
         "model",
     ),
 )
@@ -29,6 +29,7 @@ OPTIONS = (
         "OUT.ingot",
         "bundle",
     ),
+    Option("--graph", "the graph to compile, of a folder that has several", "NAME"),
     Option(
         "--target",
         "ARCH[:cpu][+feature|-feature]..., one variant each (default: native)",
@@ -106,6 +107,7 @@ EXAMPLES = (
         "ingot compile model.onnx --shape x=1x3x224x224 --shape 'x=2..8x3x?x?'",
         "for one image, for some images of any size, and for everything else",
     ),
+    Example("ingot compile FOLDER -o DIR", "a bundle of each graph of a folder from optimum"),
     Example("ingot compile model.onnx --check", "compare with an interpreter, node by node"),
     Example("ingot compile model.onnx --to fused", "print which ops became one kernel"),
 )

@@ -1,8 +1,11 @@
 """What ``ingot log`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
 (``cli.log``)."""
 
-from ingot_build_rules.cli.options import BUNDLE_TARGETS, JSON, PROJECT, Example
+from ingot_build_rules.cli.options import JSON, NAMED_TARGETS, PROJECT, Example
 
-ARGUMENTS = (BUNDLE_TARGETS,)
+ARGUMENTS = (NAMED_TARGETS,)
 OPTIONS = (*PROJECT, JSON)
-EXAMPLES = (Example("ingot log detector", "each action of the last build: how, how long, its key"),)
+EXAMPLES = (
+    Example("ingot log detector", "each action of the last build: how, how long, its key"),
+    Example("ingot log test.detector", "how the test of this name ended"),
+)

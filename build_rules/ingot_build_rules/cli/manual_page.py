@@ -1,0 +1,135 @@
+"""Manual pages in the language of man(7), from what the command knows of its verbs.
+
+In: a verb's data. Out: the text of a page, the same each time: it has no date. Not done here:
+writing files (``man``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ingot_build_rules.cli.options import Argument, Example, Option
+from ingot_build_rules.cli.verbs import VERBS, Verb
+from ingot_runtime import __version__
+
+EXIT_CODES = (
+    ("0", "success"),
+    ("1", "a mistake of the user"),
+    ("2", "a problem of the machine, or a bug in Ingot"),
+    ("3", "not supported"),
+    ("4", "verification failed"),
+    ("5", "it cannot run on this machine"),
+    ("130", "interrupted by Ctrl-C"),
+)
+_ENVIRONMENT = (
+    ("INGOT_CACHE", "the folder of the cache"),
+    ("XDG_CACHE_HOME", "without INGOT_CACHE, the cache is the folder ingot in this one"),
+    ("MAKEFLAGS", "below a make with -j, its job slots are shared"),
+)
+
+
+def command_page() -> str:
+    """Return the page of ``ingot`` itself."""
+    lines = [
+        *_head("ingot", "compile machine-learning models ahead of time into one file"),
+        *_section("SYNOPSIS", [_bold("ingot VERB"), "\\&..."]),
+        *_section(
+            "DESCRIPTION",
+            [
+                "Ingot compiles ONNX models ahead of time, each into one file, the bundle.",
+                "It builds projects of many models as far as something has changed.",
+                f"The page of a verb is called {_bold('ingot-VERB')}(1).",
+            ],
+        ),
+        *_section("VERBS", _listed(VERBS)),
+        *_section("ENVIRONMENT", _listed(_ENVIRONMENT)),
+        *_section("EXIT STATUS", _listed(EXIT_CODES)),
+        *_see_also(f"ingot-{name}" for name, _ in VERBS),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def verb_page(verb: Verb) -> str:
+    """Return the page of one verb."""
+    name = f"ingot-{verb.name}"
+    words = [_placeholder(argument) for argument in verb.arguments]
+    arguments = [(argument.metavar, argument.help) for argument in verb.arguments]
+    lines = [
+        *_head(name, verb.summary),
+        *_section(
+            "SYNOPSIS", [" ".join([_bold(f"ingot {verb.name}"), r"[\fIoption\fR]...", *words])]
+        ),
+        *_section("ARGUMENTS", _listed(arguments)),
+        *_section("OPTIONS", [line for option in verb.options for line in _option(option)]),
+        *_section("EXAMPLES", _examples(verb.examples)),
+        *_section("EXIT STATUS", _listed(EXIT_CODES)),
+        *_see_also(["ingot"]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _head(name: str, summary: str) -> list[str]:
+    return [
+        f'.TH {_text(name.upper())} 1 "" "ingot {__version__}" "Ingot"',
+        *_section("NAME", [f"{_text(name)} \\- {_text(summary)}"]),
+    ]
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return [f".SH {title}", *lines] if lines else []
+
+
+def _listed(rows: Iterable[tuple[str, str]]) -> list[str]:
+    return [line for term, text in rows for line in (".TP", _bold(term), _text(text))]
+
+
+def _option(option: Option) -> list[str]:
+    value = "" if option.is_flag else f" {_italic(_value(option))}"
+    names = ", ".join(f"{_bold(name)}{value}" for name in option.names.split())
+    more = "; may be repeated" if option.repeats else ""
+    return [".TP", names, _text(option.help + more)]
+
+
+def _examples(examples: Sequence[Example]) -> list[str]:
+    lines: list[str] = []
+    for example in examples:
+        between = [".PP"] if lines else []
+        lines += [
+            *between,
+            ".EX",
+            _text(example.command),
+            ".EE",
+            ".RS 4",
+            _text(example.says),
+            ".RE",
+        ]
+    return lines
+
+
+def _value(option: Option) -> str:
+    text = option.metavar or "|".join(option.choices)
+    return f"[{text}]" if option.suffix else text
+
+
+def _placeholder(argument: Argument) -> str:
+    forms = {"": "{}", "?": "[{}]", "*": "[{}]...", "+": "{}..."}
+    return forms[argument.times].format(_italic(argument.metavar))
+
+
+def _see_also(names: Iterable[str]) -> list[str]:
+    pages = [f"{_bold(name)}(1)" for name in names]
+    return _section("SEE ALSO", [",\n".join(pages)])
+
+
+def _bold(text: str) -> str:
+    return rf"\fB{_text(text)}\fR"
+
+
+def _italic(text: str) -> str:
+    return rf"\fI{_text(text)}\fR"
+
+
+def _text(text: str) -> str:
+    """A text that means itself: no escape, no request at its start, hyphens that can be copied."""
+    escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
+    return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
