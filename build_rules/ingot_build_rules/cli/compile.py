@@ -45,7 +45,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
     from ingot_build_rules.compilation.options import make_options
     from ingot_build_rules.compilation.output_file import check_output
 
-    shapes = usage.unique(arguments.shape, "--shape")
+    shapes = usage.profiles(arguments.shape)
     devices = usage.unique(arguments.device, "--device")
     options = make_options(
         arguments.target,
@@ -53,6 +53,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
         devices,
         arguments.place,
         arguments.planner,
+        arguments.other_shapes,
         strip=arguments.strip,
     )
     with compile_output(arguments) as output:

@@ -8,10 +8,10 @@ disassembly (``ingot_build_rules.text.assembly``).
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
 from typing import Any
 
-from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.call_shapes import call_shapes
 from ingot_build_rules.cli.inspect_memory import memory_lines, memory_values, size_text
 from ingot_build_rules.cli.inspect_variant import only_variant
 from ingot_build_rules.text.stripped import STRIPPED, is_stripped
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     described = describe_bundle(arguments.bundle, arguments.digest)
     if arguments.variant is not None:
         described = only_variant(described, arguments.variant, arguments.bundle)
-    described["call_memory"] = _call_memory(arguments, described["memory"])
+    described["call_memory"] = _call_memory(arguments, described)
     debug: dict[str, Any] = described["debug"]
     if arguments.asm is not None:
         target, kernel = _one_kernel(described, arguments.bundle, arguments.asm)
@@ -46,13 +46,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _call_memory(arguments: argparse.Namespace, targets: Collection[str]) -> dict[str, Any]:
+def _call_memory(arguments: argparse.Namespace, described: dict[str, Any]) -> dict[str, Any]:
     """By target: the memory of a call, at the shapes that were asked for."""
     from ingot_build_rules.view.call_memory import call_memory
 
-    shapes = usage.unique(arguments.shape, "--shape")
+    declared = {tensor["name"]: tuple(tensor["shape"]) for tensor in described["inputs"]}
+    shapes = call_shapes(declared, arguments.shape) if arguments.shape else {}
     found = call_memory(arguments.bundle, shapes, arguments.digest)
-    return {target: memory_values(found[target], shapes) for target in targets}
+    return {target: memory_values(found[target], shapes) for target in described["memory"]}
 
 
 def description_lines(described: dict[str, Any]) -> list[str]:
@@ -66,10 +67,26 @@ def description_lines(described: dict[str, Any]) -> list[str]:
         parts += memory_lines(target, sizes, described.get("call_memory", {}).get(target))
         parts += _bound_lines(described["debug"].get("memory", {}).get(target))
         parts += _device_lines(described["device_use"][target])
-    for target, launches in described["debug"].get("launches", {}).items():
+    debug = described["debug"]
+    for target, launches in debug.get("launches", {}).items():
         rows = [_launch_row(number, launch) for number, launch in enumerate(launches)]
-        parts += [f"launches of {target}:", *console.format_table(rows, (0,))]
+        for title, count in _versions(debug, target, len(rows)):
+            parts += [f"launches of {target}{title}", *console.format_table(rows[:count], (0,))]
+            rows = rows[count:]
     return parts
+
+
+def _versions(debug: dict[str, Any], target: str, launches: int) -> list[tuple[str, int]]:
+    """What each version of the model is for, and how many launches it has."""
+    versions = debug.get("versions", {}).get(target)
+    if versions is None:
+        return [(":", launches)]
+    sizes = [", ".join(f"{name} = {size}" for name, size in each["sizes"]) for each in versions]
+    titles = [f" for {each or 'any other sizes'}" for each in sizes]
+    return [
+        (f"{title}: {'none, they are refused' * each['refused']}".rstrip(), each["launches"])
+        for title, each in zip(titles, versions, strict=True)
+    ]
 
 
 def _device_lines(use: dict[str, Any]) -> list[str]:

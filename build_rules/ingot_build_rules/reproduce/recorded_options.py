@@ -10,7 +10,6 @@ from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.compilation.plain_values import (
     as_flag,
     as_list,
-    as_size,
     as_table,
     as_text,
     as_texts,
@@ -27,15 +26,11 @@ def recorded_options(record: object) -> CompileOptions:
     """
     values = as_table(record)
     targets = [as_text(target) for target in as_list(values["targets"])]
-    shapes = {
-        name: [as_size(size) for size in as_list(sizes)]
-        for name, sizes in as_table(values["shapes"]).items()
-    }
+    shapes = list(map(as_texts, as_list(values["shapes"])))
     pairs = map(as_list, as_list(values["place"]))
     place = [(as_text(glob), as_text(device)) for glob, device in pairs]
     if not targets:
         raise ValueError("no target")
     devices, planner = as_texts(values["devices"]), as_text(values["planner"])
-    # Bundles made before there was the option have no such key.
-    strip = as_flag(values.get("strip", False))
-    return make_options(targets, shapes, devices, place, planner, strip=strip)
+    other_shapes, strip = as_text(values["other_shapes"]), as_flag(values["strip"])
+    return make_options(targets, shapes, devices, place, planner, other_shapes, strip=strip)
