@@ -54,9 +54,8 @@ def compile(  # noqa: A001
         dynamic_shapes: of a PyTorch module: as ``torch.export.export`` takes them.
         graph: which graph of a folder, where it has several: ``"decoder_model"``.
         targets: one, or several with one variant each, ``ARCH[:cpu][+feature|-feature]...``.
-        shapes: input name -> shape that gets a version of its own, beside that for any size; a list
-            of such dicts for several. ``(1, 3, 224, 224)`` or ``"1x3x224x224"``; None or ``?`` is
-            any size, ``(1, 8)`` or ``1..8`` a range.
+        shapes: input name -> shape that gets a version of its own, or a list of such dicts:
+            ``(1, 3, 224, 224)`` or ``"1x3x224x224"``; None is any size, ``(1, 8)`` a range.
         devices: virtual device -> kind; ``host`` is always there.
         place: glob over node names -> virtual device.
         workers: processes at most; the bundle is the same for any number.
@@ -64,8 +63,7 @@ def compile(  # noqa: A001
             generated ones.
         max_bytes: how large the model's own functions may become, the constants of a variant, a
             value on the way to one, and the memory that is planned for a variant.
-        other_shapes: what serves calls that fit none of ``shapes``: the "general" version, or with
-            "refuse" none, and there is no general version in the bundle.
+        other_shapes: what serves calls of no such shape: the "general" version, or "refuse".
         cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
