@@ -80,7 +80,7 @@ def text_worth(event: Event) -> str:
     """Return what is to be told of an event at once and in every display; empty for most."""
     match event:
         case ActionFinished(how="failed"):
-            return f"failed: {action_text(event)}: {printable(event.error)}"
+            return f"failed: {action_text(event)}: {printable(event.error_line)}"
         case TargetFinished(how="unchanged"):
             return ""
         case TargetFinished():
