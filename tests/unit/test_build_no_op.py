@@ -112,6 +112,10 @@ def test_nothing_changed(
     report = checked("build", capsys.readouterr().out)
     assert report["rules"] == {rule.name: {"ran": 0, "hit": 0} for rule in RULES}
     assert report["built"] == ["a", "g/below/two", "g/one", "test.a"]
+    assert command.main(["build", "-n", "-j1"]) == 0
+    assert capsys.readouterr().out.startswith("4 unchanged; 0 actions ran")
+    assert no_op(), "a dry run has changed what the last build left"
+    capsys.readouterr()
     assert {item["how"] for item in report["targets"].values()} == {"unchanged"}
     monkeypatch.setattr(sys, "argv", ["ingot", "build", "--json", "--rehash", "-j1"])
     assert command.main(sys.argv[1:]) == 0

@@ -69,7 +69,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
         "inspect b.ingot --fusion",
         "inspect b.ingot --variant aarch64",
         "run a.ingot --inputs x.npz",
-        "run b.ingot --inputs x.npz --trace t.json",
+        "run a.ingot --inputs x.npz --trace t.json",
         "run a.ingot --inputs x.npz --executor vm --outputs y.npz",
         "bench a.ingot --inputs x.npz --seconds 0.001 --anyway",
         "verify a.ingot b.ingot",

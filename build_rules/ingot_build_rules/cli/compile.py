@@ -195,7 +195,7 @@ def _report(
         lines = report_lines(shown, outcome.checked)
         console.print_lines(*lines, file=sys.stderr if piped else sys.stdout)
         if note := portable_note(shown["output"], arguments.target):
-            console.print_lines(note, file=sys.stderr)
+            console.print_note(note)
 
 
 def _give_text(text: str, output: str | None, arguments: argparse.Namespace) -> None:

@@ -104,9 +104,9 @@ class CompiledModel:
             UserError: a bad place for the file. BuildError: no space. Every error of every stage.
         """
         check_output(path)
-        root = self._run(write_bundle_file(self.compilation, path)).root
+        self._run(write_bundle_file(self.compilation, path))
         sync_folders([os.path.dirname(os.path.abspath(path))])
-        return root
+        return self._run(self.compilation.bundle_parts()).root
 
     def read_constant(self, weight: str) -> memoryview:
         """Return the bytes of one of the model's constants, by its number."""

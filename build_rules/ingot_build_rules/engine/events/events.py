@@ -31,7 +31,7 @@ class BuildStarted:
 
 @dataclass(frozen=True, slots=True)
 class ActionQueued:
-    """An action is known and not looked at yet; an estimate of the rest counts it."""
+    """The cache has no result of an action, which waits for a job; an estimate counts it."""
 
     number: int
     rule: str
