@@ -73,12 +73,15 @@ def load(
     features: "frozenset[str] | None" = None,
     digest: "str | None" = None,
     max_bytes: "int | None" = None,
+    sessions: int = 1,
+    busy: str = "wait",
 ) -> "Session":
     """Check a bundle and make it ready to run.
 
     Args:
         bundle: a path, or the bytes themselves.
-        threads: threads to compute with, 1 to 1024; fewer are used where the machine lends fewer.
+        threads: threads that a call computes with, 1 to 1024; fewer are used where the machine
+            lends fewer.
         devices: virtual device -> physical one, e.g. ``{"acc": "null:1"}``; as compiled where not
             given.
         verify: "full" checks every byte that is used; "fast" finds accidental damage of weights
@@ -91,7 +94,11 @@ def load(
         digest: refuse any bundle but the one with this root digest: 64 hex digits, or at least the
             first 32. It is compared before anything else of the file is believed.
         max_bytes: most memory that a call may have for workspace, outputs and blocks of a size that
-            the data decide; more is a ``LimitError``.
+            the data decide; more is a ``LimitError``. Each of several sessions has an equal part.
+        sessions: how many calls may run at once, from as many threads: they share the file, its
+            code and its weights; each has its own workspace and threads.
+        busy: a call that finds all sessions running waits its turn ("wait"), or is refused by a
+            ``BusyError`` ("error").
 
     Raises:
         BundleError: one of its subclasses, in four parts: what, where, why, what to do.
@@ -99,8 +106,9 @@ def load(
     from .load_bundle import load_bundle
 
     return load_bundle(
-        bundle, threads, devices, verify, variant, executor, features, digest, max_bytes
-    )
+        bundle, threads, devices, verify, variant, executor, features, digest, max_bytes,
+        sessions, busy,
+    )  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

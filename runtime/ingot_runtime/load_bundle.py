@@ -5,6 +5,7 @@ each step (``loader``, one file per step).
 """
 
 from .errors import InputError, no_memory
+from .executor.lane import Lane
 from .executor.loaded import Loaded
 from .executor.session import Session
 from .format import header as head
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 EXECUTORS = ("aot", "vm")
+BUSY_MODES = ("wait", "error")
 
 
 def load_bundle(
@@ -39,11 +41,15 @@ def load_bundle(
     features: "frozenset[str] | None" = None,
     digest: "str | None" = None,
     max_bytes: "int | None" = None,
+    sessions: int = 1,
+    busy: str = "wait",
 ) -> Session:
     """See ``ingot_runtime.load``."""
     _check_option("verify", verify, VERIFY_MODES)
     _check_option("executor", executor, EXECUTORS)
+    _check_option("busy", busy, BUSY_MODES)
     _check_number("number of threads", "threads", threads)
+    _check_number("number of sessions", "sessions", sessions)
     if max_bytes is not None:
         _check_number("limit of memory", "max_bytes", max_bytes)
     try:
@@ -59,16 +65,24 @@ def load_bundle(
             source.name,
             system.request_amx,
         )
-        loaded = _loaded(source, plan, index, executor, threads, verify)
-        attached: Any = None
-        if plan.libraries:
-            module = devices_module("attached", source.name)
-            attached = module.Attached(source, plan, bound, usable, loaded.watch.address)
-        while True:
-            if attached is not None:
-                attached.load_weights(source, loaded.image, loaded.pool, loaded.watch, verify)
-            if loaded.is_unchanged():
-                return Session(loaded, executor, max_bytes, attached)
+        # Together, sessions have no more threads than the machine has processors, where that is
+        # possible.
+        each = max(1, usable_threads(threads * sessions) // sessions)
+        loaded = _loaded(source, plan, index, executor, each, verify)
+
+        def lane(loaded: Loaded) -> Lane:
+            attached: Any = None
+            if plan.libraries:
+                module = devices_module("attached", source.name)
+                attached = module.Attached(source, plan, bound, usable, loaded.watch.address)
+            while True:
+                if attached is not None:
+                    attached.load_weights(source, loaded.image, loaded.pool, loaded.watch, verify)
+                if loaded.is_unchanged():
+                    return Lane(loaded, executor, max_bytes, attached, sessions, busy == "wait")
+
+        others = [loaded.another() for _ in range(sessions - 1)]
+        return Session(tuple(map(lane, [loaded, *others])))
     except MemoryError as error:
         raise no_memory("not enough memory to load a bundle", "load") from error
 

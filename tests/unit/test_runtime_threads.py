@@ -89,51 +89,6 @@ def test_fork(bundle: Path) -> None:
     assert (session.run({"x": x})["y"] == expected).all()
 
 
-def test_fork_during_a_call(bundle: Path) -> None:
-    """A child that is forked while another thread is in the session may use it: that call is not in
-    the child."""
-    session = ingot_runtime.load(bundle)
-    idle = session._idle  # pyright: ignore[reportPrivateUsage]  # as if a call were running
-    del idle[True]
-    child = os.fork()
-    if child == 0:
-        try:
-            good = (session.run({"x": LARGE[:5]})["y"] == tiny_reference(LARGE[:5])).all()
-            os._exit(0 if good else 1)
-        except BaseException:
-            os._exit(2)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
-    with pytest.raises(ingot_runtime.BusyError, match="one session runs one call at a time"):
-        session.run({"x": LARGE[:5]})
-    idle[True] = None
-
-
-def test_two_threads_on_one_session(bundle: Path) -> None:
-    """Whoever comes second gets BusyError; results of those who came through are right."""
-    session = ingot_runtime.load(bundle)
-    expected = tiny_reference(LARGE)
-    ends: list[str] = []
-
-    def call() -> None:
-        for _ in range(3):
-            try:
-                ends.append(
-                    "right" if (session.run({"x": LARGE})["y"] == expected).all() else "wrong"
-                )
-            except ingot_runtime.BusyError:
-                ends.append("busy")
-
-    threads = [threading.Thread(target=call) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(ends) == 9
-    assert "right" in ends
-    assert "wrong" not in ends
-
-
 @pytest.mark.usefixtures("two_processors")
 def test_sessions_of_their_own_in_several_threads(bundle: Path) -> None:
     """Each thread with a session of its own is right, all at once."""

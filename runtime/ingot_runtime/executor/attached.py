@@ -1,6 +1,6 @@
 """What a session asks of its devices: the type of ``ingot_runtime_devices.attached.Attached``.
 
-In: nothing. Out: protocols, for types alone. Not done here: anything. Bundles for the host alone
+In: nothing. Out: protocols, for types alone, and sums of what they count. Not done here: devices. Bundles for the host alone
 need no more of devices than this.
 """
 
@@ -43,3 +43,15 @@ if TYPE_CHECKING:
         def settle(self, rc: int) -> int: ...
         def counts(self) -> DeviceCounts: ...
         def close(self) -> None: ...
+
+
+def summed(counts: "list[DeviceCounts]") -> "DeviceCounts":
+    """Return the sum of what several sessions of one bundle have asked of their devices."""
+    total = counts[0]
+    for each in counts[1:]:
+        for name, launches in each.launches.items():
+            total.launches[name] += launches
+        for edge, (copies, size_bytes) in each.copies.items():
+            before = total.copies.get(edge, (0, 0))
+            total.copies[edge] = before[0] + copies, before[1] + size_bytes
+    return total

@@ -52,6 +52,18 @@ class Loaded:
         self._verifier = verifier
         self._changes = 0
 
+    def another(self) -> "Loaded":
+        """Return another one over the same file, code and weights, with threads of its own."""
+        image = self.image
+        pool, watch = ThreadPool(image, self.pool.n_threads), Watch(image)
+        verifier = self._verifier and self._verifier.another(pool, watch)
+        other = Loaded(
+            self.source, self.plan, self.variant_index, image, self.weights, pool, watch, verifier,
+            self.program,
+        )  # fmt: skip
+        other.stamp = self.stamp
+        return other
+
     @property
     def image(self) -> Image:
         """The code.

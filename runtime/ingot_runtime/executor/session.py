@@ -1,150 +1,118 @@
 """A session: named arrays in, named arrays out, at a few microseconds beyond `main`.
 
-In: a loaded bundle. Out: ``Session``. Not done here: checking the bundle (``loader``), checking
-arrays (``arrays``), zero copy (``bound``).
+In: lanes on one loaded bundle. Out: ``Session``. Not done here: checking the bundle (``loader``),
+checking arrays (``arrays``), zero copy (``bound``), calling `main` (``lane``), the order of those
+who wait (``permit``).
 
 Inputs of up to 64 KiB are copied into buffers; larger ones pass their address where contiguous and
-aligned. Outputs are the caller's own. What a call needs is packed per shape, once.
+aligned. Outputs are the caller's own.
 """
 
-import ctypes
 import os
-import weakref
+from itertools import count
 
-from ..errors import (
-    BundleError,
-    BusyError,
-    InputError,
-    LimitError,
-    ResourceError,
-    RunError,
-    no_memory,
-)
-from ..format import abi
-from ..format.dtypes import DTYPE_NAMES, NUMPY_NAMES
+from ..errors import BusyError, InputError
+from ..format.dtypes import DTYPE_NAMES, ML_DTYPES, NUMPY_NAMES
 from ..format.plan import TensorPlan
-from ..loader.block import Block
-from .frame import ALIGNMENT_BYTES, CallFrame, Memory, Shape
-from .grow import Grow
+from ..loader.watch import checked_timeout
+from .lane import Lane, in_turn, new_waiter, serve
 from .loaded import Loaded
+from .permit import closed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from functools import partial
     from typing import Any
 
     import numpy as np
 
     from . import attached as devices
-    from .arrays import Views
+    from .async_calls import AsyncCalls
     from .bound import Bound
     from .vm import Observer, Step, Vm
 
     Arrays = Mapping[str, np.ndarray]
+else:
+    from _functools import partial  # functools itself costs milliseconds
 
-_MAIN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64)
-_FRAME_COUNT_MAX = 16
 _NOT_STEPPED = ("a native main is not stepped", 'load(..., executor="vm")')
 
 
 class TensorSpec:
-    """An input or output: ``name``; ``shape`` with symbols by name; ``dtype``, numpy's name (bf16:
-    uint16); ``element``, ours."""
+    """An input or output: ``name``; ``shape`` with symbols by name; ``element``, our name of the
+    element type."""
 
-    __slots__ = ("dtype", "element", "name", "shape")
+    __slots__ = ("_code", "element", "name", "shape")
 
     def __init__(self, tensor: TensorPlan, symbols: tuple[str, ...]) -> None:
         self.name = tensor.name
         self.shape = tensor.shape(symbols)
-        self.dtype = NUMPY_NAMES[tensor.dtype]
+        self._code = tensor.dtype
         self.element = DTYPE_NAMES[tensor.dtype]
+
+    @property
+    def dtype(self) -> str:
+        """What numpy calls the element type: for bf16 as ``ml_dtypes`` does, ``bfloat16``, or
+        ``uint16`` where that package is not installed."""
+        if self.element not in ML_DTYPES:
+            return NUMPY_NAMES[self._code]
+        from .numpy_dtypes import dtype_of  # numpy is imported when arrays are needed
+
+        return dtype_of(self._code).name
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.element}[{', '.join(map(str, self.shape))}]"
 
 
 class Session:
-    """Runs one bundle; one call at a time. ``inputs`` and ``outputs`` are ``TensorSpec`` tuples."""
+    """Runs one bundle, for any number of threads; as many calls at once as it has lanes.
+
+    ``inputs`` and ``outputs`` are ``TensorSpec`` tuples, ``digest`` is the bundle's root digest.
+    """
 
     __slots__ = (
-        "__weakref__", "_attached", "_closed", "_fd", "_frames", "_grow", "_idle", "_loaded",
-        "_main", "_max_bytes", "_memory", "_ndarray", "_pid", "_shaped", "_views", "_vm", "_watch",
-        "_whole", "inputs", "outputs",
+        "__weakref__", "_async_calls", "_bindings", "_lane", "_lanes", "digest", "inputs",
+        "outputs",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        loaded: Loaded,
-        executor: str = "aot",
-        max_bytes: "int | None" = None,
-        attached: "devices.Attached | None" = None,
-    ) -> None:
-        """Take over `loaded` and the devices beside the host, if there are any; where all shapes
-        are fixed, `main` is asked for its sizes now.
-
-        Raises:
-            BundleError: image and plan disagree, or no memory, or more than `max_bytes`.
-        """
+    def __init__(self, lanes: "tuple[Lane, ...]") -> None:
+        """Take over `lanes`, which are of one bundle."""
+        loaded = lanes[0].loaded
         plan = loaded.plan
-        self._loaded = loaded
         self.inputs = tuple(TensorSpec(tensor, plan.symbols) for tensor in plan.inputs)
         self.outputs = tuple(TensorSpec(tensor, plan.symbols) for tensor in plan.outputs)
-        self._attached = attached
-        self._grow = Grow(attached)
-        # Empty while a call runs. A dict and not a lock: deleting and storing an item are single
-        # instructions, between which and `try` no Ctrl-C can come and leave the session busy.
-        self._idle = {True: None}
-        self._pid = os.getpid()
-        self._ndarray: object = None
-        self._views: Views | None = None
-        # Memory of no bytes: every device still has an address.
-        workspaces = tuple(self._workspace(index, 0) for index in range(len(plan.devices)))
-        self._memory = Memory(workspaces, Block(0), 0)
-        self._max_bytes = max_bytes
-        self._closed = False
-        # Dead once the collector has found the session in a cycle of garbage: its workers are told
-        # to leave, but the cycle may still call it. Without a callback it would die too late.
-        self._whole = weakref.ref(self, id) if loaded.pool.n_threads > 1 else None
-        self._frames: dict[tuple[Shape, ...], CallFrame] = {}
-        # Views know their frame, not the other way: no cycle holds memory.
-        self._shaped: dict[tuple[Shape, ...], Views] = {}
-        self._fd = loaded.source.fd
-        self._watch = loaded.watch
-        self._vm: "Vm | None" = None
-        self._main: Callable[[int], int] = _MAIN(loaded.image.exports["main"])
-        if executor == "vm":
-            from .vm import Vm
-
-            self._vm = Vm(loaded, self._grow, attached)
-            self._main = self._vm.main
-        if all(tensor.is_static for tensor in plan.inputs):
-            self._frame_of(tuple(tensor.dims for tensor in plan.inputs))
+        self.digest = loaded.source.root_digest.hex()
+        self._lanes = lanes
+        self._lane = lanes[0]
+        self._bindings = count()
+        self._async_calls: tuple[int, AsyncCalls] | None = None
 
     def run(self, inputs: "Arrays", timeout: "float | None" = None) -> "dict[str, np.ndarray]":
         """Compute the outputs: new arrays by name.
 
         Args:
             inputs: arrays by name, of each input's dtype and shape; a symbol is one size in all.
-            timeout: seconds (to some hundredths) after which the call ends without results.
+            timeout: seconds (to some hundredths) after which the call ends without results, those
+                in which it waits for others included.
 
         Raises:
-            InputError: an input is missing, extra, mistyped or misshaped. BusyError: another thread
-                is in this session. ChangedError: the file was changed. CancelledError: `cancel` was
-                called. TimedOutError: `timeout` is over. LimitError: more than ``max_bytes``.
+            BundleError: ``InputError``, ``BusyError`` (closed, or not to wait), ``ChangedError``
+                (the file), ``CancelledError``, ``TimedOutError``, ``LimitError`` (``max_bytes``).
         """
+        lane = self._lane
         try:
-            del self._idle[True]
+            del lane.free[True]
         except KeyError:
-            self._busy()
-        try:
-            self._watch.call += 1
-            if timeout is not None:
-                self._watch.set_timeout(timeout)
-            views = self._views
-            if views is None or inputs.__class__ is not dict or len(inputs) != len(views.inputs):
-                views, inputs = self._prepare(inputs)
-            else:
-                ndarray = self._ndarray
+            pass  # somebody is running it; no error of what follows comes from this
+        else:
+            try:
+                lane.watch.call += 1
+                if timeout is not None:
+                    lane.watch.set_timeout(timeout)
+                if inputs.__class__ is not dict or len(inputs) != lane.n_inputs:
+                    return lane.run(inputs)
+                views, ndarray = lane.views, lane.ndarray
                 for name, dtype, shape, view in views.inputs:
                     x: Any = inputs.get(name)
                     if (
@@ -152,38 +120,55 @@ class Session:
                         or x.shape != shape
                         or (x.dtype is not dtype and x.dtype != dtype)
                     ):
-                        views, inputs = self._prepare(inputs)
-                        break
+                        return lane.run(inputs)
                     if view is not None:
                         view[...] = x
-            if views.is_small:
-                self._call(views.frame)
+                if not views.is_small:
+                    return lane.compute(views, inputs)
+                lane.call(views.frame)
                 results: dict[str, np.ndarray] = {}
                 # A comprehension is a function call, in CPython 3.11.
                 for name, view in views.outputs:
                     if view is not None:
                         results[name] = view.copy()
                 return results
-            held = views.pass_large(inputs)
-            results = views.new_outputs()
-            self._call(views.frame)
-            del held
-            return views.collect(results)
-        except MemoryError as error:
-            raise self._no_memory() from error
-        finally:
-            if timeout is not None:
-                self._watch.set_timeout(None)
-            self._idle[True] = None
+            except MemoryError as error:
+                raise lane.no_memory() from error
+            finally:
+                try:
+                    if timeout is not None:
+                        lane.watch.set_timeout(None)
+                finally:
+                    lane.free[not lane.waiters] = None
+                    if lane.waiters:
+                        lane.permit.wake_first()
+        work = partial(Lane.run, inputs=inputs)
+        return in_turn(self._lanes, work, timeout)
+
+    async def arun(
+        self,
+        inputs: "Arrays",
+        timeout: "float | None" = None,  # noqa: ASYNC109  # as `run` has it, with its own error
+    ) -> "dict[str, np.ndarray]":
+        """Do what ``run`` does, while the event loop goes on. Where the coroutine is cancelled, the
+        call ends soon. The arrays must not change meanwhile."""
+        seconds = None if timeout is None else checked_timeout(timeout)
+        work = partial(serve, self._lanes, partial(Lane.run, inputs=inputs), None)
+        return await self._calls().run(work, new_waiter(self._lanes), seconds)
+
+    def _calls(self) -> "AsyncCalls":
+        """Return the threads for coroutines, which a forked child does not inherit."""
+        from .async_calls import AsyncCalls
+
+        if self._async_calls is None or self._async_calls[0] != os.getpid():
+            self._async_calls = os.getpid(), AsyncCalls(len(self._lanes))
+        return self._async_calls[1]
 
     def cancel(self) -> bool:
-        """End the call that another thread (or a signal handler) sees running, by a
-        ``CancelledError``; return whether one was running."""
-        call = self._watch.call  # read first: if that one ends now, the next is not meant
-        running = not self._idle and not self._closed
-        if running:
-            self._watch.cancel(call)
-        return running
+        """End all calls that other threads (or a signal handler) see running or waiting, by a
+        ``CancelledError``; return whether there were any."""
+        ended = [lane.permit.cancel() for lane in self._lanes]
+        return any(ended)
 
     def bind(self, inputs: "Arrays | None" = None, outputs: "Arrays | None" = None) -> "Bound":
         """Fix the addresses of inputs and outputs once; ``.run()`` of the result copies nothing.
@@ -198,11 +183,12 @@ class Session:
         """
         from .bound import Bound
 
-        plan = self._loaded.plan
+        lane = self._lanes[next(self._bindings) % len(self._lanes)]  # each in turn
+        plan = lane.loaded.plan
         try:
-            return Bound(plan, self.new_frame, self.run_frame, inputs or {}, outputs or {})
+            return Bound(plan, lane.new_frame, lane.run_frame, inputs or {}, outputs or {})
         except MemoryError as error:
-            raise self._no_memory() from error
+            raise lane.no_memory() from error
 
     def device_counts(self) -> "devices.DeviceCounts":
         """Return the launches of each device beside the host, and the copies and bytes of each
@@ -211,35 +197,38 @@ class Session:
         Raises:
             InputError: the bundle runs on the host alone.
         """
-        if self._attached is None:
+        from .attached import summed
+
+        counts = [lane.attached.counts() for lane in self._lanes if lane.attached is not None]
+        if not counts:
             why = "the bundle runs on the host alone: nothing is copied"
-            do = "compile with --device and --place"
+            do = "compile it with a device beside the host, and place nodes there"
             raise InputError("no device counts", "session.device_counts", why, do)
-        return self._attached.counts()
+        return summed(counts)
 
     def trace(self) -> "list[tuple[int, str, float]]":
         """Return (launch ordinal, kernel, seconds) of the last run, in order.
 
         Raises:
-            InputError: not loaded with ``executor="vm"``.
+            InputError: not loaded with ``executor="vm"``, or several sessions.
         """
-        if self._vm is None:
-            raise InputError("no trace", "session.trace", *_NOT_STEPPED)
-        if self._closed:
-            self._busy()
-        return self._vm.trace()
+        return self._stepped("no trace", "session.trace").trace()
 
     def steps(self) -> "list[Step]":
-        """Return the launches and copies of the last run, in order, with their times.
+        """Return the launches and copies of the last run, in order, with their times; errors as for
+        ``trace``."""
+        return list(self._stepped("no steps", "session.steps").done)
 
-        Raises:
-            InputError: not loaded with ``executor="vm"``.
-        """
-        if self._vm is None:
-            raise InputError("no steps", "session.steps", *_NOT_STEPPED)
-        if self._closed:
-            self._busy()
-        return list(self._vm.done)
+    def _stepped(self, what: str, where: str) -> "Vm":
+        lane = self._lane
+        if lane.vm is None:
+            raise InputError(what, where, *_NOT_STEPPED)
+        if len(self._lanes) > 1:
+            why = f"each of {len(self._lanes)} sessions has a last run"
+            raise InputError(what, where, why, "load(..., sessions=1)")
+        if lane.permit.is_closed:
+            raise closed(lane.name)
+        return lane.vm
 
     def observe(self, observer: "Observer | None") -> None:
         """Call `observer(ordinal, kernel, seconds, buffers)` after every launch; None ends it.
@@ -249,9 +238,10 @@ class Session:
         Raises:
             InputError: not loaded with ``executor="vm"``.
         """
-        if self._vm is None:
-            raise InputError("cannot observe", "session.observe", *_NOT_STEPPED)
-        self._vm.observer = observer
+        for lane in self._lanes:
+            if lane.vm is None:
+                raise InputError("cannot observe", "session.observe", *_NOT_STEPPED)
+            lane.vm.observer = observer
 
     def __enter__(self) -> "Session":
         return self
@@ -260,206 +250,25 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the session now, as dropping the last reference does: join its threads, unmap the
-        bundle. Raises ``BusyError`` where a call is running."""
-        try:
-            del self._idle[True]
-        except KeyError:
-            if not self._closed:  # closing again finishes what an exception has cut short
-                self._busy()
-        # It stays busy: no call can come after this one.
-        self._closed = True
-        self._frames.clear()
-        self._shaped.clear()
-        self._views = None
-        self._memory = Memory((), Block(0), 0)
-        self._grow.forget()
-        if self._attached is not None:
-            self._attached.close()
-        self._loaded.close()
+        """End the session, as dropping the last reference does: join its threads, unmap the bundle.
+        Calls that came before are waited for, those behind are refused by a ``BusyError``.
+
+        Raises:
+            BusyError: a call is running, and the session was loaded with ``busy="error"`` or that
+                call is this thread's own.
+        """
+        for lane in self._lanes:
+            try:
+                if not lane.permit.is_closed:  # closing again ends what an exception has cut short
+                    in_turn((lane,), lambda one: one.permit.close(), None)
+            except BusyError:
+                if not lane.permit.is_closed:  # else another thread was faster
+                    raise
+        for lane in self._lanes:
+            lane.forget()
+        self._async_calls = None
 
     @property
     def loaded(self) -> Loaded:
         """What this session runs on."""
-        return self._loaded
-
-    def new_frame(self, shapes: tuple[Shape, ...]) -> CallFrame:
-        """Return a frame of its own for `shapes`, whose addresses ``bind`` fixes."""
-        try:
-            del self._idle[True]
-        except KeyError:
-            self._busy()
-        try:
-            frame = CallFrame(self._loaded, shapes, self._main, self._grow.address, self._attached)
-            self._make_room(frame)
-            return frame
-        except MemoryError as error:
-            raise self._no_memory() from error
-        finally:
-            self._idle[True] = None
-
-    def run_frame(self, frame: CallFrame, timeout: "float | None" = None) -> None:
-        """Call `main` on a frame whose addresses are all set; `timeout` as for `run`."""
-        try:
-            del self._idle[True]
-        except KeyError:
-            self._busy()
-        try:
-            self._watch.call += 1
-            if timeout is not None:
-                self._watch.set_timeout(timeout)
-            self._call(frame)
-        except MemoryError as error:
-            raise self._no_memory() from error
-        finally:
-            if timeout is not None:
-                self._watch.set_timeout(None)
-            self._idle[True] = None
-
-    def _call(self, frame: CallFrame) -> None:
-        """Call `main`; again, where the file had to be verified again meanwhile."""
-        loaded = self._loaded
-        if self._whole is not None and self._whole() is None:
-            what, why = "the session is being dropped", "it is garbage"
-            raise BusyError(what, loaded.source.name, why, "close it before")
-        while True:
-            grow = self._grow
-            if grow.blocks or grow.failure:
-                grow.forget()
-            if frame.lent is not self._memory:
-                frame.lend(self._memory, loaded.pool.page)
-            if self._max_bytes is not None:
-                grow.room_bytes = self._max_bytes - self._needed_bytes(frame)
-            rc = self._main(frame.call)
-            if rc or self._attached is not None:
-                rc = self._recover(rc, frame)
-            try:
-                found = os.fstat(self._fd)
-                same = (found.st_size, found.st_mtime_ns, found.st_ctime_ns) == loaded.stamp
-            except OSError:
-                same = False
-            weights = loaded.weights
-            if same and (weights is None or weights.is_whole):
-                break
-            if loaded.is_unchanged():
-                break
-        if rc:
-            raise self._failure(rc, frame)
-
-    def _recover(self, rc: int, frame: CallFrame) -> int:
-        """Call again with what `main` lacked, a pool or a block, or if it was not meant to end."""
-        rc = self._settled(rc)
-        if rc == abi.RC_THREADS_LOST:
-            self._loaded.pool.start()
-            old = self._memory
-            # Made anew: frames learn of the new pool.
-            self._memory = Memory(old.workspaces, old.scratch, old.stride_bytes)
-            frame.lend(self._memory, self._loaded.pool.page)
-            rc = self._settled(self._main(frame.call))
-        if rc == abi.RC_LIMIT and self._vm is None and not frame.get("grow"):
-            if not self._grow.address:
-                self._grow.make()
-            frame.set_grow(self._grow.address)
-            rc = self._settled(self._main(frame.call))
-        while rc == abi.RC_CANCELLED and self._watch.goes_on():
-            rc = self._settled(self._main(frame.call))
-        return rc
-
-    def _settled(self, rc: int) -> int:
-        return rc if self._attached is None else self._attached.settle(rc)
-
-    def _failure(self, rc: int, frame: CallFrame) -> Exception:
-        """Return the error for what `main` returned; what others raised is raised as it is."""
-        if rc == abi.RC_CANCELLED or self._watch.has_raised:
-            return self._watch.ended(self._loaded.source.name)
-        if self._grow.failure:
-            cause = self._grow.failure[0]
-            if isinstance(cause, BundleError) or not isinstance(cause, Exception):
-                # KeyboardInterrupt is the user's, not a failure of the model.
-                return cause  # type: ignore[return-value]
-            error = RunError("a callback failed", self._loaded.source.name, str(cause))
-            error.__cause__ = cause
-            return error
-        return frame.failure(rc, self._loaded)
-
-    def _no_memory(self) -> ResourceError:
-        return no_memory("not enough memory for a call", self._loaded.source.name)
-
-    def _busy(self) -> None:
-        """Refuse, but in a forked child, where nobody is running the session, take it over."""
-        name = self._loaded.source.name
-        if self._closed:
-            why = "close() was called"
-            raise BusyError("the session is closed", name, why, "load the bundle again")
-        if self._pid == os.getpid():
-            why = "one session runs one call at a time"
-            do = "load one session per thread: they share the file's memory"
-            raise BusyError("the session is busy", name, why, do)
-        self._pid = os.getpid()
-
-    def _prepare(self, inputs: "Mapping[str, object]") -> "tuple[Views, dict[str, np.ndarray]]":
-        """Check every input; find or make the frame of these shapes; copy the small ones in."""
-        from .arrays import Views, checked_inputs
-
-        arrays = checked_inputs(self._loaded.plan, inputs)
-        shapes = tuple(array.shape for array in arrays.values())
-        frame = self._frame_of(shapes)
-        views = self._shaped.get(shapes)
-        if views is None:
-            views = self._shaped[shapes] = Views(frame, self._loaded.plan)
-        self._views = views
-        self._ndarray = views.ndarray
-        views.copy_small(arrays)
-        return views, arrays
-
-    def _frame_of(self, shapes: tuple[Shape, ...]) -> CallFrame:
-        """Return the frame of these input shapes, for which the workspace is large enough then."""
-        frame = self._frames.get(shapes)
-        if frame is None:
-            frame = CallFrame(self._loaded, shapes, self._main, self._grow.address, self._attached)
-            while len(self._frames) >= _FRAME_COUNT_MAX:
-                oldest = next(iter(self._frames))
-                self._shaped.pop(oldest, None)
-                del self._frames[oldest]
-            self._frames[shapes] = frame
-        self._make_room(frame)
-        return frame
-
-    def _make_room(self, frame: CallFrame) -> None:
-        """Make the workspace larger where the frame needs more."""
-        old = self._memory
-        wanted = list(zip(frame.workspace_bytes, old.workspaces, strict=True))
-        grows = any(needed > given.size_bytes for needed, given in wanted)
-        widens = frame.scratch_bytes > old.stride_bytes
-        self._require_room(frame)
-        if not grows and not widens:
-            return
-        workspaces = tuple(
-            self._workspace(index, needed) if needed > given.size_bytes else given
-            for index, (needed, given) in enumerate(wanted)
-        )
-        scratch, stride_bytes = old.scratch, old.stride_bytes
-        if widens:
-            stride_bytes = frame.scratch_bytes + -frame.scratch_bytes % ALIGNMENT_BYTES
-            scratch = Block(stride_bytes * self._loaded.pool.n_threads)
-        self._memory = Memory(workspaces, scratch, stride_bytes)
-
-    def _workspace(self, index: int, size_bytes: int) -> "devices.Memory":
-        """Return a pool of device `index`."""
-        attached = self._attached
-        return Block(size_bytes) if attached is None else attached.allocate(index, size_bytes)
-
-    def _needed_bytes(self, frame: CallFrame) -> int:
-        """Return the bytes of a call, blocks of unknown size left out."""
-        scratch_bytes = frame.scratch_bytes * self._loaded.pool.n_threads
-        return sum(frame.workspace_bytes) + scratch_bytes + sum(frame.output_bytes)
-
-    def _require_room(self, frame: CallFrame) -> None:
-        if self._max_bytes is None:
-            return
-        needed = self._needed_bytes(frame)
-        if needed > self._max_bytes:
-            where = frame.named_shapes(self._loaded.plan) or self._loaded.source.name
-            limit = f"max_bytes is {self._max_bytes}"
-            why = f"workspace, scratch and outputs need {needed} bytes, {limit}"
-            raise LimitError("a call needs too much memory", where, why, "raise max_bytes")
+        return self._lane.loaded

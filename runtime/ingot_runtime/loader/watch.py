@@ -85,9 +85,7 @@ class Watch:
         if seconds is None:
             self._deadline.value = self._timed_out.value = 0
             return
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
-            raise InputError("bad timeout", "timeout", f"expected seconds above 0, got {seconds!r}")
-        nanoseconds = int(min(seconds, _FOREVER_SECONDS) * _NANOSECONDS)
+        nanoseconds = int(checked_timeout(seconds) * _NANOSECONDS)
         self._deadline.value = time.clock_gettime_ns(_CLOCK_MONOTONIC_COARSE) + nanoseconds
 
     def look(self) -> None:
@@ -111,6 +109,13 @@ class Watch:
             return TimedOutError("the call took too long", name, why, do)
         why = "session.cancel() was called; its outputs are lost"
         return CancelledError("the call was cancelled", name, why)
+
+
+def checked_timeout(seconds: object) -> float:
+    """Return `seconds`, or as many as nobody lives to see the end of; ``InputError`` else."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
+        raise InputError("bad timeout", "timeout", f"expected seconds above 0, got {seconds!r}")
+    return min(seconds, _FOREVER_SECONDS)
 
 
 def _address_of_python(name: str) -> int:

@@ -101,6 +101,10 @@ class Verifier:
         self._mibs = mibs
         self._name = name
 
+    def another(self, pool: ThreadPool, watch: Watch) -> "Verifier":
+        """Return one that does the same on other threads."""
+        return Verifier(self._image, pool, watch, self._tree, self._mibs, self._name, self._id)
+
     def verify(self, weights: Weights, mode: str) -> None:
         """Check all MiBs: "full" by BLAKE3, "fast" by the lane checksum, "code" not at all.
 
