@@ -16,6 +16,7 @@ from ingot_build_rules.engine.events.events import (
     BuildStarted,
     Event,
     Message,
+    TargetFinished,
 )
 from ingot_build_rules.engine.events.history import estimate
 from ingot_runtime.printable import printable
