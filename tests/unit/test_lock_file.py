@@ -139,7 +139,7 @@ def test_keys_of_the_future_and_no_code(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"targets": []}, {"targets": "x"}, {"targets": [1]}, {"shapes": {"x": [-1]}}, {"shapes": {"x": [True]}}, {"place": [["a"]]}],
+    [{"targets": []}, {"targets": "x"}, {"targets": [1]}, {"shapes": {"x": "1"}}, {"shapes": [{"x": [1]}]}, {"place": [["a"]]}],
 )  # fmt: skip
 def test_options_that_are_none(change: dict[str, object]) -> None:
     """A record of another shape is refused, whoever wrote it."""

@@ -45,9 +45,16 @@ def _run_one(arguments: argparse.Namespace) -> None:
     from ingot_build_rules.compilation.options import make_options
     from ingot_build_rules.compilation.output_file import check_output
 
-    shapes = usage.unique(arguments.shape, "--shape")
+    shapes = usage.profiles(arguments.shape)
     devices = usage.unique(arguments.device, "--device")
-    options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
+    options = make_options(
+        arguments.target,
+        shapes,
+        devices,
+        arguments.place,
+        arguments.planner,
+        arguments.other_shapes,
+    )
     with compile_output(arguments) as output:
         if output is not None:
             given = [arguments.check] if arguments.check else []

@@ -66,10 +66,9 @@ class CompiledModel:
         return self._run(self.compilation.placed()).value()
 
     @cached_property
-    def specialisation(self) -> PlacedGraph | None:
-        """Stage 5 once more, for the sizes of ``--shape``; None without them."""
-        specialisation = self._run(self.compilation.specialisation())
-        return specialisation.value() if specialisation else None
+    def specialisations(self) -> tuple[PlacedGraph, ...]:
+        """Stage 5 once more for each profile of ``--shape``."""
+        return tuple(each.value() for each in self._run(self.compilation.specialisations()))
 
     @cached_property
     def target_builds(self) -> tuple[TargetBuild, ...]:
