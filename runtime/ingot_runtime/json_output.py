@@ -5,6 +5,7 @@ In: values. Out: a line of printable ASCII. Not done here: printing. docs/json.m
 
 import json
 
+from .format.dtypes import DTYPE_CODES, NUMPY_NAMES
 from .ingot_error import IngotError
 
 TYPE_CHECKING = False
@@ -32,7 +33,11 @@ def error_values(error: IngotError) -> "Values":
 
 def array_values(dtype: str, array: "np.ndarray") -> "Values":
     """Describe an array whose element type Ingot calls `dtype`; of numbers tell the range."""
-    values: Values = {"dtype": dtype, "numpy_dtype": array.dtype.name, "shape": list(array.shape)}
+    values: Values = {
+        "dtype": dtype,
+        "numpy_dtype": NUMPY_NAMES[DTYPE_CODES[dtype]],
+        "shape": list(array.shape),
+    }
     # The 16 bits of a bf16 are no number.
     if array.size and array.dtype.kind in "fiu" and dtype != "bf16":
         values |= {"least": finite(array.min().item()), "greatest": finite(array.max().item())}

@@ -112,9 +112,15 @@ def _header(
         raise ValueError(f"array {name!r}: its header is nested too deeply") from None
 
 
+def in_bits(array: "Array") -> "Array":
+    """Return an array as a file has it: of types that numpy has not, the bits, as integers."""
+    return array.view(f"u{array.itemsize}") if array.dtype.kind == "V" else array
+
+
 def write_npz(file: "IO[bytes]", arrays: "dict[str, Array]") -> None:
-    """Write arrays by name. Not by ``numpy.savez``: a tensor may be called "file"."""
+    """Write arrays by name. Not by ``numpy.savez``: a tensor may be called "file", and the types of
+    ``ml_dtypes`` would be lost; their bits are written, as unsigned integers."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}{_ENDING}"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
+                np.lib.format.write_array(member, in_bits(array), allow_pickle=False)

@@ -226,7 +226,7 @@ def test_control_flow_beside_a_device() -> None:
         (
             "/then/*",
             "a placement inside control flow",
-            "--place /then/*=acc",
+            "place={'/then/*': 'acc'}",
             "'/then/Relu': in a branch of If",
         ),
     ],

@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
+from onnx.external_data_helper import (
+    convert_model_to_external_data,
+    write_external_data_tensors,
+)
 from tests.hostile.model_builder import relu_chain
 
 import ingot
@@ -27,10 +30,8 @@ def export(folder: Path, *names: str, encoder_decoder: bool = False) -> Path:
         path = folder / f"{name}.onnx"
         path.parent.mkdir(exist_ok=True)
         model = relu_chain()
-        onnx.external_data_helper.convert_model_to_external_data(
-            model, location=f"{path.name}_data", size_threshold=0
-        )
-        onnx.external_data_helper.write_external_data_tensors(model, str(path.parent))
+        convert_model_to_external_data(model, location=f"{path.name}_data", size_threshold=0)
+        write_external_data_tensors(model, str(path.parent))
         path.write_bytes(model.SerializeToString())
     config = {"model_type": "t5", "is_encoder_decoder": encoder_decoder}
     (folder / "config.json").write_text(json.dumps(config))
@@ -157,7 +158,8 @@ def test_no_folder(tmp_path: Path) -> None:
 def command(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
     """Run ``ingot compile``; return its exit code and what it wrote."""
     code = main(["compile", *map(str, words), "--target", "x86-64-v2", "-q"])
-    return code, *capsys.readouterr()
+    written = capsys.readouterr()
+    return code, written.out, written.err
 
 
 def test_the_command_makes_a_bundle_of_each(

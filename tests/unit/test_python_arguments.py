@@ -3,14 +3,19 @@ in the words of arguments."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from onnx import TensorProto, helper
 from tests.hostile.model_builder import relu_chain
+from tests.tidy.source import ROOT
 
 import ingot
 import ingot_runtime
+from ingot_build_rules.api import in_arguments
 
 SOURCE = relu_chain().SerializeToString()
 WRONG: dict[str, tuple[dict[str, Any], str, str, str]] = {
@@ -31,17 +36,17 @@ WRONG: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "sizes that are no numbers": (
         {"shapes": {"x": "4xfour"}},
         "argument shapes['x']",
-        "expected sizes such as 1x3x224x224, got '4xfour'",
+        "or 1..8x3x224x224, got '4xfour'",
         "write 1x3x224x224, or (1, 3, 224, 224)",
     ),
     "sizes with a name": (
         {"shapes": {"x": ("batch", 3)}},
         "argument shapes['x']",
-        "expected sizes, such as (1, 3, 224, 224) or '1x3x224x224', got ('batch', 3)",
-        "give sizes",
+        "expected sizes such as 1x3x224x224, ?x3x224x224 or 1..8x3x224x224, got 'batch'",
+        "write 1x3x224x224",
     ),
-    "sizes with a truth value": ({"shapes": {"x": (True, 3)}}, "shapes['x']", "got (True", "give"),
-    "one number": ({"shapes": {"x": 4}}, "argument shapes['x']", "got 4", "give sizes"),
+    "sizes with a truth value": ({"shapes": {"x": (True, 3)}}, "shapes['x']", "got True", "write"),
+    "one number": ({"shapes": {"x": 4}}, "argument shapes['x']", "got 4", "write 1x3"),
     "devices as a text": (
         {"devices": "acc=null"},
         "argument devices",
@@ -97,3 +102,79 @@ def test_an_unknown_stage_is_suggested(cache: Path) -> None:
     assert caught.value.where == "argument stage"
     assert "imported, graph, optimized" in caught.value.why
     assert caught.value.do == "did you mean 'fused'?"
+
+
+def without_rank() -> bytes:
+    """A model whose input has no number of dimensions."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, None)
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    return bytes(helper.make_model(graph).SerializeToString())
+
+
+def compiled(source: bytes = SOURCE, **options: Any) -> Callable[[Path], object]:
+    """How to compile over a cache."""
+    return lambda cache: ingot.compile(source, cache=cache, **options)
+
+
+def over_an_open_cache(cache: Path) -> object:
+    """Compile over a cache that anybody may write to."""
+    (cache / "open").mkdir(exist_ok=True)
+    (cache / "open").chmod(0o777)
+    return ingot.compile(SOURCE, cache=cache / "open")
+
+
+# what is compiled -> what its error says
+IN_ARGUMENTS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "an unknown input": (compiled(shapes={"X": "4x3"}), "shapes['X']"),
+    "sizes against the model": (compiled(shapes={"x": (4, 4)}), "shapes={'x': '4x4'}"),
+    "no number of dimensions": (compiled(without_rank()), "give shapes"),
+    "an unknown device": (compiled(place={"a=b": "acc"}), "place={'a=b': 'acc'}"),
+    "how to declare it": (compiled(place={"*": "acc"}), "declare it with devices={'acc': 'KIND'}"),
+    "an unknown kind": (compiled(devices={"acc": "nul"}), "devices={'acc': 'nul'}"),
+    "a glob that finds nothing": (compiled(place={"none*": "host"}), "place={'none*': 'host'}"),
+    "a limit": (compiled(max_bytes=1), "allow more by max_bytes"),
+    "nothing to check on": (compiled(targets="aarch64", check=True), "leave check out"),
+    "a cache of others": (over_an_open_cache, "(cache_shared=True)"),
+    "another cache": (over_an_open_cache, "(cache=DIR)"),
+}
+
+
+@pytest.mark.parametrize("case", IN_ARGUMENTS)
+def test_errors_speak_of_arguments(cache: Path, case: str) -> None:
+    """What the command calls by an option is called by the argument, and no option is named."""
+    make, expected = IN_ARGUMENTS[case]
+    with pytest.raises(ingot.IngotError) as caught:
+        make(cache)
+    assert expected in str(caught.value)
+    assert "--" not in str(caught.value)
+
+
+def test_a_project_in_python_speaks_of_arguments(tmp_path: Path) -> None:
+    """What ``build`` raises, and what its report keeps."""
+    (tmp_path / "m.onnx").write_bytes(SOURCE)
+    project = ingot.Project(tmp_path)
+    project.model("m", "m.onnx", shape={"X": (1, 2)})
+    project.bundle("m", "m", targets=["x86-64-v2"])
+    with pytest.raises(ingot.UserError, match=r"shapes\['X'\]") as caught:
+        project.build()
+    assert "--" not in str(caught.value)
+    (result,) = project.build(keep_going=True).results
+    assert "shapes['X']" in str(result.error)
+    project.bundle("outside", "m", output="../m.ingot")
+    with pytest.raises(ingot.UserError, match=r"\(allow_outside=True\)"):
+        project.build()
+
+
+def test_every_option_has_its_argument() -> None:
+    """Each option that an error refers to, and each text that is told in another way, is there."""
+    sources = [
+        path.read_text(encoding="utf-8")
+        for folder in ("build_rules", "compiler", "artifacts")
+        for path in (ROOT / folder).rglob("*.py")
+        if path.name != "in_arguments.py"
+    ]
+    named = {name for text in sources for name in re.findall(r'OptionRef\("([^"]+)"', text)}
+    assert named == set(in_arguments.ARGUMENTS)
+    for text in in_arguments.OPTIONS_IN_TEXTS:
+        assert any(text in source for source in sources), text

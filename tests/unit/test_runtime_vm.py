@@ -4,7 +4,6 @@ bits and errors."""
 from collections.abc import Sequence
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -23,6 +22,7 @@ from ingot_compiler.backends.host.support.compile_support import compile_support
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
 from ingot_runtime.format.program import Instruction, Program
+from ingot_runtime.npz import in_bits
 
 Tensor = tuple[str, str, tuple[int | str, ...]]
 Arrays = dict[str, npt.NDArray[np.generic]]
@@ -103,20 +103,8 @@ def test_every_dtype(tmp_path: Path, dtype: str) -> None:
         for shape in shapes:
             x = np.asarray(np.random.default_rng(1).integers(0, 2, shape)).astype(NUMPY_NAMES[code])
             y = both(path, {"x": x})["y"]
+            y = in_bits(y)
             assert (y.dtype, y.shape, y.tobytes()) == (x.dtype, shape, x.tobytes())
-
-
-def test_bfloat16_of_ml_dtypes(tmp_path: Path) -> None:
-    """An array that calls itself bfloat16 is taken by its bits; float16 is not."""
-    path = build(
-        tmp_path / "m.ingot", copy_program((3,), 2), [("x", "bf16", (3,))], [("y", "bf16", (3,))]
-    )
-    session = ingot_runtime.load(path)
-    assert (session.inputs[0].dtype, session.inputs[0].element) == ("uint16", "bf16")
-    with pytest.raises(ingot_runtime.InputError, match=r"expected uint16\[3\], got float16\[3\]"):
-        session.run({"x": np.zeros(3, np.float16)})
-    x = np.array([1, -2, 0.5], ml_dtypes.bfloat16)
-    assert (session.run({"x": x})["y"] == x.view(np.uint16)).all()
 
 
 BINARY = ("add", "sub", "mul", "floordiv", "mod", "min", "max", "eq", "lt", "le")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingot_artifacts.bundle.write import BundleSkeleton, write_with_weights
 from ingot_artifacts.store.atomic import sync_folders
+from ingot_build_rules.api.in_arguments import errors_in_arguments
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build
 from ingot_build_rules.compilation.output_file import check_output
 from ingot_build_rules.compilation.start_compilation import start_compilation
@@ -72,7 +73,7 @@ class Bundle:
         from ingot_build_rules.text.stage_text import check_stage, stage_text
 
         check_stage(stage)
-        with open_build(self._settings) as build:
+        with errors_in_arguments(), open_build(self._settings) as build:
             return stage_text(start_compilation(build, self._model.model, self._options), stage)
 
 

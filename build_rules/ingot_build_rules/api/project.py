@@ -11,7 +11,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ingot_build_rules.api.in_arguments import errors_in_arguments, in_arguments
 from ingot_build_rules.workspace.declared_project import DeclaredProject, PathText
+from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
     from ingot_build_rules.workspace.build_report import Report
@@ -56,21 +58,25 @@ class Project(DeclaredProject):
         from ingot_build_rules.workspace.open_workspace import loaded_project
         from ingot_build_rules.workspace.run_build import run_build
 
-        loaded = loaded_project(self)
-        given = os.fspath(cache) if cache is not None else None
-        folder = project_cache_folder(loaded, given, allow_outside=allow_outside)
-        request = BuildRequest(
-            folder,
-            cache_trust(shared=cache_shared),
-            (words,) if isinstance(words, str) else tuple(words),
-            jobs,
-            keep_going=keep_going,
-            expect_cached=expect_cached,
-            frozen=frozen,
-            rehash=rehash,
-            allow_outside=allow_outside,
-        )
-        report = run_build(loaded, request)
+        with errors_in_arguments():
+            loaded = loaded_project(self)
+            given = os.fspath(cache) if cache is not None else None
+            folder = project_cache_folder(loaded, given, allow_outside=allow_outside)
+            request = BuildRequest(
+                folder,
+                cache_trust(shared=cache_shared),
+                (words,) if isinstance(words, str) else tuple(words),
+                jobs,
+                keep_going=keep_going,
+                expect_cached=expect_cached,
+                frozen=frozen,
+                rehash=rehash,
+                allow_outside=allow_outside,
+            )
+            report = run_build(loaded, request)
+        for item in report.results:
+            if isinstance(item.error, IngotError):
+                item.error = in_arguments(item.error)
         errors = [item.error for item in report.results if item.how == "failed" and item.error]
         if errors and not keep_going:
             raise errors[0]

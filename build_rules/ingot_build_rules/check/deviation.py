@@ -105,7 +105,7 @@ def _is_step(node: Node) -> bool:
 def _numbers(array: Array, dtype: DType) -> npt.NDArray[Any]:
     """The tensor as float64; integers beyond 2^53 are compared as integers, by their difference."""
     if dtype == "bf16":
-        return bf16_to_f32(array).astype(np.float64)
+        return bf16_to_f32(array.view(np.uint16)).astype(np.float64)
     return array if dtype in ("i64", "u64") else array.astype(np.float64)
 
 

@@ -28,6 +28,7 @@ from ingot_build_rules.compilation.output_file import check_output
 from ingot_compiler.ir.errors import IncompatibleTargetError
 from ingot_compiler.ir.in_names import error_in_names, refers
 from ingot_compiler.ir.interpret import interpret, interpret_values
+from ingot_compiler.ir.message import OptionRef, message
 from ingot_compiler.ir.op import Array
 from ingot_runtime.ingot_error import IngotError
 
@@ -109,7 +110,7 @@ def _check(compiled: CompiledModel, path: str, inputs: Inputs | None) -> CheckRe
 
 def _none_runs_here(targets: Sequence[str]) -> IncompatibleTargetError:
     what, where = "no variant can be checked here", f"targets {', '.join(targets)}"
-    do = "check on such a machine, or leave --check out"
+    do = message("check on such a machine, or leave ", OptionRef("check"), " out")
     return IncompatibleTargetError(what, where, "this machine runs none of them", do)
 
 

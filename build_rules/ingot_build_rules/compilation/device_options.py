@@ -12,6 +12,7 @@ from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import HOST, DeviceOption
 from ingot_compiler.backends.registry import BACKENDS, parse_target
 from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_compiler.ir.message import OptionRef
 from ingot_runtime.format.plan import DEVICE_KINDS
 
 KINDS = tuple(kind for kind in DEVICE_KINDS if kind != HOST)
@@ -32,7 +33,7 @@ def read_device(name: str, text: str, host_targets: Sequence[str]) -> DeviceOpti
         UserError: a name that is taken, an unknown kind or key, no id. UnsupportedError: a kind
             without code.
     """
-    where = f"--device {name}={text}"
+    where = OptionRef("device", f"{name}={text}")
     if name == HOST:
         why = f"{HOST!r} is always there"
         raise UserError("device name taken", where, why, "choose another name")
@@ -45,7 +46,7 @@ def read_device(name: str, text: str, host_targets: Sequence[str]) -> DeviceOpti
     return DeviceOption(name, kind, device_id, target, values.get("scope", ""))
 
 
-def _check_kind(kind: str, where: str) -> None:
+def _check_kind(kind: str, where: OptionRef) -> None:
     if kind not in KINDS:
         why = f"expected one of {', '.join(KINDS)}"
         raise UserError(
@@ -60,7 +61,7 @@ def _check_kind(kind: str, where: str) -> None:
         )
 
 
-def _pairs(parts: Sequence[str], where: str) -> dict[str, str]:
+def _pairs(parts: Sequence[str], where: OptionRef) -> dict[str, str]:
     values = dict(_pair(part, where) for part in parts)
     if len(values) != len(parts):
         why = f"got {', '.join(parts)}"
@@ -68,7 +69,7 @@ def _pairs(parts: Sequence[str], where: str) -> dict[str, str]:
     return values
 
 
-def _pair(part: str, where: str) -> tuple[str, str]:
+def _pair(part: str, where: OptionRef) -> tuple[str, str]:
     key, _, value = part.partition("=")
     if key not in _KEYS or not value:
         why = f"expected target=TARGET or scope=NAME, got {part!r}"
@@ -77,7 +78,7 @@ def _pair(part: str, where: str) -> tuple[str, str]:
     return key, value
 
 
-def _id(text: str, where: str) -> int:
+def _id(text: str, where: OptionRef) -> int:
     if not (text.isdecimal() and text.isascii() and int(text) <= _ID_MAX):
         why = f"expected a number from 0 to {_ID_MAX}, got {text!r}"
         raise UserError("a device has no such id", where, why, "write KIND:0, KIND:1, ...")

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_compiler.ir.errors import LimitError
-from ingot_compiler.ir.message import Text, nodes_text
+from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph, Launch
     from ingot_compiler.memory.memory_plan import MemoryPlan
 
-_DO = "allow more (max_bytes, --max-bytes), or make the model smaller"
+_DO = message("allow more by ", OptionRef("max-bytes"), ", or make the model smaller")
 
 
 @dataclass(frozen=True, slots=True)

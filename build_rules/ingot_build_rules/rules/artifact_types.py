@@ -33,7 +33,8 @@ _MODULES = {
     "ingot_compiler.frontend.imported": "DeclaredType ImportedModel ImportedNode ImportedRegion",
     "ingot_compiler.ir.dims": "Call Sum Symbol",
     "ingot_compiler.ir.graph": "ConstantSource Graph Names Node OptimizedGraph",
-    "ingot_compiler.ir.message": "InputRef Message NodeRef OutputRef",
+    "ingot_compiler.ir.message": "InputRef Message NodeRef OptionRef OutputRef",
+    "ingot_compiler.ir.profile": "SizeRange",
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
     "ingot_compiler.lowering.fused": (

@@ -20,7 +20,7 @@ from ingot_build_rules.testing.largest_error import (
     largest_error,
 )
 from ingot_compiler.ir.errors import UserError, VerificationError
-from ingot_runtime.npz import read_npz
+from ingot_runtime.npz import in_bits, read_npz
 
 with suppress(ImportError):
     # The loader imports it by name for bundles that use devices: its code is in the key by this
@@ -90,8 +90,9 @@ def run_and_compare(
         raise UserError(what, f"bundle {run.path}", why, do)
     errors: dict[str, LargestError] = {}
     for name, wanted in sorted(expected.items()):
-        _check_type(name, wanted, found[name], run.path, outputs.path)
-        errors[name] = largest_error(wanted, found[name], tolerance)
+        want, got = in_bits(wanted), in_bits(found[name])
+        _check_type(name, want, got, run.path, outputs.path)
+        errors[name] = largest_error(want, got, tolerance)
     wrong = {name: item for name, item in errors.items() if item.beyond}
     if wrong:
         raise _difference(wrong, run.path, outputs.path, tolerance)

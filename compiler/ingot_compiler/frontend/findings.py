@@ -34,7 +34,7 @@ class ImportFinding:
         return message(self.node, ": ", ", ".join(parts), ": " if parts else "", self.reason)
 
 
-def tensor_finding(tensor: str, dtype: str, reason: str) -> ImportFinding:
+def tensor_finding(tensor: str, dtype: str, reason: Text) -> ImportFinding:
     """A finding about ``tensor``, such as "input 'x'", which belongs to no node."""
     return ImportFinding(tensor, "", "", 0, dtype, reason)
 

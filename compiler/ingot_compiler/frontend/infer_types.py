@@ -28,7 +28,7 @@ from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.errors import InternalError, LimitError, ModelError
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.message import NodeRef, Text, joined, message, with_makers
+from ingot_compiler.ir.message import NodeRef, OptionRef, Text, joined, message, with_makers
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_runtime.ingot_error import IngotError
 
@@ -172,7 +172,8 @@ def _contradiction(context: OpContext, error: OpTypeError) -> ModelError:
     call = message(context.op, "(", joined(", ", types), "): ", error.text)
     what = "a node's operands or attributes contradict its op"
     why = with_makers(call, context.translation.makers)
-    return ModelError(what, NodeRef(context.source[0]), why, "correct the model, or --shape")
+    do = message("correct the model, or ", OptionRef("shape"))
+    return ModelError(what, NodeRef(context.source[0]), why, do)
 
 
 def _finding(context: OpContext, reason: Text) -> ImportFinding:

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 
 from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_compiler.ir.message import OptionRef, message
 
 _SHOWN_MAX = 3
 
@@ -28,14 +29,15 @@ def place_marks(
     for glob, device in place:
         matches = [index for index, name in enumerate(names) if fnmatchcase(name, glob)]
         if not matches:
-            raise _no_match(glob, f"--place {glob}={device}", names, inner_names)
+            where = OptionRef("place", f"{glob}={device}")
+            raise _no_match(glob, where, names, inner_names)
         for index in matches:
             marks[index] = device
     return tuple(marks)
 
 
 def _no_match(
-    glob: str, where: str, names: Sequence[str], inner_names: Sequence[str]
+    glob: str, where: OptionRef, names: Sequence[str], inner_names: Sequence[str]
 ) -> UserError | UnsupportedError:
     """Why no node of the graph itself has such a name."""
     inside = [repr(name) for name in inner_names if fnmatchcase(name, glob)]
@@ -45,5 +47,6 @@ def _no_match(
         do = "place nodes of the graph itself"
         return UnsupportedError("a placement inside control flow", where, why, do)
     close = suggest(glob, names)
-    do = f"did you mean {close!r}?" if close else "`ingot compile --to imported` prints all nodes"
-    return UserError("a placement matches no node", where, "", do)
+    all_nodes = message(OptionRef("to", "imported"), " gives the names of all nodes")
+    meant = f"did you mean {close!r}?" if close else all_nodes
+    return UserError("a placement matches no node", where, "", meant)

@@ -8,12 +8,12 @@ name (``message.with_makers``), raising.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import TypeVar
 
 from ingot_compiler.ir.dims import format_dim_in_names
 from ingot_compiler.ir.graph import Names
-from ingot_compiler.ir.message import InputRef, NodeRef, OutputRef, Piece, Text, message
+from ingot_compiler.ir.message import InputRef, NodeRef, OptionRef, OutputRef, Piece, Text, message
 from ingot_runtime.ingot_error import IngotError
 
 ErrorT = TypeVar("ErrorT", bound=IngotError)
@@ -26,19 +26,29 @@ def refers(error: IngotError) -> bool:
 
 def error_in_names(error: ErrorT, names: Names) -> ErrorT:
     """``error`` in the user's names."""
-    return type(error)(*(text_in_names(message(part), names) for part in error.parts))
+    return with_pieces(error, lambda piece: _named(piece, names))
+
+
+def with_pieces(error: ErrorT, change: Callable[[Piece], Piece]) -> ErrorT:
+    """``error`` with every piece of its texts changed."""
+    texts = [_pieces(part) for part in error.parts]
+    return type(error)(*(message(*map(change, pieces)) for pieces in texts))
+
+
+def _pieces(part: object) -> tuple[Piece, ...]:
+    text = message(part)
+    return (text,) if isinstance(text, str) else text.pieces
 
 
 def text_in_names(text: Text, names: Names) -> str:
     """``text`` in the user's names."""
     if isinstance(text, str):
         return text
-    called = dict(names.symbols)
-    return "".join(_piece_in_names(piece, names, called) for piece in text.pieces)
+    return "".join(str(_named(piece, names)) for piece in text.pieces)
 
 
-def _piece_in_names(piece: Piece, names: Names, called: Mapping[str, str]) -> str:
-    if isinstance(piece, str):
+def _named(piece: Piece, names: Names) -> str | OptionRef:
+    if isinstance(piece, str | OptionRef):
         return piece
     if isinstance(piece, NodeRef):
         name, op = names.nodes[piece.ordinal]
@@ -47,4 +57,4 @@ def _piece_in_names(piece: Piece, names: Names, called: Mapping[str, str]) -> st
         return f"input {names.inputs[piece.position]!r}"
     if isinstance(piece, OutputRef):
         return f"output {names.outputs[piece.position]!r}"
-    return format_dim_in_names(piece, called)
+    return format_dim_in_names(piece, dict(names.symbols))

@@ -1,5 +1,5 @@
 """Texts that refer to nodes, inputs, outputs and sizes of a model, which no stage after import
-knows by name.
+knows by name, and to options, which are called otherwise in Python.
 
 In: pieces: texts, references, sizes, types of tensors. Out: ``Text``: a ``str`` if nothing in it
 has a name of the user's, else a ``Message``. Not done here: the names (``in_names``).
@@ -45,7 +45,22 @@ class OutputRef:
         return f"output #{self.position}"
 
 
-Piece = str | NodeRef | InputRef | OutputRef | Sum
+@dataclass(frozen=True, slots=True)
+class OptionRef:
+    """What the user says by an option of the command, or by an argument of a function: each has its
+    own way to write it. ``str()`` is that of the command; ``value`` may be "".
+
+    ``name`` is the option's, without ``--``.
+    """
+
+    name: str
+    value: str = ""
+
+    def __str__(self) -> str:
+        return f"--{self.name} {self.value}".rstrip()
+
+
+Piece = str | NodeRef | InputRef | OutputRef | OptionRef | Sum
 """A ``Sum`` is a size: the user may have names for its symbols."""
 
 
@@ -113,7 +128,7 @@ def _pieces(parts: Iterable[object]) -> Iterator[Piece]:
     for part in parts:
         if isinstance(part, Message):
             yield from part.pieces
-        elif isinstance(part, str | NodeRef | InputRef | OutputRef | Sum):
+        elif isinstance(part, Piece):
             yield part
         elif isinstance(part, TensorType):
             yield from _pieces((part.dtype, list(part.shape)))

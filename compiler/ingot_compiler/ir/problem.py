@@ -66,5 +66,5 @@ def require_none(problems: Iterable[Problem], part: str, whole: str, stage: str)
             f"the {whole} is malformed",
             problem.where(part, whole),
             problem.why,
-            f"this is a bug in ingot: please report it together with the output of --to {stage}",
+            f"this is a bug in ingot: please report it together with the output of `ingot compile --to {stage}`",
         )

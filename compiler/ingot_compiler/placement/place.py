@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph, captured, make_attributes
-from ingot_compiler.ir.message import Text, nodes_text
+from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
 from ingot_compiler.ir.renumber import first_free_id, renumber, with_operands
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.placed import PlacedGraph
@@ -66,7 +66,7 @@ def _check_marks(graph: Graph, names: Sequence[str]) -> None:
     for node in graph.nodes:
         if node.mark and node.mark not in names:
             close = difflib.get_close_matches(node.mark, names, n=1)
-            declare = f"declare it: --device {node.mark}=KIND"
+            declare = message("declare it: ", OptionRef("device", f"{node.mark}=KIND"))
             raise UserError(
                 f"no device named {node.mark!r}",
                 where=_nodes(node),
@@ -142,7 +142,11 @@ class _Placement:
                 f"{node.op} on device {node.mark}",
                 where=_nodes(node),
                 why="control flow runs on the host, with all that is in its branches",
-                do="leave it there: --place 'ITS NAME=host', behind what matches it now",
+                do=message(
+                    "leave it there: ",
+                    OptionRef("place", "ITS NAME=host"),
+                    ", behind what matches it now",
+                ),
             )
 
     def _decide_constants(self) -> None:

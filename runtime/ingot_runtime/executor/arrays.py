@@ -10,9 +10,10 @@ import math
 import numpy as np
 
 from ..errors import InputError, ResourceError
-from ..format.dtypes import DTYPE_NAMES, NUMPY_NAMES
+from ..format.dtypes import DTYPE_NAMES, ML_DTYPES
 from ..format.plan import BundlePlan, TensorPlan
 from .frame import ALIGNMENT_BYTES, CallFrame, Shape
+from .numpy_dtypes import bits_of, dtype_of, with_dtype
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     Array = np.ndarray
-
-DTYPES = tuple(np.dtype(name) for name in NUMPY_NAMES)
 
 
 class Views:
@@ -38,7 +37,7 @@ class Views:
         self.ndarray = np.ndarray
         given = zip(plan.inputs, frame.input_shapes, frame.small_inputs, strict=True)
         self.inputs = [
-            (tensor.name, DTYPES[tensor.dtype], shape, _view(frame, place, tensor, shape))
+            (tensor.name, dtype_of(tensor.dtype), shape, _view(frame, place, tensor, shape))
             for tensor, shape, place in given
         ]
         made = list(zip(plan.outputs, frame.output_shapes, frame.small_outputs, strict=True))
@@ -49,7 +48,7 @@ class Views:
             (index, row[0]) for index, row in enumerate(self.inputs) if row[3] is None
         ]
         self.large_outputs = [
-            (index, tensor.name, shape, DTYPES[tensor.dtype])
+            (index, tensor.name, shape, dtype_of(tensor.dtype))
             for index, (tensor, shape, place) in enumerate(made)
             if place < 0
         ]
@@ -183,7 +182,7 @@ def _aligned_part(block: "Array", size_bytes: int) -> "Array":
 def _view(frame: CallFrame, place: int, tensor: TensorPlan, shape: Shape) -> "Array | None":
     if place < 0:
         return None
-    dtype = DTYPES[tensor.dtype]
+    dtype = dtype_of(tensor.dtype)
     count = math.prod(shape)
     if not count:
         return np.empty(shape, dtype)
@@ -218,7 +217,7 @@ def _unexpected(name: object, names: "Sequence[str]", given: "Mapping[Any, Any]"
 
 def describe(tensor: TensorPlan, plan: BundlePlan) -> str:
     """Return dtype and shape for messages: ``float32[batch, 3]``."""
-    return f"{DTYPES[tensor.dtype].name}[{', '.join(map(str, tensor.shape(plan.symbols)))}]"
+    return f"{dtype_of(tensor.dtype).name}[{', '.join(map(str, tensor.shape(plan.symbols)))}]"
 
 
 def _checked(
@@ -231,10 +230,12 @@ def _checked(
     if tensor.name not in given:
         why = f"expected {expected}, got nothing"
         raise InputError(f"missing input {tensor.name!r}", where, why, "give it")
-    array, dtype = _as_array(tensor, given[tensor.name], where), DTYPES[tensor.dtype]
+    array, dtype = _as_array(tensor, given[tensor.name], where), dtype_of(tensor.dtype)
     why = f"expected {expected}, got {array.dtype}[{', '.join(map(str, array.shape))}]"
     if array.dtype != dtype:
         do = f"convert it: x.astype({dtype.name!r})"
+        if DTYPE_NAMES[tensor.dtype] in ML_DTYPES and dtype == bits_of(tensor.dtype):
+            do = f"give the bits of {DTYPE_NAMES[tensor.dtype]}, or install ml_dtypes"
         raise InputError(f"wrong dtype of input {tensor.name!r}", where, why, do)
     if array.ndim != len(tensor.dims):
         do = f"give {len(tensor.dims)} dimensions"
@@ -251,9 +252,6 @@ def _checked(
 
 def _as_array(tensor: TensorPlan, value: "Any", where: str) -> "Array":
     try:
-        array = np.asarray(value)
+        return with_dtype(np.asarray(value), tensor.dtype)
     except Exception as error:  # whatever numpy says of a foreign object is the user's error
         raise InputError(f"input {tensor.name!r} is not an array", where, str(error)) from error
-    if DTYPE_NAMES[tensor.dtype] == "bf16" and array.dtype.name == "bfloat16":
-        return array.view(DTYPES[tensor.dtype])  # the ml_dtypes package's own type: the same bits
-    return array

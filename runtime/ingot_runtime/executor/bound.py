@@ -4,14 +4,15 @@ In: a plan, what makes and runs a frame, arrays. Out: ``Bound``. Not done here: 
 (``session``).
 """
 
+import numpy as np
+
 from ..errors import InputError
-from .arrays import DTYPES, aligned_empty, checked_inputs, describe
+from .arrays import aligned_empty, checked_inputs, describe
+from .numpy_dtypes import bits_of, dtype_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    import numpy as np
 
     from ..format.plan import BundlePlan, TensorPlan
     from .frame import CallFrame, Shape
@@ -37,10 +38,15 @@ class Bound:
         inputs, outputs = _by_name("inputs", given_inputs), _by_name("outputs", given_outputs)
         for tensor in plan.inputs:
             if tensor.name not in inputs and tensor.is_static:
-                inputs[tensor.name] = aligned_empty(tensor.dims, DTYPES[tensor.dtype])
+                inputs[tensor.name] = aligned_empty(tensor.dims, dtype_of(tensor.dtype))
                 inputs[tensor.name].fill(0)
-        self.inputs = checked_inputs(plan, inputs)
-        self._frame = frame = new_frame(tuple(array.shape for array in self.inputs.values()))
+        checked = checked_inputs(plan, inputs)
+        # An array that is given stays what it is: its bits may go by another type.
+        self.inputs = {
+            name: inputs[name] if np.asarray(inputs[name]) is inputs[name] else array
+            for name, array in checked.items()
+        }
+        self._frame = frame = new_frame(tuple(array.shape for array in checked.values()))
         for index, (name, array) in enumerate(self.inputs.items()):
             frame.set_input(index, _address(name, array, "input"))
         self.outputs = _bind_outputs(plan, frame, outputs)
@@ -79,7 +85,7 @@ def _bind_outputs(
             why = "its size depends on the data, so it has no fixed address"
             raise InputError(what, "session.bind", why, "use session.run")
         if array is None:
-            array = aligned_empty(shape, DTYPES[tensor.dtype])
+            array = aligned_empty(shape, dtype_of(tensor.dtype))
         _check_output(tensor, array, shape, describe(tensor, plan))
         frame.set_output(index, _address(tensor.name, array, "output"))
         arrays[tensor.name] = array
@@ -108,7 +114,8 @@ def _require_apart(inputs: "dict[str, Array]", outputs: "dict[str, Array]") -> N
 def _check_output(
     tensor: "TensorPlan", array: "Array", shape: tuple[int, ...], expected: str
 ) -> None:
-    good = array.dtype == DTYPES[tensor.dtype] and array.shape == shape and array.flags.writeable
+    known = array.dtype in (dtype_of(tensor.dtype), bits_of(tensor.dtype))
+    good = known and array.shape == shape and array.flags.writeable
     if not good:
         got = f"{array.dtype}{list(array.shape)}{'' if array.flags.writeable else ', read-only'}"
         why = f"expected {expected} = {list(shape)}, got {got}"

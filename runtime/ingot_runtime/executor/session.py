@@ -12,7 +12,7 @@ import os
 from itertools import count
 
 from ..errors import BusyError, InputError
-from ..format.dtypes import DTYPE_NAMES, NUMPY_NAMES
+from ..format.dtypes import DTYPE_NAMES, ML_DTYPES, NUMPY_NAMES
 from ..format.plan import TensorPlan
 from ..loader.watch import checked_timeout
 from .lane import Lane, in_turn, new_waiter, serve
@@ -40,16 +40,26 @@ _NOT_STEPPED = ("a native main is not stepped", 'load(..., executor="vm")')
 
 
 class TensorSpec:
-    """An input or output: ``name``; ``shape`` with symbols by name; ``dtype``, numpy's name (bf16:
-    uint16); ``element``, ours."""
+    """An input or output: ``name``; ``shape`` with symbols by name; ``element``, our name of the
+    element type."""
 
-    __slots__ = ("dtype", "element", "name", "shape")
+    __slots__ = ("_code", "element", "name", "shape")
 
     def __init__(self, tensor: TensorPlan, symbols: tuple[str, ...]) -> None:
         self.name = tensor.name
         self.shape = tensor.shape(symbols)
-        self.dtype = NUMPY_NAMES[tensor.dtype]
+        self._code = tensor.dtype
         self.element = DTYPE_NAMES[tensor.dtype]
+
+    @property
+    def dtype(self) -> str:
+        """What numpy calls the element type: for bf16 as ``ml_dtypes`` does, ``bfloat16``, or
+        ``uint16`` where that package is not installed."""
+        if self.element not in ML_DTYPES:
+            return NUMPY_NAMES[self._code]
+        from .numpy_dtypes import dtype_of  # numpy is imported when arrays are needed
+
+        return dtype_of(self._code).name
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.element}[{', '.join(map(str, self.shape))}]"
@@ -192,7 +202,7 @@ class Session:
         counts = [lane.attached.counts() for lane in self._lanes if lane.attached is not None]
         if not counts:
             why = "the bundle runs on the host alone: nothing is copied"
-            do = "compile with --device and --place"
+            do = "compile it with a device beside the host, and place nodes there"
             raise InputError("no device counts", "session.device_counts", why, do)
         return summed(counts)
 

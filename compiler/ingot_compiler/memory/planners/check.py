@@ -64,5 +64,5 @@ def _broken(expected: str, got: str) -> InternalError:
         "a memory plan is not safe",
         where="plan_memory",
         why=f"expected {expected}, got {got}",
-        do="report this with the model; --planner greedy_by_size may avoid it",
+        do="report this with the model; the planner greedy_by_size may avoid it",
     )
