@@ -79,7 +79,8 @@ def _type(value: dict[str, Any]) -> str:
         return ", ".join(f"`{text}`" for text in value["enum"])
     if "type" not in value:
         return "any value"
-    types = value["type"] if isinstance(value["type"], list) else [value["type"]]
+    given: Any = value["type"]
+    types: list[str] = [given] if isinstance(given, str) else given
     return " or ".join(_one_type(name, value) for name in types)
 
 

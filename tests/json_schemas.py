@@ -30,8 +30,8 @@ def names() -> list[str]:
 
 @cache
 def _validator(name: str) -> Draft202012Validator:
-    common = Resource.from_contents(schema("common"))
-    registry: Registry[Any] = Registry().with_resource("common.json", common)
+    common: Resource[Any] = Resource.from_contents(schema("common"))
+    registry: Registry[Any] = Registry[Any]().with_resource("common.json", common)
     return Draft202012Validator(schema(name), registry=registry)
 
 
@@ -39,7 +39,8 @@ def checked(name: str, text: str) -> dict[str, Any]:
     """Return the one object on the one line of ``text``; it must be as its schema says."""
     (line,) = text.splitlines()
     values: dict[str, Any] = json.loads(line, parse_constant=_refuse)
-    errors = list(_validator(name).iter_errors(values))
+    validator: Any = _validator(name)
+    errors: list[Any] = list(validator.iter_errors(values))
     assert not errors, "\n".join(map(_told, errors))
     return values
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.json_schemas import checked
 from tests.unit.codegen_harness import Array
 
 import ingot_runtime
@@ -93,8 +94,9 @@ def test_it_can_be_looked_into(
     path = tmp_path / "old.ingot"
     path.write_bytes(bundle(generation, name))
     assert command.main(["inspect", "--json", str(path)]) == 0
-    described, about = json.loads(capsys.readouterr().out), index(generation)[name]
-    assert described["root_digest"] == about["root_digest"]
+    described = checked("device-inspect", capsys.readouterr().out)
+    about = index(generation)[name]
+    assert described["digest"] == about["root_digest"]
     assert {variant["target"] for variant in described["variants"]} == set(about["targets"])
     assert {device["name"] for device in described["devices"]} == {"host", *about["devices"]}
 

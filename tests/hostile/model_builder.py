@@ -15,6 +15,7 @@ from tests.unit.frontend_harness import Array, MemoryStore, no_external
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.frontend.infer_types import infer_types
+from ingot_compiler.ir.given_shape import read_shape, shape_text
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.in_names import error_in_names
 from ingot_runtime.ingot_error import IngotError
@@ -55,15 +56,18 @@ def relu_chain() -> ModelProto:
 
 def load(
     source: ModelProto | bytes,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    shapes: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
     place: Sequence[tuple[str, str]] = (),
     store: MemoryStore | None = None,
 ) -> tuple[ImportedModel, Names]:
-    """``import_model`` without external data."""
+    """``import_model`` without external data; ``shapes``: one profile, or several."""
     data = source if isinstance(source, bytes) else source.SerializeToString()
-    imported, names = import_model(
-        data, no_external, (store or MemoryStore()).write, shapes or {}, place
-    )
+    given = [shapes] if isinstance(shapes, Mapping) else shapes or []
+    profiles = [
+        {name: read_shape(shape_text(shape)) for name, shape in each.items()} for each in given
+    ]
+    write = (store or MemoryStore()).write
+    imported, names = import_model(data, no_external, write, profiles, place)
     check_imported(imported)
     return imported, names
 

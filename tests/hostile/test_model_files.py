@@ -100,7 +100,7 @@ def _import_beside(folder: Path, data: bytes) -> MemoryStore:
     def read(location: str, offset: int, size: int | None) -> memoryview:
         return read_external_file(folder, location, offset, size)
 
-    import_model(data, read, store.write, {}, [])
+    import_model(data, read, store.write, [], [])
     return store
 
 

@@ -309,7 +309,7 @@ def test_shape_for_an_unknown_input(shapes: dict[str, tuple[int, ...]], do: str)
     assert caught.value.do == do
 
 
-@pytest.mark.parametrize("shape", [(2, 4), (2,), (-1, 3), (2, 3, 1)])
+@pytest.mark.parametrize("shape", [(2, 4), (2,), (2, 3, 1), (2, (1, 3)), (2, "3..4")])
 def test_shape_against_the_model(shape: tuple[int, ...]) -> None:
     """--shape may fix what the model leaves open, nothing else."""
     with pytest.raises(UserError, match="a shape contradicts the model") as caught:
@@ -323,6 +323,63 @@ def test_shape_gives_one_name_two_sizes() -> None:
     source = model(nodes, [value("a", ["n"]), value("b", ["n"])], [value("y", ["n"])])
     with pytest.raises(UserError, match="contradicts"):
         load(source, {"a": (2,), "b": (3,)})
+
+
+_BATCHES = model(
+    [helper.make_node("Add", ["a", "b"], ["y"])],
+    [value("a", ["n", "m"]), value("b", ["n", "m"])],
+    [value("y", None)],
+)
+
+
+@pytest.mark.parametrize(
+    ("profiles", "words"),
+    [
+        ([{"a": "2x?", "b": "3x?"}], ("contradicts the model", "2, as another input has 'n'", "got 3")),
+        ([{"a": "1..8x?", "b": "1..9x?"}], ("contradicts the model", "1..8", "got 1..9")),
+        ([{"a": "2x3"}, {"b": "2x3"}], ("given twice", "--shape b=2x3", "leave one")),
+        ([{"a": "?x3"}, {"a": "2x3"}], ("never used", "m = 3", "first")),
+        ([{"a": "1..8x?"}, {"a": "2..3x?"}], ("never used", "n = 1 to 8", "first")),
+        ([{"a": "1..8x?"}, {"a": "4..9x?"}], ("ranges overlap", "n = 1 to 8 and n = 4 to 9", "4..8")),
+        ([{"a": "0x3"}], ("has no elements", "expected 1 or more", "write ?")),
+        ([{"a": "2x?"}, {"c": "2x?"}], ("no input 'c'", "expected one of 'a', 'b'", "the inputs are 'a', 'b'")),
+    ],
+)  # fmt: skip
+def test_profiles_that_contradict(
+    profiles: list[dict[str, object]], words: tuple[str, ...]
+) -> None:
+    """Themselves, the model or each other; the user's words, in four parts."""
+    with pytest.raises(UserError) as caught:
+        load(_BATCHES, profiles)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_profiles_in_an_order_of_preference() -> None:
+    """What lies inside another comes first; what is apart in one size may overlap in another; what
+    names nothing is the general version."""
+    profiles = [{"a": "2x3"}, {"a": "?x3"}, {"a": "1..8x4"}, {"a": "4..9x5"}, {"b": "?x?"}]
+    imported, _ = load(_BATCHES, profiles)
+    found = [", ".join(map(str, profile)) for profile in imported.profiles]
+    assert found == ["s0 = 2, s1 = 3", "s1 = 3", "s0 = 1 to 8, s1 = 4", "s0 = 4 to 9, s1 = 5"]
+
+
+def test_shapes_of_an_input_without_dimensions() -> None:
+    """Their number comes from the user; a size that all shapes have is the model's."""
+    source = model([helper.make_node("Neg", ["a"], ["y"])], [value("a", None)], [value("y", None)])
+    imported, names = load(source, [{"a": "2x3"}, {"a": "4x3"}])
+    assert [str(kind) for kind in imported.inputs] == ["f32[s0, 3]"]
+    assert names.symbols == (("s0", "a.0"),)
+    assert len(imported.profiles) == 2
+    with pytest.raises(UserError, match="contradicts the model"):
+        load(source, [{"a": "2x3"}, {"a": "4"}])
+
+
+def test_a_size_of_zero_in_the_model_is_explained() -> None:
+    """Some exporters write 0 where they mean any size."""
+    source = model([helper.make_node("Neg", ["a"], ["y"])], [value("a", [0])], [value("y", None)])
+    with pytest.raises(UserError, match="contradicts the model") as caught:
+        load(source, {"a": (3,)})
+    assert "without elements" in caught.value.do
 
 
 def test_placement_that_matches_nothing() -> None:

@@ -75,7 +75,7 @@ def run_workflow(clone: Path, python: Path, home: Path) -> list[str]:
 
 def test_the_workflow(project: Path, tmp_path: Path) -> None:
     """A runner builds and tests all; the next one, in another clone with another key, restores the
-    cache and runs only the test that its clone has never run."""
+    cache and runs nothing, and its bundle has the same bytes."""
     python = environment(tmp_path / "python")
     one, two = tmp_path / "one", tmp_path / "two"
     for clone in (one, two):

@@ -58,6 +58,7 @@ READS_ENVIRONMENT = {
     "ingot_build_rules.workspace.cache_folder": "INGOT_CACHE, XDG_CACHE_HOME: where the cache is",
     "ingot_build_rules.workspace.user_key": "XDG_STATE_HOME: where the key is that says what is believed, not what is made",
     "ingot_build_rules.cli.entry": "OPENBLAS_NUM_THREADS: set to one thread where the user has not set it",
+    "ingot_build_rules.cli.terminal": "TERM, NO_COLOR, CI: whether progress moves and is more than plain text",
     "ingot_build_rules.cli.jobserver_flags": "MAKEFLAGS: how many jobs the `make` above lends",
 }
 # Pure parts: a result there depends on arguments alone.

@@ -15,6 +15,7 @@ from ingot_runtime.ingot_error import IngotError
 
 # exception that never leaves -> who catches it
 CAUGHT_INSIDE = {
+    "ingot_build_rules.cli.failure.FailedCommand": "the command, which prints its error and its values",
     "ingot_artifacts.store.index_disk.IndexRowError": "the index: a row that this program never writes is no row",
     "ingot_artifacts.store.records.RecordError": "who reads records: what is none is left out, or deleted",
     "ingot_build_rules.project.read_value.WrongValueError": "the reader of projects, which collects all problems",

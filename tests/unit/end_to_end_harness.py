@@ -28,6 +28,7 @@ from ingot_build_rules.rules.import_model import Imported
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names
+from ingot_compiler.ir.profile import Profile
 from ingot_runtime.executor.session import Session
 
 Feed = Mapping[str, Array]
@@ -126,7 +127,7 @@ class _GraphCompilation(Compilation):
     """A chain of rules whose first stages are given."""
 
     def __init__(
-        self, graph: Graph, constants: Sequence[bytes], sizes: Mapping[str, int] | None
+        self, graph: Graph, constants: Sequence[bytes], profiles: Sequence[Profile]
     ) -> None:
         build = NaiveBuild(RULEBOOK)
         super().__init__(build, ModelSource("", ""), make_options(), ())
@@ -134,10 +135,10 @@ class _GraphCompilation(Compilation):
         outputs = tuple(f"y{index}" for index in range(len(graph.outputs)))
         keep = build.keep
         self._graph = keep(graph)
-        model = ImportedModel((), (), (), (), (), (), tuple(sorted((sizes or {}).items())))
+        model = ImportedModel((), (), (), (), (), (), tuple(profiles))
         names = Names("graph", inputs, outputs, (), ())
         self._imported = Imported(
-            keep(model), keep(names), tuple(map(build.keep_bytes, constants)), model.sizes
+            keep(model), keep(names), tuple(map(build.keep_bytes, constants)), model.profiles
         )
 
     async def imported(self) -> Imported:
@@ -148,10 +149,10 @@ class _GraphCompilation(Compilation):
 
 
 class GraphModel(CompiledModel):
-    """A compilation that starts with a graph instead of an ONNX file; ``sizes`` of symbols make a
-    specialisation beside."""
+    """A compilation that starts with a graph instead of an ONNX file; ``profiles``
+    make specialisations beside."""
 
     def __init__(
-        self, graph: Graph, constants: Sequence[bytes], sizes: Mapping[str, int] | None = None
+        self, graph: Graph, constants: Sequence[bytes], profiles: Sequence[Profile] = ()
     ) -> None:
-        super().__init__(_GraphCompilation(graph, constants, sizes))
+        super().__init__(_GraphCompilation(graph, constants, profiles))

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.json_schemas import checked
 
 from ingot_build_rules.engine.events.event_lines import event_line, read_events, read_timed_events
 from ingot_build_rules.engine.events.events import (
@@ -59,7 +60,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
 def test_events_come_back_equal(events: list[Event]) -> None:
     """A replay gives the very events, the summary included, one per line."""
     lines = [event_line(event, index / 7) for index, event in enumerate(events)]
-    assert all("\n" not in line for line in lines)
+    assert all(checked("event", line) for line in lines)
     assert list(read_events(lines)) == events
     assert [seconds for seconds, _ in read_timed_events(lines)] == [
         round(i / 7, 6) for i in range(len(events))
@@ -70,8 +71,8 @@ def test_a_newer_kind_is_skipped_with_a_note_and_new_fields_are_ignored() -> Non
     """A reader of today reads a stream of tomorrow as far as it knows it."""
     old = json.loads(event_line(BuildStarted(("a",), 2), 0.5))
     lines = [
-        json.dumps(old | {"v": 9, "host": "there"}),
-        '{"v":9,"t":1.5,"kind":"action_slept","number":3}',
+        json.dumps(old | {"version": 9, "host": "there"}),
+        '{"version":9,"time_seconds":1.5,"kind":"action_slept","number":3}',
     ]
     started, note = read_events(lines)
     assert started == BuildStarted(("a",), 2)
@@ -83,23 +84,26 @@ def test_a_newer_kind_is_skipped_with_a_note_and_new_fields_are_ignored() -> Non
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('{"v":1,"t":0', "Expecting"),
+        ('{"version":1,"time_seconds":0', "Expecting"),
         ("[]", "expected a JSON object"),
         ("[" * 100_000, "line 1"),
-        ('{"v":1,"t":0,"kind":7}', "expected a text, got 7"),
-        ('{"v":1,"t":NaN,"kind":"message"}', "expected seconds, got nan"),
-        ('{"v":1,"t":0,"kind":"message","level":"note"}', "message has no text"),
+        ('{"version":1,"time_seconds":0,"kind":7}', "expected a text, got 7"),
+        ('{"version":1,"time_seconds":NaN,"kind":"message"}', "expected seconds, got nan"),
+        ('{"version":1,"time_seconds":0,"kind":"message","level":"note"}', "message has no text"),
         (
-            '{"v":1,"t":0,"kind":"message","level":"loud","text":""}',
+            '{"version":1,"time_seconds":0,"kind":"message","level":"loud","text":""}',
             "expected one of note, warning, error, got 'loud'",
         ),
-        ('{"v":1,"t":0,"kind":"build_started","targets":"a","jobs":1}', "expected a list, got 'a'"),
         (
-            '{"v":1,"t":0,"kind":"build_started","targets":[],"jobs":true}',
+            '{"version":1,"time_seconds":0,"kind":"build_started","targets":"a","jobs":1}',
+            "expected a list, got 'a'",
+        ),
+        (
+            '{"version":1,"time_seconds":0,"kind":"build_started","targets":[],"jobs":true}',
             "expected a whole number, got True",
         ),
         (
-            '{"v":1,"t":0,"kind":"build_finished","counts":{"a":1},"seconds":0,"failed":[],"built":[]}',
+            '{"version":1,"time_seconds":0,"kind":"build_finished","rules":{"a":1},"seconds":0,"failed":[],"built":[]}',
             "expected a table, got 1",
         ),
     ],

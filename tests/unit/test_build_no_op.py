@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.json_schemas import checked
 from tests.unit.build_harness import TARGET, TEST, Workbench, age, chain, with_external
 
 from ingot_build_rules.cli import main as command
@@ -109,13 +109,17 @@ def test_nothing_changed(
     assert is_no_op(["-j", "3", "-k", "--expect-cached"])
     assert capsys.readouterr().out == "4 unchanged\n"
     assert is_no_op(["--json", "--jobs=2"])
-    report = json.loads(capsys.readouterr().out)
+    report = checked("build", capsys.readouterr().out)
     assert report["rules"] == {rule.name: {"ran": 0, "hit": 0} for rule in RULES}
     assert report["built"] == ["a", "g/below/two", "g/one", "test.a"]
+    assert command.main(["build", "-n", "-j1"]) == 0
+    assert capsys.readouterr().out.startswith("4 unchanged; 0 actions ran")
+    assert no_op(), "a dry run has changed what the last build left"
+    capsys.readouterr()
     assert {item["how"] for item in report["targets"].values()} == {"unchanged"}
     monkeypatch.setattr(sys, "argv", ["ingot", "build", "--json", "--rehash", "-j1"])
     assert command.main(sys.argv[1:]) == 0
-    full = json.loads(capsys.readouterr().out)
+    full = checked("build", capsys.readouterr().out)
     assert full.keys() == report.keys()
     assert full["targets"] == report["targets"]
 

@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -63,9 +64,6 @@ EVENTS: list[Event] = [
 PLAIN = [
     "ran 1: pack part 1, 250.00 ms",
     "warning: one job at a time",
-    "built: dist/a",
-    "failed: pack part 3: no space",
-    "failed: c",
     "ran 2: pack part 4, 250.00 ms",
 ]
 
@@ -94,18 +92,18 @@ def plain_lines(events: Sequence[Event], step_seconds: float = 0.01) -> list[str
 
 
 def test_plain_lines_tell_what_ran_and_what_is_new() -> None:
-    """A hit and an unchanged target are worth no line; the last action that ran is always there."""
+    """A hit is worth no line, and what became of targets is told at the end, once; the last action
+    that ran is always there."""
     assert plain_lines(EVENTS) == PLAIN
 
 
 def test_plain_lines_are_throttled() -> None:
-    """Ten lines a second for actions, however many run; messages and failures are never left
-    out."""
+    """Ten lines a second for actions, however many run; messages are never left out."""
     many = [finished(number) for number in range(1000)]
     lines = plain_lines([*many, SUMMARY], 0.001)
     assert len(lines) <= 12
     assert lines[-1] == "ran 1000: pack part 999, 250.00 ms"
-    assert len(plain_lines([Message("note", "x")] * 50 + [finished(1, "failed")] * 50)) == 100
+    assert len(plain_lines([Message("note", "x")] * 50 + [finished(1, "failed")] * 50)) == 50
 
 
 def test_a_build_of_hits_prints_nothing() -> None:
@@ -121,8 +119,9 @@ def test_a_build_of_hits_prints_nothing() -> None:
 def test_labels_cannot_steer_the_terminal() -> None:
     """A name in a model is shown, not obeyed, in every display."""
     evil = "\x1b[2Jname\r\n\x07[bold]"
-    (line, _) = plain_lines([finished(1, label=evil), finished(2, "failed", evil, evil)])
-    assert line == r"ran 1: pack \x1b[2Jname\r\n\x07[bold], 250.00 ms"
+    lines = plain_lines([finished(1, label=evil), Message("note", evil)])
+    shown = r"\x1b[2Jname\r\n\x07[bold]"
+    assert lines == [f"ran 1: pack {shown}, 250.00 ms", f"note: {shown}"]
     tally = BuildTally({})
     tally.add(ActionStarted(1, "pack", evil), 0)
     assert r"\x1b[2Jname\r\n\x07[bold]" in drawn(tally, 1)
@@ -134,28 +133,6 @@ def drawn(tally: BuildTally, seconds: float) -> str:
     with console.capture() as capture:
         console.print(render(tally, seconds))
     return capture.get()
-
-
-def test_the_live_display_tells_hits_from_runs_and_what_is_left() -> None:
-    """Counts, the estimate by the history and the running actions with their time."""
-    tally = BuildTally({"pack": 10.0})
-    tally.add(BuildStarted((), 2), 100)
-    for number in range(30):
-        tally.add(ActionQueued(number, "pack", f"part {number}"), 100)
-    for number in range(5):
-        tally.add(finished(number, "hit" if number % 2 else "ran"), 101)
-    for number in range(10, 20):
-        tally.add(ActionStarted(number, "pack", f"part {number}"), 104)
-    lines = drawn(tally, 106).splitlines()
-    assert "3 ran, 2 hits, 25 left" in lines[0]
-    assert (
-        "6 s, about 115 s left" in lines[0]
-    )  # 25 actions of 10 s on 2 jobs, of which 10 had 2 s already
-    assert lines[1].strip() == "2.00 s  pack part 10"
-    assert lines[-1].strip() == "and 2 more"
-    assert len(lines) == 10
-    tally.add(finished(10, "failed"), 106)
-    assert "3 ran, 2 hits, 1 failed, 24 left" in drawn(tally, 106)
 
 
 def test_off_a_terminal_the_lines_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
@@ -243,27 +220,52 @@ print("rich" in sys.modules)
 """
 
 
-def test_on_a_terminal_the_display_is_live_and_goes_away() -> None:
-    """What runs is seen while it runs; what stays are the lines worth keeping."""
+def on_terminal(environment: dict[str, str], *arguments: str) -> tuple[str, str]:
+    """Replay the events with a terminal as standard error; return what is on it, and standard
+    output."""
     lines = "\n".join(event_line(event, 0) for event in EVENTS)
+    base = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR")}
     main, terminal = pty.openpty()
     done = subprocess.run(
-        [sys.executable, "-c", REPLAY, "started"],
+        [sys.executable, "-c", REPLAY, *arguments],
         input=lines,
         stdout=subprocess.PIPE,
         stderr=terminal,
         text=True,
         check=True,
+        env={**base, "TERM": "xterm", **environment},
     )
     os.close(terminal)
     screen = os.read(main, 1 << 16).decode()
     os.close(main)
-    assert done.stdout == "True\n"
-    assert "0 ran, 0 hits, 1 left" in screen
+    return screen, done.stdout
+
+
+def test_on_a_terminal_the_display_is_live_and_goes_away() -> None:
+    """What runs is seen while it runs; what stays are the lines worth keeping."""
+    screen, out = on_terminal({}, "started")
+    assert out == "True\n"
+    assert "0 ran, 0 hits, 1 running" in re.sub(r"\x1b\[[0-9;]*m", "", screen)
     assert "pack part 1" in screen
-    assert "about" in screen
-    assert "built: dist/a" in screen
+    assert "warning: one job at a time" in screen
     assert "\x1b[2K" in screen  # lines are erased
+    assert "\x1b[33m" in screen  # a warning is yellow
+
+
+@pytest.mark.parametrize(
+    "environment", [{"TERM": "dumb"}, {"TERM": ""}, {"NO_COLOR": "1"}, {"CI": "true"}]
+)
+def test_a_terminal_that_nobody_looks_at_gets_plain_lines(environment: dict[str, str]) -> None:
+    """No escape and no cursor that moves; ``rich`` is not even imported."""
+    screen, out = on_terminal(environment)
+    assert out == "False\n"
+    assert "\x1b" not in screen
+    assert screen.splitlines()[0] == PLAIN[0]
+
+
+def test_what_is_no_ci_service() -> None:
+    """``CI=false`` says so."""
+    assert on_terminal({"CI": "false"}, "started")[1] == "True\n"
 
 
 def test_off_a_terminal_rich_is_not_imported() -> None:

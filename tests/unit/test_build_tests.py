@@ -117,7 +117,11 @@ def test_the_code_that_the_machine_runs_decides(
     """A pass of one variant says nothing of another one, nor of one with other features: neither
     in this folder nor in the cache."""
     bench.build()
-    monkeypatch.setattr(run_tests, "code_that_runs", lambda _: other)
+
+    def other_code(_: tuple[str, ...]) -> Code:
+        return other
+
+    monkeypatch.setattr(run_tests, "code_that_runs", other_code)
     assert ran(bench.build()) == PASSED_ONCE
     report = bench.build(config=["test.a.tolerance=0.5"])
     (line,) = [line for line in report.explanations["test.a"] if "tolerance" in line]

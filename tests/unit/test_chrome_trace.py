@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.json_schemas import checked
 
 from ingot_build_rules.engine.events.chrome_trace import chrome_trace
 from ingot_build_rules.engine.events.event_lines import event_line, read_timed_events
@@ -73,7 +74,7 @@ def lanes(trace: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 def test_lanes_and_the_critical_path() -> None:
     """Each job has its actions in a row, hits are points, and the longest chain of needs is marked
     and repeated."""
-    trace = json.loads(chrome_trace(EVENTS, BUILD))
+    trace = checked("trace", chrome_trace(EVENTS, BUILD))
     found = {name: [entry["name"] for entry in entries] for name, entries in lanes(trace).items()}
     assert found == {
         "critical path": ["cut part 2", "cut part 3", "cut part 5"],
@@ -92,6 +93,7 @@ def test_lanes_and_the_critical_path() -> None:
         "clock": "CLOCK_MONOTONIC",
         "critical_path_seconds": 4.0,
         "seconds": 4.3,
+        "version": 1,
     }
     last = lanes(trace)["job 2"][-1]
     assert (last["ts"], last["dur"]) == (3_100_000, 1_000_000)
@@ -109,6 +111,7 @@ def test_the_trace_of_a_replay_is_the_same() -> None:
         "action_seconds": 0,
         "clock": "CLOCK_MONOTONIC",
         "critical_path_seconds": 0,
+        "version": 1,
     }
 
 

@@ -33,6 +33,8 @@ from tests.unit.build_harness import (
 )
 
 from ingot_build_rules.cli.main import main
+from ingot_build_rules.compilation.own_code import tool_path
+from ingot_build_rules.engine.cache.file_digests import file_digest
 from ingot_build_rules.engine.events.event_lines import read_events
 from ingot_build_rules.engine.events.events import BuildFinished, BuildStarted
 from ingot_build_rules.rules.registry import RULES
@@ -174,6 +176,7 @@ def test_keep_going_builds_all_that_can_be_built(run: Command) -> None:
     assert run.errors.count("error: ") == 1
     assert "where: bundle 'a', initializer 'w0'" in run.errors
     assert report["errors"]["a"]["what"] == "a tensor has too few bytes"
+    assert report["error"] == report["errors"]["a"]
     out = run.build("-k", code=1)
     assert "failed dist/a.ingot\n" in out
     assert re.search(r"1 unchanged, 1 failed, 1 skipped; 0 actions ran", out)
@@ -224,11 +227,13 @@ def test_trace_and_events(run: Command) -> None:
     """A trace that viewers read; every event as a line of JSON in a file or on standard output."""
     started = time.perf_counter()
     run.build("--trace", "t.json", "--events", "e.txt", "b")
-    entries = json.loads(Path("t.json").read_text())["traceEvents"]
+    entries = checked("trace", Path("t.json").read_text())["traceEvents"]
     (built,) = [entry for entry in entries if entry["name"] == "built: b"]
     assert started <= built["ts"] / 1e6 <= time.perf_counter()  # the axis of traces of runs
     assert built["pid"] == os.getpid()
-    events = list(read_events(Path("e.txt").read_text().splitlines()))
+    lines = Path("e.txt").read_text().splitlines()
+    assert all(checked("event", line) for line in lines)
+    events = list(read_events(lines))
     assert isinstance(events[0], BuildStarted)
     assert isinstance(events[-1], BuildFinished)
     assert events[-1].built == ("b",)
@@ -261,6 +266,9 @@ def test_expect_cached(run: Command, tmp_path: Path) -> None:
     run.build("--expect-cached", "--cache", str(tmp_path / "empty"), code=4)
     assert "would run import_model" in run.errors
     assert not Path("dist/a.ingot").exists()
+    report = run.json("build", "-j1", "--expect-cached", "--cache", str(tmp_path / "empty"), code=4)
+    assert report["error"]["what"] == "not everything is in the cache"
+    assert any("import_model" in item for item in report["would_run"])
     run.build()
     shutil.rmtree("dist")
     run.build("--expect-cached")
@@ -300,6 +308,13 @@ def test_check_hits(run: Command) -> None:
     assert Path("dist/b.ingot").stat().st_mtime_ns == stamp
     assert run.build("--check-hits", "1", "-n", "b").startswith("1 unchanged")
     assert run.build("--check-hits", "1", "--expect-cached", "b").startswith("1 unchanged")
+    found = re.search(
+        r"^checked: (\d+) of (\d+) cached .*same results$",
+        run.build("--check-hits", "1", "b"),
+        re.MULTILINE,
+    )
+    assert found
+    assert found[1] == found[2] != "0"
     for text in ("2", "-1", "some", "101%"):
         run.build("--check-hits", text, code=1)
 
@@ -328,6 +343,8 @@ def test_lint_and_quiet(run: Command) -> None:
     """Our own rules read what they declare; ``-q`` says nothing."""
     assert run.build("--lint", "-q", "b") == ""
     assert run.errors == ""
+    lines = run.build("--lint", "b").splitlines()
+    assert re.fullmatch(r"lint: [1-9]\d* actions read only what their keys know", lines[0])
 
 
 def test_config(run: Command) -> None:
@@ -368,7 +385,7 @@ def test_why(run: Command) -> None:
         "why", "a", "--config", "bundle.a.planner=hill_climb"
     )
     assert "asks for another output" in run("why", "a", "--config", "bundle.a.output=x.ingot")
-    found = run.json("why", "a", "b")["bundles"]
+    found = run.json("why", "a", "b")["targets"]
     assert found["a"] == {"pending": [], "failed": [], "last": found["a"]["last"], "built": True}
     run("why", "nobody", code=1)
 
@@ -383,6 +400,34 @@ def test_log(run: Command) -> None:
     found = run.json("log", "b")["targets"]["b"]["actions"]
     assert {item["rule"] for item in found} >= {"import_model", "codegen", "link", "bundle"}
     assert {"rule", "label", "how", "seconds", "key", "messages", "ingredients"} == set(found[0])
+
+
+def test_why_a_bundle_is_in_the_cache(run: Command) -> None:
+    """The digest that a build prints leads to the record that made the bundle."""
+    run.build("a", "b")
+    digest = run.json("build", "--rehash")["targets"]["b"]["digest"]
+    (made,) = [
+        item for item in run.json("log", "b")["targets"]["b"]["actions"] if item["rule"] == "bundle"
+    ]
+    found = checked("cache-why", run("cache", "why", digest[:16], "--json"))
+    assert (found["digest"], found["made_by"]) == (digest, [made["key"]])
+    assert str(run.bench.folder / "dist/b.ingot") in found["kept_by"]
+    assert f"bundle  {made['key']}" in run("cache", "why", digest)
+
+
+def test_why_reads_of_tools_what_the_cache_does_not_know(run: Command) -> None:
+    """The compiler is a large file: its digest is that of the last build."""
+    run.build("b")
+    read: list[str] = []
+
+    def noted(path: str) -> str:
+        read.append(path)
+        return file_digest(path)
+
+    run.monkeypatch.setattr("ingot_build_rules.engine.cache.file_digests.file_digest", noted)
+    assert run("why", "b").startswith("b: up to date\n")
+    assert tool_path("zig") not in read
+    assert "b.onnx" in map(os.path.basename, read), "it is too young to be known"
 
 
 def test_why_and_log_of_a_test(run: Command) -> None:
@@ -429,7 +474,7 @@ def test_why_and_log_tell_of_a_failure_until_it_is_over(run: Command) -> None:
         found = run.json("log", "b")["targets"]["b"]
         assert [item["how"] for item in found["actions"]] == ["failed"]
         assert found["failed"][0] == error
-        assert run.json("why", "b")["bundles"]["b"]["failed"][0] == error
+        assert run.json("why", "b")["targets"]["b"]["failed"][0] == error
         run.bench.write("b.onnx", before)
         run.build("b")
         assert "failed" not in run("why", "b") + run("log", "b")
@@ -485,20 +530,61 @@ def test_query(run: Command) -> None:
 
 
 def test_clean_removes_what_builds_have_made(run: Command) -> None:
-    """Bundles, lock files, memory and folders that are empty then; sources stay, and a second time
-    there is nothing."""
+    """Bundles, memory and folders that are empty then; sources and lock files stay, and a second
+    time there is nothing."""
     before = files(run.bench.folder)
     run.build()
+    locks = {f"dist/{name}.lock.json" for name in "ab"}
+    before |= {name: file for name, file in files(run.bench.folder).items() if name in locks}
     assert "would remove dist/a.ingot" in run("clean", "-n")
     assert Path("dist/a.ingot").exists()
     out = run("clean").splitlines()
-    assert out == [
-        f"removed dist/{name}" for name in ("a.ingot", "a.lock.json", "b.ingot", "b.lock.json")
-    ]
+    assert out == ["removed dist/a.ingot", "removed dist/b.ingot"]
     assert files(run.bench.folder) == before
-    assert not Path("dist").exists()
+    assert before.keys() >= locks
     assert not Path(".ingot").exists()
     assert run("clean") == "nothing to remove\n"
+    run.build("--frozen")
+
+
+def test_clean_knows_where_bundles_were_before(run: Command) -> None:
+    """A bundle whose output changed leaves a file that ``clean`` removes, unless it is another
+    bundle's by now; also one that is no longer in the project."""
+    for output in ("x.ingot", "out/y.ingot"):
+        run.build("b", "--config", f"bundle.b.output={output}")
+    run.build("b")
+    shutil.copy("b.onnx", "a.onnx")
+    run.build("a", "--config", "bundle.a.output=x.ingot")
+    assert Path("x.ingot").exists()
+    out = run("clean", "b").splitlines()
+    assert out == ["removed dist/b.ingot", "removed out/y.ingot"]
+    assert os.listdir("out") == ["y.lock.json"]
+    run.bench.project({"c": chain([4, 8, 4])})
+    assert run("clean").splitlines() == ["removed x.ingot"]
+
+
+def test_a_bundle_that_keeps_its_bytes_is_unchanged(run: Command) -> None:
+    """Something was asked for again, or even ran, and the file is what it was: ``-n`` and the build
+    say so, and its lock file has the new source."""
+    run.build("b")
+    lock = Path("dist/b.lock.json").read_text()
+    run.bench.edit("b", lambda model: setattr(model, "doc_string", "another"))
+    assert run.build("b").startswith("1 unchanged; 1 actions ran, ")
+    assert Path("dist/b.lock.json").read_text() != lock
+    run.build("--frozen", "b")
+    shutil.copy("b.onnx", "other.onnx")
+    option = "model.b.source=other.onnx"
+    assert run.build("-n", "b", "--config", option).startswith("1 unchanged; 0 actions ran, ")
+    assert run.build("b", "--config", option).startswith("1 unchanged; 0 actions ran, ")
+
+
+def test_results_are_told_once(run: Command) -> None:
+    """What became of each target on standard output; each error on standard error."""
+    run.bench.edit("b", broken)
+    out = run.build("-k", code=1)
+    for name in ("dist/a.ingot", "test.a", "dist/b.ingot"):
+        assert (out.count(name), run.errors.count(name)) == (1, 0), name
+    assert run.errors.count("a tensor has too few bytes") == 1
 
 
 def test_clean_leaves_what_is_not_ours(run: Command) -> None:
@@ -513,9 +599,7 @@ def test_clean_leaves_what_is_not_ours(run: Command) -> None:
     assert Path("dist/notes.txt").exists()
     assert not Path("dist/b.ingot").exists()
     run.build()
-    assert run.json("clean", "a")["removed"] == [
-        str(run.bench.folder / f"dist/a.{end}") for end in ("ingot", "lock.json")
-    ]
+    assert run.json("clean", "a")["removed"] == [str(run.bench.folder / "dist/a.ingot")]
     assert Path("dist/b.ingot").exists()
     report = run.json("build", "-j1")
     assert {name: item["how"] for name, item in report["targets"].items()} == {
@@ -527,7 +611,7 @@ def test_clean_leaves_what_is_not_ours(run: Command) -> None:
 # -- watch -----------------------------------------------------------------------------------------
 
 
-def watch_once(run: Command, change: Callable[[], object], code: int = 0) -> str:
+def watch_once(run: Command, change: Callable[[], object], *more: str, code: int = 0) -> str:
     """Run ``watch --once`` while ``change`` happens once it waits for one; return what it said on
     both streams."""
     waits: list[float] = []
@@ -539,7 +623,7 @@ def watch_once(run: Command, change: Callable[[], object], code: int = 0) -> str
             change()
 
     run.monkeypatch.setattr("ingot_build_rules.cli.watch.time", SimpleNamespace(sleep=wait))
-    out = run("watch", "--once", "-j1", code=code)
+    out = run("watch", "--once", "-j1", *more, code=code)
     return out + run.errors
 
 
@@ -555,6 +639,15 @@ def test_watch_tells_of_a_mistake_and_goes_on(run: Command) -> None:
     """A project file that is no TOML for a while."""
     said = watch_once(run, lambda: run.bench.write("ingot.toml", "[model.a"), code=1)
     assert "ingot.toml changed" in said
+
+
+def test_watch_tells_programs(run: Command) -> None:
+    """With --json, a line for each build, also for one that a mistake stops."""
+    change = lambda: run.bench.write("ingot.toml", "[model.a")
+    said = watch_once(run, change, "--json", code=1).splitlines()
+    reports = [checked("build", line) for line in said if line.startswith("{")]
+    assert [report.get("built") for report in reports] == [["a", "b", "test.a"], None]
+    assert "ingot.toml:1" in reports[1]["error"]["where"]
 
 
 def test_a_glob_is_watched(run: Command) -> None:
@@ -575,7 +668,7 @@ def test_process(run: Command) -> None:
     line = [sys.executable, "-m", "ingot", "build", "-j1", "b"]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     assert re.search(r"^1 built; ", done.stdout, re.MULTILINE)
-    assert "built: " in done.stderr
+    assert "built" not in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     with contextlib.suppress(FileNotFoundError):
         Path("dist/b.ingot").unlink()

@@ -138,6 +138,39 @@ def test_a_file_for_this_machine_alone_is_told_in_one_line(
     assert notes.portable_note("m.ingot", ["x86-64-v4"]) is None
 
 
+def test_bundles_of_a_project_for_this_machine_alone(
+    model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are told when they are built, in one line for all of them; ``-q`` keeps it quiet."""
+
+    def resolved(_: str) -> Target:
+        return parse_target("x86-64-v3+avx512vnni")
+
+    monkeypatch.setattr(notes, "resolve_target", resolved)
+    names = {"a": "native", "b": "machine", "c": "x86-64-v2"}
+    bundles = [f'[bundle.{name}]\nmodel="m"\ntargets=["{it}"]' for name, it in names.items()]
+    head = f'[model.m]\nsource = "{os.path.basename(model)}"\n[target.machine]\ntarget = "native"'
+    project = Path(model).parent
+    (project / "ingot.toml").write_text("\n".join([head, *bundles]))
+    monkeypatch.chdir(project)
+
+    def notes_of(*words: str) -> list[str]:
+        assert main(["build", *words]) == 0
+        return [it for it in capsys.readouterr().err.splitlines() if it.startswith("note:")]
+
+    assert notes_of("c") == []
+    (one,) = notes_of("a")
+    assert one.startswith("note: dist/a.ingot is for processors like this one: it needs avx512f")
+    assert 'targets = ["x86-64-v3"] in ingot.toml' in one
+    assert notes_of("a") == []  # nothing was built
+    for path in ("dist/a.ingot", "dist/b.ingot"):
+        Path(path).unlink(missing_ok=True)
+    (both,) = notes_of()
+    assert both.startswith("note: 2 bundles are for processors like this one: they need avx512f")
+    Path("dist/a.ingot").unlink()
+    assert notes_of("-q") == []
+
+
 def test_the_default_target_is_told(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Where nothing is said of the target, on standard error; ``-q`` keeps it quiet."""
     note = notes.portable_note("small.v1.ingot", [])

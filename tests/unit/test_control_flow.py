@@ -199,7 +199,7 @@ def translated(text: str) -> tuple[Graph, tuple[str, ...], Weights]:
     """The graph of a model in ONNX's text form, its inputs' names, its constants."""
     store = Weights()
     model = parser.parse_model(_HEAD + text).SerializeToString()
-    imported, names = import_model(model, _no_external, store.write, {}, [])
+    imported, names = import_model(model, _no_external, store.write, [], [])
     graph = infer_types(imported, store.read)
     verify(graph)
     return graph, names.inputs, store

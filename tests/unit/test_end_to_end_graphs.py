@@ -14,7 +14,19 @@ from tests.unit.lowering_graphs import bindings, graphs, inputs_for
 from tests.unit.lowering_harness import Builder, assert_close
 
 from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.ir.profile import Profile, SizeRange
 from ingot_compiler.ir.types import TensorType
+
+
+def _profiles(calls: list[dict[str, int]]) -> list[Profile]:
+    """Of the first call, and of the last one: without its last symbol, with a range for it."""
+    first, last = (
+        tuple(SizeRange(name, size, size) for name, size in sorted(call.items()))
+        for call in (calls[0], calls[-1])
+    )
+    around = tuple(SizeRange(each.symbol, each.least // 2, each.most) for each in last[-1:])
+    return [profile for profile in (first, last[:-1], around) if profile]
+
 
 Drawn = tuple[Builder, list[TensorType], tuple[int, ...]]
 
@@ -32,17 +44,16 @@ def test_one_bundle_for_all_sizes(drawn: Drawn, calls: list[dict[str, int]], spe
     """Sizes, workspace and instructions of ``main`` are right for any sizes of the symbols, call
     after call.
 
-    Also where the sizes of the first call have a specialisation of their own beside the general
-    one.
+    Also where the sizes of the first call have a version of their own, those of the last one but
+    for a symbol that is open, and a range around it a third.
     """
     builder, types, outputs = drawn
     graph = builder.finish(outputs)
     feeds = [inputs_for(types, sizes, seed) for seed, sizes in enumerate(calls)]
+    profiles = _profiles(calls) if special else []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.ingot"
-        GraphModel(graph, list(builder.store.values()), calls[0] if special else None).save(
-            str(path)
-        )
+        GraphModel(graph, list(builder.store.values()), profiles).save(str(path))
         results = run_all_ways(
             path, [{f"x{index}": array for index, array in enumerate(feed)} for feed in feeds]
         )

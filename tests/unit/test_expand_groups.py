@@ -10,6 +10,7 @@ from tests.unit.lowering_harness import BEST, compile_graph
 
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.dims import dim_min, symbol
+from ingot_compiler.ir.profile import SizeRange
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.expand_groups import expand_groups
 from ingot_compiler.lowering.fused import (
@@ -112,10 +113,11 @@ def test_workspace_of_one_group_is_free_behind_it() -> None:
 def test_the_other_way_to_run_begins_where_its_first_group_does() -> None:
     """``Specialisation.first_step`` counts the steps that are there now."""
     fused = replace(
-        graph(group(0, 1), group(1, 3), group(0, 3)), specialisation=Specialisation(2, (("n", 4),))
+        graph(group(0, 1), group(1, 3), group(0, 3)),
+        specialisations=(Specialisation(2, (SizeRange("n", 4, 4),)),),
     )
     expanded = expand_groups(fused, (ONCE, GUARDED, ONCE))
-    assert expanded.specialisation == Specialisation(4, (("n", 4),))
+    assert expanded.specialisations == (Specialisation(4, (SizeRange("n", 4, 4),)),)
     assert isinstance(expanded.steps[4], Launch)
 
 

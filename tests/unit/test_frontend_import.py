@@ -12,6 +12,7 @@ from tests.unit.frontend_harness import Array, MemoryStore, run_model
 
 from ingot_compiler.frontend.detach_tensors import detach_tensors
 from ingot_compiler.frontend.print_imported import print_imported
+from ingot_compiler.ir.profile import SizeRange
 
 
 def test_text_view() -> None:
@@ -56,7 +57,7 @@ def test_symbols_by_first_appearance() -> None:
     assert names.symbols == (("s0", "n"), ("s1", "a.1"), ("s2", "b.0"))
     sized, _ = load(source, {"a": (2, 3, 4)})
     assert sized.inputs == imported.inputs
-    assert sized.sizes == (("s0", 2), ("s1", 3))
+    assert sized.profiles == ((SizeRange("s0", 2, 2), SizeRange("s1", 3, 3)),)
 
 
 def test_a_question_mark_is_no_name() -> None:

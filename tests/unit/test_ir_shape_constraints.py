@@ -16,6 +16,7 @@ from ingot_compiler.ir.dims import Dim, evaluate, symbol
 from ingot_compiler.ir.graph import OptimizedGraph
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.profile import SizeRange
 from ingot_compiler.ir.shape_constraints import requirements
 from ingot_compiler.ir.specialise import specialise
 from ingot_compiler.ir.types import DType, TensorType
@@ -191,7 +192,10 @@ def test_sizes_of_a_specialised_graph_may_contradict() -> None:
     )
     graph = builder.finish([builder.add("matmul", (0, 1))])
     fused = fuse(
-        place(OptimizedGraph(specialise(graph, {"a": 3, "b": 5})), HOST_ALONE),
+        place(
+            OptimizedGraph(specialise(graph, (SizeRange("a", 3, 3), SizeRange("b", 5, 5)))),
+            HOST_ALONE,
+        ),
         (device_rules(str(BEST)),),
     )
     required = [step for step in fused.steps if isinstance(step, Requirement)]

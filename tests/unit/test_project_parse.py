@@ -80,8 +80,8 @@ def test_every_key() -> None:
         default_targets=("b", "slow"),
         targets=(data.TargetSpec("server", "x86-64-v4+amx-tile"),),
         models=(
-            data.ModelSpec("a", "models/a.onnx", (("x", ()), ("y", (2, 4)))),
-            data.ModelSpec("b", "models/b.onnx", (("x", (1, 3)),)),
+            data.ModelSpec("a", "models/a.onnx", ((("x", "scalar"), ("y", "2x4")),)),
+            data.ModelSpec("b", "models/b.onnx", ((("x", "1x3"),),)),
         ),
         bundles=(
             data.BundleSpec(
@@ -149,7 +149,11 @@ def test_plain_is_json() -> None:
     forms = plain(parse(FULL))
     assert json.loads(json.dumps(forms)) == forms
     assert list(forms["bundles"]) == ["a", "b"]
-    assert forms["models"]["a"] == {"source": "models/a.onnx", "shapes": {"x": [], "y": [2, 4]}}
+    assert forms["models"]["a"] == {
+        "source": "models/a.onnx",
+        "shapes": [{"x": "scalar", "y": "2x4"}],
+        "other_shapes": "general",
+    }
     assert forms["tests"]["a"]["tolerance"] == 1e-3
 
 
@@ -186,7 +190,7 @@ def test_config_replaces_other_values() -> None:
         project__name="other",
     )
     assert (project.tests[0].threads, project.tests[0].relative_tolerance) == (4, 1e-2)
-    assert [model.shapes for model in project.models] == [(("x", (5,)),), (("x", (7, 8)),)]
+    assert [model.shapes for model in project.models] == [((("x", "5"),),), ((("x", "7x8"),),)]
     assert project.targets[0].text == "x86-64-v3"
     assert project.name == "other"
 
@@ -194,6 +198,57 @@ def test_config_replaces_other_values() -> None:
 def test_the_last_of_equal_settings_counts() -> None:
     """As on other command lines."""
     assert split_config(["a.b=1", "c=d=e", "a.b=2"]) == {"a.b": "2", "c": "d=e"}
+
+
+def test_several_profiles() -> None:
+    """A list of tables, or ``[[model.NAME.shape]]``; what serves other shapes."""
+    project = parse(
+        """
+        [defaults]
+        other-shapes = "refuse"
+        [model.a]
+        source = "a.onnx"
+        shape = [{ x = "?x3" }, { y = [1, "2..4"], x = "4x?" }]
+        [model.b]
+        source = "b.onnx"
+        other-shapes = "general"
+        [[model.b.shape]]
+        x = "scalar"
+        [bundle.a]
+        model = "a"
+        [bundle.b]
+        model = "a"
+        shape.x = "7x3"
+        other-shapes = "general"
+        """
+    )
+    requests = compile_requests(project, {"a", "b"})
+    asked = [(each.options.shapes, each.options.other_shapes) for each in requests]
+    assert asked == [
+        (project.models[0].shapes, "refuse"),
+        (((("x", "7x3"),),), "general"),
+    ]
+    found = [(model.shapes, model.other_shapes) for model in project.models]
+    assert found == [
+        (((("x", "?x3"),), (("x", "4x?"), ("y", "1x2..4"))), "refuse"),
+        (((("x", "scalar"),),), "general"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ('shape = [{ x = "3x" }]', ("wrong value of 'shape.0.x'", "expected a shape", "'3x'")),
+        ('shape = ["3x3"]', ("wrong value of 'shape.0'", "expected a table", "'3x3'")),
+        ('shape = { x = "8..1" }', ("wrong value of 'shape.x'", "expected a shape", "'8..1'")),
+        ('other-shapes = "none"', ("wrong value of 'other-shapes'", "general, refuse", "'none'")),
+    ],
+)  # fmt: skip
+def test_wrong_profiles(value: str, words: tuple[str, ...]) -> None:
+    """The part that is at fault is named."""
+    with pytest.raises(UserError) as caught:
+        parse(f'[model.a]\nsource = "a.onnx"\n{value}\n')
+    assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
 def test_compile_requests() -> None:
@@ -205,7 +260,7 @@ def test_compile_requests() -> None:
     assert [str(target) for target in b.options.targets] == ["x86-64-v2", "x86-64-v4+amx-tile"]
     assert (b.source, b.options.shapes, b.options.planner) == (
         "models/b.onnx",
-        (("x", (1, 3)),),
+        ((("x", "1x3"),),),
         "best_fit",
     )
     assert "native" not in map(str, a.options.targets)

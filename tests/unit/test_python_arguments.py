@@ -36,17 +36,17 @@ WRONG: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "sizes that are no numbers": (
         {"shapes": {"x": "4xfour"}},
         "argument shapes['x']",
-        "expected sizes such as 1x3x224x224, got '4xfour'",
+        "or 1..8x3x224x224, got '4xfour'",
         "write 1x3x224x224, or (1, 3, 224, 224)",
     ),
     "sizes with a name": (
         {"shapes": {"x": ("batch", 3)}},
         "argument shapes['x']",
-        "expected sizes, such as (1, 3, 224, 224) or '1x3x224x224', got ('batch', 3)",
-        "give sizes",
+        "expected sizes such as 1x3x224x224, ?x3x224x224 or 1..8x3x224x224, got 'batch'",
+        "write 1x3x224x224",
     ),
-    "sizes with a truth value": ({"shapes": {"x": (True, 3)}}, "shapes['x']", "got (True", "give"),
-    "one number": ({"shapes": {"x": 4}}, "argument shapes['x']", "got 4", "give sizes"),
+    "sizes with a truth value": ({"shapes": {"x": (True, 3)}}, "shapes['x']", "got True", "write"),
+    "one number": ({"shapes": {"x": 4}}, "argument shapes['x']", "got 4", "write 1x3"),
     "devices as a text": (
         {"devices": "acc=null"},
         "argument devices",

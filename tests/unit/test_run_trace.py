@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.json_schemas import checked
 from tests.unit.test_report_data import HOSTILE, matmul_chain
 
 import ingot
@@ -35,7 +36,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def lanes_of(path: Path) -> dict[str, list[Entry]]:
     """Return lane name -> its slices."""
-    entries: list[Entry] = json.loads(path.read_text())["traceEvents"]
+    entries: list[Entry] = checked("trace", path.read_text())["traceEvents"]
     names = {
         entry["tid"]: entry["args"]["name"] for entry in entries if entry["name"] == "thread_name"
     }
@@ -78,11 +79,11 @@ def test_what_a_trace_shows(bundle: Path, tmp_path: Path) -> None:
     for entry in launches:
         told = entry["args"]
         assert told["operations"] > 0
-        assert told["bytes"] > 0
+        assert told["touched_bytes"] > 0
         assert told["kernel"].startswith("k_")
-    assert [entry["args"]["nodes"] for entry in lanes["launches on acc"]] == [["second"]] * 2
-    assert any(HOSTILE in entry["args"]["nodes"] for entry in lanes["launches on host"])
-    copied = {(e["name"], e["args"]["bytes"]) for e in lanes["copies"]}
+    assert [entry["args"]["node_names"] for entry in lanes["launches on acc"]] == [["second"]] * 2
+    assert any(HOSTILE in entry["args"]["node_names"] for entry in lanes["launches on host"])
+    copied = {(e["name"], e["args"]["size_bytes"]) for e in lanes["copies"]}
     assert {name for name, _ in copied} == {"host to acc", "acc to host"}
     assert all(size > 0 for _, size in copied)
     whole = [entry for entries in lanes.values() for entry in entries]

@@ -59,7 +59,7 @@ ACC = DeclaredDevice("acc", VirtualDevice("null", 0, "null:x86-64-v3"))
 def _imported(text: str) -> ImportedModel:
     model = parser.parse_model(text.partition("\n")[2])  # behind the comment
     place = [("acc_*", "acc")] if "acc_" in text else []
-    return import_model(model.SerializeToString(), no_external, _weight_numbers(), {}, place)[0]
+    return import_model(model.SerializeToString(), no_external, _weight_numbers(), [], place)[0]
 
 
 def _weight_numbers() -> Callable[[memoryview], str]:

@@ -126,7 +126,9 @@ def test_mistakes(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert_refused(capsys, "stat", "--max", "5GB", words=("--max is not for stat", "it is for gc"))
     assert_refused(capsys, "why", "--cache", folder, words=("why needs KEY_OR_DIGEST",))
     assert_refused(capsys, "why", "xyz", "--cache", folder, words=("hex digits",))
-    assert_refused(capsys, "why", "0" * 64, "--cache", folder, words=("no such record or blob",))
+    assert_refused(
+        capsys, "why", "0" * 64, "--cache", folder, words=("no such record, blob or bundle",)
+    )
     assert_refused(
         capsys, "verify", "--cache", folder + "x", words=("there is no cache", "--cache DIR")
     )

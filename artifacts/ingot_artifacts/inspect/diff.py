@@ -165,7 +165,7 @@ _TABLES: dict[str, tuple[str, Callable[[Described], Entries]]] = {
 def _line(what: str, before: Any, after: Any) -> str:
     if before is None or after is None:
         return f"{what}: only in the {'first' if after is None else 'second'}"
-    if isinstance(before, dict) and isinstance(after, dict):
+    if _are_tables(before, after):
         return f"{what}: {'; '.join(_changes(before, after))}"
     return f"{what}: {_text(before)} -> {_text(after)}"
 
@@ -175,11 +175,15 @@ def _changes(before: Entries, after: Entries, outer: str = "") -> list[str]:
     found: list[str] = []
     for item in _differences(before, after):
         name, old, new = f"{outer}{item['name']}", item["before"], item["after"]
-        if isinstance(old, dict) and isinstance(new, dict):
+        if _are_tables(old, new):
             found += _changes(old, new, f"{name}.")
         else:
             found.append(f"{name} {_text(old)} -> {_text(new)}")
     return found
+
+
+def _are_tables(*values: Any) -> bool:
+    return all(isinstance(value, dict) for value in values)
 
 
 def _text(value: Any) -> str:

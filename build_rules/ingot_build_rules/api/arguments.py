@@ -10,10 +10,8 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex, cast
 
-from ingot_build_rules.compilation.options import read_sizes
 from ingot_compiler.ir.errors import UserError
-
-Sizes = str | Sequence[int]
+from ingot_compiler.ir.given_shape import shape_text
 
 
 def read_targets(targets: object) -> tuple[str, ...]:
@@ -30,14 +28,14 @@ def read_targets(targets: object) -> tuple[str, ...]:
     return cast("tuple[str, ...]", found)
 
 
-def read_shapes(shapes: object) -> dict[str, tuple[int, ...]]:
-    """Read the sizes of each input: numbers, or a text such as ``1x3x224x224``.
+def read_shapes(shapes: object) -> list[dict[str, str]]:
+    """Read shapes by input name, or a list of such dicts; each shape as ``1x3x224x224``.
 
     Raises:
-        UserError: no dict, or no sizes in it.
+        UserError: no dict, or no shapes in it.
     """
-    given = _dict("shapes", "{'x': (1, 3, 224, 224)}", shapes)
-    return {name: _sizes(name, sizes) for name, sizes in given.items()}
+    given = [_dict("shapes", "{'x': (1, 3, 224, 224)}", each) for each in _profiles(shapes)]
+    return [{name: _shape(name, shape) for name, shape in each.items()} for each in given]
 
 
 def read_texts(argument: str, example: str, given: object) -> dict[str, str]:
@@ -77,19 +75,36 @@ def read_check(given: object) -> bool | Mapping[str, Any]:
     return cast("Mapping[str, Any]", given)
 
 
-def _sizes(name: str, given: object) -> tuple[int, ...]:
-    where = f"shapes[{name!r}]"
-    if isinstance(given, str):
-        try:
-            return read_sizes(given)
-        except ValueError as error:
-            do = "write 1x3x224x224, or (1, 3, 224, 224)"
-            raise UserError("wrong sizes", f"argument {where}", str(error), do) from None
+def _profiles(shapes: object) -> Sequence[object]:
+    """The dicts of a list, or what is to be one."""
+    if not isinstance(shapes, list | tuple):
+        return [shapes]
+    items = cast("Sequence[object]", shapes)
+    return items if items and all(isinstance(item, Mapping) for item in items) else [items]
+
+
+def _shape(name: str, given: object) -> str:
+    where = f"argument shapes[{name!r}]"
+    try:
+        return shape_text(given if isinstance(given, str) else _plain_sizes(given))
+    except ValueError as error:
+        do = "write 1x3x224x224, or (1, 3, 224, 224); None is any size, (1, 8) a range"
+        raise UserError("wrong shapes", where, str(error), do) from None
+
+
+def _plain_sizes(given: object) -> object:
+    """Whole numbers of any type as Python's own, also those of ranges."""
     items = _items(given)
-    sizes = None if items is None else tuple(map(_whole, items))
-    if sizes is None or None in sizes:
-        raise _wrong(where, "sizes, such as (1, 3, 224, 224) or '1x3x224x224'", given)
-    return cast("tuple[int, ...]", sizes)
+    if items is None:
+        return given
+    return [_plain(item) for item in items]
+
+
+def _plain(size: object) -> object:
+    if isinstance(size, tuple):
+        return tuple(map(_whole, cast("tuple[object, ...]", size)))
+    whole = _whole(size)
+    return size if whole is None else whole
 
 
 def _items(given: object) -> tuple[object, ...] | None:

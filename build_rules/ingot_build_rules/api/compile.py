@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.api.arguments import (
-    Sizes,
     read_check,
     read_count,
     read_shapes,
@@ -22,7 +21,7 @@ from ingot_build_rules.api.compiled_bundle import Bundle, Check, compile_bundle
 from ingot_build_rules.api.given_model import given_model
 from ingot_build_rules.api.in_arguments import errors_in_arguments
 from ingot_build_rules.compilation.open_build import BuildSettings
-from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.compilation.options import Shapes, make_options
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def compile(  # noqa: A001
     dynamic_shapes: object = None,
     graph: str | None = None,
     targets: str | Sequence[str] = "native",
-    shapes: Mapping[str, Sizes] | None = None,
+    shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
     place: Mapping[str, str] | None = None,
     workers: int = 1,
@@ -44,6 +43,7 @@ def compile(  # noqa: A001
     cache: str | os.PathLike[str] | None = None,
     cache_shared: bool = False,
     max_bytes: int | None = None,
+    other_shapes: str = "general",
 ) -> Bundle:
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
@@ -54,8 +54,9 @@ def compile(  # noqa: A001
         dynamic_shapes: of a PyTorch module: as ``torch.export.export`` takes them.
         graph: which graph of a folder, where it has several: ``"decoder_model"``.
         targets: one, or several with one variant each, ``ARCH[:cpu][+feature|-feature]...``.
-        shapes: input name -> sizes, ``(1, 3, 224, 224)`` or ``"1x3x224x224"``, that get kernels of
-            their own, beside those for any size.
+        shapes: input name -> shape that gets a version of its own, beside that for any size; a list
+            of such dicts for several. ``(1, 3, 224, 224)`` or ``"1x3x224x224"``; None or ``?`` is
+            any size, ``(1, 8)`` or ``1..8`` a range.
         devices: virtual device -> kind; ``host`` is always there.
         place: glob over node names -> virtual device.
         workers: processes at most; the bundle is the same for any number.
@@ -63,6 +64,8 @@ def compile(  # noqa: A001
             generated ones.
         max_bytes: how large the model's own functions may become, the constants of a variant, a
             value on the way to one, and the memory that is planned for a variant.
+        other_shapes: what serves calls that fit none of ``shapes``: the "general" version, or with
+            "refuse" none, and there is no general version in the bundle.
         cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
@@ -78,6 +81,7 @@ def compile(  # noqa: A001
             read_shapes(shapes),
             read_texts("devices", "{'acc': 'null'}", devices),
             tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
+            other_shapes=other_shapes,
         )
         limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
         settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)

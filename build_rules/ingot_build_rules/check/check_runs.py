@@ -20,6 +20,8 @@ from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.interpret import bind_symbols
 from ingot_compiler.ir.message import OptionRef, message
 from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.profile import fitting
+from ingot_compiler.lowering.versions import versions_of
 
 if TYPE_CHECKING:
     from ingot_build_rules.check.check_report import CheckReport
@@ -54,28 +56,24 @@ class SteppedTarget:
         Raises:
             InputError: the bundle does not accept them.
         """
-        fused, graph, steps = (
-            self.build.expanded,
-            self.compiled.placed.graph,
-            self.build.expanded.steps,
-        )
-        if fused.specialisation is not None:
-            steps = fused.steps[: fused.specialisation.first_step]
-            if self.is_specialised(given):
-                assert self.compiled.specialisation is not None
-                graph = self.compiled.specialisation.graph
-                steps = fused.steps[fused.specialisation.first_step :]
-        recorder = LaunchRecorder(fused.buffers, steps, given, bind_symbols(graph, given))
+        fused, number = self.build.expanded, self.version_of(given)
+        graph = self.graphs()[number]
+        steps, symbols = versions_of(fused)[number].steps, bind_symbols(graph, given)
+        recorder = LaunchRecorder(fused.buffers, steps, given, symbols)
         self.session.observe(recorder.observe)
         return CheckRun(graph, given, recorder, self.session.run(named(self.compiled, given)))
 
-    def is_specialised(self, given: list[Array]) -> bool:
-        """Whether `main` runs the steps of ``--shape`` on these inputs."""
-        specialisation = self.build.fused.specialisation
+    def graphs(self) -> list[Graph]:
+        """The graph of each version: the general one, then those of ``--shape``."""
+        placed = (self.compiled.placed, *self.compiled.specialisations)
+        return [version.graph for version in placed]
+
+    def version_of(self, given: list[Array]) -> int:
+        """The position of the version that `main` runs on these inputs."""
         symbols = bind_symbols(self.compiled.placed.graph, given)
-        return specialisation is not None and all(
-            symbols.get(name) == size for name, size in specialisation.sizes
-        )
+        profiles = [each.profile for each in self.build.fused.specialisations]
+        chosen = fitting(profiles, symbols)
+        return 0 if chosen is None else 1 + chosen
 
 
 def named(compiled: CompiledModel, given: list[Array]) -> Inputs:
@@ -87,7 +85,7 @@ def check_runs(
     target: SteppedTarget, inputs: Inputs | None, report: CheckReport
 ) -> Iterator[CheckRun]:
     """Yield one call on given inputs; on generated ones a call for any size and, with ``--shape``,
-    one for its sizes. The sizes that were generated go into the report.
+    one for each profile. The sizes that were generated go into the report.
 
     Raises:
         UserError: the model accepts none of the generated inputs.
@@ -97,10 +95,9 @@ def check_runs(
         target.session.run(inputs)  # the loader's own words for inputs that do not fit
         yield target.call([np.asarray(inputs[name]) for name in compiled.names.inputs])
         return
-    versions = (compiled.placed, compiled.specialisation)
     called, refusals, count = dict(compiled.names.symbols), list[str](), 0
-    for graph in [version.graph for version in versions if version is not None]:
-        found = _generated_run(target, graph, refusals)
+    for version in range(len(target.graphs())):
+        found = _generated_run(target, version, refusals)
         if found is not None:
             sizes, run = found
             report.sizes.append({called.get(name, name): size for name, size in sizes.items()})
@@ -111,12 +108,11 @@ def check_runs(
 
 
 def _generated_run(
-    target: SteppedTarget, graph: Graph, refusals: list[str]
+    target: SteppedTarget, version: int, refusals: list[str]
 ) -> tuple[dict[str, int], CheckRun] | None:
-    """The first call on generated inputs of this graph that the model accepts, with its sizes."""
-    is_general = graph is target.compiled.placed.graph
-    for sizes, given in generated_inputs(graph):
-        if target.is_specialised(given) == is_general:
+    """The first call on generated inputs of this version that the model accepts, with its sizes."""
+    for sizes, given in generated_inputs(target.graphs()[version]):
+        if target.version_of(given) != version:
             continue
         try:
             return sizes, target.call(given)

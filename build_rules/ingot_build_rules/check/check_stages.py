@@ -35,8 +35,8 @@ def check_stages(compiled: CompiledModel) -> None:
     verify(compiled.graph)
     verify(compiled.optimized.graph)
     verify_placed(compiled.placed)
-    if compiled.specialisation is not None:
-        verify_placed(compiled.specialisation)
+    for specialisation in compiled.specialisations:
+        verify_placed(specialisation)
     for build in compiled.target_builds:
         _check_target(compiled, build)
 

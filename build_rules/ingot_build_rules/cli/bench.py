@@ -47,7 +47,7 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
     started = time.perf_counter()
     session = ingot_runtime.load(given.path, threads=threads, variant=arguments.variant)
     load_seconds = time.perf_counter() - started
-    feed = arrays.read_inputs(session, arguments.inputs)
+    feed = arrays.read_inputs(session, arguments.inputs, arguments.shape)
     blocks = measure_blocks(lambda: session.run(feed), arguments.seconds)
     found = call_seconds(blocks)
     if found.is_noisy and not arguments.anyway:

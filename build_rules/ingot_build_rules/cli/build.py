@@ -11,9 +11,10 @@ import argparse
 import os
 import secrets
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.cli import no_op
+from ingot_build_rules.cli import console, no_op
 from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT, build_observer
 from ingot_build_rules.cli.build_report import (
     first_pending,
@@ -49,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     refused = arguments.expect_cached and bool(report.would_run)
     if not (refused and arguments.json):
         print_report(report, arguments)
+        _print_note(loaded, report, arguments)
     if refused:
         raise FailedCommand(_not_cached(report), report_values(report))
     code = _exit_code(report)
@@ -59,15 +61,30 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _built(loaded: LoadedProject, arguments: argparse.Namespace) -> Report:
     """Build, and show how it goes."""
-    from ingot_build_rules.workspace.opened_build import project_history
+    from ingot_build_rules.workspace.opened_build import last_actions, project_history
     from ingot_build_rules.workspace.run_build import run_build
 
     quiet = arguments.quiet or arguments.json
-    with build_observer(project_history(loaded), quiet=quiet, events=arguments.events) as show:
+    with build_observer(
+        project_history(loaded),
+        last_actions=partial(last_actions, loaded),
+        quiet=quiet,
+        events=arguments.events,
+    ) as show:
         timed = TimedEvents(show)
         report = run_build(loaded, _request(loaded, arguments), timed.observe)
     _write_traces(loaded, arguments, timed)
     return report
+
+
+def _print_note(loaded: LoadedProject, report: Report, arguments: argparse.Namespace) -> None:
+    """Say which new bundles are for this machine alone."""
+    built = {item.name for item in report.results if item.how == "built"}
+    if built and not (arguments.quiet or arguments.json):
+        from ingot_build_rules.cli.portable_note import project_note
+
+        if note := project_note(loaded.project, built):
+            console.print_note(note)
 
 
 def _exit_code(report: Report) -> int:

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Generator, Mapping
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.build_tally import action_text, text_worth
+from ingot_build_rules.cli.build_tally import LastActions, action_text, never_built, text_worth
+from ingot_build_rules.cli.terminal import is_live
 from ingot_build_rules.engine.events.event_lines import event_line
 from ingot_build_rules.engine.events.events import ActionFinished, BuildFinished, Event, Observer
 from ingot_compiler.ir.errors import UserError
@@ -29,6 +30,7 @@ STANDARD_OUTPUT = "-"
 def build_observer(
     history: Mapping[str, float],
     *,
+    last_actions: LastActions = never_built,
     quiet: bool = False,
     events: str | None = None,
     clock: Clock = time.monotonic,
@@ -37,6 +39,7 @@ def build_observer(
 
     Args:
         history: rule -> seconds of one action in past builds, for the estimate.
+        last_actions: what the last build of a target did, for how many actions there are.
         quiet: no display; failures are the caller's errors anyway.
         events: a file for the event stream, or ``-`` for standard output.
         clock: gives seconds.
@@ -49,7 +52,7 @@ def build_observer(
         if events is not None:
             observers.append(EventWriter(stack.enter_context(_opened(events)), clock).observe)
         if not quiet:
-            observers.append(stack.enter_context(_display(history, clock)))
+            observers.append(stack.enter_context(_display(history, clock, last_actions)))
 
         def observe(event: Event) -> None:
             for observer in observers:
@@ -76,11 +79,13 @@ def _opened(path: str) -> Generator[Write]:
 
 
 @contextlib.contextmanager
-def _display(history: Mapping[str, float], clock: Clock) -> Generator[Observer]:
-    if sys.stderr.isatty():
+def _display(
+    history: Mapping[str, float], clock: Clock, last_actions: LastActions
+) -> Generator[Observer]:
+    if is_live(sys.stderr):
         from ingot_build_rules.cli.live_progress import live_progress
 
-        with live_progress(history, clock) as observer:
+        with live_progress(history, clock, last_actions) as observer:
             yield observer
     else:
         yield PlainLines(_print_line, clock).observe

@@ -56,7 +56,7 @@ def print_report(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.explain:
         _print_explanations(report)
     if not (arguments.quiet or arguments.events == STANDARD_OUTPUT):
-        console.print_lines(*_lines(report, dry_run=arguments.dry_run))
+        console.print_lines(*_lines(report, arguments))
 
 
 def summary(report: Report) -> str:
@@ -75,16 +75,31 @@ def first_pending(report: Report) -> str:
     return ", ".join(report.would_run[:_LIST_MAX])
 
 
-def _lines(report: Report, *, dry_run: bool) -> list[str]:
+def _lines(report: Report, arguments: argparse.Namespace) -> list[str]:
     names = {item.name for item in report.results}  # tests have a line of their own
-    would_run = [text for text in report.would_run if dry_run and text not in names]
+    would_run = [text for text in report.would_run if arguments.dry_run and text not in names]
     changed = [item for item in report.results if item.how != "unchanged"]
     left = len(changed) - _LIST_MAX
     return [
         *(f"would run {text}, and what depends on it" for text in would_run),
         *map(_result_line, changed[:_LIST_MAX]),
         *([f"and {left} more"] if left > 0 else []),
+        *_checked_lines(report, arguments),
         summary(report),
+    ]
+
+
+def _checked_lines(report: Report, arguments: argparse.Namespace) -> list[str]:
+    """What ``--check-hits`` and ``--lint`` have found out; what was wrong is told by errors."""
+    actions = {item.key: item.how for result in report.results for item in result.actions}
+    hows = list(actions.values())
+    if arguments.dry_run or arguments.expect_cached or "failed" in hows:
+        return []
+    checked, ran = hows.count("checked"), hows.count("checked") + hows.count("ran")
+    again = f"{checked} of {checked + hows.count('hit')} cached actions ran again"
+    return [
+        *([f"checked: {again}, with the same results"] if arguments.check_hits else []),
+        *([f"lint: {ran} actions read only what their keys know"] if arguments.lint else []),
     ]
 
 

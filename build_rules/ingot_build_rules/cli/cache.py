@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import cache_report as report
 from ingot_build_rules.cli import console
@@ -21,6 +21,7 @@ from ingot_compiler.ir.errors import UserError, VerificationError
 if TYPE_CHECKING:
     from ingot_artifacts.store.cache import Cache
     from ingot_artifacts.store.lookup import FoundBlob, FoundRecord
+    from ingot_build_rules.workspace.bundles_in_cache import CachedBundle
 
 _PREFIX_DIGITS_MIN = 6
 # option -> the actions that it is for
@@ -102,41 +103,48 @@ def _damaged(cache: Cache, count: int) -> VerificationError:
 
 
 def _why(cache: Cache, arguments: argparse.Namespace) -> int:
-    from ingot_artifacts.store.lookup import FoundRecord
-
     item = _look_up_one(cache, arguments.what)
-    if isinstance(item, FoundRecord):
-        values, lines = report.record_values(item), report.record_lines(item)
-    else:
-        values, lines = report.blob_values(item), report.blob_lines(item)
-    console.print_report(values, lines, as_json=arguments.json)
+    name = type(item).__name__
+    values = _TOLD[name][0](item)
+    console.print_report(values, _TOLD[name][1](item), as_json=arguments.json)
     return 0
 
 
-def _look_up_one(cache: Cache, text: str) -> FoundRecord | FoundBlob:
-    """The one record or blob whose key or digest begins with these digits."""
+_TOLD: dict[str, tuple[Callable[[Any], dict[str, object]], Callable[[Any], list[str]]]] = {
+    "FoundRecord": (report.record_values, report.record_lines),
+    "FoundBlob": (report.blob_values, report.blob_lines),
+    "CachedBundle": (report.bundle_values, report.bundle_lines),
+}
+"""Class -> how it is told to programs, and to people."""
+
+
+def _look_up_one(cache: Cache, text: str) -> FoundRecord | FoundBlob | CachedBundle:
+    """The one record, blob or bundle whose key or digest begins with these digits."""
     from ingot_artifacts.store.lookup import look_up
+    from ingot_build_rules.workspace.bundles_in_cache import bundles_in_cache
 
     prefix = text.lower()
     if not re.fullmatch(r"[0-9a-f]{6,64}", prefix):
         what, where = "not a key and not a digest", "command ingot cache why"
         why = f"expected {_PREFIX_DIGITS_MIN} to 64 hex digits, got {text!r}"
         raise UserError(what, where, why, "copy it from another report")
-    found = look_up(cache, prefix)
+    found = (*look_up(cache, prefix), *bundles_in_cache(cache, prefix))
     if len(found) != 1:
         raise _not_one(cache, prefix, found)
     return found[0]
 
 
-def _not_one(cache: Cache, prefix: str, found: Sequence[FoundRecord | FoundBlob]) -> UserError:
+def _not_one(
+    cache: Cache, prefix: str, found: Sequence[FoundRecord | FoundBlob | CachedBundle]
+) -> UserError:
     from ingot_artifacts.store.lookup import FoundRecord
 
     names = [item.key if isinstance(item, FoundRecord) else item.digest for item in found]
     why = f"expected one that starts with {prefix}, got {', '.join(names) or 'none'}"
     if found:
-        return UserError("several records or blobs", cache.path, why, "give more digits")
+        return UserError("several records, blobs or bundles", cache.path, why, "give more digits")
     do = "it was never made, or has been collected; `ingot cache stat` counts what is there"
-    return UserError("no such record or blob", cache.path, why, do)
+    return UserError("no such record, blob or bundle", cache.path, why, do)
 
 
 _ACTIONS = {"stat": _stat, "gc": _gc, "verify": _verify, "why": _why}

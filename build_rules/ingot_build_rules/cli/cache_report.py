@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ingot_artifacts.store.scrub import ScrubReport
     from ingot_artifacts.store.stats import CacheStats, RuleStats
     from ingot_artifacts.store.survey import Kept
+    from ingot_build_rules.workspace.bundles_in_cache import CachedBundle
 
 
 def stat_values(path: str, found: CacheStats) -> dict[str, object]:
@@ -174,6 +175,27 @@ def blob_lines(item: FoundBlob) -> list[str]:
         f"size  {_size(item.size_bytes)}",
         *_section("needed by", [(rule or "-", key) for key, rule in item.records]),
         *_section("kept by", _roots(item.roots) or unneeded),
+    ]
+
+
+def bundle_values(item: CachedBundle) -> dict[str, object]:
+    """Return what made a bundle and what keeps that."""
+    return {
+        "digest": item.digest,
+        "size_bytes": item.size_bytes,
+        "made_by": list(item.keys),
+        "kept_by": list(item.roots),
+    }
+
+
+def bundle_lines(item: CachedBundle) -> list[str]:
+    """Return the same, for people."""
+    keepers = _roots(item.roots) or [("last use", "until a collection needs room")]
+    return [
+        f"bundle  {item.digest}",
+        f"size    {format_bytes(item.size_bytes)}",
+        *_section("made by", [("bundle", key) for key in item.keys]),
+        *_section("kept by", keepers),
     ]
 
 

@@ -1,8 +1,9 @@
-"""Verb ``clean``: removes what builds of a project have made: bundles, lock files, what the
-workspace remembers.
+"""Verb ``clean``: removes what builds of a project have made: bundles, and what the workspace
+remembers.
 
-In: names of bundles, or none for all. Out: fewer files. Not done here: the cache (``cache gc``). A
-file that is not as a build left it is not ours and stays.
+In: names of bundles, or none for all. Out: fewer files. Not done here: the cache (``cache gc``),
+lock files, which belong to the sources. A file that is not as a build left it is not ours and
+stays.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from ingot_artifacts.errors import OutputError
@@ -18,7 +19,7 @@ from ingot_build_rules.cli import console, no_op
 from ingot_build_rules.workspace.user_key import known_key, user_key
 
 if TYPE_CHECKING:
-    from ingot_build_rules.workspace.state import WorkspaceState
+    from ingot_build_rules.workspace.state import BundleState, WorkspaceState
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -45,25 +46,40 @@ def _clean(
     folder: str, state: WorkspaceState, names: Iterable[str], *, dry_run: bool
 ) -> tuple[list[str], list[str]]:
     """Remove bundles, and forget them; return the files that went and those that stayed."""
-    from ingot_build_rules.compilation.lock_file import lock_path
-    from ingot_build_rules.engine.cache.file_digests import stamp_of
-
+    present = {item.output for item in state.bundles.values()}
     removed: list[str] = []
     kept: list[str] = []
     for name in names:
         known = state.bundles.get(name)
         if known is None:
             continue
-        output, lock = known.output, lock_path(known.output)
-        if os.path.exists(output) and known.stamp != stamp_of(output):
-            kept.append(output)
-            continue
-        removed += filter(os.path.exists, (output, lock))
+        ours, others = _outputs(known, present)
+        removed += ours
+        kept += others
         if not dry_run:
+            _remove(*ours)
+            for output in ours:
+                _remove_empty(os.path.dirname(output), folder)
+        if not (dry_run or others):
             del state.bundles[name]
-            _remove(output, lock, *_traces(folder, name))
-            _remove_empty(os.path.dirname(output), folder)
+            _remove(*_traces(folder, name))
     return removed, kept
+
+
+def _outputs(known: BundleState, present: Collection[str]) -> tuple[list[str], list[str]]:
+    """The files of a bundle that are there: as builds have left them, and others.
+
+    What it left at the ``present`` output of another bundle is that one's now.
+    """
+    from ingot_build_rules.engine.cache.file_digests import stamp_of
+
+    stamps = {
+        path: stamp
+        for path, stamp in known.outputs()
+        if os.path.exists(path) and (path == known.output or path not in present)
+    }
+    ours = [path for path, stamp in stamps.items() if stamp == stamp_of(path)]
+    return ours, [path for path in stamps if path not in ours]
 
 
 def _traces(folder: str, name: str) -> tuple[str, str]:

@@ -45,9 +45,16 @@ def _run_one(arguments: argparse.Namespace) -> None:
     from ingot_build_rules.compilation.options import make_options
     from ingot_build_rules.compilation.output_file import check_output
 
-    shapes = usage.unique(arguments.shape, "--shape")
+    shapes = usage.profiles(arguments.shape)
     devices = usage.unique(arguments.device, "--device")
-    options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
+    options = make_options(
+        arguments.target,
+        shapes,
+        devices,
+        arguments.place,
+        arguments.planner,
+        arguments.other_shapes,
+    )
     with compile_output(arguments) as output:
         if output is not None:
             given = [arguments.check] if arguments.check else []
@@ -195,7 +202,7 @@ def _report(
         lines = report_lines(shown, outcome.checked)
         console.print_lines(*lines, file=sys.stderr if piped else sys.stdout)
         if note := portable_note(shown["output"], arguments.target):
-            console.print_lines(note, file=sys.stderr)
+            console.print_note(note)
 
 
 def _give_text(text: str, output: str | None, arguments: argparse.Namespace) -> None:

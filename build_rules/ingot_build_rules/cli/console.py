@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from ingot_build_rules.cli.terminal import is_live
 from ingot_runtime.ingot_error import IngotError
 from ingot_runtime.json_output import json_line
 from ingot_runtime.printable import printable
@@ -25,6 +26,12 @@ def print_lines(*lines: str, file: TextIO | None = None, flush: bool = False) ->
     """Print each text as one line, whatever names of other people's are in it: nothing there moves
     a cursor or ends a line."""
     print("\n".join(map(printable, lines)), file=file or sys.stdout, flush=flush)
+
+
+def print_note(text: str) -> None:
+    """Print a line to standard error that is not to be overlooked: bold on a terminal."""
+    shown = printable(text)
+    print(f"\x1b[1m{shown}\x1b[0m" if is_live(sys.stderr) else shown, file=sys.stderr, flush=True)
 
 
 def print_listing(text: str) -> None:

@@ -51,10 +51,26 @@ def description_lines(described: dict[str, Any]) -> list[str]:
         parts += _memory_lines(target, sizes)
         parts += _bound_lines(described["debug"].get("memory", {}).get(target))
         parts += _device_lines(described["device_use"][target])
-    for target, launches in described["debug"].get("launches", {}).items():
+    debug = described["debug"]
+    for target, launches in debug.get("launches", {}).items():
         rows = [_launch_row(number, launch) for number, launch in enumerate(launches)]
-        parts += [f"launches of {target}:", *console.format_table(rows, (0,))]
+        for title, count in _versions(debug, target, len(rows)):
+            parts += [f"launches of {target}{title}", *console.format_table(rows[:count], (0,))]
+            rows = rows[count:]
     return parts
+
+
+def _versions(debug: dict[str, Any], target: str, launches: int) -> list[tuple[str, int]]:
+    """What each version of the model is for, and how many launches it has."""
+    versions = debug.get("versions", {}).get(target)
+    if versions is None:
+        return [(":", launches)]
+    sizes = [", ".join(f"{name} = {size}" for name, size in each["sizes"]) for each in versions]
+    titles = [f" for {each or 'any other sizes'}" for each in sizes]
+    return [
+        (f"{title}: {'none, they are refused' * each['refused']}".rstrip(), each["launches"])
+        for title, each in zip(titles, versions, strict=True)
+    ]
 
 
 def _memory_lines(target: str, sizes: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The live display of a build on a terminal: counts, a bar, an estimate, what is running.
+"""The live display of a build on a terminal: how far it is, counts, an estimate, what is running.
 
 In: events. Out: a few lines on standard error that go away at the end, and lines that stay. Not
 done here: choosing this display (``build_progress``). Imported when it is shown: ``rich`` takes its
@@ -17,20 +17,27 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ingot_build_rules.cli.build_tally import BuildTally, text_worth
+from ingot_build_rules.cli.build_tally import BuildTally, LastActions, never_built, text_worth
 from ingot_build_rules.cli.console import format_seconds
-from ingot_build_rules.engine.events.events import Event, Observer
+from ingot_build_rules.engine.events.events import ActionFinished, Event, Message, Observer
 from ingot_runtime.printable import printable
 
 RUNNING_SHOWN_MAX = 8
+_SPINNER = "|/-\\"
+_TURNS_PER_SECOND = 2
+_STYLES = {"ran": "", "hits": "green", "failed": "bold red"}
+_LEVEL_STYLES = {"note": "bold", "warning": "yellow", "error": "bold red"}
 
 
 @contextmanager
 def live_progress(
-    history: Mapping[str, float], clock: Callable[[], float], console: Console | None = None
+    history: Mapping[str, float],
+    clock: Callable[[], float],
+    last_actions: LastActions = never_built,
+    console: Console | None = None,
 ) -> Generator[Observer]:
     """Show the build while the block runs."""
-    tally = BuildTally(history, started=clock())
+    tally = BuildTally(history, last_actions, started=clock())
     lock = threading.Lock()  # the display is drawn by a thread of its own
 
     def draw() -> RenderableType:
@@ -44,16 +51,21 @@ def live_progress(
             with lock:
                 tally.add(event, clock())
             if text := text_worth(event):
-                live.console.print(Text(text))
+                live.console.print(Text(text, _style(event)))
 
         yield observe
+
+
+def _style(event: Event) -> str:
+    if isinstance(event, Message):
+        return _LEVEL_STYLES[event.level]
+    return "bold red" if isinstance(event, ActionFinished) else ""
 
 
 def render(tally: BuildTally, seconds: float) -> RenderableType:
     """Return the display at ``seconds`` on the events' clock."""
     head = Table.grid(padding=(0, 2))
-    bar = ProgressBar(total=tally.done + tally.left, completed=tally.done, width=24)
-    head.add_row(bar, Text(_counts(tally)), Text(_times(tally, seconds)))
+    head.add_row(_how_far(tally, seconds), _counts(tally), Text(_times(tally, seconds)))
     running = list(tally.running.values())
     rows = [
         _row(rule, label, seconds - start) for rule, label, start in running[:RUNNING_SHOWN_MAX]
@@ -63,23 +75,34 @@ def render(tally: BuildTally, seconds: float) -> RenderableType:
     return Group(head, *rows)
 
 
-def _counts(tally: BuildTally) -> str:
+def _how_far(tally: BuildTally, seconds: float) -> RenderableType:
+    """A bar where it is known how many actions there are; else a spinner, which promises
+    nothing."""
+    if tally.total is not None:
+        return ProgressBar(total=max(1, tally.total), completed=tally.done, width=24)
+    turns = (seconds - tally.started) * _TURNS_PER_SECOND
+    return Text(_SPINNER[int(turns * len(_SPINNER)) % len(_SPINNER)])
+
+
+def _counts(tally: BuildTally) -> Text:
     names = (
         ("ran", tally.counts["ran"]),
         ("hits", tally.counts["hit"]),
         ("failed", tally.counts["failed"]),
     )
-    return ", ".join(
-        [
-            *(f"{count} {name}" for name, count in names if count or name != "failed"),
-            f"{tally.left} left",
-        ]
+    shown = Text(", ").join(
+        Text(f"{count} {name}", _STYLES[name]) for name, count in names if count or name != "failed"
     )
+    if tally.total is not None:
+        return Text.assemble(f"{tally.done} of {tally.total}: ", shown)
+    waiting = f", {len(tally.queued)} waiting" if tally.queued else ""
+    return Text.assemble(shown, f", {len(tally.running)} running{waiting}")
 
 
 def _times(tally: BuildTally, seconds: float) -> str:
     left = tally.seconds_left(seconds)
-    return f"{seconds - tally.started:.0f} s" + (f", about {left:.0f} s left" if left >= 1 else "")
+    told = f", about {left:.0f} s left" if left is not None and left >= 1 else ""
+    return f"{seconds - tally.started:.0f} s{told}"
 
 
 def _row(rule: str, label: str, seconds: float) -> Text:

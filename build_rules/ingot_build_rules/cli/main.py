@@ -3,6 +3,8 @@ code.
 
 In: the arguments. Out: an exit code (0 ok, 1 user error, 2 build failure, 3 unsupported, 4
 verification failed, 5 incompatible target, 130 interrupted). Not done here: the verbs.
+
+What a verb or an error needs is imported with it: ``ingot --help`` is to be there at once.
 """
 
 from __future__ import annotations
@@ -14,14 +16,10 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Generator, Sequence
 from types import FrameType
 from typing import cast
 
-from ingot_build_rules.cli import console
-from ingot_build_rules.cli.failure import print_failure
-from ingot_build_rules.cli.usage import Parser
 from ingot_build_rules.cli.verbs import VERBS, read_verb
 from ingot_build_rules.engine.executors.garbage import collect_rarely
 from ingot_compiler.ir.errors import UserError
@@ -155,11 +153,15 @@ def _print_help(words: Sequence[str]) -> int:
     if len(words) > 1:
         why = f"expected one verb, got {' '.join(words)}"
         raise UserError("help for several verbs", "command ingot help", why, "ask for one")
+    from ingot_build_rules.cli.usage import Parser
+
     Parser(read_verb(words[0])).print_help()
     return 0
 
 
 def _run_verb(name: str, texts: Sequence[str]) -> int:
+    from ingot_build_rules.cli.usage import Parser
+
     _check_verb(name)
     arguments = Parser(read_verb(name)).parse(texts)
     module = importlib.import_module(f"ingot_build_rules.cli.{name}")
@@ -181,7 +183,12 @@ def _check_verb(name: str) -> None:
 
 
 def _fail(error: Exception, texts: Sequence[str]) -> int:
+    from ingot_build_rules.cli import console
+    from ingot_build_rules.cli.failure import print_failure
+
     if "--debug" in texts:
+        import traceback
+
         console.print_lines(
             *"".join(traceback.format_exception(error)).rstrip().split("\n"), file=sys.stderr
         )

@@ -25,6 +25,7 @@ _ENVIRONMENT = (
     ("INGOT_CACHE", "the folder of the cache"),
     ("XDG_CACHE_HOME", "without INGOT_CACHE, the cache is the folder ingot in this one"),
     ("MAKEFLAGS", "below a make with -j, its job slots are shared"),
+    ("NO_COLOR, TERM, CI", "with NO_COLOR, CI or TERM=dumb, progress is plain lines"),
 )
 
 

@@ -80,6 +80,13 @@ DIGEST = Option(
     "refuse any bundle but the one with this root digest (64 hex digits, or 32 at least)",
     "D",
 )
+CALL_SHAPE = Option(
+    "--shape",
+    "sizes of an input in the place of --inputs, for dimensions that the bundle leaves open",
+    "NAME=4x16",
+    "shape",
+    repeats=True,
+)
 VARIANT = Option("--variant", "the variant to run (default: the best that can)", "TARGET", "target")
 PROJECT = (
     Option("-C --folder", "the project's folder, or one below it", "DIR", "folder", "."),

@@ -6,9 +6,10 @@ for (``compilation.options``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ingot_build_rules.compilation.options import resolve_target
+from ingot_build_rules.project.model import ProjectModel
 from ingot_runtime.format.features import LEVELS
 
 _PORTABLE = {
@@ -30,14 +31,32 @@ def portable_note(output: str, requested: Sequence[str]) -> str | None:
     it is not for this machine alone, or runs on most others as well."""
     if requested and "native" not in requested:
         return None
+    return _note(f"{output} is", "it needs", "--target {0}")
+
+
+def project_note(project: ProjectModel, built: Collection[str]) -> str | None:
+    """Return the same of those bundles of a project that were built now."""
+    texts = {target.name: target.text for target in project.targets}
+    outputs = [
+        bundle.output
+        for bundle in project.bundles
+        if bundle.name in built and "native" in [texts.get(it, it) for it in bundle.targets]
+    ]
+    remedy = 'targets = ["{0}"] in ingot.toml'
+    if len(outputs) > 1:
+        return _note(f"{len(outputs)} bundles are", "they need", remedy)
+    return _note(f"{outputs[0]} is", "it needs", remedy) if outputs else None
+
+
+def _note(subject: str, needs: str, remedy: str) -> str | None:
     native = resolve_target("native")
     portable = next(level for level in _PORTABLE[native.arch] if _has(native.features, level))
     beyond = sorted(set(native.features) - set(LEVELS[portable]))
     if not beyond:
         return None
     return (
-        f"note: {output} is for processors like this one: it needs {' '.join(beyond)} beside "
-        f"{portable}. Make a portable one with --target {portable} ({_RUNS_ON[portable]})"
+        f"note: {subject} for processors like this one: {needs} {' '.join(beyond)} beside "
+        f"{portable}. Portable ones: {remedy.format(portable)} ({_RUNS_ON[portable]})"
     )
 
 

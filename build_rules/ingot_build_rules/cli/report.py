@@ -48,17 +48,30 @@ def _report(arguments: argparse.Namespace, bundle: str, digest: str | None) -> d
     from ingot_build_rules.view.report_data import report_data
     from ingot_build_rules.view.report_subject import read_subject
 
-    feed: dict[str, Any] = {}
+    shapes = _given_shapes(arguments, bundle, digest)
     why, variant = "", arguments.variant
     try:
         if arguments.no_run:
             raise UserError("nothing was run", do="leave out --no-run")
         feed, variant, measured = _measured(arguments, bundle, digest)
+        shapes = {name: array.shape for name, array in feed.items()}
     except UserError as error:  # a size that nobody said, or --no-run
         why, measured = f"not measured: {error.what}; {error.do}", None
-    shapes = {name: array.shape for name, array in feed.items()}
     subject: ReportSubject = read_subject(bundle, variant, shapes, digest)
     return report_data(subject, measured) | ({"unmeasured": why} if why else {})
+
+
+def _given_shapes(
+    arguments: argparse.Namespace, bundle: str, digest: str | None
+) -> dict[str, tuple[int, ...]]:
+    """The shapes that the user wants to see, also where nothing is run."""
+    if not arguments.shape:
+        return {}
+    from ingot_artifacts.inspect.describe import describe_bundle
+    from ingot_build_rules.cli.call_shapes import call_shapes
+
+    inputs = describe_bundle(bundle, digest)["inputs"]
+    return call_shapes({each["name"]: each["shape"] for each in inputs}, arguments.shape)
 
 
 def _measured(
@@ -85,7 +98,7 @@ def _measured(
         session = load()
     except ingot_runtime.IncompatibleError as error:
         raise UserError(error.what, error.where, error.why, error.do) from None
-    feed = arrays.read_inputs(session, arguments.inputs)
+    feed = arrays.read_inputs(session, arguments.inputs, arguments.shape)
     blocks = measure.measure_blocks(lambda: session.run(feed), arguments.seconds)
     times = [seconds for block in blocks for seconds in block]
     stepped = load(executor="vm", verify="code")

@@ -54,7 +54,7 @@ def _run(arguments: argparse.Namespace) -> _Call:
     started = time.perf_counter()
     session = _load(arguments)()
     loaded = time.perf_counter()
-    feed = arrays.read_inputs(session, arguments.inputs)
+    feed = arrays.read_inputs(session, arguments.inputs, arguments.shape)
     called = time.perf_counter()
     outputs = session.run(feed, arguments.timeout)
     ended = time.perf_counter()
@@ -72,7 +72,7 @@ def _traced(arguments: argparse.Namespace) -> _Call:
     from ingot_build_rules.view.run_trace import run_trace
 
     bundle, stepped = arguments.bundle, arguments.executor == "vm"
-    read = partial(arrays.read_inputs, path=arguments.inputs)
+    read = partial(arrays.read_inputs, path=arguments.inputs, shapes=arguments.shape)
     record = record_run(_load(arguments), read, arguments.timeout, stepped=stepped)
     shapes = {name: array.shape for name, array in record.feed.items()}
     subject = read_subject(bundle, record.variant, shapes, arguments.digest)
@@ -105,8 +105,9 @@ def _lines(report: dict[str, Any], arguments: argparse.Namespace) -> list[str]:
     lines = [f"load {load}, run {run}"]
     for name, facts in report["outputs"].items():
         least, greatest = (float(facts.get(end, 0)) for end in ("least", "greatest"))
+        empty = ", no elements" if 0 in facts["shape"] else ""
         span = f", {least:.6g} to {greatest:.6g}" if "least" in facts else ""
-        lines.append(f"{name}: {facts['numpy_dtype']}{facts['shape']}{span}")
+        lines.append(f"{name}: {facts['numpy_dtype']}{facts['shape']}{span}{empty}")
     if arguments.outputs is not None:
         lines.append(f"outputs in {arguments.outputs}")
     if arguments.trace is not None:

@@ -160,13 +160,13 @@ def device(text: str) -> tuple[str, str]:
     return name, value
 
 
-def shape(text: str) -> tuple[str, tuple[int, ...]]:
-    """Read ``NAME=1x3x224x224``; ``NAME=scalar`` is rank 0."""
-    from ingot_build_rules.compilation.options import read_sizes
+def shape(text: str) -> tuple[str, str]:
+    """Read ``NAME=1x3x224x224``, ``NAME=?x1..8``; ``NAME=scalar`` is rank 0."""
+    from ingot_compiler.ir.given_shape import shape_text
 
     name, value = pair(text)
     try:
-        return name, read_sizes(value)
+        return name, shape_text(value)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -197,6 +197,16 @@ def size_bytes(text: str) -> int:
             f"expected a size such as 5GB, 500MB or 2GiB, got {text!r}"
         )
     return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()])
+
+
+def profiles(pairs: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """Make profiles of the pairs of ``--shape``: the second shape of an input begins another."""
+    found: list[dict[str, str]] = []
+    for name, value in pairs:
+        if not found or name in found[-1]:
+            found.append({})
+        found[-1][name] = value
+    return found
 
 
 def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:

@@ -48,7 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         _tell(f"{os.path.relpath(changed[0])}{more} changed")
         exit_code, seen = _attempt(arguments)
-        sys.stdout.flush()
         if arguments.once:
             return exit_code
 
@@ -84,6 +83,7 @@ def _attempt(arguments: argparse.Namespace) -> tuple[int, Stamps]:
         code = build.run(arguments)
     except (IngotError, FailedCommand) as error:
         code = print_failure(error, "command ingot watch", as_json=arguments.json)
+    sys.stdout.flush()
     return code, _look(arguments, before) | before
 
 

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     found |= {f"test.{spec.name}": look.test(spec) for spec in tests}
     lines = [line for name, item in found.items() for line in _lines(name, item)]
     values = {name: asdict(item) for name, item in found.items()}
-    console.print_report({"bundles": values}, lines, as_json=arguments.json)
+    console.print_report({"targets": values}, lines, as_json=arguments.json)
     return 0
 
 

@@ -12,15 +12,14 @@ from typing import BinaryIO
 
 from ingot_artifacts.bundle.write import BundleSkeleton, write_with_weights
 from ingot_build_rules.compilation.compilation import Compilation
-from ingot_build_rules.rules.bundle import BundleParts
 from ingot_runtime.format.file import open_without_waiting
 from ingot_runtime.format.header import MAGIC
 
 _STEP_BYTES = 1 << 20
 
 
-async def write_bundle_file(compilation: Compilation, path: str) -> BundleParts:
-    """Make ``path`` the bundle; a file that has its bytes keeps its times.
+async def write_bundle_file(compilation: Compilation, path: str) -> bool:
+    """Make ``path`` the bundle; return False of a file that had its bytes, which keeps its times.
 
     Raises:
         OutputError: no folder, no permission, no space.
@@ -29,11 +28,10 @@ async def write_bundle_file(compilation: Compilation, path: str) -> BundleParts:
     build = compilation.build
     prefix = await build.value(parts.prefix)
     chunks = [(packed.offset_bytes, await build.value(packed.content)) for packed in parts.packed]
-    if not _is_there(path, parts.size_bytes, _spans(prefix, chunks)):
-        write_with_weights(
-            BundleSkeleton(parts.root, bytes(prefix), parts.size_bytes), chunks, path
-        )
-    return parts
+    if _is_there(path, parts.size_bytes, _spans(prefix, chunks)):
+        return False
+    write_with_weights(BundleSkeleton(parts.root, bytes(prefix), parts.size_bytes), chunks, path)
+    return True
 
 
 def is_other_file(path: str) -> bool:

@@ -66,10 +66,9 @@ class CompiledModel:
         return self._run(self.compilation.placed()).value()
 
     @cached_property
-    def specialisation(self) -> PlacedGraph | None:
-        """Stage 5 once more, for the sizes of ``--shape``; None without them."""
-        specialisation = self._run(self.compilation.specialisation())
-        return specialisation.value() if specialisation else None
+    def specialisations(self) -> tuple[PlacedGraph, ...]:
+        """Stage 5 once more for each profile of ``--shape``."""
+        return tuple(each.value() for each in self._run(self.compilation.specialisations()))
 
     @cached_property
     def target_builds(self) -> tuple[TargetBuild, ...]:
@@ -104,9 +103,9 @@ class CompiledModel:
             UserError: a bad place for the file. BuildError: no space. Every error of every stage.
         """
         check_output(path)
-        root = self._run(write_bundle_file(self.compilation, path)).root
+        self._run(write_bundle_file(self.compilation, path))
         sync_folders([os.path.dirname(os.path.abspath(path))])
-        return root
+        return self._run(self.compilation.bundle_parts()).root
 
     def read_constant(self, weight: str) -> memoryview:
         """Return the bytes of one of the model's constants, by its number."""

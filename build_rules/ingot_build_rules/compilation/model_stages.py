@@ -24,6 +24,7 @@ from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.in_names import error_in_names, refers
+from ingot_compiler.ir.profile import profile_text
 from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ class ModelStages:
         """Stage 5."""
         return await self.once("placed", self._place)
 
-    async def specialisation(self) -> Artifact[PlacedGraph] | None:
-        """Stage 5 once more, for the sizes of ``--shape``; None without them."""
-        return await self.once("specialisation", self._place_specialisation)
+    async def specialisations(self) -> tuple[Artifact[PlacedGraph], ...]:
+        """Stage 5 once more for each profile of ``--shape``."""
+        return await self.once("specialisations", self._place_specialisations)
 
     async def need(self, rule: Rule[Inputs, Output], inputs: Inputs, label: str = "") -> Output:
         """Return one rule's result."""
@@ -126,10 +127,11 @@ class ModelStages:
     async def _place(self) -> Artifact[PlacedGraph]:
         return await self.need(PLACE, PlaceInputs(await self.optimized(), self.devices.declared()))
 
-    async def _place_specialisation(self) -> Artifact[PlacedGraph] | None:
-        sizes = (await self.imported()).sizes
-        if not sizes:
-            return None
-        label = ", ".join(f"{name} = {size}" for name, size in sizes)
-        optimized = await self.need(OPTIMIZE, OptimizeInputs(await self.graph(), sizes), label)
-        return await self.need(PLACE, PlaceInputs(optimized, self.devices.declared()), label)
+    async def _place_specialisations(self) -> tuple[Artifact[PlacedGraph], ...]:
+        profiles, graph = (await self.imported()).profiles, await self.graph()
+        labels, devices = list(map(profile_text, profiles)), self.devices.declared()
+        inputs = [OptimizeInputs(graph, profile) for profile in profiles]
+        optimized = await self.need_all(OPTIMIZE, inputs, labels)
+        return await self.need_all(
+            PLACE, [PlaceInputs(each, devices) for each in optimized], labels
+        )

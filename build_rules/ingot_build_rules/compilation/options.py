@@ -10,47 +10,67 @@ from collections.abc import Mapping, Sequence
 
 from ingot_build_rules.compilation.device_options import read_device
 from ingot_build_rules.compilation.suggest import suggest
-from ingot_build_rules.rules.compile_options import HOST, CompileOptions
+from ingot_build_rules.rules.compile_options import (
+    GENERAL,
+    HOST,
+    OTHER_SHAPES,
+    REFUSE,
+    CompileOptions,
+)
 from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef, message
+from ingot_compiler.ir.given_shape import shape_text
+from ingot_compiler.ir.message import OptionRef, joined, message
 from ingot_compiler.memory.planners import PLANNERS
 
+Shape = str | Sequence[int | str | tuple[int, int] | None]
+"""``"?x3x224x224"``, or its sizes one by one: None is any, a pair a range."""
+Shapes = Mapping[str, Shape] | Sequence[Mapping[str, Shape]]
+"""Input name -> shape: of one profile, or of several in the order of preference."""
 ALL_PLANNERS = ("best", *PLANNERS)
 
 
 def make_options(
     targets: Sequence[str] = (),
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
     place: Sequence[tuple[str, str]] = (),
     planner: str = "best",
+    other_shapes: str = GENERAL,
 ) -> CompileOptions:
     """Check and order the options; no target means ``native``.
 
     Raises:
-        UserError: an unknown target, feature, device kind, device or planner, or a negative size.
+        UserError: an unknown target, feature, device kind, device or planner, or a shape that is none.
         UnsupportedError: a device kind that is known and not built yet.
     """
-    _check_planner(planner)
+    _check_choice("memory planner", "planner", planner, ALL_PLANNERS)
+    _check_choice("choice of other shapes", "other_shapes", other_shapes, OTHER_SHAPES)
     chosen = _distinct_targets(targets or ("native",))
     declared = sorted((devices or {}).items())
     for glob, device in place:
         _check_device(glob, device, [name for name, _ in declared])
+    profiles = _profiles(shapes)
+    if other_shapes == REFUSE and not profiles:
+        what, why = "every call would be refused", "other shapes are refused, and no shape is given"
+        do = message("give ", OptionRef("shape", "NAME=1x3x224x224"))
+        raise UserError(what, "option other_shapes", why, do)
     return CompileOptions(
         targets=chosen,
-        shapes=tuple(sorted((name, tuple(sizes)) for name, sizes in (shapes or {}).items())),
+        shapes=profiles,
         devices=tuple(read_device(name, text, chosen) for name, text in declared),
         place=tuple(place),
         planner=planner,
+        other_shapes=other_shapes,
     )
 
 
-def _check_planner(planner: str) -> None:
-    if planner not in ALL_PLANNERS:
-        what, where = f"unknown memory planner {planner!r}", "option planner"
-        why = f"expected one of {', '.join(ALL_PLANNERS)}"
-        raise UserError(what, where, why, suggest(planner, ALL_PLANNERS))
+def _check_choice(what: str, option: str, given: str, choices: Sequence[str]) -> None:
+    if given not in choices:
+        why = f"expected one of {', '.join(choices)}"
+        raise UserError(
+            f"unknown {what} {given!r}", f"option {option}", why, suggest(given, choices)
+        )
 
 
 def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
@@ -61,16 +81,26 @@ def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
         raise UserError(what, where, why, do)
 
 
-def read_sizes(text: str) -> tuple[int, ...]:
-    """Read ``1x3x224x224``; ``scalar`` is rank 0.
+def _profiles(shapes: Shapes | None) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """Shapes in canonical form; one table is one profile."""
+    given = [shapes] if isinstance(shapes, Mapping) else shapes or ()
+    found: list[tuple[tuple[str, str], ...]] = []
+    for each in filter(None, given):
+        profile = tuple(sorted((name, _shape(name, shape)) for name, shape in each.items()))
+        if profile in found:
+            where = joined(" ", (OptionRef("shape", f"{name}={shape}") for name, shape in profile))
+            do = "leave one of them out"
+            raise UserError("a shape is given twice", where, "it has its own kernels already", do)
+        found.append(profile)
+    return tuple(found)
 
-    Raises:
-        ValueError: anything else; the message says what was expected.
-    """
-    parts = [] if text == "scalar" else text.replace(",", "x").split("x")
-    if not all(part.isdecimal() and part.isascii() for part in parts):
-        raise ValueError(f"expected sizes such as 1x3x224x224, got {text!r}")
-    return tuple(map(int, parts))
+
+def _shape(name: str, given: object) -> str:
+    try:
+        return shape_text(given)
+    except ValueError as error:
+        what, do = f"wrong shape of input {name!r}", "write ? for any size, 1..8 for a range"
+        raise UserError(what, OptionRef("shape", name), str(error), do) from None
 
 
 def resolve_target(text: str) -> Target:

@@ -23,13 +23,6 @@ def as_bytes(value: object) -> bytes:
     return value
 
 
-def as_size(value: object) -> int:
-    """Return a whole number from 0 on."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise TypeError(f"expected a size, got {str(value)[:80]}")
-    return value
-
-
 def as_list(value: object) -> list[object]:
     """Return a list."""
     if not isinstance(value, list):

@@ -31,7 +31,7 @@ class TargetBuild:
 
     @cached_property
     def fused(self) -> FusedGraph:
-        """Stage 6; with ``--shape``, the specialisation beside the general one."""
+        """Stage 6; with ``--shape``, the specialisations beside the general version."""
         return self._run(self._stages.fused()).fused.value()
 
     @cached_property

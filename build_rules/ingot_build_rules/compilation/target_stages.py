@@ -88,10 +88,12 @@ class TargetStages:
 
     async def _fuse(self) -> Fused:
         model = self._model
-        placed, specialisation = await model.placed(), await model.specialisation()
-        sizes = (await model.imported()).sizes if specialisation else ()
+        placed, specialisations = await model.placed(), await model.specialisations()
+        profiles = (await model.imported()).profiles if specialisations else ()
         hooks = tuple(backend.device_rules for backend in self._backends)
-        inputs = FuseInputs(placed, hooks, self._targets, specialisation, sizes)
+        inputs = FuseInputs(
+            placed, hooks, self._targets, specialisations, profiles, model.options.other_shapes
+        )
         fused = await model.need(FUSE, inputs, self.target)
         total_bytes = 0
         for constant in fused.constants:

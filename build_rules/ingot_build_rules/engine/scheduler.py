@@ -52,11 +52,12 @@ _LOST_COUNT_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """Called when an action ``started`` to run and when one has ``ended`` (from the cache or
-    not)."""
+    """Called when an action ``started`` to run, when one has ``ended`` (from the cache or not), and
+    when one is ``queued``: the cache has no result of it, and it waits for a free process."""
 
     started: Callable[[Action], None] = lambda _: None
     ended: Callable[[Action], None] = lambda _: None
+    queued: Callable[[Action], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +289,7 @@ class Scheduler:
         else:
             self.backlog.add(action.rule.name)
             heapq.heappush(self._queue, (action.number, id(action), action))
+            self.observers.queued(action)
 
     def _is_stopped(self) -> bool:
         return self._stopped and not self._apart

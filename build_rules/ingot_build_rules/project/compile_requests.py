@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ingot_build_rules.compilation.options import make_options, resolve_target
 from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ModelSpec, ProjectModel
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_compiler.ir.errors import UnsupportedError
+from ingot_compiler.ir.errors import UnsupportedError, UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,13 @@ def _request(
     bundle: BundleSpec, model: ModelSpec, texts: Mapping[str, str], path: str
 ) -> CompileRequest:
     targets = [texts.get(name, name) for name in bundle.targets]
-    shapes, devices = dict(model.shapes), dict(bundle.devices)
+    profiles = model.shapes if bundle.shapes is None else bundle.shapes
+    shapes, devices = [dict(profile) for profile in profiles], dict(bundle.devices)
+    other_shapes = bundle.other_shapes or model.other_shapes
     try:
-        options = make_options(targets, shapes, devices, bundle.place, bundle.planner)
-    except UnsupportedError as error:
+        options = make_options(targets, shapes, devices, bundle.place, bundle.planner, other_shapes)
+    except (UnsupportedError, UserError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path
         where = f"{file}, [bundle.{bundle.name}]"
-        raise UnsupportedError(error.what, where, error.why, error.do) from None
+        raise type(error)(error.what, where, error.why, error.do) from None
     return CompileRequest(bundle, model.source, options)

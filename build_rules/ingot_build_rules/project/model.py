@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ingot_build_rules.rules.compile_options import GENERAL
+
 FILE_NAME = "ingot.toml"
 NATIVE = "native"
+Profiles = tuple[tuple[tuple[str, str], ...], ...]
 STEM = "{stem}"
 """In a path of a bundle or test that stands for many: replaced by what the model's glob found."""
 
@@ -30,12 +33,13 @@ class TargetSpec:
 class ModelSpec:
     """A model file, or with a glob in ``source`` one model for each file that matches.
 
-    ``shapes``: input name -> sizes, sorted by name, as ``--shape``.
+    ``shapes``: one profile each, (input name, shape) sorted by name, as ``--shape``.
     """
 
     name: str
     source: str
-    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    shapes: Profiles = ()
+    other_shapes: str = GENERAL
     line: int = field(default=0, compare=False)
 
 
@@ -46,6 +50,7 @@ class BundleSpec:
 
     ``targets``: names of ``ProjectModel.targets``, or target texts. ``devices``: name -> kind,
     sorted, without the host. ``place``: (glob over node names, device name), the last match counts.
+    ``shapes``, ``other_shapes``: in the place of the model's; None for these.
     """
 
     name: str
@@ -55,6 +60,8 @@ class BundleSpec:
     place: tuple[tuple[str, str], ...]
     planner: str
     output: str
+    shapes: Profiles | None = None
+    other_shapes: str | None = None
     line: int = field(default=0, compare=False)
 
 

@@ -27,7 +27,8 @@ def plain(project: ProjectModel) -> dict[str, Any]:
 def _model(spec: ModelSpec) -> dict[str, Any]:
     return {
         "source": spec.source,
-        "shapes": {name: list(sizes) for name, sizes in spec.shapes},
+        "shapes": [dict(profile) for profile in spec.shapes],
+        "other_shapes": spec.other_shapes,
     }
 
 
@@ -39,6 +40,8 @@ def _bundle(spec: BundleSpec) -> dict[str, Any]:
         "place": [list(pair) for pair in spec.place],
         "planner": spec.planner,
         "output": spec.output,
+        "shapes": None if spec.shapes is None else [dict(profile) for profile in spec.shapes],
+        "other_shapes": spec.other_shapes,
     }
 
 

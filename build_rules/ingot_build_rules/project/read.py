@@ -23,6 +23,7 @@ from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.references import check_references
 from ingot_build_rules.project.tables import Tables, Values, read_tables
 from ingot_build_rules.project.toml_text import Tree
+from ingot_build_rules.rules.compile_options import GENERAL
 from ingot_compiler.ir.errors import UnsupportedError
 
 RELATIVE_TOLERANCE = 1e-4
@@ -82,7 +83,8 @@ def _target(name: str, line: int, values: Values) -> TargetSpec:
 
 def _model(name: str, line: int, values: Values, defaults: Values) -> ModelSpec:
     shapes = values.get("shape", defaults.get("shape", ()))
-    return ModelSpec(name, values["source"], shapes, line)
+    other_shapes = values.get("other-shapes", defaults.get("other-shapes", GENERAL))
+    return ModelSpec(name, values["source"], shapes, other_shapes, line)
 
 
 def _bundle(
@@ -97,6 +99,8 @@ def _bundle(
         place=values.get("place", ()),
         planner=values.get("planner", defaults.get("planner", "best")),
         output=values.get("output", f"dist/{file}.ingot"),
+        shapes=values.get("shape"),
+        other_shapes=values.get("other-shapes"),
         line=line,
     )
 

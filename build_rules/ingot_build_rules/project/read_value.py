@@ -13,10 +13,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from ingot_build_rules.compilation.options import read_sizes
 from ingot_build_rules.project.lines import Path
 from ingot_build_rules.project.problems import one_of
 from ingot_build_rules.project.schema import TableKey, ValueKind
+from ingot_compiler.ir.given_shape import shape_text
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 Reader = Callable[[object, TableKey], Any]
@@ -67,23 +67,24 @@ def _number(given: object, _key: TableKey) -> float:
     return float(given)
 
 
-def _shapes(given: object, key: TableKey) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    return tuple(sorted((name, _inside(name, _sizes, value, key)) for name, value in _items(given)))
+def _shapes(given: object, key: TableKey) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """One profile, or a list of them."""
+    if not isinstance(given, list | tuple):
+        return tuple(filter(None, (_profile(given, key),)))
+    profiles = enumerate(cast("Sequence[object]", given))
+    return tuple(_inside(str(at), _profile, each, key) for at, each in profiles)
 
 
-def _sizes(given: object, _key: TableKey) -> tuple[int, ...]:
-    expected = 'expected sizes such as "1x3x224x224" or [1, 3, 224, 224]'
-    if isinstance(given, str):
-        try:
-            return read_sizes(given)
-        except ValueError:
-            raise WrongValueError(expected) from None
-    sizes = cast("Sequence[object]", given) if isinstance(given, list | tuple) else [None]
-    if not all(
-        isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes
-    ):
-        raise WrongValueError(expected)
-    return cast("tuple[int, ...]", tuple(sizes))
+def _profile(given: object, key: TableKey) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, _inside(name, _shape, value, key)) for name, value in _items(given)))
+
+
+def _shape(given: object, _key: TableKey) -> str:
+    try:
+        return shape_text(given)
+    except ValueError:
+        expected = 'expected a shape such as "1x3x224x224", "?x3x1..8x224" or [1, 3, 224, 224]'
+        raise WrongValueError(expected) from None
 
 
 def _pairs(given: object, key: TableKey) -> tuple[tuple[str, str], ...]:
@@ -101,7 +102,8 @@ def _inside(name: str, read: Reader, given: object, key: TableKey) -> Any:
     try:
         return read(given, key)
     except WrongValueError as error:
-        raise WrongValueError(error.expected, (name,), given) from None
+        wrong = error.wrong if error.part else given
+        raise WrongValueError(error.expected, (name, *error.part), wrong) from None
 
 
 READERS: Mapping[ValueKind, Reader] = {

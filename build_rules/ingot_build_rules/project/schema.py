@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ingot_build_rules.compilation.options import ALL_PLANNERS
+from ingot_build_rules.rules.compile_options import OTHER_SHAPES
 
 ValueKind = Literal["text", "texts", "count", "number", "shapes", "pairs"]
 EXECUTORS = ("aot", "vm")
@@ -45,6 +46,8 @@ _TARGETS = TableKey("targets", "texts", '["x86-64-v3"]')
 _PLANNER = TableKey("planner", "text", '"best"', choices=ALL_PLANNERS)
 _SHAPE = TableKey("shape", "shapes", '{ x = "1x3x224x224" }')
 
+_OTHER_SHAPES = TableKey("other-shapes", "text", '"refuse"', choices=OTHER_SHAPES)
+
 TABLES: Mapping[str, Table] = {
     "project": Table(
         (
@@ -55,9 +58,11 @@ TABLES: Mapping[str, Table] = {
         ),
         named=False,
     ),
-    "defaults": Table((_TARGETS, _PLANNER, _SHAPE), named=False),
+    "defaults": Table((_TARGETS, _PLANNER, _SHAPE, _OTHER_SHAPES), named=False),
     "target": Table((TableKey("target", "text", '"x86-64-v4"', required=True),)),
-    "model": Table((TableKey("source", "text", '"models/a.onnx"', required=True), _SHAPE)),
+    "model": Table(
+        (TableKey("source", "text", '"models/a.onnx"', required=True), _SHAPE, _OTHER_SHAPES)
+    ),
     "bundle": Table(
         (
             TableKey("model", "text", '"a"', required=True),
@@ -66,6 +71,8 @@ TABLES: Mapping[str, Table] = {
             TableKey("output", "text", '"dist/a.ingot"'),
             TableKey("devices", "pairs", '{ acc = "null:0" }'),
             TableKey("place", "pairs", '{ "/layer1/*" = "acc" }'),
+            _SHAPE,
+            _OTHER_SHAPES,
         )
     ),
     "test": Table(

@@ -19,6 +19,7 @@ from ingot_compiler.lowering.fusion.control import CONTROL_RULES
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
 from ingot_compiler.lowering.ops import ELEMENTS
 from ingot_compiler.lowering.typical import typical
+from ingot_compiler.lowering.versions import versions_of
 from ingot_compiler.memory.memory_plan import MemoryPlan
 
 _USERS_MAX = 3
@@ -41,16 +42,15 @@ def describe_fusion(
     fused: FusedGraph, versions: Sequence[ModelVersion], names: Names
 ) -> list[dict[str, object]]:
     """Return for each launch ``saved_bytes``, ``ends`` and ``users``; ``versions``: the general
-    one, then the specialisation.
+    one, then the specialisations.
 
     ``saved_bytes``: tensors that would be stored if every operation of the model were a kernel,
     less what is stored; open dimensions count as 64. ``users``: names of nodes that read the
     result, three at most.
     """
-    split = fused.specialisation.first_step if fused.specialisation else len(fused.steps)
     result: list[dict[str, object]] = []
-    for version, steps in zip(versions, (fused.steps[:split], fused.steps[split:]), strict=False):
-        launches = [step for step in all_steps(steps) if isinstance(step, Launch)]
+    for version, part in zip(versions, versions_of(fused), strict=True):
+        launches = [step for step in all_steps(part.steps) if isinstance(step, Launch)]
         groups = list({id(launch.group): launch.group for launch in launches}.values())
         stop_reasons = _stop_reasons(groups, version.placed, names)
         described: dict[int, dict[str, object]] = {

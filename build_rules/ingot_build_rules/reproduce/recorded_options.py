@@ -7,7 +7,7 @@ done here: files.
 from __future__ import annotations
 
 from ingot_build_rules.compilation.options import make_options
-from ingot_build_rules.compilation.plain_values import as_list, as_size, as_table, as_text, as_texts
+from ingot_build_rules.compilation.plain_values import as_list, as_table, as_text, as_texts
 from ingot_build_rules.rules.compile_options import CompileOptions
 
 
@@ -20,13 +20,11 @@ def recorded_options(record: object) -> CompileOptions:
     """
     values = as_table(record)
     targets = [as_text(target) for target in as_list(values["targets"])]
-    shapes = {
-        name: [as_size(size) for size in as_list(sizes)]
-        for name, sizes in as_table(values["shapes"]).items()
-    }
+    shapes = list(map(as_texts, as_list(values["shapes"])))
     pairs = map(as_list, as_list(values["place"]))
     place = [(as_text(glob), as_text(device)) for glob, device in pairs]
     if not targets:
         raise ValueError("no target")
     devices, planner = as_texts(values["devices"]), as_text(values["planner"])
-    return make_options(targets, shapes, devices, place, planner)
+    other_shapes = as_text(values["other_shapes"])
+    return make_options(targets, shapes, devices, place, planner, other_shapes)

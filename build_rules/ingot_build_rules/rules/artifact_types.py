@@ -34,6 +34,7 @@ _MODULES = {
     "ingot_compiler.ir.dims": "Call Sum Symbol",
     "ingot_compiler.ir.graph": "ConstantSource Graph Names Node OptimizedGraph",
     "ingot_compiler.ir.message": "InputRef Message NodeRef OptionRef OutputRef",
+    "ingot_compiler.ir.profile": "SizeRange",
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
     "ingot_compiler.lowering.fused": (

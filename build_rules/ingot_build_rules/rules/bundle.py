@@ -32,12 +32,13 @@ if TYPE_CHECKING:
     )
     from ingot_build_rules.rules.kernel_object import KernelObject
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
+    from ingot_compiler.ir.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
 class BundleInputs:
-    """``graph``: the model before any pass; ``specialisation``: the placed graph for ``sizes`` of
-    ``--shape``; ``ranges``: what each variant reads of the host's weights; ``weights_bytes``: per
+    """``graph``: the model before any pass; ``specialisations``: the placed graphs for
+    ``profiles`` of ``--shape``; ``ranges``: what each variant reads of the host's weights; ``weights_bytes``: per
     device; ``weights``: digests of the model's constants by number, for the lock; ``toolchain``:
     (name, version or digest)."""
 
@@ -46,8 +47,8 @@ class BundleInputs:
     graph: Artifact[Graph]
     optimized: Artifact[OptimizedGraph]
     placed: Artifact[PlacedGraph]
-    specialisation: Artifact[PlacedGraph] | None
-    sizes: tuple[tuple[str, int], ...]
+    specialisations: tuple[Artifact[PlacedGraph], ...]
+    profiles: tuple[Profile, ...]
     options: CompileOptions
     variants: tuple[Variant, ...]
     libraries: tuple[Library, ...]
@@ -192,11 +193,28 @@ def _debug(inputs: BundleInputs, names: Names) -> dict[str, object]:
     messages = (text for variant in variants for text in variant.main.messages)
     return {
         "launches": {variant.target: _launches(inputs, variant, names) for variant in variants},
+        **_versions(inputs, names),
         "programs": _programs(inputs),
         "refusals": describe_refusals(inputs.optimized.value().refusals, names),
         "messages": name_messages(messages, names),
         "memory": {variant.target: describe_memory(variant.plan.value()) for variant in variants},
     }
+
+
+def _versions(inputs: BundleInputs, names: Names) -> dict[str, object]:
+    """For which sizes each version is, where there are several."""
+    from ingot_build_rules.report.version_report import describe_versions
+    from ingot_compiler.lowering.expand_groups import expand_groups
+
+    if not inputs.profiles:
+        return {}
+    found = {
+        variant.target: describe_versions(
+            expand_groups(variant.fused.value(), variant.steps), names
+        )
+        for variant in inputs.variants
+    }
+    return {"versions": found}
 
 
 def _programs(inputs: BundleInputs) -> dict[str, dict[str, bytes]]:
@@ -223,9 +241,8 @@ def _launches(inputs: BundleInputs, variant: Variant, names: Names) -> list[obje
 
     graph, fused = inputs.graph.value(), expand_groups(variant.fused.value(), variant.steps)
     versions = [ModelVersion(graph, inputs.placed.value().graph)]
-    if inputs.specialisation is not None:
-        special = specialise(graph, dict(inputs.sizes))
-        versions.append(ModelVersion(special, inputs.specialisation.value().graph))
+    for profile, placed in zip(inputs.profiles, inputs.specialisations, strict=True):
+        versions.append(ModelVersion(specialise(graph, profile), placed.value().graph))
     launches = describe_launches(fused, variant.symbols, names)
     return with_fusion(launches, describe_fusion(fused, versions, names))
 
@@ -234,7 +251,7 @@ BUNDLE = Rule(
     "bundle",
     1,
     (
-        "names", "interface", "graph", "optimized", "placed", "specialisation", "sizes", "options",
+        "names", "interface", "graph", "optimized", "placed", "specialisations", "profiles", "options",
         "variants", "libraries", "ranges", "packed", "tree", "weights_bytes", "weights",
         "toolchain",
     ),

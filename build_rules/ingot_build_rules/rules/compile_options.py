@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HOST = "host"
+GENERAL, REFUSE = OTHER_SHAPES = ("general", "refuse")
+"""What happens to a call that fits no profile: the general version runs, or there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +34,18 @@ class DeviceOption:
 class CompileOptions:
     """Everything that decides the bundle beside the model; sorted where order means nothing.
 
-    ``targets``: of the host, as their back end prints them. ``shapes``: input name -> sizes.
+    ``targets``: of the host, as their back end prints them. ``shapes``: one profile each,
+    (input name, shape) in the order of the names.
     ``devices``: by name, without the host. ``place``: (glob over node names, device name), the last
     match counts.
     """
 
     targets: tuple[str, ...]
-    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    shapes: tuple[tuple[tuple[str, str], ...], ...] = ()
     devices: tuple[DeviceOption, ...] = ()
     place: tuple[tuple[str, str], ...] = ()
     planner: str = "best"
+    other_shapes: str = GENERAL
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -51,8 +55,9 @@ class CompileOptions:
         """
         return {
             "targets": list(self.targets),
-            "shapes": {name: list(sizes) for name, sizes in self.shapes},
+            "shapes": [dict(profile) for profile in self.shapes],
             "devices": {device.name: str(device) for device in self.devices},
             "place": [list(pair) for pair in self.place],
             "planner": self.planner,
+            "other_shapes": self.other_shapes,
         }

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
+from ingot_build_rules.rules.compile_options import GENERAL, REFUSE
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import InternalError
 
 if TYPE_CHECKING:
     from ingot_compiler.backends.backend import MakeDeviceRules
     from ingot_compiler.ir.graph import Graph
+    from ingot_compiler.ir.profile import Profile
     from ingot_compiler.ir.types import TensorType
     from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Group
     from ingot_compiler.lowering.fusion.device_rules import DeviceRules
@@ -28,13 +30,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class FuseInputs:
     """``hooks`` (``Backend.device_rules``) and ``targets``: one per device, the host's first.
-    ``specialisation``: the graph for ``sizes``, a way beside the general one."""
+    ``specialisations``: the graphs for ``profiles``, beside the general one, or, where
+    ``other_shapes`` are refused, in its place."""
 
     placed: Artifact[PlacedGraph]
     hooks: tuple[str, ...]
     targets: tuple[str, ...]
-    specialisation: Artifact[PlacedGraph] | None = None
-    sizes: tuple[tuple[str, int], ...] = ()
+    specialisations: tuple[Artifact[PlacedGraph], ...] = ()
+    profiles: tuple[Profile, ...] = ()
+    other_shapes: str = GENERAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class Fused:
 
 
 def _compute(context: RuleContext, inputs: FuseInputs) -> Fused:
-    from ingot_compiler.host_program.specialisation import append_specialisation
+    from ingot_compiler.host_program.specialisation import append_specialisation, refuse_others
     from ingot_compiler.lowering import fuse as lowering
     from ingot_compiler.lowering.canonical_group import canonical_group
     from ingot_compiler.lowering.fused import groups_of
@@ -73,9 +77,10 @@ def _compute(context: RuleContext, inputs: FuseInputs) -> Fused:
     hooks = zip(inputs.hooks, inputs.targets, strict=True)
     devices = [_device_rules(context, *pair) for pair in hooks]
     fused = lowering.fuse(inputs.placed.value(), devices)
-    if inputs.specialisation is not None:
-        special = lowering.fuse(inputs.specialisation.value(), devices)
-        fused = append_specialisation(fused, special, inputs.sizes)
+    if inputs.profiles and inputs.other_shapes == REFUSE:
+        fused = refuse_others(fused, inputs.profiles)
+    for profile, placed in zip(inputs.profiles, inputs.specialisations, strict=True):
+        fused = append_specialisation(fused, lowering.fuse(placed.value(), devices), profile)
     groups = groups_of(fused)
     return Fused(
         context.keep(fused),
@@ -128,5 +133,9 @@ def _leaves(expression: Graph) -> tuple[str, ...]:
 
 
 FUSE = Rule(
-    "fuse", 1, ("placed", "hooks", "targets", "specialisation", "sizes"), _compute, loads=("hooks",)
+    "fuse",
+    1,
+    ("placed", "hooks", "targets", "specialisations", "profiles", "other_shapes"),
+    _compute,
+    loads=("hooks",),
 )

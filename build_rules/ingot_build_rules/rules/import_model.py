@@ -25,6 +25,7 @@ from ingot_runtime.ingot_error import IngotError
 if TYPE_CHECKING:
     from ingot_compiler.frontend.imported import ImportedModel
     from ingot_compiler.ir.graph import Names
+    from ingot_compiler.ir.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class ImportInputs:
     refuses, and changes no result."""
 
     source: str
-    shapes: tuple[tuple[str, tuple[int, ...]], ...]
+    shapes: tuple[tuple[tuple[str, str], ...], ...]
     place: tuple[tuple[str, str], ...]
     name: str
     path: str = ""
@@ -45,13 +46,13 @@ class ImportInputs:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """``weights``: bytes of the constants by their number; ``sizes``: symbols that the user gave a
-    size (``--shape``); ``external``: locations of the files beside the model that were read."""
+    """``weights``: bytes of the constants by their number; ``profiles``: the sizes for which the user
+    wants versions of their own (``--shape``); ``external``: locations of the files beside the model that were read."""
 
     model: Artifact[ImportedModel]
     names: Artifact[Names]
     weights: tuple[Artifact[memoryview], ...]
-    sizes: tuple[tuple[str, int], ...]
+    profiles: tuple[Profile, ...]
     external: tuple[str, ...] = ()
 
 
@@ -98,10 +99,11 @@ class _External:
 
 def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
     from ingot_compiler.frontend import import_model as frontend
+    from ingot_compiler.ir.given_shape import read_shape
 
     weights, external = _Weights(context), _External(context, inputs.path)
     content = inputs.content.value() if inputs.content else read_model(inputs.path, inputs.state)
-    shapes = dict(inputs.shapes)
+    shapes = [{name: read_shape(text) for name, text in each} for each in inputs.shapes]
     with _errors_name(inputs.name):
         model, names = frontend.import_model(
             content, external.read, weights.write, shapes, inputs.place, inputs.max_bytes
@@ -110,7 +112,7 @@ def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
         context.keep(model),
         context.keep(names),
         tuple(weights.artifacts),
-        model.sizes,
+        model.profiles,
         tuple(sorted(external.locations)),
     )
 

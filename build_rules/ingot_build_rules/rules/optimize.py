@@ -14,25 +14,29 @@ from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, OptimizedGraph
+    from ingot_compiler.ir.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
 class OptimizeInputs:
-    """``sizes``: (symbol, size) that hold in the result, for ``--shape``."""
+    """``profile``: the sizes that the result is for, of ``--shape``."""
 
     graph: Artifact[Graph]
-    sizes: tuple[tuple[str, int], ...] = ()
+    profile: Profile = ()
 
 
 def _compute(context: RuleContext, inputs: OptimizeInputs) -> Artifact[OptimizedGraph]:
-    from ingot_compiler.ir.specialise import specialise
+    from ingot_compiler.ir.specialise import check_sizes, specialise
     from ingot_compiler.ir.verify import verify
     from ingot_compiler.passes import pipeline
 
     graph = inputs.graph.value()
-    optimized = pipeline.optimize(specialise(graph, dict(inputs.sizes)) if inputs.sizes else graph)
+    if inputs.profile:
+        graph = specialise(graph, inputs.profile)
+        check_sizes(graph, inputs.profile)
+    optimized = pipeline.optimize(graph)
     verify(optimized.graph)
     return context.keep(optimized)
 
 
-OPTIMIZE = Rule("optimize", 1, ("graph", "sizes"), _compute)
+OPTIMIZE = Rule("optimize", 1, ("graph", "profile"), _compute)

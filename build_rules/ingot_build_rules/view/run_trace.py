@@ -40,7 +40,8 @@ def run_trace(record: RunRecord, subject: ReportSubject, process: TraceProcess) 
             entries.append(_copy(step, devices, copies_lane, process))
         else:
             entries.append(_launch(step, known[step.launch], process))
-    return trace_text(entries, {"variant": record.variant, "model": subject.described["model"]})
+    told = {name: subject.described[name] for name in ("model", "digest")}
+    return trace_text(entries, {"target": record.variant, **told})
 
 
 def _whole(record: RunRecord, process: TraceProcess) -> Iterator[Entry]:
@@ -71,8 +72,9 @@ def _launch(step: Step, known: Mapping[str, Any], process: TraceProcess) -> Entr
         name = name[: _NAME_LETTERS_MAX - 3] + "..."
     arguments: dict[str, Any] = {
         "launch": step.launch,
-        "nodes": nodes,
-        **{key: known.get(key) for key in ("kernel", "device", "writes", "operations", "bytes")},
+        "node_names": nodes,
+        **{key: known.get(key) for key in ("kernel", "device", "writes", "operations")},
+        "touched_bytes": known.get("bytes"),
     }
     if step.seconds > 0 and known.get("operations") is not None:
         arguments["gigaoperations_per_second"] = known["operations"] / step.seconds / 1e9
@@ -84,7 +86,7 @@ def _launch(step: Step, known: Mapping[str, Any], process: TraceProcess) -> Entr
 
 def _copy(step: Step, devices: list[str], lane: int, process: TraceProcess) -> Entry:
     source, target = devices[step.source], devices[step.device]
-    arguments = {"source": source, "device": target, "bytes": step.size_bytes}
+    arguments = {"source": source, "destination": target, "size_bytes": step.size_bytes}
     ended = step.started_seconds + step.seconds
     name = f"{source} to {target}"
     return process.slice(lane, name, "copy", step.started_seconds, ended, arguments)

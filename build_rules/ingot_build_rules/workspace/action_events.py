@@ -1,6 +1,6 @@
 """A scheduler's actions as the events of a build.
 
-In: actions that start and end. Out: events to an observer. Not done here: displays, files
+In: actions that wait, start and end. Out: events to an observer. Not done here: displays, files
 (``build_progress``).
 """
 
@@ -10,6 +10,7 @@ from ingot_build_rules.engine.actions.action import Action
 from ingot_build_rules.engine.events.events import (
     ActionFinished,
     ActionHow,
+    ActionQueued,
     ActionStarted,
     Message,
     Observer,
@@ -27,7 +28,10 @@ class ActionEvents:
 
     def observers(self) -> Observers:
         """What a scheduler calls."""
-        return Observers(self._started, self._ended)
+        return Observers(self._started, self._ended, self._queued)
+
+    def _queued(self, action: Action) -> None:
+        self._observer(ActionQueued(action.number, action.rule.name, action.label))
 
     def _started(self, action: Action) -> None:
         self._observer(ActionStarted(action.number, action.rule.name, action.label))

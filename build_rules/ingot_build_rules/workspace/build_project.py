@@ -132,16 +132,27 @@ class Workspace:
         compilation = Compilation(self.build, source, request.options, self.toolchain)
         result.compilation = compilation
         parts = await compilation.bundle_parts()
-        result.root, result.size_bytes, result.how = parts.root, parts.size_bytes, "would-build"
+        result.root, result.size_bytes = parts.root, parts.size_bytes
         paths = (await compilation.source_paths())[1:]
         beside = [(path, self.build.files.digest(path)) for path in paths]
         self.check(request, replace(result, sources=(*result.sources, *beside)))
-        if not self.dry:
+        if self.dry:
+            result.how = "unchanged" if self._is_there(result) else "would-build"
+        else:
             self._refuse_strangers(result)
             _make_folder(result.path)
-            await write_bundle_file(compilation, result.path)
-            result.how = "built"
+            is_new = await write_bundle_file(compilation, result.path)
+            result.how = "built" if is_new else "unchanged"
         self.told(result.name, result.how, result.path)
+
+    def _is_there(self, result: TargetResult) -> bool:
+        """Whether a bundle that would be built has the bytes that the last build left."""
+        known = self.state.bundles.get(result.name)
+        return known is not None and (known.root, known.output, known.stamp) == (
+            result.root,
+            result.path,
+            stamp_of(result.path),
+        )
 
     def _refuse_strangers(self, result: TargetResult) -> None:
         """Never write over a file that is neither a bundle nor what an earlier build left."""
@@ -159,10 +170,12 @@ class Workspace:
         steady = all(self.build.files.is_steady(path, started) for path, _ in result.sources)
         sources = tuple((path, content if steady else "") for path, content in result.sources)
         result.stamp = stamp_of(result.path)
+        known = self.state.bundles.get(result.name)
         if result.stamp is not None:
             self.state.bundles[result.name] = BundleState(
                 request_digest(request), self.code, sources, result.path, result.stamp, result.root,
                 options=options_text(request.options),
+                earlier=known.outputs_beside(result.path) if known else (),
             )  # fmt: skip
 
     def _failed(self, result: TargetResult, error: BaseException) -> None:

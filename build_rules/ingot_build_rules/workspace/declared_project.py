@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+from ingot_build_rules.compilation.options import Shapes
 from ingot_build_rules.project.config import override
 from ingot_build_rules.project.expand import Expansion, expand
 from ingot_build_rules.project.model import ProjectModel
@@ -70,10 +71,16 @@ class DeclaredProject:
         self._declare("target", name, {"target": target})
 
     def model(
-        self, name: str, source: PathText, *, shape: Mapping[str, str | Sequence[int]] | None = None
+        self,
+        name: str,
+        source: PathText,
+        *,
+        shape: Shapes | None = None,
+        other_shapes: str | None = None,
     ) -> None:
         """Declare a model file, or many by a glob."""
-        self._declare("model", name, _given({"source": source, "shape": shape}))
+        shapes = {"shape": shape, "other-shapes": other_shapes}
+        self._declare("model", name, _given({"source": source, **shapes}))
 
     def bundle(
         self,
@@ -85,10 +92,13 @@ class DeclaredProject:
         output: PathText | None = None,
         devices: Mapping[str, str] | None = None,
         place: Mapping[str, str] | None = None,
+        shape: Shapes | None = None,
+        other_shapes: str | None = None,
     ) -> None:
-        """Declare a bundle of one model."""
+        """Declare a bundle of one model; ``shape`` takes the place of the model's."""
         values = {"model": model, "targets": targets, "planner": planner, "output": output}
-        self._declare("bundle", name, _given({**values, "devices": devices, "place": place}))
+        more = {"devices": devices, "place": place, "shape": shape, "other-shapes": other_shapes}
+        self._declare("bundle", name, _given({**values, **more}))
 
     def test(
         self,

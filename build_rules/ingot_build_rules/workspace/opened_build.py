@@ -29,6 +29,7 @@ from ingot_build_rules.engine.events.history import (
     with_events,
     write_history,
 )
+from ingot_build_rules.engine.events.trace_file import read_trace
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
 from ingot_build_rules.project.selection import Selection
 from ingot_build_rules.workspace.action_events import ActionEvents
@@ -36,7 +37,13 @@ from ingot_build_rules.workspace.build_project import Workspace
 from ingot_build_rules.workspace.build_request import BuildRequest
 from ingot_build_rules.workspace.locks import check_lock
 from ingot_build_rules.workspace.open_workspace import LoadedProject
-from ingot_build_rules.workspace.state import read_workspace, state_folder, write_workspace
+from ingot_build_rules.workspace.state import (
+    read_workspace,
+    state_folder,
+    trace_path,
+    trace_path_of_test,
+    write_workspace,
+)
 from ingot_build_rules.workspace.tools import Tools, tools_of
 
 
@@ -57,6 +64,16 @@ def history_path(loaded: LoadedProject) -> str:
 def project_history(loaded: LoadedProject) -> dict[str, float]:
     """Seconds of one action of each rule in past builds."""
     return medians(read_history(history_path(loaded)))
+
+
+def last_actions(loaded: LoadedProject, target: str) -> dict[str, str] | None:
+    """Key -> rule of each action of the last build that succeeded of a bundle, or of a test
+    (``test.NAME``); None if there is none."""
+    test = target.removeprefix("test.")
+    is_test = test != target
+    folder = loaded.folder
+    trace = read_trace(trace_path_of_test(folder, test) if is_test else trace_path(folder, target))
+    return {action.key: action.rule for action in trace.actions} if trace else None
 
 
 @contextmanager

@@ -117,7 +117,7 @@ def _folders_of(project_folder: str, results: Sequence[TargetResult]) -> set[str
     """The folders of bundles that were built, and those above them that the build may have made."""
     found: set[str] = set()
     for result in results:
-        folder = os.path.dirname(result.path) if result.how == "built" else ""
+        folder = os.path.dirname(result.path) if result.is_bundle_made else ""
         while folder and folder not in found:
             found.add(folder)
             folder = os.path.dirname(folder) if folder.startswith(project_folder + os.sep) else ""
@@ -133,7 +133,7 @@ def _lock(
     frozen: bool,
 ) -> None:
     """Write what each bundle was made from beside it; a ``frozen`` build has found it there."""
-    built = [pair for pair in zip(requests, results, strict=True) if pair[1].how == "built"]
+    built = [pair for pair in zip(requests, results, strict=True) if pair[1].is_bundle_made]
     if built:
         code = record_code(opened.tools.digests)
         if len(loaded.project.bundles) > FILES_LISTED_MAX:
@@ -151,7 +151,7 @@ def _root(request: BuildRequest, results: Sequence[TargetResult]) -> None:
         return
     roots = Roots(versioned(request.cache_folder))
     for result in results:
-        if result.how == "built":
+        if result.is_bundle_made:
             keys = [key for item in result.actions for key in (item.key, item.where) if key]
             roots.add(result.path, list(map(bytes.fromhex, keys)))
 

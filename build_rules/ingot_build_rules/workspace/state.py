@@ -18,7 +18,7 @@ from typing import Any, cast
 from ingot_build_rules.engine.cache.state_file import read_state, write_state
 from ingot_build_rules.engine.cache.unchanged import Stamp
 
-_KIND = "workspace 3"
+_KIND = "workspace 4"
 FOLDER_NAME = ".ingot"
 
 
@@ -26,7 +26,8 @@ FOLDER_NAME = ".ingot"
 class BundleState:
     """``request``: digest of what was asked for; ``code``: of all code and tools; ``sources``:
     (path, digest); the file ``output`` as it was left, with its ``root`` digest; ``lock``: what its
-    lock file looked like; ``options``: as a lock has them."""
+    lock file looked like; ``options``: as a lock has them; ``earlier``: files that builds have
+    left for this bundle elsewhere, before its output changed."""
 
     request: str
     code: str
@@ -36,6 +37,15 @@ class BundleState:
     root: str
     lock: Stamp | None = None
     options: str = ""
+    earlier: tuple[tuple[str, Stamp], ...] = ()
+
+    def outputs(self) -> tuple[tuple[str, Stamp], ...]:
+        """Every file that builds have left for it, as it was left; the present one first."""
+        return ((self.output, self.stamp), *self.earlier)
+
+    def outputs_beside(self, output: str) -> tuple[tuple[str, Stamp], ...]:
+        """Those at other paths than ``output``."""
+        return tuple(pair for pair in self.outputs() if pair[0] != output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +109,20 @@ def _bundle_state(folder: str, item: object) -> BundleState:
     match item:
         case (
             str(), str(), tuple(), str(), (int(), int(), int(), int()), str(),
-            None | (int(), int(), int(), int()), str(),
+            None | (int(), int(), int(), int()), str(), tuple(),
         ):  # fmt: skip
-            request, code, sources, output, stamp, root, lock, options = cast("Any", item)
+            request, code, sources, output, stamp, root, lock, options, more = cast("Any", item)
         case _:
             raise ValueError("not the state of a bundle")
     pairs = tuple((os.path.join(folder, str(path)), str(digest)) for path, digest in sources)
     path = os.path.join(folder, output)
-    return BundleState(request, code, pairs, path, stamp, root, lock, options)
+    earlier = tuple((os.path.join(folder, str(other)), _stamp(was)) for other, was in more)
+    return BundleState(request, code, pairs, path, stamp, root, lock, options, earlier)
+
+
+def _stamp(item: object) -> Stamp:
+    mtime_ns, size_bytes, inode, ctime_ns = map(int, cast("Any", item))
+    return mtime_ns, size_bytes, inode, ctime_ns
 
 
 def write_workspace(project_folder: str, state: WorkspaceState, key: bytes) -> None:
@@ -125,6 +141,7 @@ def _plain_bundle(folder: str, item: BundleState) -> tuple[object, ...]:
     output = _inside(folder, item.output)
     return (
         item.request, item.code, sources, output, item.stamp, item.root, item.lock, item.options,
+        tuple((_inside(folder, path), stamp) for path, stamp in item.earlier),
     )  # fmt: skip
 
 

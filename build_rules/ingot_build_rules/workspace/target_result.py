@@ -33,6 +33,11 @@ class TargetResult:
     test: str = ""
 
     @property
+    def is_bundle_made(self) -> bool:
+        """Whether this build asked for a bundle anew, whether or not its bytes are other ones."""
+        return self.compilation is not None and self.is_good
+
+    @property
     def is_good(self) -> bool:
         """Whether it is as it should be now."""
         return self.how in ("built", "passed", "unchanged")

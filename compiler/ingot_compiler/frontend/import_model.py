@@ -30,7 +30,8 @@ from ingot_compiler.frontend.imported import (
     ImportedNode,
     ImportedRegion,
 )
-from ingot_compiler.frontend.input_types import Shapes, input_types
+from ingot_compiler.frontend.input_profiles import Shapes
+from ingot_compiler.frontend.input_types import input_types
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.place_marks import place_marks
 from ingot_compiler.frontend.read_model import expand_functions, parse_model
@@ -111,7 +112,7 @@ class _Importer:
         declared = tuple(map(_declared, graph.output))
         opsets = self._used_opsets(nodes)
         model = ImportedModel(
-            typed.types, initializers, imported, outputs, declared, opsets, typed.sizes
+            typed.types, initializers, imported, outputs, declared, opsets, typed.profiles
         )
         called = tuple((node_name(node), node.op_type) for node in nodes) + tuple(self.inner_nodes)
         names = Names(

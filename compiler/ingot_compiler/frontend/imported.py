@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ingot_compiler.ir.graph import ConstantSource
+from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import DType, TensorType
 
 ABSENT = -1
@@ -96,7 +97,7 @@ class ImportedModel:
     outputs: tuple[int, ...]
     declared: tuple[DeclaredType, ...]  # one per output
     opsets: tuple[tuple[str, int], ...]  # sorted by domain
-    sizes: tuple[tuple[str, int], ...] = ()  # what ``--shape`` binds: (symbol, size)
+    profiles: tuple[Profile, ...] = ()  # what ``--shape`` asks for, in the order of preference
     expanded_bytes: int = (
         0  # of the bodies that took the place of calls of the model's own functions
     )

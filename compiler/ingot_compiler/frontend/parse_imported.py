@@ -35,7 +35,8 @@ from ingot_compiler.frontend.verify_imported import (
 )
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.problem import Path
-from ingot_compiler.ir.read_terms import at_float, read_dtype, read_float, read_type
+from ingot_compiler.ir.profile import Profile
+from ingot_compiler.ir.read_terms import at_float, read_dtype, read_float, read_profile, read_type
 from ingot_compiler.ir.text_reader import Reader, Token
 from ingot_compiler.ir.types import DTYPES, TensorType
 
@@ -64,7 +65,7 @@ class _Parser:
         reader.expect("{")
         expanded_bytes = self.expanded_bytes()
         inputs = self.inputs()
-        sizes = self.sizes()
+        profiles = self.profiles()
         initializers = self.initializers(len(inputs))
         nodes: list[ImportedNode] = []
         while not reader.at("output") and not reader.at("}"):
@@ -72,7 +73,7 @@ class _Parser:
         outputs, declared = self.outputs()
         reader.expect("}")
         return ImportedModel(
-            inputs, initializers, tuple(nodes), outputs, declared, opsets, sizes, expanded_bytes
+            inputs, initializers, tuple(nodes), outputs, declared, opsets, profiles, expanded_bytes
         )
 
     def expanded_bytes(self) -> int:
@@ -91,14 +92,12 @@ class _Parser:
             inputs.append(read_type(self.reader))
         return tuple(inputs)
 
-    def sizes(self) -> tuple[tuple[str, int], ...]:
-        """``specialisation s0 = 8``, ..."""
-        sizes: list[tuple[str, int]] = []
+    def profiles(self) -> tuple[Profile, ...]:
+        """``specialisation s0 = 8, s1 = 1 to 4``, one for each profile."""
+        profiles: list[Profile] = []
         while self.reader.accept("specialisation"):
-            name = self.reader.name("a symbol")
-            self.reader.expect("=")
-            sizes.append((name, self.reader.integer()))
-        return tuple(sizes)
+            profiles.append(read_profile(self.reader))
+        return tuple(profiles)
 
     def initializers(self, first: int) -> tuple[ConstantSource, ...]:
         """``initializer %1: f32[3] weight 0``, ..., numbered from ``first`` on."""

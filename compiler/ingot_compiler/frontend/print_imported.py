@@ -21,6 +21,7 @@ from ingot_compiler.frontend.imported import (
     ImportedRegion,
 )
 from ingot_compiler.ir.graph import ConstantSource
+from ingot_compiler.ir.profile import profile_text
 
 
 def print_imported(model: ImportedModel) -> str:
@@ -37,8 +38,8 @@ def _lines(model: ImportedModel) -> Iterator[str]:
         yield f"  expanded {model.expanded_bytes} bytes"
     for ordinal, tensor in enumerate(model.inputs):
         yield f"  input %{ordinal}: {tensor}"
-    for name, size in model.sizes:
-        yield f"  specialisation {name} = {size}"
+    for profile in model.profiles:
+        yield f"  specialisation {profile_text(profile)}"
     for ordinal, constant in enumerate(model.initializers, len(model.inputs)):
         yield f"  initializer %{ordinal}: {_attribute(constant)}"
     for ordinal, node in enumerate(model.nodes):

@@ -73,12 +73,13 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
 def _sizes(model: ImportedModel) -> Iterator[Problem]:
     """Of the sizes that ``--shape`` binds."""
     free = {name for kind in model.inputs for dim in kind.shape for name in symbols_of(dim)}
-    for name, size in model.sizes:
-        if name not in free or size < 0:
-            expected = "a size from 0 on for a symbol of an input"
-            yield Problem((), "specialisation", expected, f"{name} = {size}", "sizes given")
-    if len({name for name, _ in model.sizes}) != len(model.sizes):
-        yield Problem((), "specialisation", "one size for each symbol", "two", "sizes given")
+    for profile in model.profiles:
+        for item in profile:
+            if item.symbol not in free or not 0 <= item.least <= item.most:
+                expected = "sizes from 0 on for a symbol of an input"
+                yield Problem((), "specialisation", expected, str(item), "sizes given")
+        if len({item.symbol for item in profile}) != len(profile):
+            yield Problem((), "specialisation", "one size for each symbol", "two", "sizes given")
 
 
 def _is_size(dim: Dim) -> bool:

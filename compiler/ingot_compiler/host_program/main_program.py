@@ -7,25 +7,32 @@ machine code (``backends.host.main``), stepping (the vm).
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from ingot_compiler.host_program.main_assembler import Assembler
 from ingot_compiler.host_program.main_outputs import finish_outputs, written_by
-from ingot_compiler.host_program.main_sizes import bind_inputs, tell_sizes
+from ingot_compiler.host_program.main_sizes import (
+    WorkspaceRegisters,
+    bind_inputs,
+    tell_outputs,
+    tell_workspace,
+)
 from ingot_compiler.host_program.main_steps import StepEmitter, check_requirement
+from ingot_compiler.host_program.main_versions import each_version, fits_profile
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.message import Text
 from ingot_compiler.lowering.fused import (
     FusedGraph,
     Requirement,
-    Specialisation,
     Step,
     SymbolRead,
     all_steps,
 )
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.typical import typical
+from ingot_compiler.lowering.versions import Version, versions_of
 from ingot_compiler.memory.memory_plan import MemoryPlan, buffer_bytes
 from ingot_runtime.format.limits import (
     BUFFER_COUNT_MAX,
@@ -34,6 +41,16 @@ from ingot_runtime.format.limits import (
     REGISTER_COUNT_MAX,
 )
 from ingot_runtime.format.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What one version has computed before ``begin``: the requirements that hold, its workspace,
+    the registers of expressions."""
+
+    hoisted: frozenset[Requirement]
+    workspace: WorkspaceRegisters
+    known: dict[Dim, int]
 
 
 def build_program(
@@ -53,48 +70,73 @@ def build_program(
         LimitError: the program is too large for a bundle.
         UnsupportedError: the scratch of a kernel has a size that the model computes.
     """
+    versions = versions_of(fused)
     reads = [step for step in all_steps(fused.steps) if isinstance(step, SymbolRead)]
     out = Assembler({step.symbol: step.source for step in reads})
     bind_inputs(out, fused)
-    hoisted = _check_early(out, fused.steps)
-    workspace = tell_sizes(out, fused, programs, plan)
+    tests = [fits_profile(out, version.profile) for version in versions[1:]]
+    prepared: list[_Prepared] = []
+    begin = out.label()
+
+    def prepare(number: int) -> None:
+        hoisted = _check_early(out, versions[number].steps)
+        workspace = tell_workspace(out, fused, versions[number], programs, plan)
+        prepared.append(_Prepared(hoisted, workspace, out.known))
+        if number < len(tests):
+            out.emit("jump", begin)
+
+    each_version(out, tests, prepare)
+    out.place(begin)
+    tell_outputs(out, fused)
     out.emit("begin")
-    _define_buffers(out, fused, workspace.offsets, constant_offsets)
-    scratch: dict[int, int] = {}
-    for buffer, (device, place) in enumerate(workspace.scratch.items(), len(fused.buffers)):
-        out.emit("buffer_workspace", buffer, device, *place)
-        scratch[device] = buffer
+    devices = enumerate(prepared[0].workspace.scratch, len(fused.buffers))
+    scratch = {device: buffer for buffer, device in devices}
     kernels = list(zip(programs, kernel_indices, strict=True))
-    emitter = StepEmitter(out, fused, plan, kernels, scratch, hoisted)
-    if fused.specialisation is None:
-        _run(emitter, fused.steps)
-    else:
-        _choose(emitter, fused.specialisation)
+    emitter = StepEmitter(out, fused, plan, kernels, scratch)
+
+    def run(number: int) -> None:
+        out.known, emitter.hoisted = prepared[number].known, prepared[number].hoisted
+        places = prepared[number].workspace
+        _define_buffers(out, fused, _left_out(versions, number), places.offsets, constant_offsets)
+        for device, place in places.scratch.items():
+            out.emit("buffer_workspace", scratch[device], device, *place)
+        _run(emitter, versions[number].steps)
+
+    each_version(out, tests, run)
     buffer_count = len(fused.buffers) + len(scratch)
     _check_limits(out, buffer_count, len(set(kernel_indices)))
     program = Program(out.resolved(), out.register_count, buffer_count, tuple(out.messages))
     return program, tuple(out.messages.values())
 
 
-def _check_early(out: Assembler, steps: Sequence[Step]) -> list[Requirement]:
+def _check_early(out: Assembler, steps: Sequence[Step]) -> frozenset[Requirement]:
     """Check the requirements that the sizes of inputs decide, before anything runs."""
     found = [
         step for step in steps if isinstance(step, Requirement) and out.is_bound(step.difference)
     ]
     for step in found:
         check_requirement(out, step)
-    return found
+    return frozenset(found)
+
+
+def _left_out(versions: Sequence[Version], number: int) -> set[int]:
+    """Buffers of other versions than that of a number."""
+    used = [version.buffers() for version in versions]
+    return {buffer for buffers in used for buffer in buffers} - used[number]
 
 
 def _define_buffers(
     out: Assembler,
     fused: FusedGraph,
+    left_out: Collection[int],
     offsets: Mapping[int, int],
     constant_offsets: Sequence[int],
 ) -> None:
     """Say where each buffer lies whose place is known; the others get blocks when their sizes are
     known."""
     for buffer, spec in enumerate(fused.buffers):
+        if buffer in left_out:
+            continue
         if spec.kind == "input":
             out.emit("buffer_input", buffer, spec.index)
         elif spec.kind == "output":
@@ -111,7 +153,7 @@ def _define_buffers(
 
 
 def _run(emitter: StepEmitter, steps: Sequence[Step]) -> None:
-    """One way to run, to its end: ``steps`` are all steps, or those of one way."""
+    """One version to its end: ``steps`` are its own."""
     out, fused = emitter.out, emitter.fused
     emitter.emit(steps)
     written = written_by(fused.steps)
@@ -120,24 +162,6 @@ def _run(emitter: StepEmitter, steps: Sequence[Step]) -> None:
         out.emit("buffer_grow", buffer, 0, out.dim(0))
     finish_outputs(out, fused, steps, written - written_by(steps))
     out.emit("return")
-
-
-def _choose(emitter: StepEmitter, specialisation: Specialisation) -> None:
-    """``if every size is the one of the specialisation: its steps; else: the general ones``."""
-    out, steps = emitter.out, emitter.fused.steps
-    matches = [
-        out.binary("eq", out.symbols[name], out.dim(size)) for name, size in specialisation.sizes
-    ]
-    condition = functools.reduce(functools.partial(out.binary, "mul"), matches)
-    general, named = out.label(), out.label()
-    out.emit("branch", condition, named, general)
-    out.place(general)
-    known, symbols = dict(out.known), dict(out.symbols)
-    _run(emitter, steps[: specialisation.first_step])
-    # What the general steps computed is not there when they are skipped.
-    out.known, out.symbols = known, symbols
-    out.place(named)
-    _run(emitter, steps[specialisation.first_step :])
 
 
 def _check_limits(out: Assembler, buffer_count: int, kernel_count: int) -> None:

@@ -20,6 +20,7 @@ from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.message import Text, message, nodes_text
 from ingot_compiler.lowering.fused import FusedGraph, launches_of
 from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.versions import Version
 from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, BufferPlacement, MemoryPlan
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
 
@@ -52,30 +53,39 @@ def bind_inputs(out: Assembler, fused: FusedGraph) -> None:
         out.require(out.binary("eq", register, out.dim(dim)), what)
 
 
-def tell_sizes(
-    out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan
+def tell_workspace(
+    out: Assembler,
+    fused: FusedGraph,
+    version: Version,
+    programs: Sequence[LoopProgram],
+    plan: MemoryPlan,
 ) -> WorkspaceRegisters:
-    """Compute the totals that the caller must provide, and the sizes of outputs as far as they are
-    known.
+    """Compute the totals that the caller must provide for one version of the model.
 
     Raises:
         UnsupportedError: the scratch of a kernel has a size that the model computes.
     """
     offsets: dict[int, int] = {}
     behind: dict[int, tuple[int, int]] = {}
+    used = version.buffers()
     for device in (0, *_other_devices(fused, plan)):
-        total = _place_buffers(out, plan.of(device), offsets)
-        scratch = _scratch(out, scratch_sizes(fused, programs, device), device)
+        placements = [item for item in plan.of(device) if item.buffer in used]
+        total = _place_buffers(out, placements, offsets)
+        scratch = _scratch(out, scratch_sizes(version.steps, programs, device), device)
         if device:
             behind[device] = total, scratch
             out.emit("workspace_bytes", device, out.binary("add", total, scratch))
         else:
             out.emit("workspace_bytes", 0, total)
             out.emit("scratch_bytes", scratch)
+    return WorkspaceRegisters(offsets, behind)
+
+
+def tell_outputs(out: Assembler, fused: FusedGraph) -> None:
+    """Compute the sizes of outputs as far as they are known."""
     for index, kind in enumerate(fused.outputs):
         for axis, dim in enumerate(kind.shape):
             out.emit("output_dim", index, axis, out.dim(dim if out.is_bound(dim) else -1))
-    return WorkspaceRegisters(offsets, behind)
 
 
 def _other_devices(fused: FusedGraph, plan: MemoryPlan) -> list[int]:

@@ -43,15 +43,14 @@ class StepEmitter:
         plan: MemoryPlan,
         kernels: Sequence[Kernel],
         scratch: Mapping[int, int],
-        hoisted: Collection[Requirement],
     ) -> None:
         """``kernels``: as ``Launch.program`` counts them; ``scratch``: device -> its buffer of
-        scratch; ``hoisted``: requirements that were checked before."""
+        scratch."""
         self.out = out
         self.fused = fused
         self.kernels = kernels
         self.scratch = scratch
-        self.hoisted = frozenset(hoisted)
+        self.hoisted: Collection[Requirement] = ()  # requirements that were checked before
         self.data_dependent_outputs = data_dependent_outputs(out, fused)
         self.data_dependent_buffers = data_dependent_buffers(fused, plan)
         self.index = 0  # of the next step, as ``plan_memory`` counts them

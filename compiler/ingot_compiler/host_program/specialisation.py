@@ -1,8 +1,9 @@
-"""Two ways to run one model: a general one for any size, and one for the sizes that the user named.
+"""Several versions of one model: a general one for any size, and those for the sizes that the user
+named.
 
-In: the fused graphs of both. Out: one fused graph that holds both; ``main`` chooses by the sizes of
-the call. Not done here: making either. Equal constants share a buffer; inputs, outputs and types
-are the general ones.
+In: the fused graph of what there is, that of another version. Out: one fused graph that holds both;
+``main`` chooses by the sizes of the call. Not done here: making either. Equal constants share a
+buffer; inputs, outputs and types are the general ones.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.message import joined, message
+from ingot_compiler.ir.profile import Profile, named_profile
 from ingot_compiler.lowering.fused import (
-    BufferSpec,
     Copy,
     FusedGraph,
     Group,
@@ -20,6 +21,7 @@ from ingot_compiler.lowering.fused import (
     IfStep,
     LoopStep,
     Operand,
+    Requirement,
     Specialisation,
     Step,
     SymbolRead,
@@ -27,41 +29,46 @@ from ingot_compiler.lowering.fused import (
 
 
 def append_specialisation(
-    general: FusedGraph, specialisation: FusedGraph, sizes: tuple[tuple[str, int], ...]
+    general: FusedGraph, specialisation: FusedGraph, profile: Profile
 ) -> FusedGraph:
-    """Append ``specialisation``, which holds when every symbol of ``sizes`` has its value."""
+    """Append a version for the sizes of ``profile`` to ``general``, which may have some already."""
     buffers = list(general.buffers)
     constants = list(general.constants)
+    known = {
+        (spec.device, constants[spec.index]): number
+        for number, spec in enumerate(buffers)
+        if spec.kind == "constant"
+    }
     numbers: list[int] = []
     for spec in specialisation.buffers:
         if spec.kind == "constant":
-            numbers.append(_constant(spec, specialisation, buffers, constants))
+            constant = (spec.device, specialisation.constants[spec.index])
+            if constant in known:
+                numbers.append(known[constant])
+                continue
+            known[constant] = len(buffers)
+            constants.append(constant[1])
+            buffers.append(replace(spec, index=len(constants) - 1))
         else:
             buffers.append(spec)
-            numbers.append(len(buffers) - 1)
+        numbers.append(len(buffers) - 1)
     return replace(
         general,
         buffers=tuple(buffers),
         steps=(*general.steps, *_moved_steps(specialisation.steps, numbers)),
         constants=tuple(constants),
-        specialisation=Specialisation(len(general.steps), sizes),
+        specialisations=(
+            *general.specialisations,
+            Specialisation(len(general.steps), profile),
+        ),
     )
 
 
-def _constant(
-    spec: BufferSpec, specialisation: FusedGraph, buffers: list[BufferSpec], constants: list[Graph]
-) -> int:
-    expression = specialisation.constants[spec.index]
-    for number, have in enumerate(buffers):
-        if (
-            have.kind == "constant"
-            and have.device == spec.device
-            and constants[have.index] == expression
-        ):
-            return number
-    constants.append(expression)
-    buffers.append(replace(spec, index=len(constants) - 1))
-    return len(buffers) - 1
+def refuse_others(general: FusedGraph, profiles: Sequence[Profile]) -> FusedGraph:
+    """The general version where there is none: it refuses every call, and names ``profiles``."""
+    wanted = joined(" or ", map(named_profile, profiles))
+    what = message("the bundle has no version for these sizes: expected ", wanted)
+    return replace(general, buffers=(), steps=(Requirement(1, what),), constants=())
 
 
 def _moved_steps(steps: Sequence[Step], numbers: Sequence[int]) -> tuple[Step, ...]:

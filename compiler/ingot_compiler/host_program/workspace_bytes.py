@@ -10,7 +10,7 @@ import functools
 from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import Dim, dim_max
-from ingot_compiler.lowering.fused import FusedGraph, launches_of
+from ingot_compiler.lowering.fused import FusedGraph, Launch, Step, all_steps
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, MemoryPlan
 
@@ -24,7 +24,7 @@ def workspace_bytes(
     for pool in plan.pools:
         least: Dim = ALIGNMENT_BYTES if pool.device else 0  # see `main_sizes`
         scratch = functools.reduce(
-            dim_max, scratch_sizes(fused, programs, pool.device) if pool.device else (), least
+            dim_max, scratch_sizes(fused.steps, programs, pool.device) if pool.device else (), least
         )
         if pool.is_fixed and isinstance(scratch, int):
             sizes[pool.device] = pool.size_bytes + -(-scratch // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
@@ -32,8 +32,11 @@ def workspace_bytes(
 
 
 def scratch_sizes(
-    fused: FusedGraph, programs: Sequence[LoopProgram], device: int
+    steps: Sequence[Step], programs: Sequence[LoopProgram], device: int
 ) -> dict[Dim, tuple[int, ...]]:
-    """The scratch of each kernel of a device, and the nodes that need it."""
-    launches = [launch for launch in launches_of(fused) if launch.group.device == device]
-    return {programs[launch.program].scratch_bytes: launch.group.source for launch in launches}
+    """The scratch of each kernel that some steps launch on a device, and the nodes that need it."""
+    return {
+        programs[step.program].scratch_bytes: step.group.source
+        for step in all_steps(steps)
+        if isinstance(step, Launch) and step.group.device == device
+    }

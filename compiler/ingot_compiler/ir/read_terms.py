@@ -12,6 +12,7 @@ from __future__ import annotations
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import FUNCTIONS, RESERVED, Dim, dim_add, dim_mul, symbol
 from ingot_compiler.ir.errors import LimitError
+from ingot_compiler.ir.profile import Profile, SizeRange
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import DTYPES, DType, TensorType
 
@@ -73,6 +74,18 @@ def _factor(reader: Reader) -> Dim:
     right = read_dim(reader)
     reader.expect(")")
     return FUNCTIONS[name](left, right)
+
+
+def read_profile(reader: Reader) -> Profile:
+    """``s0 = 3, s1 = 1 to 8``."""
+    return reader.listed(lambda: _read_range(reader))
+
+
+def _read_range(reader: Reader) -> SizeRange:
+    name = reader.name("a symbol")
+    reader.expect("=")
+    least = reader.integer()
+    return SizeRange(name, least, reader.integer() if reader.accept("to") else least)
 
 
 def read_dtype(reader: Reader) -> DType:

@@ -16,24 +16,30 @@ from ingot_compiler.lowering.fused import (
     IfStep,
     Launch,
     LoopStep,
+    Specialisation,
     Step,
     SymbolSet,
     buffers_of,
 )
 from ingot_compiler.lowering.group_steps import GroupLaunch, GroupStep, GroupSteps
+from ingot_compiler.lowering.versions import versions_of
 
 
 def expand_groups(fused: FusedGraph, group_steps: Sequence[GroupSteps]) -> FusedGraph:
     """``group_steps[i]`` are those of the i-th group; ``Launch.program`` counts the programs of all
     groups, in order."""
     expansion = _Expansion(list(fused.buffers), iter(group_steps))
-    if fused.specialisation is None:
-        return replace(fused, steps=expansion.steps(fused.steps), buffers=tuple(expansion.buffers))
-    general = expansion.steps(fused.steps[: fused.specialisation.first_step])
-    steps = (*general, *expansion.steps(fused.steps[fused.specialisation.first_step :]))
-    specialisation = replace(fused.specialisation, first_step=len(general))
+    general, *special = versions_of(fused)
+    steps = list(expansion.steps(general.steps))
+    specialisations: list[Specialisation] = []
+    for version in special:
+        specialisations.append(Specialisation(len(steps), version.profile))
+        steps += expansion.steps(version.steps)
     return replace(
-        fused, steps=steps, buffers=tuple(expansion.buffers), specialisation=specialisation
+        fused,
+        buffers=tuple(expansion.buffers),
+        steps=tuple(steps),
+        specialisations=tuple(specialisations),
     )
 
 

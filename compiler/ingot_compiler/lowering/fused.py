@@ -17,6 +17,7 @@ from typing import Literal as OneOf
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import Text
+from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import DType, TensorType
 
 
@@ -241,11 +242,11 @@ def symbols_set(steps: Sequence[Step]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Specialisation:
-    """Steps from ``first_step`` on are another way to run the model, for the sizes (symbol, value)
-    given; those before it work for any size."""
+    """Steps from ``first_step`` on, up to those of the next one, are a version of the model for
+    the sizes of ``profile``."""
 
     first_step: int
-    sizes: tuple[tuple[str, int], ...]
+    profile: Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +255,8 @@ class FusedGraph:
 
     ``inputs``/``outputs`` are the graph's tensor types; ``constants`` are expression graphs (no
     inputs, one output) whose dense bytes fill the constant buffers, in order of
-    ``BufferSpec.index``.
+    ``BufferSpec.index``. The steps before those of the ``specialisations`` are the general version;
+    a call runs the first specialisation that it fits, else the general version.
     """
 
     inputs: tuple[TensorType, ...]
@@ -262,4 +264,21 @@ class FusedGraph:
     buffers: tuple[BufferSpec, ...]
     steps: tuple[Step, ...]
     constants: tuple[Graph, ...]
-    specialisation: Specialisation | None = None
+    specialisations: tuple[Specialisation, ...] = ()
+
+
+def buffers_named(step: Step) -> Sequence[int]:
+    """The buffers that a step names itself, not those of the steps inside."""
+    match step:
+        case SymbolRead():
+            return (step.buffer,)
+        case Grow():
+            return (step.buffer,) if step.spare < 0 else (step.buffer, step.spare)
+        case LoopStep():
+            return step.held
+        case Copy():
+            return step.operand, step.result
+        case Launch():
+            return step.buffers
+        case _:
+            return ()

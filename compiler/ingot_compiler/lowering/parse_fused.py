@@ -12,7 +12,7 @@ from typing import Literal as OneOf
 
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.parse_graph import Places, read_graph
-from ingot_compiler.ir.read_terms import read_dim, read_dtype, read_type
+from ingot_compiler.ir.read_terms import read_dim, read_dtype, read_profile, read_type
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Specialisation
@@ -29,11 +29,13 @@ def parse_fused(text: str, kinds: Collection[str] = ()) -> FusedGraph:
     places = Places()
     inputs, outputs = _types(reader, "input"), _types(reader, "output")
     buffers = _buffers(reader, places)
-    specialisation = _specialisation(reader) if reader.at("specialisation") else None
+    specialisations: list[Specialisation] = []
+    while reader.at("specialisation"):
+        specialisations.append(_specialisation(reader))
     steps = read_steps(reader, places)
     constants = _constants(reader, places)
     reader.end()
-    fused = FusedGraph(inputs, outputs, buffers, steps, constants, specialisation)
+    fused = FusedGraph(inputs, outputs, buffers, steps, constants, tuple(specialisations))
     reader.check(find_fused_problems(fused, kinds), places)
     return fused
 
@@ -76,12 +78,7 @@ def _buffer(reader: Reader, number: int) -> BufferSpec:
 
 
 def _specialisation(reader: Reader) -> Specialisation:
-    def size() -> tuple[str, int]:
-        name = reader.name("a symbol")
-        reader.expect("=")
-        return name, reader.integer()
-
     reader.expect("specialisation", "from")
     first_step = reader.integer()
     reader.expect("where")
-    return Specialisation(first_step, reader.listed(size))
+    return Specialisation(first_step, read_profile(reader))

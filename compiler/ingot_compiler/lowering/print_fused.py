@@ -16,6 +16,7 @@ from ingot_compiler.ir.dims import format_dim
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.message import InputRef, NodeRef, OutputRef, Piece, Text
 from ingot_compiler.ir.print_graph import print_graph, print_node
+from ingot_compiler.ir.profile import profile_text
 from ingot_compiler.lowering.fused import (
     BufferSpec,
     Copy,
@@ -43,9 +44,8 @@ def _lines(fused: FusedGraph) -> Iterator[str]:
     yield from (f"input {index}: {kind}" for index, kind in enumerate(fused.inputs))
     yield from (f"output {index}: {kind}" for index, kind in enumerate(fused.outputs))
     yield from (f"buffer b{index}: {_buffer(buffer)}" for index, buffer in enumerate(fused.buffers))
-    if fused.specialisation is not None:
-        sizes = ", ".join(f"{name} = {size}" for name, size in fused.specialisation.sizes)
-        yield f"specialisation from {fused.specialisation.first_step} where {sizes}"
+    for each in fused.specialisations:
+        yield f"specialisation from {each.first_step} where {profile_text(each.profile)}"
     yield from _steps(fused.steps, 0, "")
     for index, expression in enumerate(fused.constants):
         yield f"constant {index}: {print_graph(expression)}".rstrip()

@@ -36,6 +36,7 @@ from ingot_compiler.lowering.verify_fused_buffers import (
     find_unwritten_outputs,
 )
 from ingot_compiler.lowering.verify_group import find_group_problems, find_launch_problems
+from ingot_compiler.lowering.versions import versions_of
 
 
 def verify_fused(fused: FusedGraph, kinds: Collection[str] = ()) -> None:
@@ -47,22 +48,38 @@ def verify_fused(fused: FusedGraph, kinds: Collection[str] = ()) -> None:
 def find_fused_problems(fused: FusedGraph, kinds: Collection[str] = ()) -> Iterator[Problem]:
     """Every problem, in order; later ones may follow from the first."""
     sizes = _sizes_of_inputs(fused)
-    first = fused.specialisation.first_step if fused.specialisation else len(fused.steps)
-    if not 0 <= first <= len(fused.steps):  # a way that has nothing to write has no steps
-        expected, rule = f"0 to {len(fused.steps)}", "the first step of the specialisation"
-        yield Problem((), "specialisation", expected, str(first), rule)
+    wrong = list(_specialisations(fused, sizes))
+    yield from wrong
+    if wrong:
         return
-    for name, _ in fused.specialisation.sizes if fused.specialisation else ():
-        if name not in sizes:
-            yield Problem((), "specialisation", "a size of an input", name, "what is specialised")
     yield from find_buffer_problems(fused, sizes)
-    for start, steps in ((0, fused.steps[:first]), (first, fused.steps[first:])):
-        if steps:
+    for version in versions_of(fused):
+        if version.steps:  # a version that has nothing to write has no steps
             scope = FusedScope(fused, kinds, set(sizes), _given(fused))
-            yield from _steps(scope, steps, (), start)
-            yield from find_unwritten_outputs(fused, scope.written)
+            yield from _steps(scope, version.steps, (), version.first_step)
+            if not version.refuses:
+                yield from find_unwritten_outputs(fused, scope.written)
     for number in range(len(fused.constants)):
         yield from find_constant_problems(fused, number)
+
+
+def _specialisations(fused: FusedGraph, sizes: frozenset[str]) -> Iterator[Problem]:
+    """Where they begin, and that their profiles are of sizes of inputs."""
+    start = 0
+    for each in fused.specialisations:
+        if not start <= each.first_step <= len(fused.steps):
+            expected, got = f"{start} to {len(fused.steps)}", str(each.first_step)
+            rule = "the first step of the specialisation"
+            yield Problem((), "specialisation", expected, got, rule)
+            return
+        start = each.first_step
+        for item in each.profile:
+            if item.symbol not in sizes:
+                expected, rule = "a size of an input", "what is specialised"
+                yield Problem((), "specialisation", expected, item.symbol, rule)
+            elif not 0 <= item.least <= item.most:
+                expected, rule = "a range from 0 on", "what is specialised"
+                yield Problem((), "specialisation", expected, str(item), rule)
 
 
 def _sizes_of_inputs(fused: FusedGraph) -> frozenset[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import replace
 
-from ingot_compiler.ir.dims import Dim, substitute, symbol_set
+from ingot_compiler.ir.dims import substitute, symbol_set
 from ingot_compiler.ir.problem import Problem
+from ingot_compiler.ir.specialise import profile_bindings
 from ingot_compiler.ir.verify import find_problems
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
 
@@ -64,11 +65,11 @@ def _room(number: int, spec: BufferSpec, sizes: frozenset[str]) -> Iterator[Prob
 
 
 def _dense(fused: FusedGraph, number: int, spec: BufferSpec) -> Iterator[Problem]:
-    """That an input or output has the elements of its tensor: of any size, or of the
+    """That an input or output has the elements of its tensor: of any size, or of a
     specialisation's."""
     kind = (fused.inputs if spec.kind == "input" else fused.outputs)[spec.index]
-    sizes = dict[str, Dim](fused.specialisation.sizes) if fused.specialisation else {}
-    counts = (kind.element_count, substitute(kind.element_count, sizes))
+    bindings = [profile_bindings(each.profile) for each in fused.specialisations]
+    counts = [substitute(kind.element_count, each) for each in ({}, *bindings)]
     if kind.dtype != spec.dtype or spec.element_count not in counts:
         expected = f"{kind.dtype} x {kind.element_count}"
         got = f"{spec.dtype} x {spec.element_count}"

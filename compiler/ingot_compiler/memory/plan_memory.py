@@ -15,13 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ingot_compiler.ir.dims import Dim, symbols_of
 from ingot_compiler.lowering.fused import (
-    Copy,
     FusedGraph,
-    Grow,
-    Launch,
     LoopStep,
     Step,
-    SymbolRead,
+    buffers_named,
     parts_of,
     symbols_set,
 )
@@ -119,7 +116,7 @@ def _lifetimes(fused: FusedGraph) -> dict[int, Lifetime]:
     def visit(steps: Sequence[Step], index: int) -> int:
         for step in steps:
             start, index = index, index + 1
-            name(_named(step), start)
+            name(buffers_named(step), start)
             for part in parts_of(step):
                 index = visit(part, index)
             if isinstance(step, LoopStep):
@@ -140,23 +137,6 @@ def _outlive(lifetimes: dict[int, Lifetime], start: int, end: int) -> None:
     for buffer, (first, last) in lifetimes.items():
         if first <= end and last >= start and not start < first <= last < end:
             lifetimes[buffer] = min(first, start), max(last, end)
-
-
-def _named(step: Step) -> Sequence[int]:
-    """The buffers that a step names, but for those of the steps inside it."""
-    match step:
-        case Launch():
-            return step.buffers
-        case Copy():
-            return step.operand, step.result
-        case SymbolRead():
-            return (step.buffer,)
-        case Grow():
-            return (step.buffer, step.spare) if step.spare >= 0 else (step.buffer,)
-        case LoopStep():
-            return step.held
-        case _:
-            return ()
 
 
 def _order(

@@ -20,6 +20,11 @@ _LAUNCH = {
     "users": [str],
 }  # fmt: skip
 _REFUSAL = {"pattern": str, "nodes": _NODES, "reason": str, "others": _NODES}
+_VERSION = {
+    "sizes": [(str, str)],
+    "refused": bool,
+    "launches": int,
+}  # name and sizes of each dimension
 _MEMORY = {"planned_bytes": int, "lower_bound_bytes": int, "fixed": bool}
 # Maps whose key is "*" are by target.
 SHAPES: "dict[int, Any]" = {
@@ -33,6 +38,7 @@ SHAPES: "dict[int, Any]" = {
             "refusals?": [_REFUSAL],
             "messages?": {"*": str},
             "memory?": {"*": _MEMORY},
+            "versions?": {"*": [_VERSION]},
         },
     },
 }

@@ -1,7 +1,15 @@
 """What ``ingot bench`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
 (``cli.bench``)."""
 
-from ingot_build_rules.cli.options import CACHE, JSON, VARIANT, Argument, Example, Option
+from ingot_build_rules.cli.options import (
+    CACHE,
+    CALL_SHAPE,
+    JSON,
+    VARIANT,
+    Argument,
+    Example,
+    Option,
+)
 
 ARGUMENTS = (
     Argument(
@@ -13,6 +21,7 @@ ARGUMENTS = (
 )
 OPTIONS = (
     Option("--inputs", "inputs (default: numbers from a fixed seed)", "F.npz", "arrays"),
+    CALL_SHAPE,
     Option("--threads", "threads that compute (default 1)", "N", "count", 1),
     Option("--seconds", "at least so long (default 2)", "S", "seconds", 2.0),
     Option("--anyway", "give the numbers, also where the machine is too noisy for any"),

@@ -10,6 +10,7 @@ from ingot_build_rules.cli.options import (
     Example,
     Option,
 )
+from ingot_build_rules.rules.compile_options import GENERAL, OTHER_SHAPES
 from ingot_build_rules.text.stages import FROM_STAGES, STAGES
 
 ARGUMENTS = (
@@ -38,10 +39,17 @@ OPTIONS = (
     ),
     Option(
         "--shape",
-        "also compile kernels for this shape of an input",
+        "also compile a version for this shape of an input: ? for any size, 1..8 for a range; the "
+        "second shape of an input begins another version",
         "NAME=1x3x224x224",
         "shape",
         repeats=True,
+    ),
+    Option(
+        "--other-shapes",
+        "what serves calls of no --shape: the general version (default), or nothing",
+        default=GENERAL,
+        choices=OTHER_SHAPES,
     ),
     Option(
         "--device",
@@ -94,6 +102,10 @@ EXAMPLES = (
     Example(
         "ingot compile model.onnx --shape x=1x3x224x224",
         "faster kernels for one shape beside those for every shape",
+    ),
+    Example(
+        "ingot compile model.onnx --shape x=1x3x224x224 --shape 'x=2..8x3x?x?'",
+        "for one image, for some images of any size, and for everything else",
     ),
     Example("ingot compile FOLDER -o DIR", "a bundle of each graph of a folder from optimum"),
     Example("ingot compile model.onnx --check", "compare with an interpreter, node by node"),

@@ -1,7 +1,7 @@
 """What ``ingot report`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
 (``cli.report``)."""
 
-from ingot_build_rules.cli.options import BUNDLE, DIGEST, JSON, Example, Option
+from ingot_build_rules.cli.options import BUNDLE, CALL_SHAPE, DIGEST, JSON, Example, Option
 
 ARGUMENTS = (BUNDLE,)
 OPTIONS = (
@@ -10,6 +10,7 @@ OPTIONS = (
     Option(
         "--inputs", "inputs of the call (default: numbers from a fixed seed)", "F.npz", "arrays"
     ),
+    CALL_SHAPE,
     Option("--threads", "threads that compute (default 1)", "N", "count", 1),
     Option("--seconds", "measure at least so long (default 1)", "S", "seconds", 1.0),
     Option("--no-run", "run nothing: a page without times, for any machine"),

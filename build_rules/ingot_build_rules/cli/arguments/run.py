@@ -1,13 +1,14 @@
 """What ``ingot run`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
 (``cli.run``)."""
 
-from ingot_build_rules.cli.options import BUNDLE, DIGEST, JSON, VARIANT, Example, Option
+from ingot_build_rules.cli.options import BUNDLE, CALL_SHAPE, DIGEST, JSON, VARIANT, Example, Option
 
 ARGUMENTS = (BUNDLE,)
 OPTIONS = (
     Option(
         "--inputs", "arrays by input name (default: numbers from a fixed seed)", "F.npz", "arrays"
     ),
+    CALL_SHAPE,
     Option("--outputs", "write the outputs here (default: print a summary)", "F.npz", "arrays"),
     Option("--threads", "threads (default 1)", "N", "count", 1),
     Option("--device", "bind a virtual device", "NAME=KIND:ID", "device", repeats=True),
@@ -31,6 +32,7 @@ OPTIONS = (
 )
 EXAMPLES = (
     Example("ingot run model.ingot", "one call with numbers from a fixed seed"),
+    Example("ingot run model.ingot --shape x=4x16", "the same, with sizes for dynamic inputs"),
     Example(
         "ingot run model.ingot --inputs x.npz --outputs y.npz --threads 2",
         "arrays by name in and out; write the input with numpy.savez('x.npz', x=array)",

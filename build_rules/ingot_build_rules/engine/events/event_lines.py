@@ -3,9 +3,9 @@
 In: events and when they happened; lines. Out: lines; the same events again. Not done here: files,
 displays.
 
-A line is ``{"v": 1, "t": SECONDS, "kind": KIND, ...fields}``. New fields and kinds may come without
-a new version: a reader ignores fields that it does not know and turns a line that it cannot use
-into a ``Message``.
+A line is ``{"version": 1, "time_seconds": T, "kind": KIND, ...fields}``; docs/json.md has the fields.
+New fields and kinds may come without a new version: a reader ignores fields that it does not know
+and turns a line that it cannot use into a ``Message``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _FIELDS = {kind: dataclasses.fields(kind) for kind in KINDS.values()}
 
 def event_line(event: Event, seconds_since_start: float) -> str:
     """Return the event as one line of JSON, without the line break."""
-    head = {"v": VERSION, "t": round(seconds_since_start, 6), "kind": _NAMES[type(event)]}
+    time_seconds = round(seconds_since_start, 6)
+    head = {"version": VERSION, "time_seconds": time_seconds, "kind": _NAMES[type(event)]}
     fields = {field.name: getattr(event, field.name) for field in _FIELDS[type(event)]}
     # Printable ASCII on a terminal too: the only control character that ``json`` leaves is DEL.
     return json.dumps(head | fields, allow_nan=False, separators=(",", ":")).replace(
@@ -70,9 +71,9 @@ def _read(line: str) -> tuple[float, Event]:
     if not isinstance(found, dict):
         raise TypeError("expected a JSON object")
     values = cast("dict[str, object]", found)
-    kind, seconds = _text(values.get("kind")), _number(values.get("t"))
+    kind, seconds = _text(values.get("kind")), _number(values.get("time_seconds"))
     if kind not in KINDS:
-        version = values.get("v")
+        version = values.get("version")
         return seconds, Message(
             "note", f"an event of kind {kind!r} (version {version}) is newer than this reader"
         )

@@ -31,7 +31,7 @@ class BuildStarted:
 
 @dataclass(frozen=True, slots=True)
 class ActionQueued:
-    """An action is known and not looked at yet; an estimate of the rest counts it."""
+    """The cache has no result of an action, which waits for a job; an estimate counts it."""
 
     number: int
     rule: str
@@ -67,11 +67,11 @@ class ActionFinished:
 
 @dataclass(frozen=True, slots=True)
 class TargetFinished:
-    """One of the targets is settled; ``path`` is its file, empty where there is none."""
+    """One of the targets is settled; ``output`` is its file, empty where there is none."""
 
     name: str
     how: TargetHow
-    path: str
+    output: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class BuildFinished:
-    """The summary: every rule's counts, wall seconds, targets that failed and targets that are
+    """The summary: what ran of every rule, wall seconds, targets that failed and targets that are
     there."""
 
-    counts: Counts
+    rules: Counts
     seconds: float
     failed: tuple[str, ...]
     built: tuple[str, ...]

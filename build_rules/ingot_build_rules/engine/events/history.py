@@ -53,18 +53,19 @@ def medians(samples: Samples) -> dict[str, float]:
     return {rule: _median(seconds) for rule, seconds in samples.items() if seconds}
 
 
-def estimate(history: Mapping[str, float], pending: Mapping[str, int], jobs: int) -> float:
+def estimate(history: Mapping[str, float], pending: Mapping[str, float], jobs: int) -> float:
     """Return the seconds that ``jobs`` jobs need for what is pending, at least.
 
     Args:
         history: rule -> seconds of one action; a rule that is not there counts as the median one.
-        pending: rule -> how many actions of it are left.
+        pending: rule -> how many actions of it are left; a part of one is one that may run.
         jobs: at least 1.
     """
     typical = _median(history.values()) if history else 0.0
     each = {rule: history.get(rule, typical) for rule, count in pending.items() if count}
     total = sum(each[rule] * pending[rule] for rule in sorted(each))
-    return max(total / jobs, *each.values()) if each else 0.0
+    longest = max((each[rule] * min(1, pending[rule]) for rule in each), default=0.0)
+    return max(total / jobs, longest)
 
 
 def _median(numbers: Iterable[float]) -> float:

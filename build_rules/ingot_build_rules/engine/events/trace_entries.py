@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Entry = dict[str, Any]
+VERSION = 1
+"""Of what is in ``otherData`` and in ``args``; the rest is Chrome's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,6 @@ class TraceProcess:
 
 def trace_text(entries: Sequence[Entry], summary: Mapping[str, Any]) -> str:
     """Return the text of a trace, the same for the same entries."""
-    told = {"clock": "CLOCK_MONOTONIC", **summary}
+    told = {"version": VERSION, "clock": "CLOCK_MONOTONIC", **summary}
     trace = {"traceEvents": entries, "displayTimeUnit": "ms", "otherData": told}
     return json.dumps(trace, separators=(",", ":"), sort_keys=True) + "\n"

@@ -1,0 +1,66 @@
+"""The shapes of the inputs of one call, from sizes on the command line.
+
+In: what a bundle says of its inputs, the values of ``--shape``. Out: a shape for each input. Not
+done here: arrays (``arrays``), profiles of ``compile`` (``usage.profiles``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ingot_build_rules.cli import usage
+from ingot_build_rules.compilation.suggest import suggest
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.given_shape import GivenSize, format_size, read_shape
+
+Declared = Sequence[int | str]
+"""The shape of an input in a bundle: sizes, and names of open dimensions."""
+
+
+def call_shapes(
+    inputs: Mapping[str, Declared], given: Sequence[tuple[str, str]]
+) -> dict[str, tuple[int, ...]]:
+    """The shape of each input; a name has one size over all inputs.
+
+    Raises:
+        UserError: a shape that does not fit the bundle, or a dimension that nobody gave a size.
+    """
+    sizes: dict[str, int] = {}
+    for name, text in usage.unique(given, "--shape").items():
+        if name not in inputs:
+            why, do = f"expected one of {', '.join(map(repr, inputs))}", suggest(name, list(inputs))
+            raise UserError(f"the bundle has no input {name!r}", f"--shape {name}", why, do)
+        _take_sizes(sizes, inputs[name], read_shape(text), f"--shape {name}={text}")
+    return {name: _shape(name, declared, sizes) for name, declared in inputs.items()}
+
+
+def _take_sizes(
+    sizes: dict[str, int], declared: Declared, shape: Sequence[GivenSize], where: str
+) -> None:
+    if len(shape) != len(declared):
+        why = f"expected {len(declared)} sizes, got {len(shape)}"
+        raise UserError("a shape does not fit the bundle", where, why, _DO)
+    for axis, (dim, size) in enumerate(zip(declared, shape, strict=True)):
+        if size is None and isinstance(dim, int):
+            continue  # the bundle says it
+        if size is None or size[0] != size[1]:
+            why = f"expected one number for dimension {axis}, got {format_size(size)}"
+            raise UserError("a call has one size for each dimension", where, why, _DO)
+        expected = dim if isinstance(dim, int) else sizes.setdefault(dim, size[0])
+        if size[0] != expected:
+            named = "" if isinstance(dim, int) else f", as before for {dim!r},"
+            why = f"expected {expected}{named} for dimension {axis}, got {size[0]}"
+            raise UserError("a shape does not fit the bundle", where, why, _DO)
+
+
+def _shape(name: str, declared: Declared, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    missing = [dim for dim in declared if isinstance(dim, str) and dim not in sizes]
+    if missing:
+        where, why = f"input {name!r}", f"expected sizes, got {list(declared)}"
+        example = "x".join(str(dim if isinstance(dim, int) else 4) for dim in declared)
+        do = f"give sizes, such as --shape {name}={example}, or the arrays with --inputs F.npz"
+        raise UserError(f"{where} has no fixed shape", where, why, do)
+    return tuple(dim if isinstance(dim, int) else sizes[dim] for dim in declared)
+
+
+_DO = "give a size for each dimension (see `ingot inspect`)"

@@ -1,0 +1,228 @@
+"""The service example: right answers, refusals with a reason, and an end that loses no request."""
+
+import asyncio
+import http.client
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
+from tests.tidy.source import ROOT
+from tests.unit.test_runtime_callers import Gate, until
+
+import ingot_runtime
+from ingot_artifacts.bundle.write import write_bundle
+
+sys.path.insert(0, str(ROOT / "examples" / "service"))
+
+from app import App, Event
+from service import Service, Settings
+
+HANG_SECONDS = 300
+X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bundles") / "dynamic.ingot"
+    write_bundle(tiny_contents("batch"), path, tree_entry)
+    return path
+
+
+def npz(**arrays: Any) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def arrays_of(body: bytes) -> dict[str, Any]:
+    with np.load(io.BytesIO(body)) as found:
+        return dict(found)
+
+
+def app_of(bundle: Path, executor: str = "aot", **settings: Any) -> App:
+    """Return the application as it is after startup."""
+    app = App()
+    app.service = Service(Settings(str(bundle), 1, **settings))
+    app.service.session = ingot_runtime.load(bundle, executor=executor)
+    return app
+
+
+class Client:
+    """One request to an application, without a server between."""
+
+    def __init__(self, app: App, body: bytes = b"", route: str = "POST /run") -> None:
+        self.sent: list[Event] = []
+        self.left = asyncio.Event()
+        self._events: list[Event] = [
+            {"type": "http.request", "body": body[:100], "more_body": True},
+            {"type": "http.request", "body": body[100:], "more_body": False},
+        ]
+        method, path = route.split()
+        headers = [(b"content-length", str(len(body)).encode())]
+        scope = {"type": "http", "method": method, "path": path, "headers": headers}
+        self.task = asyncio.ensure_future(app(scope, self._receive, self._send))
+
+    async def _receive(self) -> Event:
+        if self._events:
+            return self._events.pop(0)
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, event: Event) -> None:
+        self.sent.append(event)
+
+    async def answer(self) -> tuple[int, bytes]:
+        """Return status and body."""
+        await asyncio.wait_for(self.task, HANG_SECONDS)
+        start, body = self.sent
+        return start["status"], body["body"]
+
+
+def answer_to(app: App, body: bytes = b"", route: str = "POST /run") -> tuple[int, bytes]:
+    """Return status and body of one request."""
+
+    async def main() -> tuple[int, bytes]:
+        return await Client(app, body, route).answer()
+
+    return asyncio.run(main())
+
+
+def test_answers(bundle: Path) -> None:
+    """A run gives the outputs; the health tells which bundle is served, and counts."""
+    app = app_of(bundle)
+    status, body = answer_to(app, npz(x=X))
+    assert status == 200
+    assert (arrays_of(body)["y"] == tiny_reference(X)).all()
+    status, body = answer_to(app, route="GET /health")
+    assert app.service
+    assert (status, json.loads(body)["digest"]) == (200, app.service.session.digest)
+    assert (json.loads(body)["served"], json.loads(body)["running_or_waiting"]) == (1, 0)
+
+
+def bomb() -> bytes:
+    """Return a small archive that unpacks into a large one."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", bytes(1 << 20))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("body", "route", "status", "said"),
+    [
+        (npz(x=X.astype(np.float64)), "POST /run", 400, "wrong dtype of input 'x'"),
+        (npz(z=X), "POST /run", 400, "no input 'z'"),
+        (npz(x=np.array([{}], object)), "POST /run", 400, "the body is no .npz file"),
+        (b"PK nothing", "POST /run", 400, "the body is no .npz file"),
+        (b"", "POST /run", 400, "the body is no .npz file"),
+        (bytes(20_000), "POST /run", 413, "the body has more than 10000 bytes"),
+        (bomb(), "POST /run", 413, "the arrays have 1048576 bytes"),
+        (b"", "GET /run", 404, "no GET /run"),
+        (b"", "POST /other", 404, "no POST /other"),
+    ],
+)
+def test_refusals(bundle: Path, body: bytes, route: str, status: int, said: str) -> None:
+    """What cannot be run is refused with the reason, and the next request is answered."""
+    app = app_of(bundle, body_bytes_max=10_000)
+    got, told = answer_to(app, body, route)
+    assert (got, json.loads(told)["error"]["what"]) == (status, said)
+    assert answer_to(app, npz(x=X))[0] == 200
+
+
+def test_too_many_requests(bundle: Path) -> None:
+    """Beyond the sessions and those who may wait, requests are refused at once; the others are
+    answered; who leaves makes room."""
+    app = app_of(bundle, "vm", waiting_max=2)
+    assert app.service
+    service, gate = app.service, Gate(app.service.session)
+
+    async def main() -> list[int]:
+        clients = [Client(app, npz(x=X)) for _ in range(3)]
+        await asyncio.to_thread(gate.wait_for_call)
+        status, body = await Client(app, npz(x=X)).answer()
+        assert (status, json.loads(body)["error"]["do"]) == (503, "try again in a second")
+        clients[1].left.set()
+        await asyncio.wait_for(clients[1].task, HANG_SECONDS)
+        assert clients[1].sent == []
+        clients[1] = Client(app, npz(x=X))
+        await asyncio.sleep(0)
+        gate.opened.set()
+        return [(await client.answer())[0] for client in clients]
+
+    assert asyncio.run(main()) == [200] * 3
+    assert json.loads(service.health().body)["refused"] == 1
+    assert len(gate.entered) == 3
+
+
+def test_a_slow_request(bundle: Path) -> None:
+    """A call that takes longer than the service allows is ended and told."""
+    app = app_of(bundle, "vm", timeout_seconds=0.05)
+    assert app.service
+    gate = Gate(app.service.session)
+    status, body = answer_to(app, npz(x=X))
+    gate.opened.set()
+    assert (status, json.loads(body)["error"]["what"]) == (504, "the call took too long")
+
+
+@pytest.fixture(params=["threads", "uvicorn", "uvicorn, 2 processes"])
+def server(request: pytest.FixtureRequest, bundle: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A server in a process of its own."""
+    how, processes = (*request.param.split(", "), "1")[:2]
+    script = ROOT / "examples" / "service" / "serve.py"
+    options = [str(bundle), "--port", "0", "--how", how, "--processes", processes.split()[0]]
+    with subprocess.Popen(
+        [sys.executable, str(script), *options],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+        process.kill()
+
+
+def post(port: int, body: bytes) -> tuple[int, bytes]:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=HANG_SECONDS)) as connection:
+        connection.request("POST", "/run", body)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def test_served(server: "subprocess.Popen[str]") -> None:
+    """Callers from several threads get right answers; after SIGTERM, a request that was accepted is
+    still answered, and the server ends without a word."""
+    assert server.stdout
+    assert server.stderr
+    port = int(server.stdout.readline().rsplit(":", 1)[1])
+    large = np.ones((50_000, WIDTH), np.float32)
+    with ThreadPoolExecutor(8) as threads:
+        for x in (X, large):
+            answers = list(threads.map(post, [port] * 16, [npz(x=x)] * 16))
+            assert [status for status, _ in answers] == [200] * 16
+            assert all((arrays_of(body)["y"] == tiny_reference(x)).all() for _, body in answers)
+    body = npz(x=large)
+    with socket.create_connection(("127.0.0.1", port), timeout=HANG_SECONDS) as client:
+        head = f"POST /run HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n"
+        client.sendall(f"{head}Connection: close\r\n\r\n".encode() + body[:1000])
+        assert post(port, npz(x=X))[0] == 200  # so the other one was accepted before
+        server.send_signal(signal.SIGTERM)
+        client.sendall(body[1000:])
+        with client.makefile("rb") as file:
+            assert file.read().split()[1] == b"200"
+    until(lambda: server.poll() is not None)
+    assert server.returncode in (0, -signal.SIGTERM)
+    said = server.stderr.read()
+    assert said == "", said
