@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 def html_table(title: str, rows: "Iterable[Sequence[str]]") -> str:
     """Return a table with a title; the first cell of each row names it."""
-    lines = "".join(
-        f"<tr><th>{_escaped(name)}</th>{''.join(f'<td>{_escaped(cell)}</td>' for cell in cells)}</tr>"
-        for name, *cells in rows
-    )
+    lines = ""
+    for name, *cells in rows:
+        shown = "".join(f"<td>{_escaped(cell)}</td>" for cell in cells)
+        lines += f"<tr><th>{_escaped(name)}</th>{shown}</tr>"
     return f"<table><caption>{_escaped(title)}</caption>{lines}</table>"
 
 

@@ -1,6 +1,6 @@
 """What a bundle tells of itself: one line, or a table for a notebook.
 
-In: a finished compilation. Out: ``BundleFacts``. Not done here: HTML (``ingot_runtime.html_table``).
+In: a finished compilation. Out: ``BundleFacts``. Not done here: HTML (``html_table``).
 """
 
 from __future__ import annotations
