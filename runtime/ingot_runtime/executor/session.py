@@ -96,12 +96,12 @@ class Session:
     def __repr__(self) -> str:
         from .shown import session_text
 
-        return session_text(self)
+        return session_text(self.loaded, self.inputs, self.outputs)
 
     def _repr_html_(self) -> str:
         from .shown import session_html
 
-        return session_html(self)
+        return session_html(self.loaded, self.inputs, self.outputs)
 
     def run(self, inputs: "Arrays", timeout: "float | None" = None) -> "dict[str, np.ndarray]":
         """Compute the outputs: new arrays by name.
