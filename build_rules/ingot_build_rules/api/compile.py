@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ingot_build_rules.api.given_model import AnyModel
 
 
+@errors_in_arguments()
 def compile(  # noqa: A001
     model: AnyModel,
     example_inputs: object = None,
@@ -70,21 +71,19 @@ def compile(  # noqa: A001
     Raises:
         UserError: a wrong argument. ModelError: a wrong model, or PyTorch cannot export it.
         UnsupportedError: all that is not supported yet, listed. LimitError: more than
-            ``max_bytes``, or than the compiler or a bundle can hold. VerificationError: ``check``
-            found a node that differs.
+            ``max_bytes``, or than a bundle can hold. VerificationError: ``check`` found a fault.
     """
-    with errors_in_arguments():
-        options = make_options(
-            read_targets(targets),
-            read_shapes(shapes),
-            read_texts("devices", "{'acc': 'null'}", devices),
-            tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
-            other_shapes=other_shapes,
-        )
-        limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
-        settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)
-        given = given_model(model, example_inputs, dynamic_shapes, graph)
-        return compile_bundle(given, options, settings, inputs, limit)
+    options = make_options(
+        read_targets(targets),
+        read_shapes(shapes),
+        read_texts("devices", "{'acc': 'null'}", devices),
+        tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
+        other_shapes=other_shapes,
+    )
+    limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
+    settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)
+    given = given_model(model, example_inputs, dynamic_shapes, graph)
+    return compile_bundle(given, options, settings, inputs, limit)
 
 
 def _settings(workers: int, cache: str | os.PathLike[str] | None, *, shared: bool) -> BuildSettings:
