@@ -89,9 +89,8 @@ def _run(options: argparse.Namespace) -> int:
     if options.outputs:
         _write_outputs(options.outputs, outputs)
     if options.json:
-        digest = session.loaded.source.root_digest.hex()
         dtypes = {spec.name: spec.element for spec in session.outputs}
-        print(json_line(run_values(options.bundle, digest, seconds, dtypes, outputs)))
+        print(json_line(run_values(options.bundle, session.digest, seconds, dtypes, outputs)))
     elif not options.outputs:
         _print_outputs(outputs)
     return 0

@@ -1,5 +1,5 @@
-"""The examples that people copy into other places: what they run is run, with wheels alone, in empty
-environments.
+"""The examples that people copy into other places: what they run is run, with wheels alone, in
+empty environments.
 
 Needs ``make dist`` and the package registry (`make test-packages`).
 """

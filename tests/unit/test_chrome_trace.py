@@ -98,7 +98,7 @@ def test_lanes_and_the_critical_path() -> None:
     last = lanes(trace)["job 2"][-1]
     assert (last["ts"], last["dur"]) == (3_100_000, 1_000_000)
     assert (
-        last["args"] | {"error": "no space", "how": "failed", "key": "key 5", "needs": [4]}
+        last["args"] | {"error_line": "no space", "how": "failed", "key": "key 5", "needs": [4]}
         == last["args"]
     )
 

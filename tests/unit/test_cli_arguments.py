@@ -12,6 +12,7 @@ from ingot_build_rules.cli.candidates import FILES
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.usage import READERS, Parser
 from ingot_build_rules.cli.verbs import VERBS, read_verb
+from ingot_build_rules.rules.compile_options import GENERAL, OTHER_SHAPES
 
 NAMES = [name for name, _ in VERBS]
 TEXT_KINDS = {"folder", "planner", "project-name", "target", "text", "verb", *FILES}
@@ -39,6 +40,12 @@ def test_every_kind_of_value_is_known() -> None:
     kinds = {argument.kind for verb in verbs for argument in verb.arguments}
     kinds |= {option.kind for verb in verbs for option in verb.options}
     assert kinds == TEXT_KINDS | READERS.keys()
+
+
+def test_other_shapes_are_those_of_the_options() -> None:
+    """They are spelled out a second time: the module of the options imports too much for a key."""
+    (option,) = [it for it in read_verb("compile").options if it.names == "--other-shapes"]
+    assert (option.choices, option.default) == (OTHER_SHAPES, GENERAL)
 
 
 def test_data_of_verbs_import_little() -> None:

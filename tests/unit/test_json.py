@@ -27,11 +27,17 @@ _CACHE_ACTIONS = ("stat", "gc", "verify", "why")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Bundles for one and for two variants, a damaged one, a model, inputs."""
+    """Bundles for one variant and for two with a second device, a damaged one, a model, inputs."""
     made = tmp_path_factory.mktemp("json")
     (made / "m.onnx").write_bytes(matmul_chain("rows"))
     ingot.compile(matmul_chain("rows")).save(made / "a.ingot")
-    ingot.compile(matmul_chain(), targets=["x86-64-v2", "aarch64"]).save(made / "b.ingot")
+    second = ingot.compile(
+        matmul_chain(),
+        targets=["x86-64-v2", "aarch64"],
+        devices={"acc": "null"},
+        place={"second": "acc"},
+    )
+    second.save(made / "b.ingot")
     damaged = bytearray((made / "a.ingot").read_bytes())
     damaged[-1] ^= 1
     (made / "damaged.ingot").write_bytes(damaged)
@@ -61,7 +67,9 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     [
         "inspect a.ingot",
         "inspect b.ingot --fusion",
+        "inspect b.ingot --variant aarch64",
         "run a.ingot --inputs x.npz",
+        "run a.ingot --inputs x.npz --trace t.json",
         "run a.ingot --inputs x.npz --executor vm --outputs y.npz",
         "bench a.ingot --inputs x.npz --seconds 0.001 --anyway",
         "verify a.ingot b.ingot",
@@ -110,7 +118,7 @@ def test_difference(run: Json) -> None:
     assert {item["name"] for item in tables["variants"] if item["before"] is None} == {
         "x86-64-v2", "aarch64",
     }  # fmt: skip
-    assert {"sections", "memory", "lock", "launches", "kernels"} <= {
+    assert {"sections", "devices", "libraries", "memory", "lock", "launches", "kernels"} <= {
         name for name, items in tables.items() if items
     }
     same = run("diff a.ingot a.ingot")

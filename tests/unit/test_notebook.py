@@ -1,7 +1,7 @@
 """The notebook runs cell by cell as Jupyter would, and shows what its cells give.
 
-``--bless`` stores the outputs anew. A cell with the tag ``nbval-ignore-output`` runs, and its stored
-output is that of the last blessing.
+``--bless`` stores the outputs anew. A cell with the tag ``nbval-ignore-output`` runs, and its
+stored output is that of the last blessing.
 """
 
 from __future__ import annotations

@@ -65,8 +65,13 @@ def test_small_gaps_close() -> None:
 
 @pytest.mark.parametrize(
     ("size", "expected"),
-    [((900, 420), (1568, 736)), ((736, 736), (736, 736)), ((4000, 100), (2016, 64)), ((1, 1), (736, 736))],
-)  # fmt: skip
+    [
+        ((900, 420), (1568, 736)),
+        ((736, 736), (736, 736)),
+        ((4000, 100), (2016, 64)),
+        ((1, 1), (736, 736)),
+    ],
+)
 def test_sizes_for_the_detector(size: tuple[int, int], expected: tuple[int, int]) -> None:
     """Multiples of 32; the short side has 736 pixels, unless the long one would have too many."""
     assert SCRIPT.detector_size(*size) == expected
@@ -80,7 +85,7 @@ def test_reading_order() -> None:
 
 
 def test_a_strip_has_the_height_of_the_reader() -> None:
-    """What is short is filled up with grey, what is long keeps its width, unless there is a most."""
+    """What is short is filled up with grey, what is long keeps its width up to the most."""
     cut = Image.new("RGB", (100, 24), "white")
     strip = SCRIPT.strip(cut, 320)
     assert strip.shape == (1, 3, 48, 320)

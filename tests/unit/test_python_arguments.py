@@ -148,6 +148,8 @@ def test_errors_speak_of_arguments(cache: Path, case: str) -> None:
         make(cache)
     assert expected in str(caught.value)
     assert "--" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
 def test_a_project_in_python_speaks_of_arguments(tmp_path: Path) -> None:

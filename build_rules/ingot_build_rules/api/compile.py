@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ingot_build_rules.api.given_model import AnyModel
 
 
+@errors_in_arguments()
 def compile(  # noqa: A001
     model: AnyModel,
     example_inputs: object = None,
@@ -55,9 +56,8 @@ def compile(  # noqa: A001
         dynamic_shapes: of a PyTorch module: as ``torch.export.export`` takes them.
         graph: which graph of a folder, where it has several: ``"decoder_model"``.
         targets: one, or several with one variant each, ``ARCH[:cpu][+feature|-feature]...``.
-        shapes: input name -> shape that gets a version of its own, beside that for any size; a list
-            of such dicts for several. ``(1, 3, 224, 224)`` or ``"1x3x224x224"``; None or ``?`` is
-            any size, ``(1, 8)`` or ``1..8`` a range.
+        shapes: input name -> shape that gets a version of its own, or a list of such dicts:
+            ``(1, 3, 224, 224)`` or ``"1x3x224x224"``; None is any size, ``(1, 8)`` a range.
         devices: virtual device -> kind; ``host`` is always there.
         place: glob over node names -> virtual device.
         strip: leave the names of nodes and the loops of kernels out of the bundle.
@@ -66,30 +66,27 @@ def compile(  # noqa: A001
             generated ones.
         max_bytes: how large the model's own functions may become, the constants of a variant, a
             value on the way to one, and the memory that is planned for a variant.
-        other_shapes: what serves calls that fit none of ``shapes``: the "general" version, or with
-            "refuse" none, and there is no general version in the bundle.
+        other_shapes: what serves calls of no such shape: the "general" version, or "refuse".
         cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
     Raises:
         UserError: a wrong argument. ModelError: a wrong model, or PyTorch cannot export it.
         UnsupportedError: all that is not supported yet, listed. LimitError: more than
-            ``max_bytes``, or than the compiler or a bundle can hold. VerificationError: ``check``
-            found a node that differs.
+            ``max_bytes``, or than a bundle can hold. VerificationError: ``check`` found a fault.
     """
-    with errors_in_arguments():
-        options = make_options(
-            read_targets(targets),
-            read_shapes(shapes),
-            read_texts("devices", "{'acc': 'null'}", devices),
-            tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
-            strip=strip,
-            other_shapes=other_shapes,
-        )
-        limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
-        settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)
-        given = given_model(model, example_inputs, dynamic_shapes, graph)
-        return compile_bundle(given, options, settings, inputs, limit)
+    options = make_options(
+        read_targets(targets),
+        read_shapes(shapes),
+        read_texts("devices", "{'acc': 'null'}", devices),
+        tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
+        strip=strip,
+        other_shapes=other_shapes,
+    )
+    limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
+    settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)
+    given = given_model(model, example_inputs, dynamic_shapes, graph)
+    return compile_bundle(given, options, settings, inputs, limit)
 
 
 def _settings(workers: int, cache: str | os.PathLike[str] | None, *, shared: bool) -> BuildSettings:

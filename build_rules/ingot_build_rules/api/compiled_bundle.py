@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingot_artifacts.bundle.write import BundleSkeleton, write_with_weights
 from ingot_artifacts.store.atomic import sync_folders
+from ingot_build_rules.api.bundle_facts import BundleFacts, facts_of
 from ingot_build_rules.api.in_arguments import errors_in_arguments
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build
 from ingot_build_rules.compilation.output_file import check_output
@@ -37,15 +38,24 @@ class Bundle:
     def __init__(
         self,
         parts: BundleParts,
+        facts: BundleFacts,
         model: GivenModel,
         options: CompileOptions,
         settings: BuildSettings,
     ) -> None:
         """Take over a finished compilation; use ``ingot.compile``."""
         self.digest = parts.root
+        self._facts = facts
         self._skeleton = BundleSkeleton(parts.root, bytes(parts.prefix.value()), parts.size_bytes)
         self._weights = [(packed.offset_bytes, packed.content.value()) for packed in parts.packed]
         self._model, self._options, self._settings = model, options, settings
+
+    def __repr__(self) -> str:
+        """Return the model's call, targets, size and digest in a line."""
+        return self._facts.text()
+
+    def _repr_html_(self) -> str:
+        return self._facts.html()
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the bundle, whole or not at all, and wait until it is on the disk; return its root
@@ -96,7 +106,7 @@ def compile_bundle(
         parts = build.run(compiled.compilation.bundle_parts())
         if check is not False:
             _check(compiled, None if check is True else check)
-        return Bundle(parts, model, options, settings)
+        return Bundle(parts, facts_of(compiled, parts), model, options, settings)
 
 
 def _check(compiled: CompiledModel, inputs: Mapping[str, np.ndarray[Any, Any]] | None) -> None:

@@ -23,7 +23,8 @@ def errors_in_arguments() -> Generator[None]:
         told = in_arguments(error)
         if told is error:
             raise
-        raise told from error
+        # The traceback shows no other error: it would speak of options.
+        raise told.with_traceback(error.__traceback__) from None
 
 
 def in_arguments(error: ErrorT) -> ErrorT:
@@ -74,4 +75,4 @@ OPTIONS_IN_TEXTS = {
     "use fewer processes (-j 1)": "use fewer processes (workers=1, jobs=1)",
     "repeat it with --debug and report it": "report it with the model",
 }
-"""In texts of the layers below the compiler, which refer to nothing: they are ours, word by word."""
+"""In texts of layers below the compiler, which refer to nothing; they are ours, word for word."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class Project(DeclaredProject):
     """A declared project that can be built."""
 
+    @errors_in_arguments()
     def build(
         self,
         words: Sequence[str] = (),
@@ -58,26 +59,30 @@ class Project(DeclaredProject):
         from ingot_build_rules.workspace.open_workspace import loaded_project
         from ingot_build_rules.workspace.run_build import run_build
 
-        with errors_in_arguments():
-            loaded = loaded_project(self)
-            given = os.fspath(cache) if cache is not None else None
-            folder = project_cache_folder(loaded, given, allow_outside=allow_outside)
-            request = BuildRequest(
-                folder,
-                cache_trust(shared=cache_shared),
-                (words,) if isinstance(words, str) else tuple(words),
-                jobs,
-                keep_going=keep_going,
-                expect_cached=expect_cached,
-                frozen=frozen,
-                rehash=rehash,
-                allow_outside=allow_outside,
-            )
-            report = run_build(loaded, request)
-        for item in report.results:
-            if isinstance(item.error, IngotError):
-                item.error = in_arguments(item.error)
-        errors = [item.error for item in report.results if item.how == "failed" and item.error]
+        loaded = loaded_project(self)
+        given = os.fspath(cache) if cache is not None else None
+        folder = project_cache_folder(loaded, given, allow_outside=allow_outside)
+        request = BuildRequest(
+            folder,
+            cache_trust(shared=cache_shared),
+            (words,) if isinstance(words, str) else tuple(words),
+            jobs,
+            keep_going=keep_going,
+            expect_cached=expect_cached,
+            frozen=frozen,
+            rehash=rehash,
+            allow_outside=allow_outside,
+        )
+        report = run_build(loaded, request)
+        errors = _told_errors(report)
         if errors and not keep_going:
             raise errors[0]
         return report
+
+
+def _told_errors(report: Report) -> list[BaseException]:
+    """The errors of what failed; those of all results speak of arguments from now on."""
+    for item in report.results:
+        if isinstance(item.error, IngotError):
+            item.error = in_arguments(item.error)
+    return [item.error for item in report.results if item.how == "failed" and item.error]

@@ -1,7 +1,7 @@
 """Arrays for a session from a file or a fixed seed.
 
-In: a session's inputs, a path or sizes. Out: arrays by name. Not done here: checking them against the
-session (it does).
+In: a session's inputs, a path or sizes. Out: arrays by name. Not done here: checking them against
+the session (it does).
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
     return {
         "bundle": arguments.bundle,
         "compiled": given.told or None,
-        "digest": session.loaded.source.root_digest.hex(),
+        "digest": session.digest,
         "size_bytes": os.path.getsize(given.path),
         "target": session.loaded.variant.target,
         "threads": threads,

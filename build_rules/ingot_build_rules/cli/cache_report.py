@@ -137,7 +137,7 @@ def record_values(item: FoundRecord) -> dict[str, object]:
         "key": item.key,
         "rule": item.facts.rule,
         "size_bytes": item.facts.size_bytes,
-        "used": int(item.used),
+        "used_unix_seconds": int(item.used),
         "ingredients": dict(item.facts.ingredients),
         "blobs": dict(item.blobs),
         "kept_by": list(item.roots),

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from ingot_build_rules.cli.build_tally import BuildTally, LastActions, never_built, text_worth
 from ingot_build_rules.cli.console import format_seconds
-from ingot_build_rules.engine.events.events import ActionFinished, Event, Message, Observer
+from ingot_build_rules.engine.events.events import Event, Message, Observer
 from ingot_runtime.printable import printable
 
 RUNNING_SHOWN_MAX = 8
@@ -50,16 +50,10 @@ def live_progress(
         def observe(event: Event) -> None:
             with lock:
                 tally.add(event, clock())
-            if text := text_worth(event):
-                live.console.print(Text(text, _style(event)))
+            if isinstance(event, Message):
+                live.console.print(Text(text_worth(event), _LEVEL_STYLES[event.level]))
 
         yield observe
-
-
-def _style(event: Event) -> str:
-    if isinstance(event, Message):
-        return _LEVEL_STYLES[event.level]
-    return "bold red" if isinstance(event, ActionFinished) else ""
 
 
 def render(tally: BuildTally, seconds: float) -> RenderableType:

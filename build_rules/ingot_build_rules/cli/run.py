@@ -58,9 +58,8 @@ def _run(arguments: argparse.Namespace) -> _Call:
     called = time.perf_counter()
     outputs = session.run(feed, arguments.timeout)
     ended = time.perf_counter()
-    digest = session.loaded.source.root_digest.hex()
     dtypes = {spec.name: spec.element for spec in session.outputs}
-    return _Call(digest, outputs, dtypes, loaded - started, ended - called)
+    return _Call(session.digest, outputs, dtypes, loaded - started, ended - called)
 
 
 def _traced(arguments: argparse.Namespace) -> _Call:

@@ -6,6 +6,7 @@ values. Not done here: building (``run_build``), printing (``cli.build``).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,9 +14,10 @@ from typing import Any
 from ingot_build_rules.engine.actions.build import Count
 from ingot_build_rules.engine.cache.unchanged import Stamp
 from ingot_build_rules.workspace.target_result import TargetResult
+from ingot_runtime.html_table import html_table
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Report:
     """What a build did. ``explanations``: by bundle, why what ran did; ``would_run``: what had to
     run and was not allowed to; ``looked_at``: what every source looked like when it had the content
@@ -28,6 +30,21 @@ class Report:
     would_run: list[str] = field(default_factory=list[str])
     tool_paths: tuple[str, ...] = ()
     looked_at: Mapping[str, Stamp] | None = None
+
+    def __repr__(self) -> str:
+        """Return how many bundles and tests ended in which way, and what ran."""
+        return f"<ingot.Report {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(item.name, item.how, item.path, item.root[:16]) for item in self.results]
+        return html_table(self._summary(), rows)
+
+    def _summary(self) -> str:
+        hows = Counter(item.how for item in self.results)
+        ended = ", ".join(f"{count} {how}" for how, count in hows.items()) or "nothing to build"
+        ran = sum(count.ran for count in self.counts.values())
+        hits = sum(count.hit for count in self.counts.values())
+        return f"{ended}; {ran} actions ran, {hits} from the cache, {self.seconds:.2f} s"
 
     def named(self, *hows: str) -> list[str]:
         """Names of the bundles and tests that ended in one of these ways."""

@@ -64,6 +64,11 @@ class TensorSpec:
     def __repr__(self) -> str:
         return f"{self.name}: {self.element}[{', '.join(map(str, self.shape))}]"
 
+    def _repr_html_(self) -> str:
+        from ..html_table import html_table
+
+        return html_table(self.name, [(self.element, ", ".join(map(str, self.shape)))])
+
 
 class Session:
     """Runs one bundle, for any number of threads; as many calls at once as it has lanes.
@@ -87,6 +92,16 @@ class Session:
         self._lane = lanes[0]
         self._bindings = count()
         self._async_calls: tuple[int, AsyncCalls] | None = None
+
+    def __repr__(self) -> str:
+        from .shown import session_text
+
+        return session_text(self.loaded, self.inputs, self.outputs)
+
+    def _repr_html_(self) -> str:
+        from .shown import session_html
+
+        return session_html(self.loaded, self.inputs, self.outputs)
 
     def run(self, inputs: "Arrays", timeout: "float | None" = None) -> "dict[str, np.ndarray]":
         """Compute the outputs: new arrays by name.

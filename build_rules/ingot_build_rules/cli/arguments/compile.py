@@ -10,7 +10,6 @@ from ingot_build_rules.cli.options import (
     Example,
     Option,
 )
-from ingot_build_rules.rules.compile_options import GENERAL, OTHER_SHAPES
 from ingot_build_rules.text.stages import FROM_STAGES, STAGES
 
 ARGUMENTS = (
@@ -48,8 +47,8 @@ OPTIONS = (
     Option(
         "--other-shapes",
         "what serves calls of no --shape: the general version (default), or nothing",
-        default=GENERAL,
-        choices=OTHER_SHAPES,
+        default="general",
+        choices=("general", "refuse"),
     ),
     Option(
         "--device",

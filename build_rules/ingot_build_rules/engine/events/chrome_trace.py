@@ -134,8 +134,8 @@ def _slice(
 ) -> Entry:
     arguments: dict[str, Any] = {name: getattr(action, name) for name in _ARGUMENTS}
     arguments |= {"needs": list(action.needs), "critical": critical}
-    if action.error:
-        arguments["error"] = action.error
+    if action.error_line:
+        arguments["error_line"] = action.error_line
     name = f"{action.rule} {action.label}".rstrip()
     return process.slice(lane, name, action.rule, start, end, arguments)
 

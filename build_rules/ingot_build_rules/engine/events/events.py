@@ -51,7 +51,8 @@ class ActionStarted:
 class ActionFinished:
     """An action is done; its job is free.
 
-    ``seconds``: how long it held its job. ``error``: its first line, for one that failed.
+    ``seconds``: how long it held its job. ``error_line``: the first line of what went wrong, for
+    one that failed.
     ``needs``: numbers of the actions whose results it used.
     """
 
@@ -61,7 +62,7 @@ class ActionFinished:
     how: ActionHow
     seconds: float
     key: str
-    error: str = ""
+    error_line: str = ""
     needs: tuple[int, ...] = ()
 
 
