@@ -62,8 +62,7 @@ def compile(  # noqa: A001
         place: glob over node names -> virtual device.
         strip: leave the names of nodes and the loops of kernels out of the bundle.
         workers: processes at most; the bundle is the same for any number.
-        check: run the bundle against the interpreter node by node, on these inputs or, if True, on
-            generated ones.
+        check: compare with the interpreter, on these inputs or, if True, on generated ones.
         max_bytes: how large the model's own functions may become, the constants of a variant, a
             value on the way to one, and the memory that is planned for a variant.
         other_shapes: what serves calls of no such shape: the "general" version, or "refuse".
