@@ -205,7 +205,7 @@ def test_external_data_of_a_model_without_a_folder(
 
 OPTIONS: dict[str, tuple[list[str], int, list[str]]] = {
     "no model": (["none.onnx"], 1, ["no such model file", "none.onnx"]),
-    "folder": (["."], 1, ["the model is a folder"]),
+    "folder": (["empty"], 1, ["no ONNX graph in the folder", "model.onnx"]),
     "shape of an unknown input": (["--shape", "X=2x3"], 1, ["no input 'X'", "did you mean 'x'?"]),
     "shape against the model": (["--shape", "x=2x4"], 1, ["x=2x4", "expected 3", "got 4"]),
     "shape of another rank": (["--shape", "x=2"], 1, ["expected 2 sizes, got 1"]),
@@ -241,10 +241,11 @@ def test_bad_option(
     monkeypatch.chdir(tmp_path)
     Path("good.onnx").write_bytes(relu_chain().SerializeToString())
     os.mkfifo("pipe")
+    os.mkdir("empty")
     before = sorted(os.listdir())
     arguments = [
         "compile",
-        *([] if given[0].endswith("onnx") or given == ["."] else ["good.onnx"]),
+        *([] if given[0].endswith("onnx") or given == ["empty"] else ["good.onnx"]),
         *given,
         "-q",
     ]
