@@ -74,7 +74,8 @@ def _type(value: dict[str, Any]) -> str:
     if "$ref" in value:
         return f"`{value['$ref'].rsplit('/', 1)[1]}`"
     if "const" in value:
-        return f"`{str(value['const']).lower()}`"
+        const = value["const"]
+        return f"`{const if isinstance(const, str) else str(const).lower()}`"
     if "enum" in value:
         return ", ".join(f"`{text}`" for text in value["enum"])
     if "type" not in value:

@@ -7,7 +7,7 @@
 FROM python:3.12-slim AS build
 WORKDIR /project
 COPY wheels wheels
-RUN python -m pip install --no-cache-dir --find-links wheels ingot-compiler
+RUN python -m pip install --no-cache-dir wheels/ingot_runtime-*.whl wheels/ingot_compiler-*.whl
 COPY . .
 # The cache and the key that seals it live beside each other in a mount, so that the next `docker build` finds both.
 ENV XDG_CACHE_HOME=/cache XDG_STATE_HOME=/cache/state

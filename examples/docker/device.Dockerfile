@@ -8,7 +8,7 @@
 FROM python:3.11-slim-bookworm AS loader
 WORKDIR /install
 COPY wheels wheels
-RUN python -m pip install --no-cache-dir --target /app --find-links wheels ingot-runtime
+RUN python -m pip install --no-cache-dir --target /app wheels/ingot_runtime-*.whl
 
 FROM gcr.io/distroless/python3-debian12:nonroot
 COPY --from=loader /app /app
