@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto
@@ -180,8 +181,7 @@ def difference(
     rtol: float,
     atol: float,
 ) -> str:
-    """What differs by the case's tolerance, empty when nothing does; bf16 results are bit
-    patterns."""
+    """What differs by the case's tolerance, empty when nothing does."""
     for position, (result, wanted, element) in enumerate(
         zip(results, expected, elements, strict=True)
     ):
@@ -191,7 +191,8 @@ def difference(
             max(rtol, _BF16_RELATIVE) if element == "bf16" else rtol,
         )
         if element == "bf16":
-            got = (got.astype(np.uint32) << 16).view(np.float32)
+            # The interpreter gives their bits, the loader what they are.
+            got = got.view(ml_dtypes.bfloat16).astype(np.float32)
             want = want.astype(np.float32)
         if got.shape != want.shape or got.dtype != want.dtype:
             return f"output {position}: {got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"

@@ -20,7 +20,7 @@ DESCRIBED: dict[str, Any] = {
     "lock": {
         "graph": DIGEST,
         "weights": [DIGEST],
-        "options": {"targets": ["x86-64-v3"], "shapes": [{"x": "2"}], "devices": {}, "place": [["*", "host"]], "planner": "best", "other_shapes": "general"},
+        "options": {"targets": ["x86-64-v3"], "shapes": [{"x": "2"}], "devices": {}, "place": [["*", "host"]], "planner": "best", "other_shapes": "general", "strip": False},
         "toolchain": {"ingot": "0.1.0"},
         "stages": {
             "infer_types": DIGEST, "optimize": DIGEST, "place": DIGEST,
