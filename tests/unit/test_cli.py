@@ -219,7 +219,7 @@ def test_bad_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert_refused(capsys, ["compile", str(tmp_path / "text.onnx"), *out], 1, "not an ONNX model")
     whole = small_model(tmp_path / "m.onnx").read_bytes()
     (tmp_path / "half.onnx").write_bytes(whole[: len(whole) // 2])
-    assert_refused(capsys, ["compile", str(tmp_path / "half.onnx"), *out], 1)
+    assert_refused(capsys, ["compile", str(tmp_path / "half.onnx"), *out], 1, "'half.onnx', byte")
     assert not (tmp_path / "o.ingot").exists()
 
 
@@ -302,6 +302,28 @@ def test_bad_runs(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
         capsys, ["run", str(bundle), "--inputs", str(bundle)], 1, "cannot read inputs from"
     )
     assert_refused(capsys, ["run", str(bundle), "--variant", "x86-64-v9"], 1, "x86-64-v9")
+
+
+def test_files_of_another_kind(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bundle where a model is expected, a model where a bundle is, and a model of another tool
+    are told by their kind and path, with what to do."""
+    model, torch = small_model(tmp_path / "m.onnx"), tmp_path / "m.pt"
+    torch.write_bytes(b"PK\x03\x04" + bytes(100))
+    (tmp_path / "zip.onnx").write_bytes(torch.read_bytes())
+    told = (str(bundle), "it is a bundle", f"ingot run {bundle}")
+    assert_refused(capsys, ["compile", str(bundle), "-o", str(bundle)], 1, *told)
+    for path, words in (
+        (torch, ("a file of PyTorch", "torch.onnx.export")),
+        (tmp_path / "zip.onnx", ("a zip file, as PyTorch writes", "torch.onnx.export")),
+    ):
+        assert_refused(capsys, ["compile", str(path)], 1, "not an ONNX model", str(path), *words)
+    for verb in (["run"], ["inspect"], ["report"], ["diff", str(bundle)]):
+        advice = f"ingot compile {model}"
+        assert_refused(capsys, [*verb, str(model)], 1, "it is an ONNX model", advice)
+        assert_refused(capsys, [*verb, str(torch)], 1, "not a bundle", "a file of PyTorch")
+    assert_refused(capsys, ["bench", str(torch)], 1, "not a bundle", "a file of PyTorch")
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from ingot_build_rules.cli.compile_output import STANDARD_OUTPUT, compile_output
 from ingot_build_rules.cli.compile_report import CompileOutcome, report_lines, report_values
 from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.cli.jobserver_flags import makeflags
+from ingot_build_rules.cli.kind_of_file import check_model_kind
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def _run_one(arguments: argparse.Namespace) -> None:
     from ingot_build_rules.compilation.options import make_options
     from ingot_build_rules.compilation.output_file import check_output
 
+    if arguments.from_ is None:
+        check_model_kind(arguments.model)
     shapes = usage.profiles(arguments.shape)
     devices = usage.unique(arguments.device, "--device")
     options = make_options(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 
 from ingot_build_rules.cli import console
+from ingot_build_rules.cli.kind_of_file import check_bundle_kind
 
 _WIDTH_MAX = 240
 
@@ -27,6 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
     reports."""
     from ingot_artifacts.inspect.diff import compare_bundles, difference_lines
 
+    check_bundle_kind(arguments.first)
+    check_bundle_kind(arguments.second)
     compared = compare_bundles(arguments.first, arguments.second)
     lines = [shorten(line) for line in difference_lines(compared)] or ["equal"]
     console.print_report(compared, lines, as_json=arguments.json)

@@ -13,27 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ingot_build_rules.cli.kind_of_file import OTHER_KINDS
 from ingot_build_rules.project.names import is_glob, is_plain
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.ingot_error import IngotError
 
 _SKIPPED = {"dist", "build", "node_modules", "__pycache__", "site-packages"}
-_EXPORT = "export it to ONNX first"
-_OTHER_KINDS = {
-    ".ckpt": f"a checkpoint: {_EXPORT}",
-    ".engine": f"an engine of TensorRT: {_EXPORT}",
-    ".gguf": f"weights of llama.cpp: {_EXPORT}",
-    ".h5": f"a model of Keras: {_EXPORT}, with tf2onnx",
-    ".keras": f"a model of Keras: {_EXPORT}, with tf2onnx",
-    ".mlmodel": f"a model of Core ML: {_EXPORT}",
-    ".pb": f"a graph of TensorFlow: {_EXPORT}, with tf2onnx",
-    ".pt": f"a file of PyTorch: {_EXPORT}, with torch.onnx.export",
-    ".pth": f"a file of PyTorch: {_EXPORT}, with torch.onnx.export",
-    ".pt2": f"a program of torch.export: {_EXPORT}, with torch.onnx.export",
-    ".safetensors": f"weights without a graph: {_EXPORT}, with optimum or torch.onnx.export",
-    ".tflite": f"a model of TensorFlow Lite: {_EXPORT}, with tf2onnx",
-}
-"""Ending of a file -> why it is no source of a bundle."""
 _NO_NAME = {"model", "network"}
 """Stems that say less than the folder does."""
 _EXTERNAL = 1  # TensorProto.EXTERNAL
@@ -82,7 +67,7 @@ def find_models(folder: str) -> FoundModels:
     found: list[ModelOfFolder] = []
     left_out: list[tuple[str, str]] = []
     for path in _candidates(folder):
-        reason = _OTHER_KINDS.get(os.path.splitext(path)[1].lower())
+        reason = OTHER_KINDS.get(os.path.splitext(path)[1].lower())
         if reason is None:
             try:
                 found.append(_looked_at(folder, path))
@@ -101,7 +86,7 @@ def _candidates(folder: str) -> Iterator[str]:
         folders[:] = sorted(it for it in folders if it[:1] != "." and it not in _SKIPPED)
         for name in sorted(files):
             ending = os.path.splitext(name)[1].lower()
-            if name[:1] != "." and (ending == ".onnx" or ending in _OTHER_KINDS):
+            if name[:1] != "." and (ending == ".onnx" or ending in OTHER_KINDS):
                 yield os.path.relpath(os.path.join(base, name), folder).replace(os.sep, "/")
 
 

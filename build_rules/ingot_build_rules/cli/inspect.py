@@ -14,6 +14,7 @@ from ingot_build_rules.cli import console
 from ingot_build_rules.cli.call_shapes import call_shapes
 from ingot_build_rules.cli.inspect_memory import memory_lines, memory_values, size_text
 from ingot_build_rules.cli.inspect_variant import only_variant
+from ingot_build_rules.cli.kind_of_file import check_bundle_kind
 from ingot_build_rules.text.stripped import STRIPPED, is_stripped
 from ingot_compiler.ir.errors import UserError
 
@@ -25,6 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_artifacts.inspect.describe import describe_bundle
     from ingot_build_rules.text.assembly import kernel_assembly
 
+    check_bundle_kind(arguments.bundle)
     described = describe_bundle(arguments.bundle, arguments.digest)
     if arguments.variant is not None:
         described = only_variant(described, arguments.variant, arguments.bundle)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
+from ingot_build_rules.cli.kind_of_file import check_bundle_kind
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.compilation.output_file import check_output, write_text
     from ingot_build_rules.view.report_page import report_page
 
+    check_bundle_kind(arguments.bundle)
     others = [name for name in (arguments.against, arguments.inputs) if name]
     output = arguments.output or os.path.splitext(arguments.bundle)[0] + ".html"
     check_output(output, [arguments.bundle, *others])

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import arrays, console, usage
+from ingot_build_rules.cli.kind_of_file import check_bundle_kind
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session
@@ -25,6 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.compilation.output_file import check_output
     from ingot_runtime.command import run_values
 
+    check_bundle_kind(arguments.bundle)
     given = [arguments.bundle, *([arguments.inputs] if arguments.inputs else [])]
     for path in (arguments.outputs, arguments.trace):
         if path is not None:

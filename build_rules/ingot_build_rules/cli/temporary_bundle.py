@@ -16,6 +16,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from ingot_build_rules.cli import console
+from ingot_build_rules.cli.kind_of_file import check_bundle_kind, check_model_kind
 from ingot_build_rules.cli.options import usable_cpu_count
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.header import MAGIC
@@ -44,8 +45,10 @@ def given_bundle(arguments: argparse.Namespace) -> Generator[GivenBundle]:
             why = "it was compiled for its targets; a model would be compiled now"
             do = "leave --target out, or choose one of the bundle's with --variant"
             raise UserError("a target for a bundle", path, why, do)
+        check_bundle_kind(path)
         yield GivenBundle(path)
         return
+    check_model_kind(path)
     with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
         name = os.path.basename(path).removesuffix(_ENDING)
         made = os.path.join(folder, f"{name}.ingot")

@@ -123,9 +123,11 @@ def _errors_name(name: str) -> Generator[None]:
     try:
         yield
     except IngotError as error:
-        if error.where != "model file":
+        start, comma, place = error.where.partition(", ")
+        if start != "model file":
             raise
-        raise type(error)(error.what, f"model file {name!r}", error.why, error.do) from error
+        where = f"model file {name!r}{comma}{place}"
+        raise type(error)(error.what, where, error.why, error.do) from error
 
 
 def _resolve(files: FileDigests, inputs: ImportInputs, location: str) -> str:

@@ -79,7 +79,8 @@ def _wrong(error: _Malformed, size_bytes: int, *, is_model: bool) -> ModelError:
     if not error.truncated or not is_model:
         return _not_onnx(f"byte {error.offset} is no protobuf field of an ONNX model")
     why, do = f"expected more than its {size_bytes} bytes", "copy or download the file again"
-    return ModelError("the model file is truncated", f"byte {error.offset}", why, do)
+    where = f"model file, byte {error.offset}"
+    return ModelError("the model file is truncated", where, why, do)
 
 
 def _not_onnx(why: str) -> ModelError:
