@@ -315,6 +315,8 @@ def test_shape_against_the_model(shape: tuple[int, ...]) -> None:
     with pytest.raises(UserError, match="a shape contradicts the model") as caught:
         load(relu_chain(), {"x": shape})
     assert "expected" in caught.value.why
+    assert "the model declares 'x' as [" in caught.value.do
+    assert "inspect" not in caught.value.do
 
 
 def test_shape_gives_one_name_two_sizes() -> None:

@@ -172,6 +172,7 @@ def test_unknown_words_get_suggestions(tmp_path: Path, capsys: pytest.CaptureFix
         ["compile", model, *out, "--target", "x86-64-v5"],
         1,
         "unknown target",
+        "expected one of native, x86-64-v2",
         "did you mean",
     )
     assert_refused(
@@ -302,6 +303,24 @@ def test_bad_runs(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
         capsys, ["run", str(bundle), "--inputs", str(bundle)], 1, "cannot read inputs from"
     )
     assert_refused(capsys, ["run", str(bundle), "--variant", "x86-64-v9"], 1, "x86-64-v9")
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("avx2", "write --target x86-64-v3"),
+        ("AVX512", "write --target x86-64-v4"),
+        ("v3,v4", "repeat the option: --target x86-64-v3 --target x86-64-v4"),
+        ("arm64", "write --target aarch64"),
+        ("nonsense", "write ARCH"),
+    ],
+)
+def test_targets_by_other_names(
+    target: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The names of sets of instructions, and several targets in one option, are understood."""
+    model = str(small_model(tmp_path / "m.onnx"))
+    assert_refused(capsys, ["compile", model, "--target", target], 1, "unknown target", said)
 
 
 def test_files_of_another_kind(

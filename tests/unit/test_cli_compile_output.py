@@ -114,8 +114,8 @@ def test_a_terminal_gets_no_bundle(model: str) -> None:
     ("native", "words"),
     [
         ("x86-64-v4+avx512vnni", ["avx512f", "avx512vnni", "--target x86-64-v3"]),
-        ("x86-64-v2+avx", ["needs avx beside x86-64-v2", "--target x86-64-v2"]),
-        ("aarch64+i8mm", ["needs i8mm beside aarch64", "--target aarch64"]),
+        ("x86-64-v2+avx", ["needs avx besides x86-64-v2", "--target x86-64-v2"]),
+        ("aarch64+i8mm", ["needs i8mm besides aarch64", "--target aarch64"]),
         ("x86-64-v3", []),
         ("riscv64", []),
     ],

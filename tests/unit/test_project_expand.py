@@ -156,7 +156,7 @@ def test_no_project_file(tmp_path: Path) -> None:
         "no project file\n"
         f"  where: {tmp_path}\n"
         "  why: expected ingot.toml in this folder or in one above it, got none\n"
-        "  do: name its folder with -C DIR, or write one (docs/project-file.md)"
+        "  do: write one for the models here with `ingot init`, or name its folder with -C DIR"
     )
     with pytest.raises(UserError, match="no such folder"):
         find_project(str(tmp_path / "absent"))

@@ -49,6 +49,11 @@ def report_lines(values: dict[str, Any], checked: CheckReport | None) -> list[st
     lines = [f"{values['output']}: {size}, digest {values['digest'][:16]}, {seconds}"]
     for variant in values["variants"]:
         workspace = format_bytes(variant["planned_bytes"])
-        made = f"{variant['kernel_count']} kernels for {variant['launch_count']} launches"
+        kernels = _counted(variant["kernel_count"], "kernel", "kernels")
+        made = f"{kernels} for {_counted(variant['launch_count'], 'launch', 'launches')}"
         lines.append(f"  {variant['target']}: {made}, workspace {workspace}")
     return [*lines, *([f"  {checked}"] if checked is not None else [])]
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

@@ -8,7 +8,7 @@ Imported when something went wrong.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from ingot_build_rules.cli.verbs import VERBS, Verb, read_verb
 
@@ -99,6 +99,16 @@ NOTHING_LIKE_IT: Mapping[str, str] = {
     "--gpu-arch --sm": "there is none: code for GPUs is not made yet",
 }
 """Words -> why there is nothing like it."""
+_IN_PROJECT = {
+    "--target": "targets",
+    "--shape": "shape.INPUT",
+    "--other-shapes": "other-shapes",
+    "--device": "devices.NAME",
+    "--place": 'place."GLOB"',
+    "--planner": "planner",
+    "--strip": "strip",
+}
+"""Option of ``compile`` -> the key of a bundle that says the same in a project."""
 _SAME_SPELLING = 0.75
 
 
@@ -108,9 +118,15 @@ def meant_option(word: str, verb: Verb) -> str:
     by_meaning = [option for option in _meaning(word, OPTION_MEANINGS) if option in has]
     long_names = sorted(name for name in has if name.startswith("--"))
     near = difflib.get_close_matches(word, long_names, n=1, cutoff=_SAME_SPELLING)
+    if not by_meaning and "--config" in has and (key := _project_key(word)):
+        return (
+            f"say it in ingot.toml: `{key}` of a [bundle.NAME], or --config bundle.NAME.{key}=..."
+        )
     # `--outpt` is nearer to `--output` than anything that a table could know.
-    if choice := (by_meaning or near or _near(word, has)):
+    if choice := (by_meaning or near):
         return f"did you mean {choice[0]!r}?"
+    if word == "--force" and has & {"--output", "--outputs"}:
+        return "leave it out: the result replaces a file that is there already"
     if reason := _reason(word):
         return reason
     others = [name for name, _ in VERBS if _takes(name, word)]
@@ -135,9 +151,10 @@ def _meaning(word: str, table: Mapping[str, str]) -> list[str]:
     return [meant for meant, others in table.items() if word in others.split()]
 
 
-def _near(word: str, names: Iterable[str]) -> Sequence[str]:
-    """A near spelling, unless the table knows that there is nothing like it."""
-    return [] if _reason(word) else difflib.get_close_matches(word, sorted(names), n=1)
+def _project_key(word: str) -> str:
+    """The key of a bundle in a project that says what an option of ``compile`` does."""
+    meant = [word, *_meaning(word, OPTION_MEANINGS)]
+    return next((_IN_PROJECT[option] for option in meant if option in _IN_PROJECT), "")
 
 
 def _reason(word: str) -> str:

@@ -55,7 +55,7 @@ def _note(subject: str, needs: str, remedy: str) -> str | None:
     if not beyond:
         return None
     return (
-        f"note: {subject} for processors like this one: {needs} {' '.join(beyond)} beside "
+        f"note: {subject} for processors like this one: {needs} {' '.join(beyond)} besides "
         f"{portable}. Portable ones: {remedy.format(portable)} ({_RUNS_ON[portable]})"
     )
 

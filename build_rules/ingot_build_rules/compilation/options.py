@@ -108,9 +108,18 @@ def _shape(name: str, given: object) -> str:
 
 def resolve_target(text: str) -> Target:
     """Read one target; ``native`` becomes the explicit features of this machine, found by the
-    loader's own probe."""
+    loader's own probe.
+
+    Raises:
+        UserError: no such target, or a feature that it does not have.
+    """
     if text != "native":
-        return parse_target(text)
+        try:
+            return parse_target(text)
+        except UserError as error:
+            from ingot_build_rules.compilation.meant_target import meant_target
+
+            raise meant_target(text, error) from None
     from ingot_runtime.loader.cpu import machine_architecture, machine_features
 
     return native_target(sorted(machine_features()), machine_architecture())

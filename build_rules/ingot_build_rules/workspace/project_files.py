@@ -15,7 +15,7 @@ from ingot_build_rules.project.wildcards import FolderEntry, ListFolder
 from ingot_compiler.ir.errors import BuildError, UserError
 from ingot_runtime.format.file import open_without_waiting
 
-_NAME_IT = "name its folder with -C DIR, or write one (docs/project-file.md)"
+_NAME_IT = "write one for the models here with `ingot init`, or name its folder with -C DIR"
 
 
 def find_project(start: str = ".") -> str:

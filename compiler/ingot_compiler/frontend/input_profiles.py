@@ -27,7 +27,6 @@ from ingot_compiler.ir.profile import (
 )
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
 
-_DO = "give the sizes that the model allows (see `ingot inspect`)"
 _DO_EMPTY = (
     "the model says 0 here, a tensor without elements; if it means any size, export the model "
     "with a name for this dimension"
@@ -69,6 +68,17 @@ def _options(shapes: Mapping[str, GivenShape]) -> Text:
     return joined(" ", (_option(name, shape) for name, shape in shapes.items()))
 
 
+def _fitting(name: str, dims: Dims) -> Text:
+    """What to do: the shape that the model declares, and how to write one that fits it."""
+    declared = f"the model declares {name!r} as [{', '.join(map(str, dims))}]"
+    if not dims:
+        return message(f"{declared}: write ", OptionRef("shape", f"{name}=scalar"))
+    fitting = "x".join(str(dim) if isinstance(dim, int) else "?" for dim in dims)
+    shape = OptionRef("shape", f"{name}={fitting}")
+    is_open = any(isinstance(dim, str) for dim in dims)
+    return message(f"{declared}: write ", shape, ", a size for each ?" if is_open else "")
+
+
 def _profile(inputs: Mapping[str, Dims], shapes: Mapping[str, GivenShape]) -> Profile:
     sizes: dict[str, SizeRange] = {}
     for name, dims in inputs.items():
@@ -78,23 +88,28 @@ def _profile(inputs: Mapping[str, Dims], shapes: Mapping[str, GivenShape]) -> Pr
         where = message(_option(name, given))
         if len(given) != len(dims):
             why = f"expected {len(dims)} sizes, got {len(given)}"
-            raise UserError("a shape contradicts the model", where, why, _DO)
+            raise UserError("a shape contradicts the model", where, why, _fitting(name, dims))
         for axis, (dim, size) in enumerate(zip(dims, given, strict=True)):
             if size is not None:
-                _take_size(sizes, dim, size, axis, where)
+                _take_size(sizes, dim, size, axis, where, _fitting(name, dims))
     return tuple(sizes.values())
 
 
 def _take_size(
-    sizes: dict[str, SizeRange], dim: int | str, size: tuple[int, int], axis: int, where: Text
+    sizes: dict[str, SizeRange],
+    dim: int | str,
+    size: tuple[int, int],
+    axis: int,
+    where: Text,
+    do: Text,
 ) -> None:
     """Put one size into ``sizes``; UserError when it contradicts those there, or the model's."""
     least, most = size
     if most > SIZE_BYTES_MAX:
-        raise _contradiction(f"a size from 0 to {SIZE_BYTES_MAX}", size, axis, where)
+        raise _contradiction(f"a size from 0 to {SIZE_BYTES_MAX}", size, axis, where, do)
     if isinstance(dim, int):
         if size != (dim, dim):
-            raise _contradiction(str(dim), size, axis, where, _DO if dim else _DO_EMPTY)
+            raise _contradiction(str(dim), size, axis, where, do if dim else message(_DO_EMPTY))
         return
     if most == 0:
         what, why = "a shape has no elements", f"expected 1 or more for dimension {axis}, got 0"
@@ -102,12 +117,10 @@ def _take_size(
     known = sizes.setdefault(dim, SizeRange(dim, least, most))
     if (known.least, known.most) != size:
         wanted = format_size((known.least, known.most))
-        raise _contradiction(f"{wanted}, as another input has {dim!r},", size, axis, where)
+        raise _contradiction(f"{wanted}, as another input has {dim!r},", size, axis, where, do)
 
 
-def _contradiction(
-    expected: str, size: GivenSize, axis: int, where: Text, do: str = _DO
-) -> UserError:
+def _contradiction(expected: str, size: GivenSize, axis: int, where: Text, do: Text) -> UserError:
     why = f"expected {expected} for dimension {axis}, got {format_size(size)}"
     return UserError("a shape contradicts the model", where, why, do)
 
