@@ -211,13 +211,16 @@ def _identify(options: argparse.Namespace) -> int:
 
 def _inspect(options: argparse.Namespace) -> int:
     from .format.describe import describe_source, lines_of
-    from .format.source import open_file
+    from .format.source import in_file, open_file
 
-    source = open_file(options.bundle, options.digest)
     try:
-        described = describe_source(source)
-    finally:
-        source.close()
+        source = open_file(options.bundle, options.digest)
+        try:
+            described = describe_source(source)
+        finally:
+            source.close()
+    except BundleError as error:
+        raise in_file(error, options.bundle) from error.__cause__
     if options.json:
         print(json_line(described))
     else:

@@ -4,7 +4,7 @@ In: a bundle and the user's choices. Out: a ``Session``; nothing unchecked is us
 each step (``loader``, one file per step).
 """
 
-from .errors import InputError, no_memory
+from .errors import BundleError, InputError, no_memory
 from .executor.lane import Lane
 from .executor.loaded import Loaded
 from .executor.session import Session
@@ -14,7 +14,7 @@ from .format.interface import interface_digest
 from .format.limits import TREE_ENTRY_SIZE_BYTES
 from .format.plan import DEVICE_KINDS, BundlePlan
 from .format.sha256 import sha256
-from .format.source import Source, checked_digest, open_file, read_plan
+from .format.source import Source, checked_digest, in_file, open_file, read_plan
 from .loader import choose, cpu, system
 from .loader.bind_devices import bind_devices, devices_module
 from .loader.image import Image
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 EXECUTORS = ("aot", "vm")
 BUSY_MODES = ("wait", "error")
+_IN_MEMORY = bytes, bytearray, memoryview
 
 
 def load_bundle(
@@ -85,12 +86,16 @@ def load_bundle(
         return Session(tuple(map(lane, [loaded, *others])))
     except MemoryError as error:
         raise no_memory("not enough memory to load a bundle", "load") from error
+    except BundleError as error:
+        if isinstance(bundle, _IN_MEMORY):
+            raise
+        raise in_file(error, bundle) from error.__cause__
 
 
 def _open(
     bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]", digest: "str | None"
 ) -> Source:
-    if isinstance(bundle, (bytes, bytearray, memoryview)):
+    if isinstance(bundle, _IN_MEMORY):
         return Source(system.sealed_file(bundle), "bundle in memory", checked_digest(digest))
     return open_file(bundle, digest)
 

@@ -291,7 +291,11 @@ RUNS: dict[str, tuple[list[str], int, list[str]]] = {
         1,
         ["a device or a pipe"],
     ),
-    "misspelled": (["m.ingot", "--inputs", "misspelled.npz"], 1, ["no input 'X'", "inputs are x"]),
+    "misspelled": (
+        ["m.ingot", "--inputs", "misspelled.npz"],
+        1,
+        ["no input 'X'", "did you mean 'x'?"],
+    ),
     "misshaped": (
         ["m.ingot", "--inputs", "misshaped.npz"],
         1,

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 from tests.json_schemas import checked
 
+import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
+from ingot_artifacts.inspect.describe import describe_bundle, verify_bundle
 from ingot_runtime.json_output import array_values
 
 X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
@@ -161,15 +164,48 @@ def test_mistakes(
 
 
 def test_damaged(folder: Path, tmp_path: Path) -> None:
-    """A damaged bundle: exit code 4."""
+    """A damaged bundle: exit code 4, and the file's path before the section."""
     data = bytearray((folder / "static.ingot").read_bytes())
     data[700] ^= 1
     (tmp_path / "m.ingot").write_bytes(data)
-    done = command(tmp_path, "run", "m.ingot")
-    assert done.returncode == 4
-    assert done.stderr.startswith(
-        "error: section manifest 0 is damaged\n  where: section manifest 0\n  why: expected sha256 "
-    )
+    for verb in ("run", "inspect"):
+        done = command(tmp_path, verb, "m.ingot")
+        assert done.returncode == 4
+        assert done.stderr.startswith(
+            "error: section manifest 0 is damaged\n  where: m.ingot, section manifest 0\n"
+            "  why: expected sha256 "
+        )
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "place"),
+    [
+        (0, 0, "the first 8 bytes"),
+        (1, None, "the first 8 bytes"),
+        (0, 40, "header"),
+        (0, 300, "header, file size"),
+    ],
+)
+def test_errors_name_the_file(
+    folder: Path, tmp_path: Path, start: int, stop: int | None, place: str
+) -> None:
+    """What is no bundle, or a part of one, is refused with its path, by each reader, once; one in
+    memory has none."""
+    data = (folder / "static.ingot").read_bytes()[start:stop]
+    path = tmp_path / "m.ingot"
+    path.write_bytes(data)
+    for read in (
+        ingot_runtime.load,
+        describe_bundle,
+        partial(verify_bundle, tree_entry=tree_entry),
+    ):
+        with pytest.raises(ingot_runtime.BundleError) as caught:
+            read(path)
+        assert caught.value.where == f"{path}, {place}"
+        assert caught.value.__traceback__ is not None
+    with pytest.raises(ingot_runtime.BundleError) as caught:
+        ingot_runtime.load(data)
+    assert caught.value.where == place
 
 
 def test_inspect_and_identify(folder: Path) -> None:

@@ -174,8 +174,27 @@ def test_misspelled_input(tmp_path: Path) -> None:
     session = ingot_runtime.load(tmp_path / "m.ingot")
     with pytest.raises(ingot_runtime.InputError, match="did you mean 'pixels'"):
         session.run({"pixel": rows(4)})
+    with pytest.raises(ingot_runtime.InputError, match="did you mean 'pixels'"):
+        session.run({"PIXELS": rows(4)})
+    with pytest.raises(ingot_runtime.InputError) as caught:
+        session.run({"image": rows(4)})
+    assert caught.value.why == "the model's inputs are pixels; only 'pixels' is missing"
+    assert caught.value.do == "give it as 'pixels'"
+    with pytest.raises(ingot_runtime.InputError, match="do: leave it out"):
+        session.run({"pixels": rows(4), "Pixels": rows(4)})  # nothing is missing
     with pytest.raises(ingot_runtime.InputError, match="expected a dict of arrays"):
         session.run(rows(4))  # type: ignore[arg-type]  # the mistake
+
+
+def test_outputs_before_inputs(folder: Path) -> None:
+    """A call with the outputs first, as other runtimes have it, is told the order."""
+    session = ingot_runtime.load(folder / "static.ingot")
+    for outputs in (None, ["y"]):
+        with pytest.raises(ingot_runtime.InputError) as caught:
+            session.run(outputs, {"x": rows(4)})  # type: ignore[arg-type]  # the mistake
+        assert caught.value.why == "expected seconds above 0, got a dict of x"
+        assert "inputs first, and no list of outputs" in caught.value.do
+    assert (session.run({"x": rows(4)})["y"] == tiny_reference(rows(4))).all()
 
 
 def test_bind(folder: Path) -> None:

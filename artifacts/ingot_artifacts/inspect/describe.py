@@ -18,7 +18,13 @@ from ingot_runtime.format.describe import describe_source
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.plan import BundlePlan, VariantPlan
 from ingot_runtime.format.program_decode import decode_program
-from ingot_runtime.format.source import Source, open_file, read_plan, weights_sizes_bytes
+from ingot_runtime.format.source import (
+    Source,
+    in_file,
+    open_file,
+    read_plan,
+    weights_sizes_bytes,
+)
 
 TreeEntry = Callable[[memoryview], bytes]
 """One MiB of weights -> 40 bytes, as for ``write_bundle``."""
@@ -27,12 +33,15 @@ TreeEntry = Callable[[memoryview], bytes]
 @contextmanager
 def opened(path: str | os.PathLike[str], digest: str | None = None) -> Generator[Source]:
     """Open and check a bundle for the time of a ``with`` block; ``digest``: the root digest that it
-    must have."""
-    source = open_file(path, digest)
+    must have. The place of an error in the file begins with its path."""
     try:
-        yield source
-    finally:
-        source.close()
+        source = open_file(path, digest)
+        try:
+            yield source
+        finally:
+            source.close()
+    except BundleError as error:
+        raise in_file(error, path) from error.__cause__
 
 
 def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> dict[str, Any]:

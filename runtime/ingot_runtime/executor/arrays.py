@@ -209,9 +209,15 @@ def _unexpected(name: object, names: "Sequence[str]", given: "Mapping[Any, Any]"
     import difflib
 
     absent = [known for known in names if known not in given]
-    close = difflib.get_close_matches(str(name), absent or names, n=1)
+    folded = {known.casefold(): known for known in absent}
+    close = difflib.get_close_matches(str(name).casefold(), folded, n=1)
     why = f"the model's inputs are {', '.join(names) or 'none'}"
-    do = f"did you mean {close[0]!r}?" if close else "leave it out"
+    do = "leave it out"
+    if len(absent) == 1 and len(given) == len(names):
+        why += f"; only {absent[0]!r} is missing"
+        do = f"give it as {absent[0]!r}"
+    if close:
+        do = f"did you mean {folded[close[0]]!r}?"
     return InputError(f"no input {name!r}", f"input {name!r}", why, do)
 
 

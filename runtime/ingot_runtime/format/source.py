@@ -7,7 +7,15 @@ before it is checked.
 
 import os
 
-from ..errors import ChangedError, DigestError, FormatError, InputError, VersionError
+from ..errors import (
+    BundleError,
+    ChangedError,
+    DigestError,
+    FormatError,
+    InputError,
+    NotABundleError,
+    VersionError,
+)
 from . import header as head
 from .checks import DAMAGED, require
 from .file import BundleFile, open_regular, stamp, unreadable
@@ -18,6 +26,7 @@ from .sha256 import sha256
 _CHUNK_SIZE_BYTES = 1 << 30
 _DIGEST_DIGITS = 64
 _DIGEST_DIGITS_MIN = 32
+_OF_A_FILE = NotABundleError, FormatError, DigestError, VersionError
 
 
 class Source:
@@ -188,6 +197,16 @@ def open_file(path: "str | os.PathLike[str]", digest: "str | None" = None) -> So
         why = f"expected a path or bytes, got {type(path).__name__}"
         raise InputError("not a path", "bundle", why) from error
     return Source(open_regular(name), name, wanted)
+
+
+def in_file(error: BundleError, path: "str | os.PathLike[str]") -> BundleError:
+    """Return `error`; where it is about what is in a file, its place begins with the path."""
+    if not isinstance(error, _OF_A_FILE):
+        return error
+    name, where = os.fsdecode(path), error.where
+    if where == name or where.startswith(f"{name}, "):
+        return error
+    return error.at(f"{name}, {where}").with_traceback(error.__traceback__)
 
 
 def weights_sizes_bytes(source: Source, plan: BundlePlan) -> tuple[int, ...]:
