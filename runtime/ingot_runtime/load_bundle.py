@@ -66,8 +66,7 @@ def load_bundle(
             source.name,
             system.request_amx,
         )
-        # Together, sessions have no more threads than the machine has processors, where that is
-        # possible.
+        # Together, sessions have at most a thread per processor, where that is possible.
         each = max(1, usable_threads(threads * sessions) // sessions)
         loaded = _loaded(source, plan, index, executor, each, verify)
 
