@@ -74,7 +74,7 @@ def serve_slices(bundle: str, inputs_path: str, callers: int, sessions: int) -> 
             before, end = time.process_time(), time.monotonic() + float(line)
             times = [each for calls in threads.map(loop, [end] * callers) for each in calls]
             gc.collect()
-            told = {"times": times, "bytes": resident_bytes()}
+            told: dict[str, object] = {"times": times, "bytes": resident_bytes()}
             told["processor_seconds"] = time.process_time() - before
             print(json.dumps(told), flush=True)
 
