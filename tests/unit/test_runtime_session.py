@@ -192,7 +192,7 @@ def test_outputs_before_inputs(folder: Path) -> None:
     for outputs in (None, ["y"]):
         with pytest.raises(ingot_runtime.InputError) as caught:
             session.run(outputs, {"x": rows(4)})  # type: ignore[arg-type]  # the mistake
-        assert caught.value.why == "expected seconds above 0, got a dict of x"
+        assert caught.value.why == "expected seconds above 0, got a dict, as inputs are"
         assert "inputs first, and no list of outputs" in caught.value.do
     assert (session.run({"x": rows(4)})["y"] == tiny_reference(rows(4))).all()
 

@@ -114,8 +114,7 @@ class Watch:
 def checked_timeout(seconds: object) -> float:
     """Return `seconds`, or as many as nobody lives to see the end of; ``InputError`` else."""
     if isinstance(seconds, dict):
-        given: "dict[object, object]" = seconds
-        why = f"expected seconds above 0, got a dict of {', '.join(map(str, given)) or 'nothing'}"
+        why = "expected seconds above 0, got a dict, as inputs are"
         do = "give the inputs first, and no list of outputs: session.run(inputs)"
         raise InputError("bad timeout", "timeout", why, do)
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
