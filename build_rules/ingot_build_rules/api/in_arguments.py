@@ -60,6 +60,7 @@ ARGUMENTS: dict[str, Callable[[str], str]] = {
     "max-bytes": lambda _: "max_bytes",
     "place": _table("place", lambda value: value.rpartition("=")),
     "shape": _table("shapes", lambda value: value.rpartition("=")),
+    "target": lambda value: f"targets={value!r}" if value else "targets",
     "to": lambda stage: f"Bundle.text({stage!r})",
 }
 """Option -> its value as an argument."""
