@@ -296,8 +296,7 @@ class _Call:
 
     def launch(self, launch: Launch, program: LoopProgram) -> None:
         """Run one kernel in parts."""
-        names = dict(launch.names)
-        scalars = [self.bindings[names.get(name, name)] for name in program.scalars]
+        scalars = [self.bindings[name] for name in program.scalars]
         kernel = _kernel(program, self.compiled.target)
         kernel.run([self.places[number] for number in launch.buffers], scalars, PARTS)
 

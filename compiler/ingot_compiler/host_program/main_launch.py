@@ -26,8 +26,8 @@ def emit_launch(
 ) -> None:
     """Append the ``ordinal``-th launch of the program, of a kernel that gets ``buffers``."""
     program, position = kernel
-    group, names = launch.group, dict(launch.names)
-    scalars = tuple(out.symbols[names.get(name, name)] for name in program.scalars)
+    group = launch.group
+    scalars = tuple(out.symbols[name] for name in program.scalars)
     extent = _extent(out, group, program)
     operands = (group.device, position, ordinal, tuple(buffers), scalars, extent, program.grain)
     messages = tuple(

@@ -167,14 +167,12 @@ class Launch:
     """One launch of a kernel of a group that is lowered (``expand_groups``): a group is one or
     several of them.
 
-    ``program`` counts the programs of all groups, ``buffers`` are the kernel's; ``names``: what the
-    symbols that the group reads are called in ``main``.
+    ``program`` counts the programs of all groups, ``buffers`` are the kernel's.
     """
 
     group: Group
     program: int
     buffers: tuple[int, ...]
-    names: tuple[tuple[str, str], ...] = ()
 
     @property
     def results(self) -> tuple[Operand, ...]:
