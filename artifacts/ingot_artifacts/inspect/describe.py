@@ -17,6 +17,7 @@ from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.describe import describe_source
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.plan import BundlePlan, VariantPlan
+from ingot_runtime.format.program import Program
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.source import (
     Source,
@@ -91,11 +92,17 @@ def _memory(source: Source, plan: BundlePlan) -> dict[str, Any]:
 
 
 def _device_use(source: Source, plan: BundlePlan, index: int) -> dict[str, Any]:
-    variant, sizes = plan.variants[index], weights_sizes_bytes(source, plan)
-    program = decode_program(
-        source.section(head.PROGRAM, index), plan, variant, sizes, f"section program {index}"
-    )
-    return describe_device_use(program, variant, plan)
+    return describe_device_use(variant_program(source, plan, index), plan.variants[index], plan)
+
+
+def variant_program(source: Source, plan: BundlePlan, index: int) -> Program:
+    """Return the instructions of a variant's `main`; ``index``: its position in the plan.
+
+    Raises:
+        BundleError: the section is damaged, or something in it does not exist.
+    """
+    sizes, section = weights_sizes_bytes(source, plan), source.section(head.PROGRAM, index)
+    return decode_program(section, plan, plan.variants[index], sizes, f"section program {index}")
 
 
 def verify_bundle(path: str | os.PathLike[str], tree_entry: TreeEntry) -> int:

@@ -10,15 +10,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ingot_artifacts.inspect.describe import opened
+from ingot_artifacts.inspect.describe import opened, variant_program
 from ingot_build_rules.view.evaluate_call import EvaluatedCall, evaluate_call
 from ingot_build_rules.view.workspace_formula import workspace_formulas
 from ingot_compiler.ir.errors import UserError
-from ingot_runtime.format import header as head
 from ingot_runtime.format.debug import named_message
 from ingot_runtime.format.plan import BundlePlan
-from ingot_runtime.format.program_decode import decode_program
-from ingot_runtime.format.source import Source, read_plan, weights_sizes_bytes
+from ingot_runtime.format.source import Source, read_plan
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -54,9 +52,7 @@ def call_memory(
 def _of_variant(
     source: Source, plan: BundlePlan, index: int, shapes: Sequence[tuple[int, ...]] | None
 ) -> CallMemory:
-    sizes, section = weights_sizes_bytes(source, plan), source.section(head.PROGRAM, index)
-    where = f"section program {index}"
-    program = decode_program(section, plan, plan.variants[index], sizes, where)
+    program = variant_program(source, plan, index)
     formulas = workspace_formulas(program, plan.inputs, plan.symbols, len(plan.devices))
     if shapes is None:
         return CallMemory(formulas, None)

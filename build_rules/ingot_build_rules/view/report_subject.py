@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ingot_artifacts.inspect.describe import describe_bundle, opened
+from ingot_artifacts.inspect.describe import describe_bundle, opened, variant_program
 from ingot_build_rules.text.loop_record import read_program
 from ingot_build_rules.view.evaluate_call import (
     BufferSpan,
@@ -22,11 +22,9 @@ from ingot_build_rules.view.evaluate_call import (
 )
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_runtime.format import header as head
 from ingot_runtime.format.dtypes import DTYPE_SIZES_BYTES
 from ingot_runtime.format.plan import BundlePlan, TensorPlan
-from ingot_runtime.format.program_decode import decode_program
-from ingot_runtime.format.source import read_plan, weights_sizes_bytes
+from ingot_runtime.format.source import read_plan
 
 OPEN_SIZE = 64
 """What an open dimension counts as where nobody says its size, as in the plan of memory."""
@@ -114,10 +112,7 @@ def read_subject(
     with opened(path, digest) as source:
         plan = read_plan(source)
         index = _variant_index(plan, variant, os.fspath(path))
-        sizes = weights_sizes_bytes(source, plan)
-        section = source.section(head.PROGRAM, index)
-        where = f"section program {index}"
-        program = decode_program(section, plan, plan.variants[index], sizes, where)
+        program = variant_program(source, plan, index)
     chosen = tuple(tuple(shapes.get(t.name) or _typical(t, plan)) for t in plan.inputs)
     call = evaluate_call(program, chosen, len(plan.devices))
     return ReportSubject(described, plan, index, chosen, call)
