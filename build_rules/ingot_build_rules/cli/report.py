@@ -23,31 +23,36 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Write the page."""
     from ingot_build_rules.compilation.output_file import check_output, write_text
+    from ingot_build_rules.view.measure import machine_limits
+    from ingot_build_rules.view.report_data import report_data
     from ingot_build_rules.view.report_page import report_page
 
     check_bundle_kind(arguments.bundle)
     others = [name for name in (arguments.against, arguments.inputs) if name]
     output = arguments.output or os.path.splitext(arguments.bundle)[0] + ".html"
     check_output(output, [arguments.bundle, *others])
-    data = _report(arguments, arguments.bundle, arguments.digest)
+    subject, measured, why = _looked_at(arguments, arguments.bundle, arguments.digest)
+    data = report_data(subject, measured, machine_limits(arguments.threads) if measured else None)
+    if why:
+        data["unmeasured"] = why
     if arguments.against:
-        data["against"] = _against(arguments, data)
+        data["against"] = _against(arguments, data["launches"])
     page = report_page(data)
     write_text(output, page)
     size_bytes = len(page.encode())
     if arguments.json:
         values = {"bundle": arguments.bundle, "digest": data["digest"], "output": output}
-        why = data.get("unmeasured")
-        console.print_json({**values, "size_bytes": size_bytes, "unmeasured": why})
+        console.print_json({**values, "size_bytes": size_bytes, "unmeasured": why or None})
     else:
         told = [f"{output}: {console.format_bytes(size_bytes)}, opens in any browser, offline"]
-        console.print_lines(*told, *([data["unmeasured"]] if "unmeasured" in data else []))
+        console.print_lines(*told, *([why] if why else []))
     return 0
 
 
-def _report(arguments: argparse.Namespace, bundle: str, digest: str | None) -> dict[str, Any]:
-    """Evaluate, and where it is possible measure, one bundle."""
-    from ingot_build_rules.view.report_data import report_data
+def _looked_at(
+    arguments: argparse.Namespace, bundle: str, digest: str | None
+) -> tuple[ReportSubject, Measured | None, str]:
+    """Evaluate, and where it is possible measure, one bundle; else the text says why not."""
     from ingot_build_rules.view.report_subject import read_subject
 
     shapes = _given_shapes(arguments, bundle, digest)
@@ -59,8 +64,7 @@ def _report(arguments: argparse.Namespace, bundle: str, digest: str | None) -> d
         shapes = {name: array.shape for name, array in feed.items()}
     except UserError as error:  # a size that nobody said, or --no-run
         why, measured = f"not measured: {error.what}; {error.do}", None
-    subject: ReportSubject = read_subject(bundle, variant, shapes, digest)
-    return report_data(subject, measured) | ({"unmeasured": why} if why else {})
+    return read_subject(bundle, variant, shapes, digest), measured, why
 
 
 def _given_shapes(
@@ -105,20 +109,21 @@ def _measured(
     times = [seconds for block in blocks for seconds in block]
     stepped = load(executor="vm", verify="code")
     launches = measure.launch_seconds(stepped, feed)
-    spread, limits = measure.percentiles(times), measure.machine_limits(arguments.threads)
-    measured = Measured(arguments.threads, len(times), spread, launches, limits)
+    measured = Measured(arguments.threads, len(times), measure.percentiles(times), launches)
     return feed, session.loaded.variant.target, measured
 
 
-def _against(arguments: argparse.Namespace, data: dict[str, Any]) -> dict[str, Any]:
+def _against(arguments: argparse.Namespace, launches: list[dict[str, Any]]) -> dict[str, Any]:
     """What differs from another bundle, and its launches beside ours."""
     from ingot_artifacts.inspect.diff import diff_bundles
     from ingot_build_rules.view.compare_launches import compare_launches
+    from ingot_build_rules.view.launch_rows import launch_rows
 
-    other = _report(arguments, arguments.against, None)
+    subject, measured, _ = _looked_at(arguments, arguments.against, None)
+    others = launch_rows(subject, None if measured is None else measured.launches)
     return {
-        "model": other["model"],
-        "digest": other["digest"],
+        "model": subject.described["model"],
+        "digest": subject.described["digest"],
         "lines": diff_bundles(arguments.against, arguments.bundle),
-        "launches": compare_launches(other["launches"], data["launches"]),
+        "launches": compare_launches(others, launches),
     }

@@ -29,11 +29,13 @@ class Measured:
     calls: int
     seconds: Mapping[str, float]
     launches: Mapping[int, float]
-    limits: MachineLimits
 
 
-def report_data(subject: ReportSubject, measured: Measured | None) -> dict[str, Any]:
-    """Return all that the page shows; times are None where nothing was measured."""
+def report_data(
+    subject: ReportSubject, measured: Measured | None, limits: MachineLimits | None = None
+) -> dict[str, Any]:
+    """Return all that the page shows; times are None where nothing was measured. ``limits`` of this
+    machine come with times."""
     described, plan = subject.described, subject.plan
     lifetimes = memory_timeline(subject.call, subject.writes)
     return {
@@ -58,14 +60,14 @@ def report_data(subject: ReportSubject, measured: Measured | None) -> dict[str, 
         **report_graph(subject, lifetimes),
         "pools": _pools(subject, lifetimes),
         "assembly": _assembly(subject),
-        "measured": None if measured is None else _plain_measured(measured),
+        "measured": None if measured is None else _plain_measured(measured, limits),
     }
 
 
-def _plain_measured(measured: Measured) -> dict[str, Any]:
+def _plain_measured(measured: Measured, limits: MachineLimits | None) -> dict[str, Any]:
     plain = asdict(measured)
     del plain["launches"]
-    return plain
+    return {**plain, "limits": None if limits is None else asdict(limits)}
 
 
 def _pools(subject: ReportSubject, lifetimes: Sequence[Lifetime]) -> list[dict[str, Any]]:
