@@ -30,9 +30,10 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="ingot-test-state-")
 
 
-def pytest_collection_finish() -> None:
-    """Let the garbage collector, which some tests call, look only at what tests make: modules and
-    the list of tests stay."""
+@pytest.fixture(scope="module", autouse=True)
+def young_heap() -> None:
+    """Let the garbage collector, which some tests call often, look only at what the tests of one
+    file make: modules, the list of tests and what earlier files keep in caches stay."""
     gc.collect()
     gc.freeze()
 
