@@ -26,8 +26,8 @@ def test_parsing_undoes_printing(graph: Graph) -> None:
     """Symbolic sizes, marks of three devices, one of whose names needs escapes, copies between
     them."""
     placed = place(OptimizedGraph(graph), DEVICES)
-    check_placed(placed)
+    check_placed(placed, every=1)
     fused = fuse(placed, [device_rules(TARGET)] * len(DEVICES))
-    check_fused(fused)
+    check_fused(fused, every=1)
     for group in groups_of(fused):
-        check_lowered(lower_group(group, TARGET), group, fused.buffers)
+        check_lowered(lower_group(group, TARGET), group, fused.buffers, every=1)

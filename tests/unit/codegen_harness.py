@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tests.unit.kernels_harness import llvm_level
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.llvm import host_target, load_in_process
@@ -45,7 +46,7 @@ _SCRATCH_BYTES = 1 << 20
 @functools.lru_cache(maxsize=256)
 def _loaded(program: LoopProgram, target: Target) -> tuple[Engine, Any]:
     module = kernel_module(program, target)
-    engine = load_in_process(module.text, target)
+    engine = load_in_process(module.text, target, llvm_level(target))
     kind = ctypes.CFUNCTYPE(
         ctypes.c_int32,
         ctypes.c_void_p,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.llvm import host_target, load_in_process
+from ingot_compiler.backends.host.llvm import Level, host_target, load_in_process
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.lowering.loops import LoopProgram
@@ -27,6 +27,13 @@ LEVELS = [
     if _HOST.arch == "x86-64" and set(parse_target(level).features) <= set(_HOST.features)
 ] or [str(_HOST)]
 BEST = LEVELS[-1]
+
+
+def llvm_level(target: Target) -> Level:
+    """LLVM's level for code of a test: that of bundles for the best target of this machine; for
+    the others the quick one, since what we write is the same for both."""
+    return 2 if target == parse_target(BEST) else 0
+
 
 _ALIGN_BYTES = 64
 _KERNEL = ctypes.CFUNCTYPE(
@@ -66,7 +73,7 @@ class Kernel:
         self.program = program
         module = kernel_module(program, target)
         self.text = module.text
-        self._engine = load_in_process(module.text, target)
+        self._engine = load_in_process(module.text, target, llvm_level(target))
         self._function = _KERNEL(self._engine.get_function_address(module.symbol))
 
     def prepare(self, arrays: Sequence[Array]) -> Callable[[], object]:
