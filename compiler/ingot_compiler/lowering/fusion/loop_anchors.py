@@ -23,10 +23,12 @@ from ingot_compiler.lowering.kinds.cumsum import CUMSUM
 from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.pool import POOL
+from ingot_compiler.lowering.kinds.radix_sort import RADIX_SORT, workspaces
 from ingot_compiler.lowering.kinds.reduce import REDUCE
 from ingot_compiler.lowering.kinds.resize import RESIZE
 from ingot_compiler.lowering.kinds.rows import ROWS
 from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
+from ingot_compiler.lowering.kinds.select_least import COUNT_MAX, SELECT_LEAST
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 
 
@@ -109,9 +111,23 @@ def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:
     )
 
 
+def argsort(fuser: Fuser, index: int, node: Node) -> None:
+    """A list for few results, else a radix sort, each with workspace of its own."""
+    del index
+    (operand,), (result,) = node.operands, node.results
+    keys, found = fuser.values.type_of(operand), fuser.values.type_of(result)
+    sizes = (found.shape[-1], keys.shape[-1])
+    few = any(isinstance(size, int) and size <= COUNT_MAX for size in sizes)
+    kind = SELECT_LEAST if few else RADIX_SORT
+    needed = [TensorType(keys.dtype, found.shape)] if few else workspaces(keys)
+    extra = [fuser.values.add(workspace, fuser.values.device_of(result)) for workspace in needed]
+    fuser.compute_results(kind, node, [fuser.leaf(operand)], extra)
+
+
 LOOP_ANCHORS: dict[str, Anchor] = {
     "argmax": Anchor(stored_only(ARGUMENT_REDUCE)),
     "argmin": Anchor(stored_only(ARGUMENT_REDUCE)),
+    "argsort": Anchor(argsort),
     "average_pool": Anchor(pool, reads_image=True),
     "conv_transpose": Anchor(conv_transpose),
     "cumsum": Anchor(stored_only(CUMSUM)),
