@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -98,6 +99,24 @@ def test_inspect_names_kernels_by_their_nodes(
     described = json.loads(capsys.readouterr().out)
     (launch,) = next(iter(described["debug"]["launches"].values()))
     assert launch["nodes"] == [["first", "MatMul"], ["second", "Relu"]]
+
+
+def test_inspect_has_the_users_names_of_sizes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Types of launches have them, as inputs do; lists are no lists of Python."""
+    model = onnx.load(small_model(tmp_path / "m.onnx"))
+    for tensor in (*model.graph.input, *model.graph.output):
+        tensor.type.tensor_type.shape.dim[0].dim_param = "rows"
+    onnx.save(model, tmp_path / "m.onnx")
+    names = ["-q", "--target", "x86-64-v2", "-o", str(tmp_path / "m.ingot")]
+    assert main(["compile", str(tmp_path / "m.onnx"), *names]) == 0
+    assert main(["inspect", str(tmp_path / "m.ingot")]) == 0
+    text = capsys.readouterr().out
+    assert "x: f32[rows, 4]" in text
+    assert "matmul  f32[rows, 5]  first (MatMul), second (Relu)" in text
+    assert "1 kernels, workspace as calls need, needs cx16, lahf, popcnt, sse3, " in text
+    assert "s0" not in text
 
 
 def test_inspect_shows_assembly(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
