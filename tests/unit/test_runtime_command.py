@@ -138,7 +138,7 @@ def test_names_that_clash_with_python(folder: Path) -> None:
             ("run", "static.ingot", "--max-bytes", "8"),
             2,
             "error: a call needs too much memory",
-            "  do: raise max_bytes",
+            "  do: allow more with max_bytes (--max-bytes)",
         ),
         (("run", "static.ingot", "--max-bytes", "0"), 1, "error: bad limit of memory", None),
         (("run", "static.ingot", "--timeout", "-1"), 1, "error: bad timeout", None),
