@@ -2,8 +2,6 @@
 
 In: a loaded bundle. Out: ``Lane``: `main` called on frames, again where something was missing.
 Not done here: the quick way of a call on checked arrays (``session``), who comes when (``permit``).
-
-What a call needs is packed per shape, once.
 """
 
 import ctypes
