@@ -1,5 +1,6 @@
 """Every opset is read; models of opsets 1 to 6 go through the onnx package's converter."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,10 @@ def test_old_broadcast(opset: int) -> None:
 def test_every_opset(opset: int) -> None:
     """A layer with ``Relu`` gives the same numbers, whichever opset the model states; so does a
     pair of ops whose axes were attributes at first."""
-    x, w, b = (np.arange(size, dtype=np.float32) - 3 for size in (6, 12, 4))
-    x, w = x.reshape(2, 3), w.reshape(3, 4)
+    x, w, b = (
+        (np.arange(math.prod(shape), dtype=np.float32) - 3).reshape(shape)
+        for shape in ((2, 3), (3, 4), (4,))
+    )
     broadcast: dict[str, Any] = {"broadcast": 1} if opset < 7 else {}
     layer = [
         helper.make_node("Gemm", ["x", "w", "b"], ["g"], **broadcast),
