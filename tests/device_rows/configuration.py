@@ -1,0 +1,66 @@
+"""Rows 1 to 19: virtual devices and configuration.
+
+In: nothing. Out: ``TITLE``, ``ROWS``. Not done here: the page (``page``).
+"""
+
+from tests.device_rows.row import Row
+
+TITLE = "Virtual devices and configuration"
+ROWS = (
+    Row(
+        "1",
+        "a device has four fields, each settable alone; no argument gives the one open device",
+    ),
+    Row(
+        "2",
+        "the target of a device is of the device's type; another is refused",
+        ("tests/unit/test_placement.py::test_construction_rules",),
+    ),
+    Row(
+        "3",
+        "join: the eight cases; commutative, associative where defined, idempotent, with a unit",
+        (
+            "tests/unit/test_placement.py::test_join",
+            "tests/unit/test_placement.py::test_join_is_a_partial_semilattice",
+        ),
+    ),
+    Row(
+        "4",
+        "default: total and left-biased; a target is taken on its own device type alone",
+        (
+            "tests/unit/test_placement.py::test_default",
+            "tests/unit/test_placement.py::test_default_is_total_and_left_biased",
+        ),
+    ),
+    Row("5", "equal fields are equal values with equal hashes; derived features do not count"),
+    Row("6", "interned devices with equal fields are one object, also with targets made afresh"),
+    Row(
+        "7",
+        "the table of interned devices lives as long as its compilation, and two share nothing",
+    ),
+    Row(
+        "8",
+        "the debug text has the decided fields in a fixed order, `?` for none",
+        ("tests/unit/test_placement.py::test_text_form",),
+    ),
+    Row("9", "a device of a memory scope alone joins any device; two scopes never join"),
+    Row("10", "the id of a device is kept from the declaration to the run"),
+    Row(
+        "11",
+        "all forms of a target give equal ones; duplicate, unknown and mistyped options are refused",
+    ),
+    Row("12", "features that a target's parser derives are read-only, and nobody may give them"),
+    Row("13", "which target the host has: the 18 cases"),
+    Row("14", "a host that was overridden, or is no cpu, is told of"),
+    Row("15", "what a kind of device may be declared with: violations name both"),
+    Row("16", "the default device: by option, by the one kind, the host; none is invented"),
+    Row(
+        "17",
+        "canonical devices are equal when they are identical; unknown kinds are refused with a list",
+    ),
+    Row("18", "a configuration of its own targets is the same configuration"),
+    Row(
+        "19",
+        "one target, a list and a table give the same configuration; a separate host is told of",
+    ),
+)
