@@ -6,6 +6,7 @@ file each; which are bound (``ingot_runtime.loader.bind_devices``).
 
 from ingot_runtime.format.plan import LibraryPlan
 
+from .cpu import open_cpu
 from .device import Device
 from .null import open_null
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     Open = Callable[[str, int, LibraryPlan, bytes, str, frozenset[str]], Device]
 
 OPEN: "dict[str, Open]" = {
+    "cpu": open_cpu,
     "null": open_null,
 }
 """Kind ->

@@ -19,7 +19,7 @@ from ingot_runtime.executor.session import Session
 from ingot_runtime.format.plan import LibraryPlan
 from ingot_runtime_devices.attached import Attached
 from ingot_runtime_devices.device import ALIGNMENT_BYTES
-from ingot_runtime_devices.null import Null
+from ingot_runtime_devices.host_memory import HostMemory
 from ingot_runtime_devices.registry import OPEN
 
 EXECUTORS = ("aot", "vm")
@@ -194,7 +194,7 @@ def test_what_a_device_raises(
         type(error) if not isinstance(error, MemoryError) else ingot_runtime.BundleError
     )
     with monkeypatch.context() as patch:
-        patch.setattr(Null, method, fail)
+        patch.setattr(HostMemory, method, fail)
         with pytest.raises(expected):
             session.run({"x": X})
     assert right(session)
@@ -241,13 +241,13 @@ def test_every_call_waits_for_its_devices(
     session = ingot_runtime.load(folder / "two", executor=executor)
     waited: list[str] = []
 
-    def wait(self: Null) -> None:
+    def wait(self: HostMemory) -> None:
         waited.append(self.name)
         if len(waited) > 2:
             raise ingot_runtime.DeviceError("a launch has failed meanwhile", self.name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Null, "wait", wait)
+        patch.setattr(HostMemory, "wait", wait)
         assert right(session)
         assert waited == ["null:0", "null:1"]
         with pytest.raises(ingot_runtime.DeviceError, match="failed meanwhile") as caught:
@@ -262,13 +262,13 @@ def test_buffers_are_aligned(folder: Path, monkeypatch: pytest.MonkeyPatch, exec
     """What `main` launches with on a device lies at multiples of 64: parts of pools, weights,
     blocks that grow, scratch."""
     seen: list[int] = []
-    launch = Null.launch
+    launch = HostMemory.launch
 
-    def note(self: Null, kernel: int, buffers: list[int], *rest: Any) -> int:
+    def note(self: HostMemory, kernel: int, buffers: list[int], *rest: Any) -> int:
         seen.extend(buffers)
         return launch(self, kernel, buffers, *rest)
 
-    monkeypatch.setattr(Null, "launch", note)
+    monkeypatch.setattr(HostMemory, "launch", note)
     for name in ("one", "two", "open", "grown"):
         assert right(ingot_runtime.load(folder / name, executor=executor))
     assert len(seen) == 4 * 2 * 4
@@ -279,14 +279,14 @@ def test_buffers_are_aligned(folder: Path, monkeypatch: pytest.MonkeyPatch, exec
 def test_cancel_from_a_device(folder: Path, monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
     """A call that is cancelled while a device works ends there."""
     session = ingot_runtime.load(folder / "one", executor=executor)
-    write = Null.write
+    write = HostMemory.write
 
-    def cancel(self: Null, address: int, source: int, size_bytes: int) -> None:
+    def cancel(self: HostMemory, address: int, source: int, size_bytes: int) -> None:
         assert session.cancel()
         write(self, address, source, size_bytes)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Null, "write", cancel)
+        patch.setattr(HostMemory, "write", cancel)
         with pytest.raises(ingot_runtime.CancelledError):
             session.run({"x": X})
     assert session.device_counts().launches["acc"] <= 1
@@ -300,14 +300,14 @@ def test_nothing_keeps_a_device(
 ) -> None:
     """A session that is dropped lets go of its devices at once: no cycle waits for the
     collector."""
-    opened: list[weakref.ref[Null]] = []
-    start = Null.__init__
+    opened: list[weakref.ref[HostMemory]] = []
+    start = HostMemory.__init__
 
-    def note(self: Null, *arguments: object) -> None:
+    def note(self: HostMemory, *arguments: object) -> None:
         opened.append(weakref.ref(self))
         start(self, *arguments)  # type: ignore[arg-type]  # passed on
 
-    monkeypatch.setattr(Null, "__init__", note)
+    monkeypatch.setattr(HostMemory, "__init__", note)
     session = ingot_runtime.load(folder / name, executor=executor)
     assert right(session)
     assert len(opened) == count
