@@ -23,3 +23,10 @@ OPEN: "dict[str, Open]" = {
 """Kind ->
 ``open(virtual name, id, library, the library's section, its name, features of this machine)``; it
 raises ``BundleError``."""
+
+_HOST_CODE = ("cpu", "null")
+
+
+def code_kinds(kind: str) -> "tuple[str, ...]":
+    """Return the kinds of libraries that devices of a kind run: its own, and what is the same."""
+    return _HOST_CODE if kind in _HOST_CODE else (kind,)

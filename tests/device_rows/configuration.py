@@ -44,7 +44,13 @@ ROWS = (
         ("tests/unit/test_placement.py::test_text_form",),
     ),
     Row("9", "a device of a memory scope alone joins any device; two scopes never join"),
-    Row("10", "the id of a device is kept from the declaration to the run"),
+    Row(
+        "10",
+        "the id of a device is kept from the declaration to the run",
+        (
+            "tests/unit/test_end_to_end_devices.py::test_ids_are_kept_and_one_bundle_runs_on_other_devices",
+        ),
+    ),
     Row(
         "11",
         "all forms of a target give equal ones; duplicate, unknown and mistyped options are refused",

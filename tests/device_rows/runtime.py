@@ -25,6 +25,13 @@ ROWS = (
     Row("65", "damage is found, wherever it is"),
     Row("66", "constants bound late: limit, missing, extra, twice"),
     Row("67", "a missing library or kernel is an error at load"),
-    Row("68", "devices are bound at load, ids respected, a missing one refused"),
+    Row(
+        "68",
+        "devices are bound at load, ids respected, a missing one refused",
+        (
+            "tests/unit/test_runtime_devices.py::test_bound_devices",
+            "tests/unit/test_runtime_devices.py::test_wrong_binding",
+        ),
+    ),
     Row("69", "a value on another device than its program says is refused"),
 )

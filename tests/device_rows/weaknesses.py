@@ -19,8 +19,20 @@ ROWS = (
     Row("w10", "the device of an expression is known or the program refused"),
     Row("w11", "what shares a memory needs no copy"),
     Row("w12", "lowering has no side channels"),
-    Row("w13", "devices are matched by kind and id, and scopes are kept"),
-    Row("w14", "indexes are indexes, and ids are kept"),
+    Row(
+        "w13",
+        "devices are matched by kind and id, and scopes are kept",
+        (
+            "tests/unit/test_end_to_end_devices.py::test_ids_are_kept_and_one_bundle_runs_on_other_devices",
+        ),
+    ),
+    Row(
+        "w14",
+        "indexes are indexes, and ids are kept",
+        (
+            "tests/unit/test_end_to_end_devices.py::test_ids_are_kept_and_one_bundle_runs_on_other_devices",
+        ),
+    ),
     Row(
         "w16",
         "targets are values",
@@ -44,7 +56,11 @@ ROWS = (
     Row("w24", "comparisons of plans cover every device"),
     Row("w25", "no malformed block is dropped"),
     Row("w26", "the condition of a branch is the host's"),
-    Row("w27", "an unmatched device is an error, and devices of one kind stay apart"),
+    Row(
+        "w27",
+        "an unmatched device is an error, and devices of one kind stay apart",
+        ("tests/unit/test_runtime_devices.py::test_wrong_binding",),
+    ),
     Row("w28", "bounds are checked, also in releases"),
     Row("w33", "hooks see every function, and the target that the user configured"),
     Row("w34", "what a module says does not depend on which target comes first"),

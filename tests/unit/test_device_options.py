@@ -38,8 +38,9 @@ def test_texts(text: str, expected: str) -> None:
         ("null:-1", UserError, "a device has no such id"),
         ("null:99999999999", UserError, "a device has no such id"),
         ("null,speed=7", UserError, "a device is not understood"),
+        ("null,tagret=x86-64-v3", UserError, "did you mean 'target'?"),
         ("null,target=", UserError, "a device is not understood"),
-        ("null,scope=a,scope=b", UserError, "a key is given twice"),
+        ("null,scope=a,scope=b", UserError, "scope is given twice"),
         ("null,target=x86-64-v9", UserError, "x86-64-v9"),
     ],
 )

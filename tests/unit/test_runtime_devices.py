@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.hostile.tiny import WIDTH, tiny_contents
-from tests.hostile.two_devices import library, tree_entry, two_device_contents, two_device_reference
+from tests.hostile.two_devices import (
+    TARGET,
+    library,
+    tree_entry,
+    two_device_contents,
+    two_device_reference,
+)
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
@@ -82,29 +88,55 @@ def test_counts(folder: Path, executor: str) -> None:
 
 @pytest.mark.parametrize(
     "devices",
-    [{}, {"acc": "null"}, {"acc": "null:3", "aux": "null:0"}, {"acc": "null:1", "aux": "null:1"}],
+    [
+        {},
+        {"acc": "null"},
+        {"acc": "null:3", "aux": "null:0"},
+        {"acc": "null:1", "aux": "null:1"},
+        {"acc": "cpu:1", "aux": "null:1", "host": "host"},
+        {"acc": f"cpu:1,target={TARGET}", "aux": "cpu:15"},
+    ],
 )
 def test_bound_devices(folder: Path, devices: dict[str, str]) -> None:
-    """Any device of the kind will do, also one for two."""
-    assert right(ingot_runtime.load(folder / "two", devices=devices))
+    """Any device of the kind will do, also one for two, and one of another kind that runs the same
+    code."""
+    session = ingot_runtime.load(folder / "two", devices=devices)
+    assert right(session)
+    compiled = {"host": "host:0", "acc": "null:0", "aux": "null:1"}
+    chosen = {name: text.partition(",")[0] for name, text in devices.items()}
+    named = {name: text if ":" in text else f"{text}:0" for name, text in chosen.items()}
+    assert session.devices == {**compiled, **named}
 
 
 @pytest.mark.parametrize(
     ("devices", "kind", "message"),
     [
         ({"gpu": "null:0"}, ingot_runtime.InputError, "no device 'gpu'"),
-        ({"acc": "nul"}, ingot_runtime.InputError, "unknown kind of device 'nul'"),
-        ({"acc": "null:"}, ingot_runtime.InputError, "bad device 'null:'"),
-        ({"acc": "null:-1"}, ingot_runtime.InputError, "bad device 'null:-1'"),
-        ({"acc": "null:0:1"}, ingot_runtime.InputError, "bad device"),
-        ({"acc": "null:²"}, ingot_runtime.InputError, "bad device"),
+        ({"acc": "nul"}, ingot_runtime.InputError, "unknown device kind 'nul'"),
+        ({"acc": "null:"}, ingot_runtime.InputError, "a device has no such id"),
+        ({"acc": "null:-1"}, ingot_runtime.InputError, "a device has no such id"),
+        ({"acc": "null:0:1"}, ingot_runtime.InputError, "a device has no such id"),
+        ({"acc": "null:²"}, ingot_runtime.InputError, "a device has no such id"),
         ({"acc": 0}, ingot_runtime.InputError, "bad device for 'acc'"),
         (["acc"], ingot_runtime.InputError, "devices are not a dict"),
         ({"acc": "null:16"}, ingot_runtime.IncompatibleError, "no device null:16 here"),
         ({"acc": "cuda:0"}, ingot_runtime.IncompatibleError, "no device cuda:0 here"),
         ({"acc": "host"}, ingot_runtime.IncompatibleError, "device 'acc' cannot be host:0"),
-        ({"host": "null:0"}, ingot_runtime.IncompatibleError, "device 'host' cannot be null:0"),
-        ({"host": "host:1"}, ingot_runtime.IncompatibleError, "no device host:1 here"),
+        ({"host": "null:0"}, ingot_runtime.IncompatibleError, "device 'host' cannot be 'null:0'"),
+        ({"acc": "cpu:16"}, ingot_runtime.IncompatibleError, "there are cpu:0 to cpu:15"),
+        (
+            {"acc": "cpu:0,target=x86-64-v4"},
+            ingot_runtime.IncompatibleError,
+            "device 'acc' has no target 'x86-64-v4'",
+        ),
+        (
+            {"acc": "cpu:0,scope=fast"},
+            ingot_runtime.IncompatibleError,
+            "device 'acc' has no scope 'fast'",
+        ),
+        ({"acc": "cpu:0,tagret=x"}, ingot_runtime.InputError, "did you mean 'target'?"),
+        ({"acc": "cpu,scope=a,scope=b"}, ingot_runtime.InputError, "scope is given twice"),
+        ({"host": "host:1"}, ingot_runtime.IncompatibleError, "device 'host' cannot be 'host:1'"),
     ],
 )
 def test_wrong_binding(
@@ -117,7 +149,7 @@ def test_wrong_binding(
     assert all((caught.value.where, caught.value.why, caught.value.do))
 
 
-@pytest.mark.parametrize("part", ["registry", "attached"])
+@pytest.mark.parametrize("part", ["bind_device", "attached"])
 def test_devices_that_are_not_installed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import HOST, DeviceOption
 from ingot_compiler.backends.registry import BACKENDS, parse_target
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.message import OptionRef
+from ingot_runtime.errors import InputError
+from ingot_runtime.format.device_text import read_device_text
 from ingot_runtime.format.plan import DEVICE_KINDS
 
 KINDS = tuple(kind for kind in DEVICE_KINDS if kind != HOST)
 KINDS_WITH_CODE = tuple(backend.kind for backend in BACKENDS if backend.kind != HOST)
-_KEYS = ("target", "scope")
-_ID_MAX = (1 << 31) - 1
 
 
 def kind_of(text: str) -> str:
@@ -37,21 +36,16 @@ def read_device(name: str, text: str, host_targets: Sequence[str]) -> DeviceOpti
     if name == HOST:
         why = f"{HOST!r} is always there"
         raise UserError("device name taken", where, why, "choose another name")
-    head, *rest = text.split(",")
-    kind, (_, colon, number) = kind_of(text), head.partition(":")
-    _check_kind(kind, where)
-    values = _pairs(rest, where)
-    target = str(parse_target(kind, values.get("target", ""), tuple(host_targets)))
-    device_id = _id(number, where) if colon else 0
-    return DeviceOption(name, kind, device_id, target, values.get("scope", ""))
+    try:
+        given = read_device_text(text, "", KINDS)
+    except InputError as error:
+        raise UserError(error.what, where, error.why, error.do) from None
+    _require_code(given.kind, where)
+    target = str(parse_target(given.kind, given.target, tuple(host_targets)))
+    return DeviceOption(name, given.kind, given.id, target, given.scope)
 
 
-def _check_kind(kind: str, where: OptionRef) -> None:
-    if kind not in KINDS:
-        why = f"expected one of {', '.join(KINDS)}"
-        raise UserError(
-            f"unknown device kind {kind!r}", where=where, why=why, do=suggest(kind, KINDS)
-        )
+def _require_code(kind: str, where: OptionRef) -> None:
     if kind not in KINDS_WITH_CODE:
         raise UnsupportedError(
             f"no code generation for {kind!r} devices yet",
@@ -59,27 +53,3 @@ def _check_kind(kind: str, where: OptionRef) -> None:
             why=f"this version makes code for the host and for {', '.join(KINDS_WITH_CODE)}",
             do="leave the nodes on the host",
         )
-
-
-def _pairs(parts: Sequence[str], where: OptionRef) -> dict[str, str]:
-    values = dict(_pair(part, where) for part in parts)
-    if len(values) != len(parts):
-        why = f"got {', '.join(parts)}"
-        raise UserError("a key is given twice", where, why, "give each key once")
-    return values
-
-
-def _pair(part: str, where: OptionRef) -> tuple[str, str]:
-    key, _, value = part.partition("=")
-    if key not in _KEYS or not value:
-        why = f"expected target=TARGET or scope=NAME, got {part!r}"
-        do = "write KIND[:ID][,target=T][,scope=S]"
-        raise UserError("a device is not understood", where, why, do)
-    return key, value
-
-
-def _id(text: str, where: OptionRef) -> int:
-    if not (text.isdecimal() and text.isascii() and int(text) <= _ID_MAX):
-        why = f"expected a number from 0 to {_ID_MAX}, got {text!r}"
-        raise UserError("a device has no such id", where, why, "write KIND:0, KIND:1, ...")
-    return int(text)
