@@ -7,8 +7,22 @@ from tests.device_rows.row import Row
 
 TITLE = "Weaknesses of earlier systems, mended"
 ROWS = (
-    Row("w1", "the host is explicit, and what is odd about it is told"),
-    Row("w2", "targets are named, and two devices of one kind have different ones"),
+    Row(
+        "w1",
+        "the host is explicit, and what is odd about it is told",
+        (
+            "tests/unit/test_configuration.py::test_what_is_left_out_is_filled_in",
+            "tests/unit/test_configuration.py::test_what_is_refused",
+        ),
+    ),
+    Row(
+        "w2",
+        "targets are named, and two devices of one kind have different ones",
+        (
+            "tests/unit/test_configuration.py::test_what_is_left_out_is_filled_in",
+            "tests/unit/test_configuration.py::test_devices_by_name",
+        ),
+    ),
     Row("w3", "device and memory scope are separate constraints"),
     Row("w4", "defaults are decided by cost, in an order that does not change"),
     Row("w5", "functions work for devices that differ in their ids"),
@@ -51,7 +65,10 @@ ROWS = (
     Row(
         "w23",
         "id and scope are not taken from a device of another type",
-        ("tests/unit/test_placement.py::test_default",),
+        (
+            "tests/unit/test_placement.py::test_default",
+            "tests/unit/test_configuration.py::test_default_takes_nothing_from_another_type",
+        ),
     ),
     Row("w24", "comparisons of plans cover every device"),
     Row("w25", "no malformed block is dropped"),

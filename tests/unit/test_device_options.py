@@ -2,11 +2,18 @@
 
 import pytest
 
-from ingot_build_rules.compilation.device_options import read_device
+from ingot_build_rules.compilation.configure import configure, device_options
 from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.rules.compile_options import DeviceOption
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 
 V2, V3 = "x86-64-v2", "x86-64-v3"
+
+
+def read_device(name: str, text: str, host_targets: tuple[str, ...]) -> DeviceOption:
+    """The one device that is declared."""
+    (option,) = device_options(configure(host_targets, {name: text}))
+    return option
 
 
 @pytest.mark.parametrize(

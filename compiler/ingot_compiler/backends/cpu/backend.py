@@ -13,4 +13,5 @@ BACKEND = Backend(
     compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
     link_image="ingot_compiler.backends.host.link_library:link_library",
+    is_processor=True,
 )
