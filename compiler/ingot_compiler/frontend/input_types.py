@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from onnx import TensorShapeProto, ValueInfoProto
 
+from ingot_compiler.frontend.dimension_names import DimensionNames
 from ingot_compiler.frontend.findings import ImportFinding, tensor_finding
 from ingot_compiler.frontend.input_profiles import Dims, Shapes, check_names, input_profiles
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
@@ -40,7 +41,8 @@ def input_types(
 ) -> InputTypes:
     """Types of all inputs; unsupported inputs go to ``findings``."""
     check_names([value.name for value in inputs], shapes)
-    dims = {value.name: _dims(value, shapes) for value in inputs}
+    names = DimensionNames()
+    dims = {value.name: _dims(value, shapes, names) for value in inputs}
     symbols: dict[str, str] = {}
     types: list[TensorType] = []
     for value in inputs:
@@ -84,34 +86,37 @@ def _type_name(value: ValueInfoProto) -> str:
     return kind.removesuffix("_type")
 
 
-def _dims(value: ValueInfoProto, shapes: Shapes) -> Dims | None:
+def _dims(value: ValueInfoProto, shapes: Shapes, names: DimensionNames) -> Dims | None:
     """Sizes and names of an input; where the model does not say how many, what all shapes of the
     user have in common. None where nobody says."""
     if _has_shape(value):
         declared: Sequence[TensorShapeProto.Dimension] = value.type.tensor_type.shape.dim
-        return tuple(_dim(dim, f"{value.name}.{axis}") for axis, dim in enumerate(declared))
+        return tuple(_dim(dim, f"{value.name}.{axis}", names) for axis, dim in enumerate(declared))
     given = [each[value.name] for each in shapes if value.name in each]
     if not given:
         return None
     columns = zip(*(shape for shape in given if len(shape) == len(given[0])), strict=True)
-    return tuple(_common(sizes, f"{value.name}.{axis}") for axis, sizes in enumerate(columns))
+    return tuple(
+        _common(sizes, f"{value.name}.{axis}", names) for axis, sizes in enumerate(columns)
+    )
 
 
-def _dim(dim: TensorShapeProto.Dimension, name: str) -> int | str:
-    """The size that the file gives, else what to call it: what the file does, or ``name``.
+def _dim(dim: TensorShapeProto.Dimension, place: str, names: DimensionNames) -> int | str:
+    """The size that the file gives, else what to call it: what the file does, or its ``place``.
 
     A negative size and the name ``?`` are what some exporters write for what they do not know; the
     latter makes no size equal to another.
     """
     if dim.dim_param or not dim.HasField("dim_value") or dim.dim_value < 0:
-        return name if dim.dim_param in ("", "?") else str(dim.dim_param)
+        unnamed = dim.dim_param in ("", "?")
+        return names.of_place(place) if unnamed else names.of_declared(dim.dim_param)
     return int(dim.dim_value)
 
 
-def _common(sizes: Sequence[GivenSize], name: str) -> int | str:
+def _common(sizes: Sequence[GivenSize], place: str, names: DimensionNames) -> int | str:
     size = sizes[0]
     if size is None or size[0] != size[1] or set(sizes) != {size}:
-        return name
+        return names.of_place(place)
     return size[0]
 
 
