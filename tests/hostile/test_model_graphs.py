@@ -250,14 +250,13 @@ def test_dtypes_that_contradict() -> None:
     assert "'sum'" in error.where
 
 
-@pytest.mark.parametrize(("dtype", "shape"), [(INT64, [2]), (FLOAT, [3]), (FLOAT, [2, 1])])
-def test_output_against_its_declaration(dtype: int, shape: list[int]) -> None:
-    """An output that is declared otherwise than its node computes is refused."""
+def test_output_against_its_declaration() -> None:
+    """An output of another element type than its node computes is refused: callers rely on it."""
     error = _refusal(
         model(
             [helper.make_node("Neg", ["x"], ["y"], "n")],
             [value("x", [2])],
-            [value("y", shape, dtype)],
+            [value("y", [2], INT64)],
         )
     )
     assert error.what == "an output contradicts its declared type"

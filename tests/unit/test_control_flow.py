@@ -200,7 +200,7 @@ def translated(text: str) -> tuple[Graph, tuple[str, ...], Weights]:
     store = Weights()
     model = parser.parse_model(_HEAD + text).SerializeToString()
     imported, names = import_model(model, _no_external, store.write, [], [])
-    graph = infer_types(imported, store.read)
+    graph = infer_types(imported, store.read).graph
     verify(graph)
     return graph, names.inputs, store
 

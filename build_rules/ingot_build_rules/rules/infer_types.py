@@ -1,6 +1,6 @@
 """Rule ``infer_types``: ImportedModel to Graph.
 
-In: an imported model, its weights. Out: ``Graph``, verified. Not done here: translation itself
+In: an imported model, its weights. Out: ``Graph``, verified, and what to warn of. Not done here: translation itself
 (``ingot_compiler.frontend``). The few small constants that become part of the graph are noted:
 others may change without a new graph.
 """
@@ -16,6 +16,7 @@ from ingot_build_rules.engine.actions.rule import FileDigests, Rule, RuleContext
 if TYPE_CHECKING:
     from ingot_compiler.frontend.imported import ImportedModel
     from ingot_compiler.ir.graph import Graph
+    from ingot_compiler.ir.message import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,15 @@ class InferInputs:
     weights: tuple[Artifact[memoryview], ...]
 
 
-def _compute(context: RuleContext, inputs: InferInputs) -> Artifact[Graph]:
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """``contradictions``: what the file says of types that is not so, by numbers of nodes."""
+
+    graph: Artifact[Graph]
+    contradictions: Artifact[tuple[Text, ...]]
+
+
+def _compute(context: RuleContext, inputs: InferInputs) -> Typed:
     from ingot_compiler.frontend import infer_types as frontend
     from ingot_compiler.ir.verify import verify
 
@@ -34,9 +43,9 @@ def _compute(context: RuleContext, inputs: InferInputs) -> Artifact[Graph]:
         context.note(constant)
         return inputs.weights[int(constant)].value()
 
-    graph = frontend.infer_types(inputs.model.value(), read)
-    verify(graph)
-    return context.keep(graph)
+    typed = frontend.infer_types(inputs.model.value(), read)
+    verify(typed.graph)
+    return Typed(context.keep(typed.graph), context.keep(typed.contradictions))
 
 
 def _resolve(_: FileDigests, inputs: InferInputs, constant: str) -> str:

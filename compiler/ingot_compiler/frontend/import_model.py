@@ -120,8 +120,9 @@ class _Importer:
         opsets = self._used_opsets(nodes)
         stored = tuple(constant for _, constant in initializers)
         model = ImportedModel(
-            typed.types, stored, imported, outputs, declared, opsets, typed.profiles
-        )
+            typed.types, stored, imported, outputs, declared, opsets, typed.profiles,
+            declared_inside=self._declared_inside(graph, imported),
+        )  # fmt: skip
         called = tuple((node_name(node), node.op_type) for node in nodes) + tuple(self.inner_nodes)
         names = Names(
             graph.name, _names(inputs), _names(graph.output), called, typed.symbols,
@@ -134,6 +135,17 @@ class _Importer:
             raise_unsupported([*self.findings, *further], graph.name)
         check_names(names)
         return model, names
+
+    def _declared_inside(
+        self, graph: GraphProto, nodes: Sequence[ImportedNode]
+    ) -> tuple[tuple[int, DeclaredType], ...]:
+        """What the file says of tensors between nodes."""
+        made = {result for node in nodes for result in node.results}
+        told = {self.ordinals.get(value.name, ABSENT): value for value in graph.value_info}
+        outputs = {self.ordinals[value.name] for value in graph.output}
+        own = sorted((told.keys() & made) - outputs - {ABSENT})
+        found = ((ordinal, _declared(told[ordinal])) for ordinal in own)
+        return tuple(pair for pair in found if pair[1] != DeclaredType(None, None))
 
     def _marked_nodes(
         self, nodes: Sequence[NodeProto], place: Sequence[tuple[str, str]]

@@ -1,7 +1,7 @@
 """Rule ``infer_types``: an ``ImportedModel`` becomes a ``Graph`` of core ops with types.
 
-In: the model and a reader of its constants (small ones become literals). Out: ``Graph``; ModelError
-for types that contradict, UnsupportedError that lists all nodes without a translation. Errors refer
+In: the model and a reader of its constants (small ones become literals). Out: ``Graph``, and what
+the file says of types that contradicts it; ModelError for types that contradict, UnsupportedError that lists all nodes without a translation. Errors refer
 to nodes by ordinal: the caller puts the names there (``in_names``). Not done here: any
 simplification beyond what is known of shapes (``passes``).
 """
@@ -9,21 +9,29 @@ simplification beyond what is known of shapes (``passes``).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from ingot_compiler.frontend.check_declared import check_declared
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported
-from ingot_compiler.frontend.imported import (
-    ImportedModel,
-)
+from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.frontend.scope import Scope
 from ingot_compiler.frontend.translation import Translation
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.message import Text
 
 
-def infer_types(model: ImportedModel, read: ConstantReader) -> Graph:
+@dataclass(frozen=True, slots=True)
+class TypedModel:
+    """``contradictions``: what the file says of types that is not so, for warnings."""
+
+    graph: Graph
+    contradictions: tuple[Text, ...]
+
+
+def infer_types(model: ImportedModel, read: ConstantReader) -> TypedModel:
     """Translate every node in order. ``read`` gives the bytes of a weight by its number."""
     translation = Translation(GraphBuilder(model.inputs), read)
     values: dict[int, int] = {ordinal: ordinal for ordinal in range(len(model.inputs))}
@@ -34,8 +42,9 @@ def infer_types(model: ImportedModel, read: ConstantReader) -> Graph:
         scope.note_missing(model.nodes, 0, model.outputs)
     raise_unsupported(scope.findings, "")
     outputs = [values[ordinal] for ordinal in model.outputs]
-    check_declared(model, [translation.builder.types[output] for output in outputs])
-    return translation.builder.finish(outputs)
+    types = {ordinal: translation.builder.types[value] for ordinal, value in values.items()}
+    contradictions = tuple(check_declared(model, types))
+    return TypedModel(translation.builder.finish(outputs), contradictions)
 
 
 def find_untranslated(

@@ -12,6 +12,7 @@ weights, which are beside the model.
       %2, _ = Op(%0, _) {attribute=value, branch=region from 7} on "MARK"
         branch(%3) { ... return %4 }
       output %2: f32[?, 3]
+      declares %3: f32[2]
     }
 """
 
@@ -28,6 +29,7 @@ from ingot_compiler.frontend.imported import (
     ImportedRegion,
 )
 from ingot_compiler.frontend.verify_imported import (
+    DECLARED,
     INITIALIZER,
     INPUT,
     OUTPUT,
@@ -68,13 +70,15 @@ class _Parser:
         profiles = self.profiles()
         initializers = self.initializers(len(inputs))
         nodes: list[ImportedNode] = []
-        while not reader.at("output") and not reader.at("}"):
+        while not any(map(reader.at, ("output", "declares", "}"))):
             nodes.append(self.node((len(nodes),)))
         outputs, declared = self.outputs()
+        inside = self.declared_inside()
         reader.expect("}")
         return ImportedModel(
-            inputs, initializers, tuple(nodes), outputs, declared, opsets, profiles, expanded_bytes
-        )
+            inputs, initializers, tuple(nodes), outputs, declared, opsets, profiles,
+            expanded_bytes, inside,
+        )  # fmt: skip
 
     def expanded_bytes(self) -> int:
         """``expanded 7 bytes``; 0 where nothing is said."""
@@ -116,6 +120,15 @@ class _Parser:
             self.reader.expect(":")
             declared.append(self.declared())
         return tuple(outputs), tuple(declared)
+
+    def declared_inside(self) -> tuple[tuple[int, DeclaredType], ...]:
+        """``declares %1: f32[?, 3]``, ..."""
+        found: list[tuple[int, DeclaredType]] = []
+        while self.starts("declares", (DECLARED, len(found))):
+            ordinal = self.reader.value()
+            self.reader.expect(":")
+            found.append((ordinal, self.declared()))
+        return tuple(found)
 
     def starts(self, word: str, path: Path) -> bool:
         """Whether a line of that kind comes next; it begins here."""

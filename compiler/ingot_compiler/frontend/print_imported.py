@@ -46,6 +46,8 @@ def _lines(model: ImportedModel) -> Iterator[str]:
         yield from _node(node, ordinal, "  ")
     for ordinal, declared in zip(model.outputs, model.declared, strict=True):
         yield f"  output %{ordinal}: {_declared(declared)}"
+    for ordinal, declared in model.declared_inside:
+        yield f"  declares %{ordinal}: {_declared(declared)}"
     yield "}"
 
 

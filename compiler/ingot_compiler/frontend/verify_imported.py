@@ -28,7 +28,7 @@ from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.problem import Path, Problem, require_none
 
-INPUT, INITIALIZER, OUTPUT = -1, -2, -3
+INPUT, INITIALIZER, OUTPUT, DECLARED = -1, -2, -3, -4
 """First numbers of paths of what is no node."""
 
 
@@ -55,6 +55,16 @@ def find_imported_problems(model: ImportedModel) -> Iterator[Problem]:
         if ordinal not in seen:
             path, name = (OUTPUT, number), f"output {number}"
             yield Problem(path, name, "a tensor of the model", f"%{ordinal}", "outputs are defined")
+    yield from _declared_inside(model)
+
+
+def _declared_inside(model: ImportedModel) -> Iterator[Problem]:
+    made = {result for node in model.nodes for result in node.results}
+    for number, (ordinal, _) in enumerate(model.declared_inside):
+        if ordinal not in made:
+            path, expected = (DECLARED, number), "a result of a node, once"
+            yield Problem(path, "declares", expected, f"%{ordinal}", "declared types")
+        made.discard(ordinal)
 
 
 def _whole(model: ImportedModel) -> Iterator[Problem]:
