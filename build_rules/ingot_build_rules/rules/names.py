@@ -33,6 +33,8 @@ class NamesInputs:
 
 def _compute(context: RuleContext, inputs: NamesInputs) -> Interface:
     names = inputs.names.value()
+    for ignored in names.ignored:
+        context.warn(f"ignored {ignored}")
     for text in inputs.contradictions.value() if inputs.contradictions else ():
         context.warn(text_in_names(text, names))
     interface = make_interface(inputs.inputs, inputs.outputs, names)

@@ -69,6 +69,11 @@ def _finding(value: ValueInfoProto, dtype: str, reason: Text) -> ImportFinding:
     return tensor_finding(f"input {value.name!r}", dtype, reason)
 
 
+def has_dtype(value: ValueInfoProto) -> bool:
+    """Whether an input is a tensor of an element type that Ingot has."""
+    return _dtype(value) is not None
+
+
 def _dtype(value: ValueInfoProto) -> DType | None:
     """The element type of a tensor; None for another one than Ingot's, and for other values."""
     is_tensor = value.type.WhichOneof("value") == "tensor_type"
