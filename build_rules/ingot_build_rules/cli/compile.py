@@ -59,6 +59,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
         arguments.planner,
         arguments.other_shapes,
         strip=arguments.strip,
+        strict_dims=arguments.strict_dims,
     )
     with compile_output(arguments) as output:
         if output is not None:

@@ -212,7 +212,7 @@ class Compilation(ModelStages):
             optimized=await self.optimized(),
             placed=await self.placed(),
             specialisations=await self.specialisations(),
-            profiles=imported.profiles,
+            profiles=(await self.typed()).profiles,
             options=self.options,
             variants=variants,
             libraries=await self.libraries(),

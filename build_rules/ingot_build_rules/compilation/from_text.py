@@ -77,7 +77,7 @@ class TextCompilation(Compilation):
         missing = [b""] * (len(names.weights) - len(given.weights))
         weights = tuple(map(build.keep_bytes, (*given.weights, *missing)))
         self._imported = Imported(
-            build.keep(ImportedModel((), (), (), (), (), ())), build.keep(names), weights, ()
+            build.keep(ImportedModel((), (), (), (), (), ())), build.keep(names), weights
         )
         self._typed = Typed(build.keep(self._stage_graph), build.keep(()))
         self._placed = build.keep(stage) if isinstance(stage, PlacedGraph) else None

@@ -119,7 +119,7 @@ class ModelStages:
         content = None if source.path else self.build.keep_bytes(source.content)
         inputs = ImportInputs(
             source.digest, options.shapes, options.place, source.name, source.path, source.state,
-            content, self.limit.max_bytes,
+            content, self.limit.max_bytes, options.strict_dims,
         )  # fmt: skip
         imported = await self.build.need(IMPORT_MODEL, inputs)
         if self.limit.max_bytes is not None:
@@ -132,7 +132,8 @@ class ModelStages:
         return await self.need(PLACE, PlaceInputs(await self.optimized(), self.devices.declared()))
 
     async def _place_specialisations(self) -> tuple[Artifact[PlacedGraph], ...]:
-        profiles, graph = (await self.imported()).profiles, await self.graph()
+        typed = await self.typed()
+        profiles, graph = typed.profiles, typed.graph
         labels, devices = list(map(profile_text, profiles)), self.devices.declared()
         inputs = [OptimizeInputs(graph, profile) for profile in profiles]
         optimized = await self.need_all(OPTIMIZE, inputs, labels)

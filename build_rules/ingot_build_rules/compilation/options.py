@@ -39,6 +39,7 @@ def make_options(
     other_shapes: str = GENERAL,
     *,
     strip: bool = False,
+    strict_dims: bool = False,
 ) -> CompileOptions:
     """Check and order the options; no target means ``native``.
 
@@ -64,6 +65,7 @@ def make_options(
         place=tuple(place),
         planner=planner,
         strip=strip,
+        strict_dims=strict_dims,
         other_shapes=other_shapes,
     )
 

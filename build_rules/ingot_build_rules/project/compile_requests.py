@@ -66,6 +66,7 @@ def _request(
             bundle.planner,
             other_shapes,
             strip=bundle.strip,
+            strict_dims=bundle.strict_dims,
         )
     except (UnsupportedError, UserError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ingot_compiler.frontend.imported import ImportedModel
     from ingot_compiler.ir.graph import Graph
     from ingot_compiler.ir.message import Text
+    from ingot_compiler.ir.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,12 @@ class InferInputs:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """``contradictions``: what the file says of types that is not so, by numbers of nodes."""
+    """``contradictions``: what the file says of types that is not so, by numbers of nodes;
+    ``profiles``: the sizes for which the user wants versions of their own (``--shape``)."""
 
     graph: Artifact[Graph]
     contradictions: Artifact[tuple[Text, ...]]
+    profiles: tuple[Profile, ...] = ()
 
 
 def _compute(context: RuleContext, inputs: InferInputs) -> Typed:
@@ -45,7 +48,8 @@ def _compute(context: RuleContext, inputs: InferInputs) -> Typed:
 
     typed = frontend.infer_types(inputs.model.value(), read)
     verify(typed.graph)
-    return Typed(context.keep(typed.graph), context.keep(typed.contradictions))
+    contradictions = context.keep(typed.contradictions)
+    return Typed(context.keep(typed.graph), contradictions, typed.profiles)
 
 
 def _resolve(_: FileDigests, inputs: InferInputs, constant: str) -> str:

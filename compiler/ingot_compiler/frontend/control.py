@@ -111,6 +111,7 @@ def build_if(context: OpContext, condition: int, then: Fill, otherwise: Fill) ->
         return tuple((then if known[0] else otherwise)(()))
     regions = [build_region(context, (), fill) for fill in (then, otherwise)]
     for one, other in zip(*map(output_types, regions), strict=False):
+        context.translation.same_names.compare_shapes(one.shape, other.shape)
         if not alike(one, other):
             raise BranchesApart(message("branches of different types, ", one, " and ", other))
     return join_branches(context, condition, regions)
@@ -204,6 +205,7 @@ def _widened_until_stable(
 def _widen(context: OpContext, before: TensorType, after: TensorType, own: set[Dim]) -> TensorType:
     if before.dtype != after.dtype or before.rank != after.rank:
         raise Unsupported(message("a carried value that changes from ", before, " to ", after))
+    context.translation.same_names.compare_shapes(before.shape, after.shape)
     shape = list(before.shape)
     for axis, (here, next_) in enumerate(zip(before.shape, after.shape, strict=True)):
         # A size that is a symbol of this loop already stands for whatever the iteration before has

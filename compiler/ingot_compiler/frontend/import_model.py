@@ -62,11 +62,14 @@ def import_model(
     shapes: Shapes,
     place: Sequence[tuple[str, str]],
     max_bytes: int | None = None,
+    *,
+    strict_dims: bool = False,
 ) -> tuple[ImportedModel, Names]:
     """Read a model file.
 
     ``shapes`` are the user's sizes by input name (``--shape``); ``place`` are (glob, device name)
-    pairs, the last match wins; ``max_bytes`` bounds what the model's own functions become.
+    pairs, the last match wins; ``max_bytes`` bounds what the model's own functions become;
+    ``strict_dims``: dimensions of one name are one size, whatever the model does with them.
     ModelError for a wrong file, UnsupportedError that lists everything unsupported, LimitError for
     what is too large, UserError for a wrong option.
     """
@@ -74,7 +77,8 @@ def import_model(
     expanded_bytes = check_functions(model, max_bytes)
     small = SmallConstants(store)
     weights = Weights(read_external, small.write)
-    importer = _Importer(expand_functions(model), detached, weights, small)
+    expanded = expand_functions(model)
+    importer = _Importer(expanded, detached, weights, small, strict_dims=strict_dims)
     imported, names = importer.run(shapes, place)
     return replace(imported, expanded_bytes=expanded_bytes), names
 
@@ -88,7 +92,10 @@ class _Importer:
         detached: Mapping[str, memoryview],
         weights: Weights,
         small: SmallConstants,
+        *,
+        strict_dims: bool,
     ) -> None:
+        self.strict_dims = strict_dims
         self.graph: GraphProto = model.graph
         self.opsets = {
             canonical_domain(entry.domain): entry.version for entry in model.opset_import
@@ -110,7 +117,7 @@ class _Importer:
         nodes = self._live(graph, sort_nodes(graph))
         inputs = self._inputs(graph, nodes)
         _check_counts(graph, inputs)
-        typed = input_types(inputs, shapes, self.findings)
+        typed = input_types(inputs, shapes, self.findings, strict_dims=self.strict_dims)
         self.outer_node_count = len(nodes)
         self._check(nodes)
         self._check_sparse(graph)
@@ -123,7 +130,7 @@ class _Importer:
         stored = tuple(constant for _, constant in initializers)
         model = ImportedModel(
             typed.types, stored, imported, outputs, declared, opsets, typed.profiles,
-            declared_inside=self._declared_inside(graph, imported),
+            alike=typed.alike, declared_inside=self._declared_inside(graph, imported),
         )  # fmt: skip
         called = tuple((node_name(node), node.op_type) for node in nodes) + tuple(self.inner_nodes)
         names = Names(

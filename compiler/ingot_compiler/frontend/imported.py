@@ -101,6 +101,7 @@ class ImportedModel:
     expanded_bytes: int = (
         0  # of the bodies that took the place of calls of the model's own functions
     )
+    alike: tuple[tuple[str, ...], ...] = ()  # symbols of inputs that the file calls by one name
     declared_inside: tuple[tuple[int, DeclaredType], ...] = ()  # of nodes' results, by ordinal
 
     def opset(self, domain: str) -> int:

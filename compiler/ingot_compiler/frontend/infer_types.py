@@ -9,31 +9,57 @@ simplification beyond what is known of shapes (``passes``).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingot_compiler.frontend.check_declared import check_declared
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported
 from ingot_compiler.frontend.imported import ImportedModel
+from ingot_compiler.frontend.same_names import SameNames, left_apart, own_sizes
 from ingot_compiler.frontend.scope import Scope
 from ingot_compiler.frontend.translation import Translation
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
+from ingot_compiler.ir.dims import substitute
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.message import Text
+from ingot_compiler.ir.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
 class TypedModel:
-    """``contradictions``: what the file says of types that is not so, for warnings."""
+    """``contradictions``: what the file says of types that is not so, for warnings; ``profiles``:
+    those of the model, by the symbols of the graph."""
 
     graph: Graph
     contradictions: tuple[Text, ...]
+    profiles: tuple[Profile, ...]
 
 
 def infer_types(model: ImportedModel, read: ConstantReader) -> TypedModel:
     """Translate every node in order. ``read`` gives the bytes of a weight by its number."""
-    translation = Translation(GraphBuilder(model.inputs), read)
+    same_names = SameNames(model.alike)
+    while True:
+        joined = len(same_names.joined)
+        typed = _translated(_with_joined(model, same_names), read, same_names)
+        same_names.note_graph(typed.graph)
+        if len(same_names.joined) == joined:
+            return typed
+
+
+def _with_joined(model: ImportedModel, same_names: SameNames) -> ImportedModel:
+    """The model where one symbol stands for those that are one size with it."""
+    bindings = same_names.bindings()
+    same_names.groups = left_apart(model.alike, same_names.joined)
+    inputs = tuple(
+        replace(kind, shape=tuple(substitute(dim, bindings) for dim in kind.shape))
+        for kind in model.inputs
+    )
+    return replace(model, inputs=inputs)
+
+
+def _translated(model: ImportedModel, read: ConstantReader, same_names: SameNames) -> TypedModel:
+    translation = Translation(GraphBuilder(model.inputs), read, same_names=same_names)
     values: dict[int, int] = {ordinal: ordinal for ordinal in range(len(model.inputs))}
     _add_constants(model, translation, values)
     scope = Scope(model, translation, [], values)
@@ -44,7 +70,8 @@ def infer_types(model: ImportedModel, read: ConstantReader) -> TypedModel:
     outputs = [values[ordinal] for ordinal in model.outputs]
     types = {ordinal: translation.builder.types[value] for ordinal, value in values.items()}
     contradictions = tuple(check_declared(model, types))
-    return TypedModel(translation.builder.finish(outputs), contradictions)
+    profiles = tuple(own_sizes(profile, model.inputs) for profile in model.profiles)
+    return TypedModel(translation.builder.finish(outputs), contradictions, profiles)
 
 
 def find_untranslated(

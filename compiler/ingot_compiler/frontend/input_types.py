@@ -17,6 +17,7 @@ from ingot_compiler.frontend.dimension_names import DimensionNames
 from ingot_compiler.frontend.findings import ImportFinding, tensor_finding
 from ingot_compiler.frontend.input_profiles import Dims, Shapes, check_names, input_profiles
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.frontend.same_names import Groups
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.given_shape import GivenSize
@@ -29,22 +30,27 @@ from ingot_runtime.format.limits import RANK_MAX
 @dataclass(frozen=True, slots=True)
 class InputTypes:
     """``types`` of all inputs; ``symbols``: (canonical symbol, user's name); ``profiles``: what the
-    user's shapes bind, by canonical symbols."""
+    user's shapes bind, by canonical symbols; ``alike``: symbols of one name in the file."""
 
     types: tuple[TensorType, ...]
     symbols: tuple[tuple[str, str], ...]
     profiles: tuple[Profile, ...]
+    alike: Groups
 
 
 def input_types(
-    inputs: Sequence[ValueInfoProto], shapes: Shapes, findings: list[ImportFinding]
+    inputs: Sequence[ValueInfoProto],
+    shapes: Shapes,
+    findings: list[ImportFinding],
+    *,
+    strict_dims: bool = False,
 ) -> InputTypes:
-    """Types of all inputs; unsupported inputs go to ``findings``."""
+    """Types of all inputs; unsupported inputs go to ``findings``. ``strict_dims``: dimensions of
+    one name are one size."""
     check_names([value.name for value in inputs], shapes)
     names = DimensionNames()
     dims = {value.name: _dims(value, shapes, names) for value in inputs}
-    symbols: dict[str, str] = {}
-    types: list[TensorType] = []
+    known: dict[str, tuple[DType, Dims]] = {}
     for value in inputs:
         dtype, own = _dtype(value), dims[value.name]
         if dtype is None:
@@ -53,16 +59,68 @@ def input_types(
             reason = message("its number of dimensions is not given; give ", OptionRef("shape"))
             findings.append(_finding(value, dtype, reason))
         else:
-            types.append(TensorType(dtype, _shape(value.name, own, symbols)))
-    known = {name: own for name, own in dims.items() if own is not None}
-    profiles = [
-        tuple(
-            replace(item, symbol=symbols[item.symbol]) for item in profile if item.symbol in symbols
+            known[value.name] = dtype, own
+    symbols = _Symbols(names, strict_dims=strict_dims)
+    for _, own in known.values():
+        symbols.add(own)
+    types = tuple(
+        TensorType(dtype, symbols.shape(name, own)) for name, (dtype, own) in known.items()
+    )
+    given = {name: own for name, own in dims.items() if own is not None}
+    profiles = tuple(map(symbols.profile, input_profiles(given, shapes)))
+    return InputTypes(types, tuple(symbols.called.items()), profiles, symbols.alike())
+
+
+class _Symbols:
+    """Symbols of open dimensions: one for each name, in order of appearance, then one for each
+    further dimension of that name, which is called by its place."""
+
+    def __init__(self, names: DimensionNames, *, strict_dims: bool) -> None:
+        self.called: dict[str, str] = {}
+        self._names, self._strict_dims = names, strict_dims
+        self._groups: dict[str, list[str]] = {}
+        self._met: set[str] = set()
+
+    def add(self, dims: Dims) -> None:
+        """Give the names of an input their first symbols."""
+        for dim in dims:
+            if isinstance(dim, str) and dim not in self._groups:
+                self._groups[dim] = [self._new(dim)]
+
+    def shape(self, name: str, dims: Dims) -> tuple[Dim, ...]:
+        """The shape of the input ``name``."""
+        if len(dims) > RANK_MAX:
+            what, why = "an input has too many dimensions", f"at most {RANK_MAX}, got {len(dims)}"
+            raise ModelError(what, f"input {name!r}", why)
+        return tuple(
+            dim if isinstance(dim, int) else symbol(self._of(dim, f"{name}.{axis}"))
+            for axis, dim in enumerate(dims)
         )
-        for profile in input_profiles(known, shapes)
-    ]
-    named = tuple((canonical, user) for user, canonical in symbols.items())
-    return InputTypes(tuple(types), named, tuple(profiles))
+
+    def _of(self, dim: str, place: str) -> str:
+        group = self._groups[dim]
+        if dim in self._met and not self._strict_dims:
+            group.append(self._new(self._names.of_place(place)))
+            return group[-1]
+        self._met.add(dim)
+        return group[0]
+
+    def _new(self, called: str) -> str:
+        name = f"s{len(self.called)}"
+        self.called[name] = called
+        return name
+
+    def profile(self, profile: Profile) -> Profile:
+        """A profile by symbols: a name binds all dimensions that have it."""
+        return tuple(
+            replace(item, symbol=name)
+            for item in profile
+            for name in self._groups.get(item.symbol, ())
+        )
+
+    def alike(self) -> Groups:
+        """The symbols of each name that several dimensions have."""
+        return tuple(tuple(group) for group in self._groups.values() if len(group) > 1)
 
 
 def _finding(value: ValueInfoProto, dtype: str, reason: Text) -> ImportFinding:
@@ -123,14 +181,3 @@ def _common(sizes: Sequence[GivenSize], place: str, names: DimensionNames) -> in
     if size is None or size[0] != size[1] or set(sizes) != {size}:
         return names.of_place(place)
     return size[0]
-
-
-def _shape(name: str, dims: Dims, symbols: dict[str, str]) -> tuple[Dim, ...]:
-    """The shape of an input; names get the next symbols."""
-    if len(dims) > RANK_MAX:
-        what, why = "an input has too many dimensions", f"at most {RANK_MAX}, got {len(dims)}"
-        raise ModelError(what, f"input {name!r}", why)
-    return tuple(
-        dim if isinstance(dim, int) else symbol(symbols.setdefault(dim, f"s{len(symbols)}"))
-        for dim in dims
-    )

@@ -7,7 +7,8 @@ weights, which are beside the model.
 ::
 
     imported(opset onnx 20) {
-      input %0: f32[s0, 3]
+      input %0: f32[s0, s1]
+      alike s0, s1
       initializer %1: f32[3] weight 0
       %2, _ = Op(%0, _) {attribute=value, branch=region from 7} on "MARK"
         branch(%3) { ... return %4 }
@@ -68,6 +69,7 @@ class _Parser:
         expanded_bytes = self.expanded_bytes()
         inputs = self.inputs()
         profiles = self.profiles()
+        alike = self.alike()
         initializers = self.initializers(len(inputs))
         nodes: list[ImportedNode] = []
         while not any(map(reader.at, ("output", "declares", "}"))):
@@ -77,7 +79,7 @@ class _Parser:
         reader.expect("}")
         return ImportedModel(
             inputs, initializers, tuple(nodes), outputs, declared, opsets, profiles,
-            expanded_bytes, inside,
+            expanded_bytes, alike, inside,
         )  # fmt: skip
 
     def expanded_bytes(self) -> int:
@@ -102,6 +104,13 @@ class _Parser:
         while self.reader.accept("specialisation"):
             profiles.append(read_profile(self.reader))
         return tuple(profiles)
+
+    def alike(self) -> tuple[tuple[str, ...], ...]:
+        """``alike s0, s2``, one for each name that several dimensions have."""
+        groups: list[tuple[str, ...]] = []
+        while self.reader.accept("alike"):
+            groups.append(tuple(self.reader.listed(lambda: self.reader.name("a symbol"))))
+        return tuple(groups)
 
     def initializers(self, first: int) -> tuple[ConstantSource, ...]:
         """``initializer %1: f32[3] weight 0``, ..., numbered from ``first`` on."""

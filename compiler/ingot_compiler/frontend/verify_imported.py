@@ -72,6 +72,7 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
     if domains != sorted(set(domains)):
         yield Problem((), "opsets", "every domain once, in order", repr(domains), "opsets")
     yield from _sizes(model)
+    yield from _alike(model)
     if len(model.declared) != len(model.outputs):
         got = f"{len(model.declared)} for {len(model.outputs)}"
         yield Problem((), "outputs", "a declared type for each output", got, "declared types")
@@ -90,6 +91,15 @@ def _sizes(model: ImportedModel) -> Iterator[Problem]:
                 yield Problem((), "specialisation", expected, str(item), "sizes given")
         if len({item.symbol for item in profile}) != len(profile):
             yield Problem((), "specialisation", "one size for each symbol", "two", "sizes given")
+
+
+def _alike(model: ImportedModel) -> Iterator[Problem]:
+    """Of the symbols that have one name."""
+    free = {name for kind in model.inputs for dim in kind.shape for name in symbols_of(dim)}
+    listed = [name for group in model.alike for name in group]
+    if len(set(listed)) != len(listed) or not free.issuperset(listed):
+        got = ", ".join(listed)
+        yield Problem((), "alike", "symbols of inputs, each once", got, "sizes of one name")
 
 
 def _is_size(dim: Dim) -> bool:
