@@ -38,6 +38,7 @@ def make_options(
     *,
     strip: bool = False,
     named_targets: Mapping[str, str] | None = None,
+    strict_dims: bool = False,
 ) -> CompileOptions:
     """Check and order the options; ``configure`` says what is assumed of targets and devices.
 
@@ -62,6 +63,7 @@ def make_options(
         place=tuple(place),
         planner=planner,
         strip=strip,
+        strict_dims=strict_dims,
         other_shapes=other_shapes,
     )
 
