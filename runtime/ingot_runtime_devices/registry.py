@@ -8,6 +8,7 @@ from ingot_runtime.format.plan import LibraryPlan
 
 from .device import Device
 from .null import open_null
+from .opencl import open_opencl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 OPEN: "dict[str, Open]" = {
     "null": open_null,
+    "opencl": open_opencl,
 }
 """Kind ->
 ``open(virtual name, id, library, the library's section, its name, features of this machine)``; it

@@ -1,0 +1,139 @@
+"""Compiles OpenCL C in a process of its own: a driver's compiler that crashes ends only that.
+
+In: device, source, kernels. Out: an error, or that every kernel compiles and can be launched; the
+driver keeps what it made in its own cache, where the caller's driver finds it. Not done here:
+running anything (every launch here is of no units).
+"""
+
+import json
+import subprocess
+import sys
+import threading
+
+from ingot_runtime.errors import IncompatibleError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .opencl_library import OpenClLibrary
+
+OPTIONS = ("-cl-std=CL1.2",)
+REQUEST = "request"
+
+
+class Builder:
+    """The process; it is started by the first request and again where it ended, and ends with this
+    one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._proved: set[tuple[int, str]] = set()
+
+    def prove(self, index: int, library: "OpenClLibrary", where: str) -> None:
+        """Compile the kernels for device number `index` of this machine.
+
+        Raises:
+            IncompatibleError: the driver refuses them, or ends the process.
+        """
+        key = (index, library.source)
+        with self._lock:
+            if key in self._proved or not library.kernels:
+                return
+            rows = [
+                (kernel.name, kernel.buffer_count, kernel.scalar_count)
+                for kernel in library.kernels
+            ]
+            answer = self._ask({"index": index, "source": library.source, "kernels": rows})
+            if answer:
+                what = "the driver does not compile a library of OpenCL C"
+                do = "use another driver, or put these nodes on the host"
+                raise IncompatibleError(what, where, answer, do)
+            self._proved.add(key)
+
+    def _ask(self, request: "dict[str, Any]") -> str:
+        """Return the error, "" for none."""
+        process = self._running()
+        assert process.stdin
+        assert process.stdout
+        kernel = "the program"
+        try:
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            for line in process.stdout:
+                word, _, rest = line.rstrip("\n").partition(" ")
+                if word == "done":
+                    return str(json.loads(rest))
+                kernel = rest
+        except OSError:
+            pass
+        process.wait()
+        self._process = None
+        return f"its compiler ended with code {process.returncode} at {kernel}"
+
+    def _running(self) -> "subprocess.Popen[str]":
+        if self._process is None or self._process.poll() is not None:
+            code = f"import sys; sys.path[:] = {sys.path!r}; import {__name__} as b; b.serve()"
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+        return self._process
+
+
+BUILDER = Builder()
+
+
+def serve() -> None:
+    """Answer requests of the standard input, a line each, until it ends."""
+    for line in sys.stdin:
+        try:
+            error = _prove(json.loads(line))
+        except Exception as problem:  # whatever the driver's binding raises is the answer
+            error = f"{type(problem).__name__}: {problem}"
+        print("done", json.dumps(error), flush=True)
+
+
+def _prove(request: "dict[str, Any]") -> str:
+    """Build, and launch each kernel over no units."""
+    import numpy as np
+    import pyopencl as cl
+
+    device = devices()[request["index"]]
+    context = cl.Context([device])
+    queue = cl.CommandQueue(context)
+    program = build(context, request["source"])
+    memory = cl.Buffer(context, cl.mem_flags.READ_WRITE, 256)
+    for name, buffers, scalars in request["kernels"]:
+        print("kernel", name, flush=True)
+        kernel = cl.Kernel(program, name)
+        zero = np.int64(0)
+        arguments = [memory, zero] * buffers + [zero] * scalars
+        kernel.set_args(*arguments, memory, zero, memory, zero, np.int64(1))
+        cl.enqueue_nd_range_kernel(queue, kernel, (1,), (1,))
+        queue.finish()
+    return ""
+
+
+def devices() -> "list[Any]":
+    """Return the OpenCL devices of this machine, platform by platform; their places are the ids."""
+    import pyopencl as cl
+
+    found: list[Any] = []
+    for platform in cl.get_platforms():
+        try:
+            found += platform.get_devices()
+        except cl.Error:  # a platform without a device
+            continue
+    return found
+
+
+def build(context: "Any", source: str) -> "Any":
+    """Return the program; only the driver keeps what it compiles."""
+    import pyopencl as cl
+
+    return cl.Program(context, source).build(list(OPTIONS), cache_dir=False)
