@@ -10,7 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ingot_compiler.backends.opencl.c_values import scalar_name, type_name, unsigned_name
+from ingot_compiler.backends.opencl.c_values import (
+    converted,
+    scalar_name,
+    scalar_text,
+    size_bytes,
+    type_name,
+    unsigned_name,
+)
 from ingot_compiler.ir.errors import InternalError
 
 _FLOAT = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}
@@ -18,10 +25,10 @@ _WRAPPING = {"add": "+", "sub": "-", "mul": "*", "shl": "<<", "udiv": "/", "urem
 _SIGNED = {"sdiv": "/", "srem": "%", "ashr": ">>", "and": "&", "or": "|", "xor": "^"}
 _ORDERED = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _FUNCTIONS = {
-    "fabs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "roundeven": "rint",
-    "trunc": "trunc", "copysign": "copysign", "smin": "min", "smax": "max",
+    "sqrt": "sqrt", "floor": "FLOOR", "ceil": "CEIL", "roundeven": "ROUND_EVEN", "trunc": "TRUNC",
 }  # fmt: skip
-_UNSIGNED_FUNCTIONS = {"umin": "min", "umax": "max"}
+_EXTREMES = {"min": "<", "max": ">"}
+_SIGN_BITS = {"float": "0x80000000u", "double": "0x8000000000000000UL"}
 
 
 def binary(opcode: str, element: str, lanes: int, left: str, right: str) -> str:
@@ -47,7 +54,7 @@ def compare(predicate: str, element: str, lanes: int, left: str, right: str) -> 
     if lanes == 1:
         return f"-({text})"
     same_width = element in ("i32", "i1", "float")
-    return f"({text})" if not lanes or same_width else f"convert_int{lanes}({text})"
+    return f"({text})" if not lanes or same_width else converted(f"int{lanes}", lanes, text)
 
 
 def _float_comparison(predicate: str, left: str, right: str) -> str:
@@ -80,7 +87,7 @@ def choose(
     """``select``; ``masked``: the condition has lanes too."""
     if masked and lanes > 1 and element in ("i8", "i16", "i64", "double", "ptr"):
         wide = {"double": "long"}.get(scalar_name(element), scalar_name(element))
-        condition = f"convert_{wide}{lanes}({condition})"
+        condition = converted(f"{wide}{lanes}", lanes, condition)
     return f"{condition} ? {left} : {right}"
 
 
@@ -97,8 +104,8 @@ def convert(opcode: str, source: str, target: str, lanes: int, text: str) -> str
         return f"-({text} & 1)" if lanes else f"{text} & 1"
     if opcode == "fptoui":
         unsigned = unsigned_name(target, lanes)
-        return f"as_{kind}(convert_{unsigned}({text}))"
-    return f"convert_{kind}({text})"
+        return f"as_{kind}({converted(unsigned, lanes, text)})"
+    return converted(kind, lanes, text)
 
 
 def call(name: str, element: str, lanes: int, operands: Sequence[str]) -> str:
@@ -108,17 +115,52 @@ def call(name: str, element: str, lanes: int, operands: Sequence[str]) -> str:
         return f"{left} * {right} + {addend}"
     if name in _FUNCTIONS:
         return f"{_FUNCTIONS[name]}({', '.join(operands)})"
-    if name in _UNSIGNED_FUNCTIONS:
-        unsigned = unsigned_name(element, lanes)
-        texts = ", ".join(f"as_{unsigned}({operand})" for operand in operands)
-        return f"as_{type_name(element, lanes)}({_UNSIGNED_FUNCTIONS[name]}({texts}))"
+    if name[1:] in _EXTREMES:
+        return _extreme(name, element, lanes, operands)
     if name in _OTHERS:
         return _OTHERS[name](element, lanes, operands)
     raise InternalError(f"no intrinsic {name} in OpenCL C")
 
 
-def _saturated(element: str, lanes: int, operands: Sequence[str]) -> str:
-    return f"convert_{type_name(element, lanes)}_sat({operands[0]})"
+def saturated(source: str, target: str, lanes: int, text: str) -> str:
+    """``fptosi.sat``: what does not fit becomes the nearest integer, NaN 0."""
+    kind, bits = type_name(target, lanes), 8 * size_bytes(target)
+    if lanes > 1 and size_bytes(source) != size_bytes(target):
+        return f"convert_{kind}_sat({text})"
+    least, most = (scalar_text(str(number), target, 0) for number in _range(bits))
+    floats = type_name(source, lanes)
+    low, high = (f"({floats})({sign}0x1p{bits - 1})" for sign in ("-", ""))
+    whole = f"({text} < {low}) ? ({kind})({least}) : {converted(kind, lanes, text)}"
+    number = f"({text} == {text}) ? ({whole}) : ({kind})(0)"
+    return f"({text} >= {high}) ? ({kind})({most}) : ({number})"
+
+
+def _range(bits: int) -> tuple[int, int]:
+    return -(1 << bits - 1), (1 << bits - 1) - 1
+
+
+def _extreme(name: str, element: str, lanes: int, operands: Sequence[str]) -> str:
+    """``smin smax umin umax``."""
+    left, right = operands
+    sides = operands
+    if name[0] == "u":
+        unsigned = unsigned_name(element, lanes)
+        sides = [f"as_{unsigned}({operand})" for operand in operands]
+    condition = f"({sides[0]} {_EXTREMES[name[1:]]} {sides[1]})"
+    return f"{condition} ? {left} : {right}"
+
+
+def _magnitude(element: str, lanes: int, operands: Sequence[str]) -> str:
+    unsigned, bit = unsigned_name(element, lanes), _SIGN_BITS[element]
+    return f"as_{type_name(element, lanes)}(as_{unsigned}({operands[0]}) & ({unsigned})(~{bit}))"
+
+
+def _with_sign(element: str, lanes: int, operands: Sequence[str]) -> str:
+    """``copysign``."""
+    unsigned, bit = unsigned_name(element, lanes), _SIGN_BITS[element]
+    size, sign = (f"as_{unsigned}({operand})" for operand in operands)
+    bits = f"({size} & ({unsigned})(~{bit})) | ({sign} & ({unsigned}){bit})"
+    return f"as_{type_name(element, lanes)}({bits})"
 
 
 def _funnel(element: str, lanes: int, operands: Sequence[str]) -> str:
@@ -132,6 +174,7 @@ def _funnel(element: str, lanes: int, operands: Sequence[str]) -> str:
 
 
 _OTHERS: dict[str, Callable[[str, int, Sequence[str]], str]] = {
-    "fptosi.sat": _saturated,
+    "copysign": _with_sign,
+    "fabs": _magnitude,
     "fshl": _funnel,
 }

@@ -161,10 +161,13 @@ def _select(scope: CScope, name: str, rest: str) -> None:
 
 
 def _insert(scope: CScope, name: str, rest: str) -> None:
-    vector, scalar, lane = operands(rest)
-    value = scope.value(vector)
-    texts = c_lanes.inserted(value, scope.value(scalar).text, int(lane.text))
-    scope.define(name, value.element, value.lanes, texts)
+    """Only into lanes that hold nothing yet, before a shuffle that gives all the first one's."""
+    vector, scalar, _ = operands(rest)
+    assert vector.text == "poison", rest
+    text = scope.value(scalar).text
+    # A lane of a mask is 0 or -1, a scalar 0 or 1.
+    texts = c_lanes.splat(vector.element, vector.lanes, f"-{text}" if vector.element == "i1" else text)
+    scope.define(name, vector.element, vector.lanes, texts)
 
 
 def _shuffle(scope: CScope, name: str, rest: str) -> None:
@@ -178,7 +181,6 @@ def _extract(scope: CScope, name: str, rest: str) -> None:
     vector, lane = operands(rest)
     value = scope.value(vector)
     text = value.lane(int(lane.text))
-    # A lane of a mask is 0 or -1, a scalar 0 or 1.
     scope.define(name, value.element, 0, [f"-{text}" if value.element == "i1" else text])
 
 
@@ -199,7 +201,7 @@ def _call(scope: CScope, name: str, rest: str) -> None:
         kind = typed(f"{result} x")
         (value,) = (scope.value(operand) for operand in operands(arguments))
         texts = [
-            c_arithmetic.call(short, kind.element, value.piece_lanes, [piece])
+            c_arithmetic.saturated(value.element, kind.element, value.piece_lanes, piece)
             for piece in value.pieces
         ]
         scope.define(name, kind.element, kind.lanes, texts)

@@ -40,22 +40,20 @@ def shuffle(left: CValue, right: CValue, mask: str) -> list[str]:
         for number in numbers
     ]
     if len(set(lanes)) == 1 < len(lanes):
-        kind = type_name(left.element, min(len(lanes), LANES_MAX))
-        return [f"({kind})({lanes[0]})"] * piece_count(len(lanes))
+        return splat(left.element, len(lanes), lanes[0])
     return from_lanes(left.element, lanes)
 
 
-def inserted(value: CValue, scalar: str, lane: int) -> list[str]:
-    """A vector with another scalar in one lane."""
-    lanes = [scalar if number == lane else value.lane(number) for number in range(value.lanes)]
-    return from_lanes(value.element, lanes)
+def splat(element: str, lanes: int, text: str) -> list[str]:
+    """A scalar in every lane."""
+    kind = type_name(element, min(lanes, LANES_MAX))
+    return [f"({kind})({text})"] * piece_count(lanes)
 
 
 def any_lane(mask: CValue) -> str:
     """Whether a lane holds: what the bits of a mask are asked for."""
-    if mask.lanes == 1:
-        return f"-{mask.text}"
-    return " | ".join(f"any({piece})" for piece in mask.pieces)
+    lanes = (mask.lane(number) for number in range(mask.lanes))
+    return f"-({' | '.join(lanes)})"
 
 
 def seen_as(value: CValue, element: str, lanes: int) -> list[str]:
@@ -80,8 +78,7 @@ def seen_as(value: CValue, element: str, lanes: int) -> list[str]:
 def multiply_pairs(left: CValue, right: CValue) -> list[str]:
     """Sums of the products of pairs of i16 that lie beside each other, as i32."""
     halves = [
-        f"(convert_int4({a}.even) * convert_int4({b}.even)"
-        f" + convert_int4({a}.odd) * convert_int4({b}.odd))"
+        f"(TO(int4, {a}.even) * TO(int4, {b}.even) + TO(int4, {a}.odd) * TO(int4, {b}.odd))"
         for a, b in zip(left.pieces, right.pieces, strict=True)
     ]
     assert size_bytes(left.element) * 2 == size_bytes("i32")

@@ -12,7 +12,9 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.opencl.c_lanes import from_lanes
 from ingot_compiler.backends.opencl.c_scope import CScope
 from ingot_compiler.backends.opencl.c_values import (
+    LANES_MAX,
     CValue,
+    converted,
     piece_count,
     scalar_name,
     size_bytes,
@@ -57,7 +59,7 @@ def _step(index: CValue, number: int, size: int) -> str:
 
 
 def _widened(index: CValue, piece: str) -> str:
-    return f"convert_{type_name('i64', index.piece_lanes)}({piece})"
+    return converted(type_name("i64", index.piece_lanes), index.piece_lanes, piece)
 
 
 def load(scope: CScope, name: str, rest: str) -> None:
@@ -69,29 +71,27 @@ def load(scope: CScope, name: str, rest: str) -> None:
     scope.define(name, shape.element, shape.lanes, texts)
 
 
-def _typed_pointer(place: CValue, element: str, *, read: bool) -> str:
-    constant = "const " if read else ""
-    return f"({place.space} {constant}{scalar_name(element)} *)"
+def _typed_pointer(place: CValue, element: str, *, read: bool, lanes: int = 0) -> str:
+    constant, aligned = "const " if read else "", "_at" if lanes > 1 else ""
+    return f"({place.space} {constant}{type_name(element, lanes)}{aligned} *)"
 
 
 def _at(place: CValue, shape: LlvmValue, number: int) -> str:
     """One piece from memory."""
-    pointer = f"({_typed_pointer(place, shape.element, read=True)}{place.text})"
-    if shape.lanes <= 1:
-        return f"*{pointer}"
-    return f"vload{min(shape.lanes, 8)}({number}, {pointer})"
+    lanes = min(shape.lanes, LANES_MAX)
+    pointer = _typed_pointer(place, shape.element, read=True, lanes=lanes)
+    at = f" + {number}" if number else ""
+    return f"*({pointer}{place.text}{at})"
 
 
 def store(scope: CScope, rest: str) -> None:
     """A scalar, or lanes beside each other."""
     first, pointer, *_ = parts(rest)
     value, place = scope.value(typed(first)), scope.value(typed(pointer))
-    target = f"({_typed_pointer(place, value.element, read=False)}{place.text})"
-    if value.lanes <= 1:
-        scope.line(f"*{target} = {value.text}")
-        return
+    pointer = _typed_pointer(place, value.element, read=False, lanes=value.piece_lanes)
     for number, piece in enumerate(value.pieces):
-        scope.line(f"vstore{value.piece_lanes}({piece}, {number}, {target})")
+        at = f" + {number}" if number else ""
+        scope.line(f"*({pointer}{place.text}{at}) = {piece}")
 
 
 def masked_read(scope: CScope, name: str, result: str, arguments: str) -> None:

@@ -74,6 +74,11 @@ def unsigned_name(element: str, lanes: int = 0) -> str:
     return f"{_UNSIGNED[name]}{lanes}" if lanes > 1 else _UNSIGNED[name]
 
 
+def converted(kind: str, lanes: int, text: str) -> str:
+    """A number, or a vector of as many lanes, as another type of C."""
+    return f"TO({kind}, {text})" if lanes > 1 else f"({kind})({text})"
+
+
 def size_bytes(element: str) -> int:
     """Bytes of an element in memory."""
     return SIZES_BYTES[element]

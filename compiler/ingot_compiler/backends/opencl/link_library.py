@@ -7,6 +7,7 @@ OpenCL C (``runtime/FORMAT.md``). Not done here: compiling it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import resources
 
 from ingot_compiler.ir.errors import InternalError
 
@@ -28,7 +29,8 @@ def link_library(
     source = "\n".join(text for _, _, text in texts)
     has_double = "double" in source
     head = f"{HEAD} {_FP64}" if has_double else HEAD
+    prelude = resources.files(__package__).joinpath("prelude.cl").read_text(encoding="ascii")
     pragmas = ["#pragma OPENCL FP_CONTRACT ON"]
     if has_double:
         pragmas.insert(0, f"#pragma OPENCL EXTENSION {_FP64} : enable")
-    return "\n".join([head, *(row for row, _, _ in texts), "", *pragmas, source]).encode()
+    return "\n".join([head, *(row for row, _, _ in texts), "", *pragmas, prelude, source]).encode()
