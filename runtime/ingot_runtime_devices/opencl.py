@@ -72,7 +72,7 @@ def _devices_here(name: str, where: str) -> "list[Any]":
         raise IncompatibleError(what, where, str(error), _INSTALL) from error
 
 
-class Memory:
+class ClMemory:
     """An allocation: ``buffer`` is its ``cl_mem``."""
 
     __slots__ = ("__weakref__", "address", "buffer", "size_bytes")
@@ -116,14 +116,16 @@ class OpenCl(Device):
         self._cl = cl
         self._device = device
         self._library = library
-        # By address. Memory that nobody holds leaves by the weak reference's own callback.
-        self._memories: dict[int, weakref.ref[Memory]] = {}
+        # By address. ClMemory that nobody holds leaves by the weak reference's own callback.
+        self._memories: dict[int, weakref.ref[ClMemory]] = {}
         self._order: list[int] = []
         with self._failing("open"):
             self._context = cl.Context([device])
             self._queue = cl.CommandQueue(self._context)
-            program = build(self._context, library.source) if library.kernels else None
-            self._kernels = [cl.Kernel(program, kernel.name) for kernel in library.kernels]
+            self._kernels: list[Any] = []
+            if library.kernels:
+                program = build(self._context, library.source)
+                self._kernels += (cl.Kernel(program, kernel.name) for kernel in library.kernels)
             self._report = self._zeros(REPORT_BYTES)
 
     def allocate(self, size_bytes: int) -> "Allocation":
@@ -138,7 +140,7 @@ class OpenCl(Device):
             buffer = self._zeros(max(-(-size_bytes // ALIGNMENT_BYTES), 1) * ALIGNMENT_BYTES)
         except (self._cl.Error, MemoryError) as error:
             raise self._no_memory(size_bytes, str(error)) from error
-        memory = Memory(_ADDRESSES.take(buffer.size), buffer.size, buffer)
+        memory = ClMemory(_ADDRESSES.take(buffer.size), buffer.size, buffer)
         self._memories[memory.address] = weakref.ref(memory, _forgetting(self, memory.address))
         insort(self._order, memory.address)
         return memory
@@ -236,7 +238,7 @@ class OpenCl(Device):
         scalars: "Sequence[int]",
         extent: int,
         grain: int,
-    ) -> "list[tuple[Memory, int]]":
+    ) -> "list[tuple[ClMemory, int]]":
         """Return where the buffers lie, or refuse the launch."""
         kernels = self._library.kernels
         if not 0 <= kernel < len(kernels):
@@ -303,7 +305,7 @@ class OpenCl(Device):
             self.lose(f"{what}: {error}")
             self.require_open()
 
-    def _require(self, what: str, address: int, size_bytes: int) -> "tuple[Memory, int]":
+    def _require(self, what: str, address: int, size_bytes: int) -> "tuple[ClMemory, int]":
         """Return the allocation that holds these bytes, and where in it."""
         self.require_open()
         index = bisect_right(self._order, address) - 1
@@ -315,7 +317,7 @@ class OpenCl(Device):
         return memory, address - memory.address
 
 
-def _alive(reference: "weakref.ref[Memory]") -> "Memory | None":
+def _alive(reference: "weakref.ref[ClMemory]") -> "ClMemory | None":
     return reference()
 
 
@@ -335,8 +337,7 @@ def _host(address: int, size_bytes: int) -> "Any":
     """Host memory as an array."""
     import numpy as np
 
-    block = (ctypes.c_uint8 * size_bytes).from_address(address)
-    return np.frombuffer(block, np.uint8)
+    return np.frombuffer(memoryview((ctypes.c_uint8 * size_bytes).from_address(address)), np.uint8)
 
 
 def _i64(number: int) -> "Any":

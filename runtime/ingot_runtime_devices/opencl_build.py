@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import threading
+import warnings
 
 from ingot_runtime.errors import IncompatibleError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from .opencl_library import OpenClLibrary
 
 OPTIONS = ("-cl-std=CL1.2",)
-REQUEST = "request"
+_ERROR_LINES_MAX = 3
 
 
 class Builder:
@@ -94,8 +95,20 @@ def serve() -> None:
         try:
             error = _prove(json.loads(line))
         except Exception as problem:  # whatever the driver's binding raises is the answer
-            error = f"{type(problem).__name__}: {problem}"
-        print("done", json.dumps(error), flush=True)
+            error = _in_short(f"{problem}")
+        _tell("done", json.dumps(error))
+
+
+def _tell(word: str, text: str) -> None:
+    sys.stdout.write(f"{word} {text}\n")
+    sys.stdout.flush()
+
+
+def _in_short(text: str) -> str:
+    """The first errors of a driver's long text."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    return "; ".join((errors or lines)[:_ERROR_LINES_MAX])
 
 
 def _prove(request: "dict[str, Any]") -> str:
@@ -109,10 +122,10 @@ def _prove(request: "dict[str, Any]") -> str:
     program = build(context, request["source"])
     memory = cl.Buffer(context, cl.mem_flags.READ_WRITE, 256)
     for name, buffers, scalars in request["kernels"]:
-        print("kernel", name, flush=True)
+        _tell("kernel", name)
         kernel = cl.Kernel(program, name)
         zero = np.int64(0)
-        arguments = [memory, zero] * buffers + [zero] * scalars
+        arguments: list[Any] = [memory, zero] * buffers + [zero] * scalars
         kernel.set_args(*arguments, memory, zero, memory, zero, np.int64(1))
         cl.enqueue_nd_range_kernel(queue, kernel, (1,), (1,))
         queue.finish()
@@ -136,4 +149,7 @@ def build(context: "Any", source: str) -> "Any":
     """Return the program; only the driver keeps what it compiles."""
     import pyopencl as cl
 
-    return cl.Program(context, source).build(list(OPTIONS), cache_dir=False)
+    no_cache: Any = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)  # the source is not the user's
+        return cl.Program(context, source).build(list(OPTIONS), cache_dir=no_cache)

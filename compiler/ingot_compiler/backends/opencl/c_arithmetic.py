@@ -21,7 +21,15 @@ from ingot_compiler.backends.opencl.c_values import (
 from ingot_compiler.ir.errors import InternalError
 
 _FLOAT = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}
-_WRAPPING = {"add": "+", "sub": "-", "mul": "*", "shl": "<<", "udiv": "/", "urem": "%", "lshr": ">>"}
+_WRAPPING = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "shl": "<<",
+    "udiv": "/",
+    "urem": "%",
+    "lshr": ">>",
+}
 _SIGNED = {"sdiv": "/", "srem": "%", "ashr": ">>", "and": "&", "or": "|", "xor": "^"}
 _ORDERED = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _FUNCTIONS = {
@@ -81,9 +89,7 @@ def _integer_comparison(predicate: str, element: str, lanes: int, left: str, rig
     return f"{left} {_ORDERED[predicate[1:]]} {right}"
 
 
-def choose(
-    lanes: int, element: str, condition: str, left: str, right: str, *, masked: bool
-) -> str:
+def choose(lanes: int, element: str, condition: str, left: str, right: str, *, masked: bool) -> str:
     """``select``; ``masked``: the condition has lanes too."""
     if masked and lanes > 1 and element in ("i8", "i16", "i64", "double", "ptr"):
         wide = {"double": "long"}.get(scalar_name(element), scalar_name(element))

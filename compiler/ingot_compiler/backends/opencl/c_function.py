@@ -95,6 +95,8 @@ def _translate(scope: CScope, function: Function, block: Block, found: Instructi
         _compare(scope, name, rest)
     elif opcode in _CONVERSIONS:
         _convert(scope, name, opcode, rest)
+    elif opcode == "store":
+        c_memory.store(scope, rest)
     elif opcode in _STATEMENTS:
         _STATEMENTS[opcode](scope, name, rest)
     elif opcode == "br":
@@ -119,9 +121,7 @@ def _compare(scope: CScope, name: str, rest: str) -> None:
     predicate, _, others = rest.partition(" ")
     left, right = (scope.value(operand) for operand in operands(others))
     rows = zip(left.pieces, right.pieces, strict=True)
-    texts = [
-        c_arithmetic.compare(predicate, left.element, left.piece_lanes, *row) for row in rows
-    ]
+    texts = [c_arithmetic.compare(predicate, left.element, left.piece_lanes, *row) for row in rows]
     scope.define(name, "i1", left.lanes, texts)
 
 
@@ -143,7 +143,8 @@ def _bitcast(scope: CScope, name: str, rest: str) -> None:
 
 
 def _negate(scope: CScope, name: str, rest: str) -> None:
-    _lanewise(scope, name, rest, lambda e, n, t: f"-{t[0]}")
+    value = scope.value(typed(rest))
+    scope.define(name, value.element, value.lanes, [f"-{piece}" for piece in value.pieces])
 
 
 def _select(scope: CScope, name: str, rest: str) -> None:
@@ -166,7 +167,9 @@ def _insert(scope: CScope, name: str, rest: str) -> None:
     assert vector.text == "poison", rest
     text = scope.value(scalar).text
     # A lane of a mask is 0 or -1, a scalar 0 or 1.
-    texts = c_lanes.splat(vector.element, vector.lanes, f"-{text}" if vector.element == "i1" else text)
+    texts = c_lanes.splat(
+        vector.element, vector.lanes, f"-{text}" if vector.element == "i1" else text
+    )
     scope.define(name, vector.element, vector.lanes, texts)
 
 
@@ -239,12 +242,8 @@ def _jump(scope: CScope, function: Function, block: Block, label: str) -> None:
     scope.line(f"goto {label}")
 
 
-def _stack(scope: CScope, name: str, rest: str) -> None:
-    c_memory.stack(scope, name, rest)
-
-
 _STATEMENTS: dict[str, Callable[[CScope, str, str], None]] = {
-    "alloca": _stack,
+    "alloca": c_memory.stack,
     "bitcast": _bitcast,
     "call": _call,
     "extractelement": _extract,
@@ -254,5 +253,4 @@ _STATEMENTS: dict[str, Callable[[CScope, str, str], None]] = {
     "load": c_memory.load,
     "select": _select,
     "shufflevector": _shuffle,
-    "store": lambda scope, name, rest: c_memory.store(scope, rest),
 }

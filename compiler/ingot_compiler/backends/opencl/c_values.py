@@ -9,6 +9,7 @@ lanes) from one base.
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from dataclasses import dataclass
@@ -114,7 +115,9 @@ def scalar_text(text: str, element: str, lanes: int) -> str:
         is_true = text in ("true", "1")
         return ("-1" if lanes else "1") if is_true else "0"
     if element in ("float", "double"):
-        return _float_text(0 if text in ("0", "zeroinitializer", "poison") else int(text, 16), element)
+        return _float_text(
+            0 if text in ("0", "zeroinitializer", "poison") else int(text, 16), element
+        )
     number = 0 if text in ("zeroinitializer", "poison") else int(text)
     name = scalar_name(element)
     bits = 8 * SIZES_BYTES.get(element, 1)
@@ -129,7 +132,7 @@ def scalar_text(text: str, element: str, lanes: int) -> str:
 def _float_text(bits: int, element: str) -> str:
     """A float from the bits of the double that LLVM writes for it."""
     value: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
-    if value == value and abs(value) != float("inf"):
+    if math.isfinite(value):
         text = f"{value.hex()}{'f' if element == 'float' else ''}"
         return f"({text})" if text.startswith("-") else text
     if element == "double":

@@ -64,7 +64,6 @@ def _without_arguments(text: str) -> str:
     kept: list[str] = []
     for line in text.splitlines():
         if re.search(r"getelementptr \w+, ptr %(buffers|scalars), ", line):
-
             continue
         if line.startswith(("  %b", "  %s")) and line[4:5].isdigit():
             continue
@@ -111,8 +110,8 @@ def _kernel(symbol: str, program: LoopProgram) -> list[str]:
         (
             *(f"m{number} + o{number}" for number in buffers),
             *(f"s{number}" for number in scalars),
-            "first, last, scratch + scratch_at + item * own, (__global uchar *)report + "
-            f"{REPORT_BYTES}",
+            "first, last, scratch + scratch_at + item * own",
+            f"(__global uchar *)report + {REPORT_BYTES}",
         )
     )
     return [

@@ -16,8 +16,8 @@ from ingot_compiler.backends.opencl.vector_machine import VECTOR_MACHINE
 from ingot_compiler.ir.dims import dim_mul
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup
-from ingot_compiler.lowering.lower import lower
 from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.lower import lower
 
 ITEMS_MAX = 8
 
