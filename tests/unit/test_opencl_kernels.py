@@ -58,8 +58,7 @@ def numbers(dtype: DType, seed: int) -> Array:
         with np.errstate(over="ignore"):
             return values.astype(NUMPY[dtype])
     info = np.iinfo(NUMPY[dtype])
-    values = rng.integers(0 if dtype in UNSIGNED else -9, 10, COUNT)
-    array = values.astype(NUMPY[dtype])
+    array: Array = rng.integers(0 if dtype in UNSIGNED else -9, 10, COUNT).astype(NUMPY[dtype])
     array[:4] = info.min, info.max, 0, 1
     rng.shuffle(array)
     return array
