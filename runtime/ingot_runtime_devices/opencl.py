@@ -134,7 +134,7 @@ class OpenCl(Device):
         total, largest = self._device.global_mem_size, self._device.max_mem_alloc_size
         used = sum(memory.size_bytes for memory in map(_alive, self._memories.values()) if memory)
         if not 0 <= size_bytes <= min(total - used, largest):
-            why = f"{used} of {total} bytes are in use, {largest} at once"
+            why = f"{total - used} of {total} bytes are free, {largest} at most in one piece"
             raise self._no_memory(size_bytes, why)
         try:
             buffer = self._zeros(max(-(-size_bytes // ALIGNMENT_BYTES), 1) * ALIGNMENT_BYTES)

@@ -5,7 +5,9 @@ driver keeps what it made in its own cache, where the caller's driver finds it. 
 running anything (every launch here is of no units).
 """
 
+import atexit
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -30,6 +32,7 @@ class Builder:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
+        self._owner = 0  # the process that started it: a fork of that one starts its own
         self._proved: set[tuple[int, str]] = set()
 
     def prove(self, index: int, library: "OpenClLibrary", where: str) -> None:
@@ -69,12 +72,11 @@ class Builder:
                 kernel = rest
         except OSError:
             pass
-        process.wait()
-        self._process = None
+        self.close()
         return f"its compiler ended with code {process.returncode} at {kernel}"
 
     def _running(self) -> "subprocess.Popen[str]":
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None or self._process.poll() is not None or self._owner != os.getpid():
             code = f"import sys; sys.path[:] = {sys.path!r}; import {__name__} as b; b.serve()"
             self._process = subprocess.Popen(
                 [sys.executable, "-c", code],
@@ -83,10 +85,18 @@ class Builder:
                 stderr=subprocess.DEVNULL,
                 text=True,
             )
+            self._owner = os.getpid()
         return self._process
+
+    def close(self) -> None:
+        """End the process: it has nothing more to read."""
+        process, self._process = self._process, None
+        if process is not None and self._owner == os.getpid():
+            process.communicate()
 
 
 BUILDER = Builder()
+atexit.register(BUILDER.close)
 
 
 def serve() -> None:
