@@ -203,8 +203,11 @@ def test_memory_limit_counts_devices(folder: Path) -> None:
     with pytest.raises(ingot_runtime.LimitError, match="needs too much memory"):
         ingot_runtime.load(folder / "one", max_bytes=needed - 1)
     assert right(ingot_runtime.load(folder / "grown", max_bytes=needed + SIZE_BYTES))
-    with pytest.raises(ingot_runtime.LimitError, match="whose size the data decide"):
+    with pytest.raises(ingot_runtime.LimitError, match="whose size the data decide") as caught:
         ingot_runtime.load(folder / "grown", max_bytes=needed + SIZE_BYTES - 1).run({"x": X})
+    assert caught.value.where == f"x {list(X.shape)}"
+    assert caught.value.why.endswith(f"{SIZE_BYTES - 1} bytes for them, got {SIZE_BYTES}")
+    assert "max_bytes" in caught.value.do
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -20,6 +20,7 @@ from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.rules.bundle import BundleParts
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import Imported
+from ingot_build_rules.rules.infer_types import Typed
 from ingot_build_rules.rules.model_file import opened_model
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.errors import ModelError
@@ -77,9 +78,9 @@ class TextCompilation(Compilation):
         missing = [b""] * (len(names.weights) - len(given.weights))
         weights = tuple(map(build.keep_bytes, (*given.weights, *missing)))
         self._imported = Imported(
-            build.keep(ImportedModel((), (), (), (), (), ())), build.keep(names), weights, ()
+            build.keep(ImportedModel((), (), (), (), (), ())), build.keep(names), weights
         )
-        self._graph = build.keep(self._stage_graph)
+        self._typed = Typed(build.keep(self._stage_graph), build.keep(()))
         self._placed = build.keep(stage) if isinstance(stage, PlacedGraph) else None
 
     async def imported(self) -> Imported:
@@ -90,9 +91,9 @@ class TextCompilation(Compilation):
         """The text's file."""
         return (self._path,)
 
-    async def graph(self) -> Artifact[Graph]:
+    async def typed(self) -> Typed:
         """Stage 3: the text's; that of a placed graph has its copies."""
-        return self._graph
+        return self._typed
 
     async def optimized(self) -> Artifact[OptimizedGraph]:
         """Stage 4; a placed graph is one already."""

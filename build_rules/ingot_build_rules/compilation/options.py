@@ -39,6 +39,7 @@ def make_options(
     *,
     strip: bool = False,
     named_targets: Mapping[str, GivenTarget] | None = None,
+    strict_dims: bool = False,
 ) -> CompileOptions:
     """Check and order the options; ``configure`` says what is assumed of targets and devices.
 
@@ -63,6 +64,7 @@ def make_options(
         place=tuple(place),
         planner=planner,
         strip=strip,
+        strict_dims=strict_dims,
         other_shapes=other_shapes,
     )
 

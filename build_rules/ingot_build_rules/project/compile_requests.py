@@ -68,6 +68,7 @@ def _request(
             other_shapes,
             strip=bundle.strip,
             named_targets=texts,
+            strict_dims=bundle.strict_dims,
         )
     except (UnsupportedError, UserError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path

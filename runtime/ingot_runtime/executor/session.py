@@ -3,9 +3,6 @@
 In: lanes on one loaded bundle. Out: ``Session``. Not done here: checking the bundle (``loader``),
 checking arrays (``arrays``), zero copy (``bound``), calling `main` (``lane``), the order of those
 who wait (``permit``).
-
-Inputs of up to 64 KiB are copied into buffers; larger ones pass their address where contiguous and
-aligned. Outputs are the caller's own.
 """
 
 import os
