@@ -98,16 +98,24 @@ def _device(
         given = read_device_text(text, "", KINDS)
     except InputError as error:
         raise UserError(error.what, where, error.why, error.do) from None
-    if given.kind not in KINDS_WITH_CODE:
+    _check_kind(given.kind, given.scope, where)
+    wanted = named_targets.get(given.target, given.target)
+    target = str(read_target(given.kind, wanted, host_targets))
+    return DeviceOption(name, given.kind, given.id, target, given.scope)
+
+
+def _check_kind(kind: str, scope: str, where: OptionRef) -> None:
+    if kind not in KINDS_WITH_CODE:
         raise UnsupportedError(
-            f"no code generation for {given.kind!r} devices yet",
+            f"no code generation for {kind!r} devices yet",
             where=where,
             why=f"this version makes code for the host and for {', '.join(KINDS_WITH_CODE)}",
             do="leave the nodes on the host",
         )
-    wanted = named_targets.get(given.target, given.target)
-    target = str(read_target(given.kind, wanted, host_targets))
-    return DeviceOption(name, given.kind, given.id, target, given.scope)
+    scopes = backend_of(kind).scopes
+    if scopes is not None and scope not in ("", *scopes):
+        what, do = f"unknown scope {scope!r} of a {kind} device", "leave scope= out"
+        raise UserError(what, where, f"expected {' or '.join(scopes)}", do)
 
 
 def _beside_host(option: DeviceOption, host: Sequence[Target]) -> list[str]:

@@ -82,7 +82,8 @@ class Backend:
     ``is_processor``: its code runs on the host's processor, whose targets are its own.
     ``attributes``: of its targets, in the order of their text, the first one required; none if a
     target is a text and nothing else. ``derived``: what follows from them. ``tags``: the group of
-    ``targets.toml`` that has names of its targets.
+    ``targets.toml`` that has names of its targets. ``scopes``: the memories of a device that a user
+    may name, None where any name may be one.
     """
 
     kind: str
@@ -96,3 +97,4 @@ class Backend:
     attributes: tuple[TargetAttribute, ...] = ()
     derived: tuple[str, ...] = ()
     tags: str = ""
+    scopes: tuple[str, ...] | None = None

@@ -18,4 +18,5 @@ BACKEND = Backend(
     attributes=ATTRIBUTES,
     derived=DERIVED,
     tags="processor",
+    scopes=("global",),
 )
