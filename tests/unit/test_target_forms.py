@@ -99,7 +99,9 @@ def test_mistakes_in_targets(mistake: str) -> None:
 def test_a_kind_without_attributes_takes_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table is refused where a target is a text and nothing else."""
     bare = dataclasses.replace(backend_of("cpu"), attributes=(), derived=(), tags="")
-    monkeypatch.setattr("ingot_compiler.backends.target_forms.backend_of", lambda _: bare)
+    monkeypatch.setattr(
+        "ingot_compiler.backends.target_forms.backend_of", {"cpu": bare}.__getitem__
+    )
     assert target_text("cpu", "x86-64-v3") == "x86-64-v3"
     with pytest.raises(UserError, match="cpu targets have no attributes"):
         target_text("cpu", {"level": "x86-64-v3"})

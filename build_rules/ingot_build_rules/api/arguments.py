@@ -25,8 +25,8 @@ def read_targets(targets: object) -> GivenTargets:
     if isinstance(targets, str):
         return (targets,)
     if isinstance(targets, Mapping):
-        named = _dict("targets", "{'edge': 'x86-64-v2'}", targets)
-        return dict(zip(named, _targets(named.values(), targets), strict=True))
+        named = _dict("targets", "{'edge': 'x86-64-v2'}", cast("object", targets))
+        return dict(zip(named, _targets(named.values(), named), strict=True))
     return _targets(_items(targets), targets)
 
 

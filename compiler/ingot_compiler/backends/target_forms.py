@@ -91,14 +91,15 @@ def _unknown(name: str, backend: Backend, where: str) -> UserError:
 
 
 def _values(attribute: TargetAttribute, given: object, where: str) -> list[str]:
-    items = cast("list[object]", given) if attribute.is_list else [given]
-    if not isinstance(items, list | tuple) or not all(map(_is_value, items)):
+    items: object = given if attribute.is_list else [given]
+    is_list = isinstance(items, list | tuple)
+    if not is_list or not all(map(_is_value, cast("list[object]", items))):
         example = f"[{attribute.example!r}]" if attribute.is_list else repr(attribute.example)
         expected = "a list of texts" if attribute.is_list else "a text"
         why = f"expected {expected}, such as {example}, got {given!r}"
         what = f"wrong value of attribute {attribute.name!r}"
         raise UserError(what, where, why, "correct it")
-    return [_signed(attribute, cast("str", item)) for item in items]
+    return [_signed(attribute, item) for item in cast("list[str]", items)]
 
 
 def _is_value(item: object) -> bool:
