@@ -66,9 +66,18 @@ class DeclaredProject:
         project.path, project._places, project._tree = file, places, dict(tree)
         return project
 
-    def target(self, name: str, target: str) -> None:
-        """Name a target: ``ARCH[:cpu][+feature|-feature]...``."""
-        self._declare("target", name, {"target": target})
+    def target(
+        self,
+        name: str,
+        target: str | None = None,
+        *,
+        level: str | None = None,
+        cpu: str | None = None,
+        features: Sequence[str] | None = None,
+    ) -> None:
+        """Name a target: a text, ``ARCH[:cpu][+feature|-feature]...``, or its attributes."""
+        attributes = {"level": level, "cpu": cpu, "features": features}
+        self._declare("target", name, _given({"target": target, **attributes}))
 
     def model(
         self,
