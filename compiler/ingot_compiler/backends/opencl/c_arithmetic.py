@@ -33,7 +33,7 @@ _WRAPPING = {
 _SIGNED = {"sdiv": "/", "srem": "%", "ashr": ">>", "and": "&", "or": "|", "xor": "^"}
 _ORDERED = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _FUNCTIONS = {
-    "sqrt": "sqrt", "floor": "FLOOR", "ceil": "CEIL", "roundeven": "ROUND_EVEN", "trunc": "TRUNC",
+    "floor": "FLOOR", "ceil": "CEIL", "roundeven": "ROUND_EVEN", "trunc": "TRUNC",
 }  # fmt: skip
 _EXTREMES = {"min": "<", "max": ">"}
 _SIGN_BITS = {"float": "0x80000000u", "double": "0x8000000000000000UL"}
@@ -169,6 +169,14 @@ def _with_sign(element: str, lanes: int, operands: Sequence[str]) -> str:
     return f"as_{type_name(element, lanes)}({bits})"
 
 
+def _square_root(element: str, lanes: int, operands: Sequence[str]) -> str:
+    function = f"SQRT_{scalar_name(element)}"
+    if lanes <= 1:
+        return f"{function}({operands[0]})"
+    texts = ", ".join(f"{function}({operands[0]}.s{lane})" for lane in range(lanes))
+    return f"({type_name(element, lanes)})({texts})"
+
+
 def _funnel(element: str, lanes: int, operands: Sequence[str]) -> str:
     """``fshl``: the upper half of two numbers beside each other, shifted left."""
     high, low, by = operands
@@ -183,4 +191,5 @@ _OTHERS: dict[str, Callable[[str, int, Sequence[str]], str]] = {
     "copysign": _with_sign,
     "fabs": _magnitude,
     "fshl": _funnel,
+    "sqrt": _square_root,
 }
