@@ -131,14 +131,15 @@ def call(name: str, element: str, lanes: int, operands: Sequence[str]) -> str:
 def saturated(source: str, target: str, lanes: int, text: str) -> str:
     """``fptosi.sat``: what does not fit becomes the nearest integer, NaN 0."""
     kind, bits = type_name(target, lanes), 8 * size_bytes(target)
-    if lanes > 1 and size_bytes(source) != size_bytes(target):
-        return f"convert_{kind}_sat({text})"
     least, most = (scalar_text(str(number), target, 0) for number in _range(bits))
-    floats = type_name(source, lanes)
+    floats, masked = type_name(source, lanes), size_bytes(source) != size_bytes(target)
     low, high = (f"({floats})({sign}0x1p{bits - 1})" for sign in ("-", ""))
-    whole = f"({text} < {low}) ? ({kind})({least}) : {converted(kind, lanes, text)}"
-    number = f"({text} == {text}) ? ({whole}) : ({kind})(0)"
-    return f"({text} >= {high}) ? ({kind})({most}) : ({number})"
+    below, whole, above = (
+        converted(kind, lanes, f"({condition})") if masked and lanes > 1 else f"({condition})"
+        for condition in (f"{text} < {low}", f"{text} == {text}", f"{text} >= {high}")
+    )
+    inside = f"{below} ? ({kind})({least}) : {converted(kind, lanes, text)}"
+    return f"{above} ? ({kind})({most}) : ({whole} ? ({inside}) : ({kind})(0))"
 
 
 def _range(bits: int) -> tuple[int, int]:
