@@ -88,7 +88,7 @@ def test_import_time() -> None:
 
 
 def test_sources_are_small() -> None:
-    """Deflated, the loader's sources stay below 100 KiB (its wheel has 17 kB more: metadata, licence
+    """Deflated, the loader's sources stay below 101 KiB (its wheel has 17 kB more: metadata, licence
     and the archive itself), those for devices beside the host below 10 kB.
 
     It was 89 kB until sessions took several callers: the line, the lanes and async calls need 8 kB.
@@ -99,5 +99,5 @@ def test_sources_are_small() -> None:
         files = sorted(Path(str(package.__file__)).parent.rglob("*.py"))
         return sum(len(zlib.compress(file.read_bytes())) for file in files)
 
-    assert 0 < deflated_bytes(ingot_runtime) < 102_400
+    assert 0 < deflated_bytes(ingot_runtime) < 103_424
     assert 0 < deflated_bytes(ingot_runtime_devices) < 10_000

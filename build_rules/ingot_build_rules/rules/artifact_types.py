@@ -11,6 +11,7 @@ _MODULES = {
     "ingot_build_rules.rules.codegen": "CodegenInputs",
     "ingot_build_rules.rules.codegen_main": "MainInputs",
     "ingot_build_rules.rules.codegen_support": "SupportInputs",
+    "ingot_build_rules.rules.default_input": "DefaultInput",
     "ingot_build_rules.rules.digest_weights": "DigestInputs",
     "ingot_build_rules.rules.fuse": "FuseInputs Fused FusedConstant",
     "ingot_build_rules.rules.compile_options": "CompileOptions DeviceOption",
