@@ -205,6 +205,7 @@ def _report(
     if arguments.json:
         console.print_json(values)
     elif not arguments.quiet:
+        from ingot_build_rules.cli.device_notes import device_notes
         from ingot_build_rules.cli.portable_note import portable_note
 
         piped = arguments.output == STANDARD_OUTPUT
@@ -212,6 +213,8 @@ def _report(
         lines = report_lines(shown, outcome.checked)
         console.print_lines(*lines, file=sys.stderr if piped else sys.stdout)
         if note := portable_note(shown["output"], arguments.target):
+            console.print_note(note)
+        for note in device_notes(shown["output"], outcome.compiled.compilation.options):
             console.print_note(note)
 
 

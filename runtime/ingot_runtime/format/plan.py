@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Default = tuple[tuple[int, ...], bytes]
 
 PLAN_VERSION = 1
-DEVICE_KINDS = ("host", "cuda", "opencl", "null")
+DEVICE_KINDS = ("host", "cuda", "opencl", "null", "cpu")
 _RANK_VALUE_MAX = 1 << 31
 _CODE_MAX = (1 << 31) - 1
 _WHERE = "section plan 0"
