@@ -19,7 +19,7 @@ from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
-from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs, Typed
+from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs, TypedGraph
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
 from ingot_compiler.ir.errors import LimitError
@@ -73,7 +73,7 @@ class ModelStages:
         """Stage 3."""
         return (await self.typed()).graph
 
-    async def typed(self) -> Typed:
+    async def typed(self) -> TypedGraph:
         """Stage 3, and what the model's file says wrongly of it."""
         imported = await self.imported()
         return await self.need(INFER_TYPES, InferInputs(imported.model, imported.weights))
