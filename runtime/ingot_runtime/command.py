@@ -95,7 +95,8 @@ def _run(options: argparse.Namespace) -> int:
         _write_outputs(options.outputs, outputs)
     if options.json:
         dtypes = {spec.name: spec.element for spec in session.outputs}
-        print(json_line(run_values(options.bundle, session.digest, seconds, dtypes, outputs)))
+        told = options.bundle, session.digest, session.devices
+        print(json_line(run_values(*told, seconds, dtypes, outputs)))
     elif not options.outputs:
         _print_outputs(outputs)
     return 0
@@ -119,13 +120,16 @@ def _load(options: argparse.Namespace) -> "Session":
 def run_values(
     bundle: str,
     digest: str,
+    devices: "dict[str, str]",
     seconds: "dict[str, float]",
     dtypes: "dict[str, str]",
     outputs: "dict[str, np.ndarray]",
 ) -> "dict[str, Any]":
-    """Return what ``run --json`` tells of one call; `dtypes`: our names of element types."""
+    """Return what ``run --json`` tells of one call; `devices`: those of ``Session``; `dtypes`: our
+    names of element types."""
     described = {name: array_values(dtypes[name], array) for name, array in outputs.items()}
-    return {"bundle": bundle, "digest": digest, **seconds, "outputs": described}
+    told = {"bundle": bundle, "digest": digest, "devices": devices}
+    return {**told, **seconds, "outputs": described}
 
 
 def _print_outputs(outputs: "dict[str, np.ndarray]") -> None:
@@ -140,8 +144,13 @@ def _devices(pairs: "list[str]") -> "dict[str, str]":
     for pair in pairs:
         name, sign, kind = pair.partition("=")
         if not (name and sign and kind):
-            why, do = "expected NAME=KIND:ID", "e.g. --device gpu=cuda:0"
+            why, do = "expected NAME=KIND[:ID][,target=T][,scope=S]", "e.g. --device acc=cpu:0"
             raise InputError(f"bad --device {pair!r}", "command line", why, do)
+        if name in devices:
+            why = f"expected one device, got {devices[name]!r} and {kind!r}"
+            raise InputError(
+                f"{name!r} is given twice", "option --device", why, "leave one of them out"
+            )
         devices[name] = kind
     return devices
 
@@ -274,7 +283,7 @@ _RUN: "dict[str, dict[str, Any]]" = {
     },
     "--threads": {"type": int, "default": 1, "metavar": "N"},
     "--device": {
-        "action": "append", "default": [], "metavar": "NAME=KIND:ID",
+        "action": "append", "default": [], "metavar": "NAME=KIND[:ID]",
         "help": "bind a virtual device",
     },
     "--executor": {"default": "aot", "metavar": "aot|vm"},

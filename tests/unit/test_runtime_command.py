@@ -168,13 +168,19 @@ def test_names_that_clash_with_python(folder: Path) -> None:
             ("run", "static.ingot", "--device", "gpu"),
             1,
             "error: bad --device 'gpu'",
-            "  do: e.g. --device gpu=cuda:0",
+            "  do: e.g. --device acc=cpu:0",
         ),
         (
             ("run", "static.ingot", "--device", "host=cuda:0"),
             5,
-            "error: no device cuda:0 here",
+            "error: device 'host' cannot be 'cuda:0'",
             None,
+        ),
+        (
+            ("run", "static.ingot", "--device", "a=cpu:0", "--device", "a=cpu:1"),
+            1,
+            "error: 'a' is given twice",
+            "  do: leave one of them out",
         ),
         (
             ("run", "static.ingot", "--max-bytes", "8"),
