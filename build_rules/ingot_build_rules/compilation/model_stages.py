@@ -23,8 +23,8 @@ from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs, TypedG
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
 from ingot_compiler.ir.errors import LimitError
-from ingot_compiler.ir.in_names import error_in_names, refers
-from ingot_compiler.ir.profile import profile_text
+from ingot_compiler.ir.in_names import error_in_names, refers, text_in_names
+from ingot_compiler.ir.profile import named_profile
 from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
@@ -134,7 +134,10 @@ class ModelStages:
     async def _place_specialisations(self) -> tuple[Artifact[PlacedGraph], ...]:
         typed = await self.typed()
         profiles, graph = typed.profiles, typed.graph
-        labels, devices = list(map(profile_text, profiles)), self.devices.declared()
+        if not profiles:
+            return ()
+        names, devices = await self.names(), self.devices.declared()
+        labels = [text_in_names(named_profile(profile), names) for profile in profiles]
         inputs = [OptimizeInputs(graph, profile) for profile in profiles]
         optimized = await self.need_all(OPTIMIZE, inputs, labels)
         return await self.need_all(
