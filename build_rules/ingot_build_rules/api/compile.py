@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ingot_build_rules.api.arguments import (
     read_check,
     read_count,
+    read_plugin_texts,
     read_shapes,
     read_targets,
     read_texts,
@@ -22,10 +23,12 @@ from ingot_build_rules.api.given_model import given_model
 from ingot_build_rules.api.in_arguments import errors_in_arguments
 from ingot_build_rules.compilation.open_build import BuildSettings
 from ingot_build_rules.compilation.options import Shapes, make_options
+from ingot_build_rules.compilation.plugins import read_plugins
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
     from ingot_build_rules.api.given_model import AnyModel
+    from ingot_build_rules.rules.compile_options import CompileOptions, PluginOption
 
 
 @errors_in_arguments()
@@ -46,6 +49,7 @@ def compile(  # noqa: A001
     cache_shared: bool = False,
     max_bytes: int | None = None,
     other_shapes: str = "general",
+    plugins: str | Sequence[str] = (),
 ) -> Bundle:
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
@@ -66,29 +70,54 @@ def compile(  # noqa: A001
         max_bytes: how large the model's own functions may become, the constants of a variant, a
             value on the way to one, and the memory that is planned for a variant.
         other_shapes: what serves calls of no such shape: the "general" version, or "refuse".
+        plugins: targets from outside, ``"module:TARGET"``; they run with your rights.
         cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
     Raises:
         UserError: a wrong argument. ModelError: a wrong model, or PyTorch cannot export it.
-        UnsupportedError: all that is not supported yet, listed. LimitError: more than
-            ``max_bytes``, or than a bundle can hold. VerificationError: ``check`` found a fault.
+        PluginError: of a plug-in. UnsupportedError: all that is not supported yet, listed.
+        LimitError: more than ``max_bytes``, or than a bundle can hold. VerificationError: ``check``
+            found a fault.
     """
-    options = make_options(
+    options = _options(
+        targets, shapes, devices, place, plugins, strip=strip, other_shapes=other_shapes
+    )
+    limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
+    settings = _settings(workers, cache, options.plugins, shared=cache_shared)
+    inputs = read_check(check)
+    given = given_model(model, example_inputs, dynamic_shapes, graph)
+    return compile_bundle(given, options, settings, inputs, limit)
+
+
+def _options(
+    targets: object,
+    shapes: object,
+    devices: object,
+    place: object,
+    plugins: object,
+    *,
+    strip: bool,
+    other_shapes: str,
+) -> CompileOptions:
+    return make_options(
         read_targets(targets),
         read_shapes(shapes),
         read_texts("devices", "{'acc': 'null'}", devices),
         tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
         strip=strip,
         other_shapes=other_shapes,
+        plugins=read_plugins(read_plugin_texts(plugins)),
     )
-    limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
-    settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)
-    given = given_model(model, example_inputs, dynamic_shapes, graph)
-    return compile_bundle(given, options, settings, inputs, limit)
 
 
-def _settings(workers: int, cache: str | os.PathLike[str] | None, *, shared: bool) -> BuildSettings:
+def _settings(
+    workers: int,
+    cache: str | os.PathLike[str] | None,
+    plugins: tuple[PluginOption, ...],
+    *,
+    shared: bool,
+) -> BuildSettings:
     folder = cache_folder(None if cache is None else os.fspath(cache))
     processes = read_count("workers", workers, 1)
-    return BuildSettings(folder, cache_trust(shared=shared), jobs=processes)
+    return BuildSettings(folder, cache_trust(shared=shared), jobs=processes, plugins=plugins)

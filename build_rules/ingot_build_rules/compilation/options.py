@@ -16,6 +16,7 @@ from ingot_build_rules.rules.compile_options import (
     OTHER_SHAPES,
     REFUSE,
     CompileOptions,
+    PluginOption,
 )
 from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
 from ingot_compiler.ir.errors import UserError
@@ -39,6 +40,7 @@ def make_options(
     other_shapes: str = GENERAL,
     *,
     strip: bool = False,
+    plugins: Sequence[PluginOption] = (),
 ) -> CompileOptions:
     """Check and order the options; no target means ``native``.
 
@@ -65,6 +67,7 @@ def make_options(
         planner=planner,
         strip=strip,
         other_shapes=other_shapes,
+        plugins=tuple(plugins),
     )
 
 

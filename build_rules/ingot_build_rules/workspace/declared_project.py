@@ -93,13 +93,14 @@ class DeclaredProject:
         output: PathText | None = None,
         devices: Mapping[str, str] | None = None,
         place: Mapping[str, str] | None = None,
+        plugins: Sequence[str] | None = None,
         shape: Shapes | None = None,
         other_shapes: str | None = None,
     ) -> None:
         """Declare a bundle of one model; ``shape`` takes the place of the model's."""
         values: Tree = {"model": model, "targets": targets, "planner": planner, "strip": strip}
         files = {"output": output, "devices": devices, "place": place}
-        more = {**files, "shape": shape, "other-shapes": other_shapes}
+        more = {**files, "plugins": plugins, "shape": shape, "other-shapes": other_shapes}
         self._declare("bundle", name, _given({**values, **more}))
 
     def test(
@@ -123,7 +124,7 @@ class DeclaredProject:
         """Return the data as declared, globs as they are written.
 
         Raises:
-            UserError: everything that is wrong with it. UnsupportedError: plugins.
+            UserError: everything that is wrong with it.
         """
         return read_tree(self._tree, Findings(self.path, locator(self._places, self.path)))
 
