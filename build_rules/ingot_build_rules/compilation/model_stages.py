@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ingot_build_rules.compilation.device_table import DeviceTable
 from ingot_build_rules.compilation.memory_limit import MemoryLimit
 from ingot_build_rules.compilation.model_source import ModelSource
-from ingot_build_rules.compilation.plugin_table import PluginTable
+from ingot_build_rules.compilation.plugin_table import OF_PLUGINS, PluginTable
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
-from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule
+from ingot_build_rules.engine.actions.rule import AnyRule, Inputs, Output, Rule
 from ingot_build_rules.rules.claim import CLAIM, ClaimInputs
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
@@ -53,6 +53,7 @@ class ModelStages:
         self.limit = MemoryLimit(max_bytes)
         self.devices = DeviceTable(options.devices)
         self.plugins = PluginTable(options.plugins)
+        self.plugin_actions: list[tuple[AnyRule, Any, Any]] = []
         self._source = source
         self._made: dict[str, Any] = {}
 
@@ -100,7 +101,10 @@ class ModelStages:
         """Return a rule's results; stages after import refer to nodes by ordinal, their errors get
         the names here."""
         try:
-            return await self.build.need_all(rule, inputs, labels)
+            results = await self.build.need_all(rule, inputs, labels)
+            if rule.name in OF_PLUGINS:
+                self.plugin_actions += [(rule, *pair) for pair in zip(inputs, results, strict=True)]
+            return results
         except IngotError as error:
             if isinstance(error, LimitError) and not error.where:
                 raise error.at(next(filter(None, labels), rule.name)) from error

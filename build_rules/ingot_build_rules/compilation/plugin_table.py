@@ -22,6 +22,8 @@ from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.plugins.plugin import Plugin
 from ingot_compiler.plugins.settings import PluginSettings
 
+OF_PLUGINS = ("claim", "codegen_claimed", "lower_claimed", "make_library", "rewrite")
+"""Rules that run the code of plug-ins."""
 Hooks = tuple[tuple[str, PluginSettings], ...]
 """Where hooks are, and what the plug-in of each is told."""
 

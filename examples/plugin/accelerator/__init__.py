@@ -1,13 +1,5 @@
-"""An accelerator on the host's memory: a library in C that computes sums with relu.
+"""The accelerator: a plug-in, one module for each hook, so that each is in the keys of its own
+actions alone.
 
-In: nothing. Out: ``TARGET``. Not done here: the hooks.
+In: nothing. Out: nothing. Not done here: anything; ``target`` has ``TARGET``.
 """
-
-from accelerator.claim import claim
-from accelerator.library import library
-from accelerator.lower import lower
-from ingot_compiler.plugins.plugin import Plugin
-
-TARGET = Plugin(
-    "accelerator", claim=claim, lower=lower, library=library, attributes={"least_elements": 1}
-)

@@ -1,7 +1,16 @@
 """What ``ingot reproduce`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
 (``cli.reproduce``)."""
 
-from ingot_build_rules.cli.options import BUNDLE, CACHE, JOBS, JSON, QUIET, Example, Option
+from ingot_build_rules.cli.options import (
+    BUNDLE,
+    CACHE,
+    JOBS,
+    JSON,
+    PLUGIN,
+    QUIET,
+    Example,
+    Option,
+)
 
 ARGUMENTS = (BUNDLE,)
 OPTIONS = (
@@ -19,6 +28,7 @@ OPTIONS = (
         "json",
     ),
     Option("--cached", "take results from the cache and leave them there; this proves less"),
+    PLUGIN,
     JOBS,
     QUIET,
     *CACHE,
