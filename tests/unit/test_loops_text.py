@@ -163,7 +163,7 @@ def test_every_statement_is_read_back(text: str) -> None:
         (EXTERN, "b0[0]", "%v:f32", "line 3, column 26", "expected an element of a buffer, a number or an index"),
         (EXTERN, "(2*n):i64", "(2*n):i8", "line 3, column 5", "what extern reads: expected a value of i32"),
         (EXTERN, "(2*n)", "(2*m)", "line 3, column 5", "symbols are bound before"),
-        (EXTERN, "  extern", "  vector j in 2 { extern", "line 3, column 21", "loops in lanes: expected no loop"),
+        (EXTERN, "extern 0: accelerate(b0[0], b1[n], (2*n):i64, 0.5:f64)", "vector j in 2 { extern 0: f() }", "line 3, column 21", "loops in lanes: expected no loop"),
         (BLOCKS, "%t0:f32", "%t1:f32", "line 49, column 7", "a value that is named before"),
     ],
 )  # fmt: skip

@@ -28,7 +28,7 @@ from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
     from ingot_build_rules.api.given_model import AnyModel
-    from ingot_build_rules.rules.compile_options import CompileOptions, PluginOption
+    from ingot_build_rules.rules.compile_options import PluginOption
 
 
 @errors_in_arguments()
@@ -50,6 +50,7 @@ def compile(  # noqa: A001
     max_bytes: int | None = None,
     other_shapes: str = "general",
     plugins: str | Sequence[str] = (),
+    strict_dims: bool = False,
 ) -> Bundle:
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
@@ -71,43 +72,34 @@ def compile(  # noqa: A001
             value on the way to one, and the memory that is planned for a variant.
         other_shapes: what serves calls of no such shape: the "general" version, or "refuse".
         plugins: targets from outside, ``"module:TARGET"``; they run with your rights.
+        strict_dims: dimensions of one name are one size in every call; others are refused.
         cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
     Raises:
-        UserError: a wrong argument. ModelError: a wrong model, or PyTorch cannot export it.
-        PluginError: of a plug-in. UnsupportedError: all that is not supported yet, listed.
-        LimitError: more than ``max_bytes``, or than a bundle can hold. VerificationError: ``check``
-            found a fault.
+        UserError: a wrong argument. PluginError: of a plug-in. ModelError: a wrong model or export.
+        UnsupportedError: all that is not supported yet, listed. LimitError: more than
+            ``max_bytes``, or than a bundle can hold. VerificationError: ``check`` found a fault.
     """
-    options = _options(
-        targets, shapes, devices, place, plugins, strip=strip, other_shapes=other_shapes
+    texts, named = _texts(targets, shapes, devices, place), read_plugins(read_plugin_texts(plugins))
+    options = make_options(
+        *texts, other_shapes=other_shapes, strip=strip, plugins=named, strict_dims=strict_dims
     )
     limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
-    settings = _settings(workers, cache, options.plugins, shared=cache_shared)
-    inputs = read_check(check)
+    settings, inputs = _settings(workers, cache, named, shared=cache_shared), read_check(check)
     given = given_model(model, example_inputs, dynamic_shapes, graph)
     return compile_bundle(given, options, settings, inputs, limit)
 
 
-def _options(
-    targets: object,
-    shapes: object,
-    devices: object,
-    place: object,
-    plugins: object,
-    *,
-    strip: bool,
-    other_shapes: str,
-) -> CompileOptions:
-    return make_options(
+def _texts(
+    targets: object, shapes: object, devices: object, place: object
+) -> tuple[tuple[str, ...], list[dict[str, str]], dict[str, str], tuple[tuple[str, str], ...]]:
+    """What ``make_options`` takes first."""
+    return (
         read_targets(targets),
         read_shapes(shapes),
         read_texts("devices", "{'acc': 'null'}", devices),
         tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
-        strip=strip,
-        other_shapes=other_shapes,
-        plugins=read_plugins(read_plugin_texts(plugins)),
     )
 
 

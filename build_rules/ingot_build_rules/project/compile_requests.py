@@ -10,7 +10,8 @@ import posixpath
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ingot_build_rules.compilation.options import make_options, resolve_target
+from ingot_build_rules.compilation.host_target import resolve_target
+from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.compilation.plugins import read_plugins
 from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ModelSpec, ProjectModel
 from ingot_build_rules.rules.compile_options import CompileOptions
@@ -69,6 +70,8 @@ def _request(
             other_shapes,
             strip=bundle.strip,
             plugins=read_plugins(bundle.plugins, posixpath.dirname(path)),
+            named_targets=texts,
+            strict_dims=bundle.strict_dims,
         )
     except (UnsupportedError, UserError, PluginError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path

@@ -63,6 +63,7 @@ class BundleSpec:
     output: str
     strip: bool = False
     plugins: tuple[str, ...] = ()
+    strict_dims: bool = False
     shapes: Profiles | None = None
     other_shapes: str | None = None
     line: int = field(default=0, compare=False)

@@ -37,8 +37,17 @@ def recorded_options(record: object) -> CompileOptions:
     devices, planner = as_texts(values["devices"]), as_text(values["planner"])
     other_shapes, strip = as_text(values["other_shapes"]), as_flag(values["strip"])
     plugins = [_plugin(as_table(each)) for each in as_list(values.get("plugins", []))]
+    strict_dims = as_flag(values.get("strict_dims", False))  # older records have none
     return make_options(
-        targets, shapes, devices, place, planner, other_shapes, strip=strip, plugins=plugins
+        targets,
+        shapes,
+        devices,
+        place,
+        planner,
+        other_shapes,
+        strip=strip,
+        strict_dims=strict_dims,
+        plugins=plugins,
     )
 
 

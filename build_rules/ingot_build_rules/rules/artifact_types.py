@@ -18,7 +18,7 @@ _MODULES = {
     "ingot_build_rules.rules.compile_options": "CompileOptions DeviceOption PluginOption",
     "ingot_build_rules.rules.join_libraries": "JoinInputs",
     "ingot_build_rules.rules.import_model": "ImportInputs Imported",
-    "ingot_build_rules.rules.infer_types": "InferInputs",
+    "ingot_build_rules.rules.infer_types": "InferInputs Typed",
     "ingot_build_rules.rules.interface": "Interface NamedTensor",
     "ingot_build_rules.rules.kernel_object": "KernelObject",
     "ingot_build_rules.rules.link": "LinkInputs",

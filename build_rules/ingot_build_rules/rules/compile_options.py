@@ -52,7 +52,9 @@ class CompileOptions:
     ``targets``: of the host, as their back end prints them. ``shapes``: one profile each,
     (input name, shape) in the order of the names.
     ``devices``: by name, without the host. ``place``: (glob over node names, device name), the last
-    match counts. ``plugins``: in the order in which the user names them. ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
+    match counts. ``plugins``: in the order in which the user names them. ``strip``: the bundle
+    tells neither the names of nodes nor the loops of kernels. ``strict_dims``: dimensions of inputs
+    that have one name are one size.
     """
 
     targets: tuple[str, ...]
@@ -63,6 +65,7 @@ class CompileOptions:
     other_shapes: str = GENERAL
     strip: bool = False
     plugins: tuple[PluginOption, ...] = ()
+    strict_dims: bool = False
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -80,4 +83,5 @@ class CompileOptions:
             "planner": self.planner,
             "other_shapes": self.other_shapes,
             "strip": self.strip,
+            "strict_dims": self.strict_dims,
         }

@@ -31,6 +31,7 @@ OpName = Literal[
     "asinh",
     "atan",
     "atanh",
+    "bit_cast",
     "bitwise_not",
     "cast",
     "ceil",
@@ -96,6 +97,7 @@ OpName = Literal[
     # reductions and rows
     "argmax",
     "argmin",
+    "argsort",
     "batch_norm",
     "cumsum",
     "group_norm",

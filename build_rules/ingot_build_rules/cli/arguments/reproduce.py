@@ -7,7 +7,6 @@ from ingot_build_rules.cli.options import (
     JOBS,
     JSON,
     PLUGIN,
-    QUIET,
     Example,
     Option,
 )
@@ -30,7 +29,7 @@ OPTIONS = (
     Option("--cached", "take results from the cache and leave them there; this proves less"),
     PLUGIN,
     JOBS,
-    QUIET,
+    Option("-q --quiet", "no progress"),
     *CACHE,
     JSON,
 )
