@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,8 +43,7 @@ def _ran(folder: Path) -> dict[str, int]:
 def project(tmp_path: Path) -> Path:
     """The example, copied, with its model."""
     folder = tmp_path / "plugin"
-    shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    subprocess.run([sys.executable, "make_model.py"], cwd=folder, check=True, capture_output=True)
+    subprocess.run([sys.executable, str(EXAMPLES / "make_project.py"), str(folder)], check=True)
     return folder
 
 

@@ -54,6 +54,13 @@ def test_a_pass_before_placement(tmp_path: Path) -> None:
     assert outputs(plain, tmp_path / "b.ingot", [1, 2]) == [0, 0]
 
 
+def test_passes_run_in_the_order_of_the_list(tmp_path: Path) -> None:
+    """Those of one plug-in, then those of the next: relu before or behind a negation."""
+    for names, expected in (("ORDERED", [0, 2]), ("REVERSED", [1, 0])):
+        made = compiled(chain("Tanh"), names)
+        assert outputs(made, tmp_path / f"{names}.ingot", [1, -2]) == expected
+
+
 @pytest.mark.parametrize("plugin", ["PRODUCT", "LOOPS"])
 def test_code_and_loops_of_its_own(plugin: str, tmp_path: Path) -> None:
     """A plug-in's code generation, or its pass over loops, multiplies where the graph subtracts;

@@ -72,6 +72,25 @@ def subtract(graph: Graph, settings: PluginSettings) -> Graph:
     return _dense(Graph(graph.inputs, tuple(nodes), graph.outputs, tuple(types)))
 
 
+def tanh_as_relu(graph: Graph, _: PluginSettings) -> Graph:
+    """relu in the place of tanh."""
+    nodes = (replace(node, op="relu") if node.op == "tanh" else node for node in graph.nodes)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def relu_of_negation(graph: Graph, _: PluginSettings) -> Graph:
+    """relu(-x) in the place of relu(x)."""
+    nodes: list[Node] = []
+    types = list(graph.types)
+    for node in graph.nodes:
+        if node.op == "relu":
+            types.append(graph.types[node.results[0]])
+            nodes.append(replace(node, op="neg", results=(len(types) - 1,)))
+            node = replace(node, operands=(len(types) - 1,))  # noqa: PLW2901
+        nodes.append(node)
+    return _dense(Graph(graph.inputs, tuple(nodes), graph.outputs, tuple(types)))
+
+
 def _dense(graph: Graph) -> Graph:
     from ingot_compiler.ir.renumber import compact
 
@@ -163,3 +182,5 @@ LOOPS = Plugin(
     "loops", claim=claim_sub, lower=lower_by_host, passes=[Pass("loops", multiply_loops)]
 )
 ATTRIBUTES = Plugin("attributes", attributes={"text": "a", "flag": False, "count": 3})
+ORDERED = Plugin("ordered", passes=[Pass("graph", tanh_as_relu), Pass("graph", relu_of_negation)])
+REVERSED = Plugin("reversed", passes=[Pass("graph", relu_of_negation), Pass("graph", tanh_as_relu)])

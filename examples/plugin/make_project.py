@@ -1,10 +1,14 @@
-"""Writes ``blocks.onnx`` beside ``ingot.toml``: two residual blocks, whose sums end in a relu.
+"""Write the project: both plug-ins, ``ingot.toml``, and a model of two residual blocks, whose sums
+end in a relu.
 
-In: nothing. Out: the model. Not done here: compiling it (``ingot build``).
+In: a folder (default ``dist/plugin``). Out: the project in it. Not done here: compiling it (``ingot
+build``).
 """
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +42,12 @@ def blocks() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+def write_project(folder: Path) -> None:
+    """Copy what lies here, and write the model beside it."""
+    left_out = shutil.ignore_patterns("make_project.py", "__pycache__")
+    shutil.copytree(Path(__file__).parent, folder, ignore=left_out, dirs_exist_ok=True)
+    (folder / "blocks.onnx").write_bytes(blocks().SerializeToString())
+
+
 if __name__ == "__main__":
-    path = Path(__file__).parent / "blocks.onnx"
-    path.write_bytes(blocks().SerializeToString())
-    print(path)
+    write_project(Path(sys.argv[1] if len(sys.argv) > 1 else "dist/plugin"))
