@@ -32,7 +32,11 @@ ROWS = (
     Row("w9", "memory scopes of kernels, with aliases and new allocations"),
     Row("w10", "the device of an expression is known or the program refused"),
     Row("w11", "what shares a memory needs no copy"),
-    Row("w12", "lowering has no side channels"),
+    Row(
+        "w12",
+        "lowering has no side channels",
+        ("tests/unit/test_plugins.py::test_the_text_of_a_stage_goes_on",),
+    ),
     Row(
         "w13",
         "devices are matched by kind and id, and scopes are kept",
@@ -82,8 +86,19 @@ ROWS = (
         ("tests/unit/test_runtime_devices.py::test_wrong_binding",),
     ),
     Row("w28", "bounds are checked, also in releases"),
-    Row("w33", "hooks see every function, and the target that the user configured"),
-    Row("w34", "what a module says does not depend on which target comes first"),
+    Row(
+        "w33",
+        "hooks see every function, and the target that the user configured",
+        (
+            "tests/unit/test_plugins.py::test_claims_inside_of_branches",
+            "tests/unit/test_plugins.py::test_a_pass_before_placement",
+        ),
+    ),
+    Row(
+        "w34",
+        "what a module says does not depend on which target comes first",
+        ("tests/unit/test_plugins.py::test_the_order_of_plugins_decides_between_equals",),
+    ),
     Row("w35", "the planner records why"),
     Row("w36", "annotations of bare variables count"),
 )

@@ -21,6 +21,8 @@ OpName = Literal[
     # control flow
     "if",
     "loop",
+    # what a plug-in computes
+    "composite",
     # elementwise, one operand
     "abs",
     "acos",
