@@ -90,7 +90,7 @@ class OperatorCall(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Apply(Expression):
+class FunctionCall(Expression):
     """A call of a function."""
 
     callee: Expression

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.programs.expressions import (
-    Apply,
     Construct,
     DeviceCopy,
     Expression,
     Function,
+    FunctionCall,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -79,6 +80,9 @@ def function_type(function: Function) -> FunctionType:
     return FunctionType(parameters, function.result_type)
 
 
+_Key = tuple[str, tuple[Type, ...], tuple[tuple[str, Attribute], ...]]
+
+
 @dataclass(slots=True)
 class _Inference:
     program: Program
@@ -86,6 +90,7 @@ class _Inference:
     problems: list[TypeProblem] = field(default_factory=list[TypeProblem])
     values: dict[Variable, Expression] = field(default_factory=dict[Variable, Expression])
     fields: dict[Variable, Type] = field(default_factory=dict[Variable, Type])
+    known: dict[_Key, Type] = field(default_factory=dict["_Key", Type])
 
     def run(self, roots: Sequence[Expression]) -> None:
         constructors = self.program.constructors()
@@ -124,8 +129,8 @@ class _Inference:
             case GlobalReference():
                 return self.global_type(expression)
             case OperatorCall():
-                return _operator_call(expression, operands)
-            case Apply():
+                return self.operator_call(expression, tuple(operands))
+            case FunctionCall():
                 return _applied(operands[0], operands[1:])
             case KernelCall():
                 return self.kernel_call(expression, operands)
@@ -157,6 +162,16 @@ class _Inference:
         if found is None:
             raise OpTypeError("a value that does not read itself", f"%{variable.name}")
         return found
+
+    def operator_call(self, call: OperatorCall, operands: tuple[Type, ...]) -> Type:
+        """By the operator's rule; equal layers are looked at once."""
+        key = call.operator, operands, call.attributes
+        if key not in self.known:
+            operator = find_operator(call.operator)
+            if operator is None:
+                raise OpTypeError("an operator", call.operator)
+            self.known[key] = operator.infer(operands, dict(call.attributes))
+        return self.known[key]
 
     def global_type(self, reference: GlobalReference) -> Type:
         """What the function states."""
@@ -201,13 +216,6 @@ class _Inference:
 def _bound(pattern: Pattern, types: Iterable[Type]) -> dict[Variable, Type]:
     pairs = zip(pattern.variables, types, strict=False)
     return {variable: type_ for variable, type_ in pairs if variable is not None}
-
-
-def _operator_call(call: OperatorCall, operands: Sequence[Type]) -> Type:
-    operator = find_operator(call.operator)
-    if operator is None:
-        raise OpTypeError("an operator", call.operator)
-    return operator.infer(operands, dict(call.attributes))
 
 
 def _applied(callee: Type, arguments: Sequence[Type]) -> Type:

@@ -19,11 +19,11 @@ from ingot_compiler.ir.text_reader import Reader, Token
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice
 from ingot_compiler.programs.device_text import read_block, read_name
 from ingot_compiler.programs.expressions import (
-    Apply,
     Construct,
     DeviceCopy,
     Expression,
     Function,
+    FunctionCall,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -110,7 +110,7 @@ class ProgramReader:
             while True:
                 if self.reader.accept("("):
                     arguments = self.reader.items(self.expression, ")")
-                    found = self._made(Apply(found, arguments, span=self.span(start)), start)
+                    found = self._made(FunctionCall(found, arguments, span=self.span(start)), start)
                 elif self.reader.accept("."):
                     index = self.reader.integer()
                     found = self._made(Projection(found, index, span=self.span(start)), start)

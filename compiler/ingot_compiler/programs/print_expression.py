@@ -12,11 +12,11 @@ from ingot_compiler.ir.print_graph import format_attribute
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.blocks import LET, Blocks, find_blocks
 from ingot_compiler.programs.expressions import (
-    Apply,
     Construct,
     DeviceCopy,
     Expression,
     Function,
+    FunctionCall,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -141,7 +141,7 @@ class FunctionPrinter:
                 return f"({self._texts(expression.items)}{comma})"
             case Projection():
                 return f"{self._in_parentheses(expression.value)}.{expression.index}"
-            case Apply():
+            case FunctionCall():
                 callee = self._in_parentheses(expression.callee)
                 return f"{callee}({self._texts(expression.arguments)})"
             case _:

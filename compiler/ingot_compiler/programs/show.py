@@ -7,11 +7,11 @@ In: an expression. Out: one line, cut where it is deep. Not done here: a text th
 from __future__ import annotations
 
 from ingot_compiler.programs.expressions import (
-    Apply,
     Construct,
     DeviceCopy,
     Expression,
     Function,
+    FunctionCall,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -41,7 +41,7 @@ def show(expression: Expression, depth: int = _DEPTH_MAX) -> str:
     if depth == 0:
         return "..."
     operands = ", ".join(show(operand, depth - 1) for operand in expression.operands)
-    if isinstance(expression, Apply):
+    if isinstance(expression, FunctionCall):
         rest = ", ".join(show(argument, depth - 1) for argument in expression.arguments)
         return f"{show(expression.callee, depth - 1)}({rest})"
     if isinstance(expression, Projection):

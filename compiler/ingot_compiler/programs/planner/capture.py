@@ -14,17 +14,17 @@ from dataclasses import dataclass, field, replace
 
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
-    Apply,
     DeviceCopy,
     Expression,
     Function,
+    FunctionCall,
     GlobalReference,
     LetIn,
     OnDevice,
     Variable,
 )
+from ingot_compiler.programs.kernel_scopes import with_scopes
 from ingot_compiler.programs.operators import is_source
-from ingot_compiler.programs.planner.kernel_scopes import with_scopes
 from ingot_compiler.programs.planner.network import Domain, FunctionDomain, Network, result_cell
 from ingot_compiler.programs.planner.solution import Solution
 from ingot_compiler.programs.program import Kernel, Program
@@ -101,7 +101,7 @@ class _Capture:
             case LetIn():
                 value = self.operand(expression, 0, None)
                 return replace(expression, value=value, body=self.let_body(expression))
-            case Apply():
+            case FunctionCall():
                 return self.call(expression)
             case OnDevice():
                 return self.annotation(expression)
@@ -128,7 +128,7 @@ class _Capture:
         """The body, which is where the whole is."""
         return self.source_at(let.body, self.at(let))
 
-    def call(self, call: Apply) -> Expression:
+    def call(self, call: FunctionCall) -> Expression:
         """The function stands as it is; arguments are where it wants them."""
         around = self.at(call)
         count = len(call.operands)

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
-    Apply,
     Construct,
     DeviceCopy,
     Expression,
     Function,
+    FunctionCall,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -35,10 +35,10 @@ from ingot_compiler.programs.expressions import (
     Variable,
     WriteReference,
 )
+from ingot_compiler.programs.kernel_scopes import get_scopes
 from ingot_compiler.programs.operators import Operator, find_operator, is_source
 from ingot_compiler.programs.plan_devices import PlanDevices
 from ingot_compiler.programs.planner.copyable import is_copyable
-from ingot_compiler.programs.planner.kernel_scopes import get_scopes
 from ingot_compiler.programs.planner.network import (
     Domain,
     FunctionDomain,
@@ -189,7 +189,7 @@ class _Collector:
                 self.network.domains[expression] = self.globals[expression.name]
             case OperatorCall():
                 self.operator_call(expression)
-            case Apply():
+            case FunctionCall():
                 self.call(expression)
             case KernelCall():
                 self.kernel_call(expression)
@@ -242,7 +242,7 @@ class _Collector:
         name = dict(call.attributes)["device"]
         return next(one.device for one in self.program.devices if one.name == name)
 
-    def call(self, call: Apply) -> None:
+    def call(self, call: FunctionCall) -> None:
         """Arguments and result as the function has them, the same at all calls."""
         domain = self.network.domains[call.callee]
         assert isinstance(domain, FunctionDomain)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
-    Apply,
     DeviceCopy,
     Expression,
     Function,
+    FunctionCall,
     KernelCall,
     LetIn,
     OnDevice,
@@ -63,7 +63,7 @@ class _Defaults:
             case Function():
                 domain = self.network.domains[expression]
                 self.result_first(domain, expression, "the result of")
-            case Apply():
+            case FunctionCall():
                 domain = self.network.expected[expression, 0]
                 self.result_first(domain, expression, "the result of")
             case OperatorCall() | KernelCall() | OnDevice() | DeviceCopy():

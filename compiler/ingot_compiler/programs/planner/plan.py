@@ -6,7 +6,7 @@ Not done here: the steps (one file each).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ingot_compiler.programs.infer_types import infer_types
 from ingot_compiler.programs.plan_devices import PlanDevices, plan_devices
@@ -14,6 +14,7 @@ from ingot_compiler.programs.planner.capture import capture
 from ingot_compiler.programs.planner.collect import collect
 from ingot_compiler.programs.planner.defaults import give_defaults
 from ingot_compiler.programs.planner.function_order import function_order
+from ingot_compiler.programs.planner.name_devices import name_devices
 from ingot_compiler.programs.planner.network import Network
 from ingot_compiler.programs.planner.prepare import prepare
 from ingot_compiler.programs.planner.solution import Solution
@@ -48,4 +49,4 @@ def plan(program: Program, devices: PlanDevices | None = None) -> Plan:
     solution = solve(network)
     give_defaults(prepared, order, network, solution, devices)
     planned = capture(prepared, network, solution)
-    return Plan(replace(planned), prepared, network, solution)
+    return Plan(name_devices(planned), prepared, network, solution)

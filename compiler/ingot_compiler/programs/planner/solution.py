@@ -28,10 +28,17 @@ class Solution:
     kept: list[Link] = field(default_factory=list[Link])
     cut: list[Link] = field(default_factory=list[Link])
     pins: list[Pin] = field(default_factory=list[Pin])
+    _made: dict[tuple[VirtualDevice, str], VirtualDevice] = field(
+        default_factory=dict[tuple[VirtualDevice, str], VirtualDevice]
+    )
 
     def device(self, cell: int) -> VirtualDevice:
-        """What is decided of a cell."""
-        return replace(self.places.label(cell), memory_scope=self.scopes.label(cell))
+        """What is decided of a cell; equal devices are one object."""
+        place, scope = self.places.label(cell), self.scopes.label(cell)
+        made = self._made.get((place, scope))
+        if made is None:
+            made = self._made[place, scope] = replace(place, memory_scope=scope)
+        return made
 
     def pin(self, pin: Pin) -> bool:
         """Whether a cell can be where the pin says; then it is."""
