@@ -288,7 +288,7 @@ NEGATIVE = {
         """def @main(%x: T, %s@G: i64[1]) -> f32[35] {
           reshape_tensor(%x, %s) {shape=[35]}
         }""",
-        ("%s at", "reshape_tensor(%x, %s) at", "reads operand 1"),
+        ("%s at", "reshape_tensor(%x, %s) at", "is where the host reads operand 1"),
     ),
     "N8 ids": (
         "def @main(%a: T, %b: T) -> T { add(fixed(%a, G), fixed(%b, G1)) }",

@@ -103,7 +103,7 @@ def _too_deep(order: list[Expression], counts: dict[Expression, int]) -> set[Exp
     found: set[Expression] = set()
     depths: dict[Expression, int] = {}
     for expression in order:
-        if isinstance(expression, LetIn):
+        if isinstance(expression, LetIn) or _is_word(expression):
             depths[expression] = 0
             continue
         depth = 1 + max((depths[operand] for operand in expression.operands), default=0)

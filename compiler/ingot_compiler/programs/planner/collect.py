@@ -224,16 +224,16 @@ class _Collector:
         if operator.on_host or operator.on_attribute:
             result = self.network.new_cell()
             device = self.result_device(call, operator)
-            self.pin(result, device, f"is where {call.operator} gives its result in", call)
+            self.pin(result, device, "is where the result is of", call)
         self.network.domains[call] = result
         for index in range(len(call.arguments)):
             if index in operator.host_operands:
                 on_host = self.network.new_cell()
-                rule = f"is where {call.operator} reads operand {index} in"
+                rule = f"is where the host reads operand {index} of"
                 self.pin(on_host, self.devices.host, rule, call)
-                self.use(call, index, on_host, f"is operand {index} of {call.operator}")
+                self.use(call, index, on_host, f"is operand {index} of")
             else:
-                self.use(call, index, cell, f"is operand {index} of {call.operator}")
+                self.use(call, index, cell, f"is operand {index} of")
 
     def result_device(self, call: OperatorCall, operator: Operator) -> VirtualDevice:
         """The host, or the declared device that the call names."""
