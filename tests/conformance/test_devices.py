@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.format.plan import LibraryPlan
 from ingot_runtime.loader.cpu import machine_features
 from ingot_runtime_devices.device import ALIGNMENT_BYTES, Device
+from ingot_runtime_devices.opencl_library import HEAD
 from ingot_runtime_devices.registry import OPEN
 
 if TYPE_CHECKING:
@@ -42,14 +44,48 @@ KERNELS = {
 SCALE, REFUSES, FAILS = range(3)
 
 
-def open_null(id_: int) -> Device:
-    """Open a device of kind null with the kernels above."""
+def open_with_host_code(kind: str, id_: int) -> Device:
+    """Open a device that runs the host's code, with the kernels above."""
     made = library(tuple(KERNELS.values()), tuple(KERNELS))
-    plan = LibraryPlan("null", made.target, made.features, len(made.kernels))
-    return OPEN["null"]("acc", id_, plan, made.image, "section library 0", machine_features())
+    plan = LibraryPlan(kind, made.target, made.features, len(made.kernels))
+    return OPEN[kind]("acc", id_, plan, made.image, "section library 0", machine_features())
 
 
-OPEN_KINDS: dict[str, Callable[[int], Device]] = {"null": open_null}
+_OPENCL = """
+__kernel void {name}(__global uchar *m0, long o0, __global uchar *m1, long o1, __global uchar *m2,
+    long o2, long n, __global uchar *scratch, long scratch_at, __global int *report, long extent,
+    long share) {{
+  for (long i = get_global_id(0) * share; i < extent && i < (get_global_id(0) + 1) * share; ++i) {{
+    __global float *y = (__global float *)(m0 + o0);
+    {statement};
+  }}
+}}
+"""
+_STATEMENTS = {
+    KERNEL: "y[i] = ((__global float *)(m1 + o1))[i] * ((__global float *)(m2 + o2))[i] + 1",
+    "refuses": "*report = 258",
+    "fails": "*report = 5",
+}
+
+
+def opencl_library() -> bytes:
+    """The same kernels in OpenCL C."""
+    rows = "".join(f"\n{name} 3 1 {int(name != KERNEL)} 0" for name in _STATEMENTS)
+    texts = (_OPENCL.format(name=name, statement=text) for name, text in _STATEMENTS.items())
+    return f"{HEAD}{rows}\n\n{''.join(texts)}".encode()
+
+
+def open_opencl(id_: int) -> Device:
+    """Open an OpenCL device with them; there are two (``tests/conftest.py``)."""
+    plan = LibraryPlan("opencl", "opencl-c-1.2", (), len(_STATEMENTS))
+    return OPEN["opencl"]("acc", id_, plan, opencl_library(), "section library 0", frozenset())
+
+
+OPEN_KINDS: dict[str, Callable[[int], Device]] = {
+    "null": partial(open_with_host_code, "null"),
+    "cpu": partial(open_with_host_code, "cpu"),
+    "opencl": open_opencl,
+}
 
 
 @pytest.fixture(params=list(OPEN_KINDS))

@@ -46,6 +46,7 @@ def compile(  # noqa: A001
     cache_shared: bool = False,
     max_bytes: int | None = None,
     other_shapes: str = "general",
+    strict_dims: bool = False,
 ) -> Bundle:
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
@@ -66,6 +67,7 @@ def compile(  # noqa: A001
         max_bytes: how large the model's own functions may become, the constants of a variant, a
             value on the way to one, and the memory that is planned for a variant.
         other_shapes: what serves calls of no such shape: the "general" version, or "refuse".
+        strict_dims: dimensions of one name are one size in every call; others are refused.
         cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
@@ -81,6 +83,7 @@ def compile(  # noqa: A001
         tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
         strip=strip,
         other_shapes=other_shapes,
+        strict_dims=strict_dims,
     )
     limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
     settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)

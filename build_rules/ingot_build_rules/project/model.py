@@ -61,6 +61,7 @@ class BundleSpec:
     planner: str
     output: str
     strip: bool = False
+    strict_dims: bool = False
     shapes: Profiles | None = None
     other_shapes: str | None = None
     line: int = field(default=0, compare=False)

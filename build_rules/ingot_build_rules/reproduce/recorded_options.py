@@ -33,4 +33,7 @@ def recorded_options(record: object) -> CompileOptions:
         raise ValueError("no target")
     devices, planner = as_texts(values["devices"]), as_text(values["planner"])
     other_shapes, strip = as_text(values["other_shapes"]), as_flag(values["strip"])
-    return make_options(targets, shapes, devices, place, planner, other_shapes, strip=strip)
+    strict_dims = as_flag(values.get("strict_dims", False))  # older records have none
+    return make_options(
+        targets, shapes, devices, place, planner, other_shapes, strip=strip, strict_dims=strict_dims
+    )

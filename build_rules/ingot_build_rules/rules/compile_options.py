@@ -38,6 +38,7 @@ class CompileOptions:
     (input name, shape) in the order of the names.
     ``devices``: by name, without the host. ``place``: (glob over node names, device name), the last
     match counts. ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
+    ``strict_dims``: dimensions of inputs that have one name are one size.
     """
 
     targets: tuple[str, ...]
@@ -47,6 +48,7 @@ class CompileOptions:
     planner: str = "best"
     other_shapes: str = GENERAL
     strip: bool = False
+    strict_dims: bool = False
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -62,4 +64,5 @@ class CompileOptions:
             "planner": self.planner,
             "other_shapes": self.other_shapes,
             "strip": self.strip,
+            "strict_dims": self.strict_dims,
         }

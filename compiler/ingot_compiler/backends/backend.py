@@ -66,7 +66,10 @@ same bytes on every machine."""
 @dataclass(frozen=True, slots=True)
 class Backend:
     """One kind of device, as ``ingot_runtime.format.plan.DEVICE_KINDS`` names it, and its hooks, of
-    the types above."""
+    the types above.
+
+    ``is_processor``: its code runs on the host's processor, whose targets are its own.
+    """
 
     kind: str
     parse_target: str
@@ -75,3 +78,4 @@ class Backend:
     compile_kernel: str
     compile_support: str
     link_image: str
+    is_processor: bool = False

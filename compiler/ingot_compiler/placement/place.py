@@ -20,10 +20,9 @@ from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph, captured, make_
 from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
 from ingot_compiler.ir.renumber import first_free_id, renumber, with_operands
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.placement.configuration import HOST, Configuration
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import DeclaredDevice
-
-HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +41,11 @@ def place(optimized: OptimizedGraph, devices: Sequence[DeclaredDevice]) -> Place
             missing.
         UnsupportedError: control flow on a device other than the host.
     """
-    table = _device_table(devices)
+    table = Configuration(tuple(devices)).devices
     graph = optimized.graph
     names = [device.name for device in table]
     _check_marks(graph, names)
     return _Placement(graph, table, names).run()
-
-
-def _device_table(devices: Sequence[DeclaredDevice]) -> tuple[DeclaredDevice, ...]:
-    names = [device.name for device in devices]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        what = f"device {twice[0]!r} is declared twice"
-        raise UserError(what, where="devices", why="names must differ", do="rename one")
-    if HOST not in names:
-        why, do = f"expected a device named {HOST}", f"declare {HOST}"
-        raise UserError("no host device", where="devices", why=why, do=do)
-    order = sorted(devices, key=lambda device: (device.name != HOST, names.index(device.name)))
-    return tuple(order)
 
 
 def _check_marks(graph: Graph, names: Sequence[str]) -> None:

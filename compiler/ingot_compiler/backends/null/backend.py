@@ -7,10 +7,11 @@ from ingot_compiler.backends.backend import Backend
 
 BACKEND = Backend(
     kind="null",
-    parse_target="ingot_compiler.backends.null.read_target:read_target",
+    parse_target="ingot_compiler.backends.host.read_device_target:read_device_target",
     device_rules="ingot_compiler.backends.host.device_rules:device_rules",
     lower_group="ingot_compiler.backends.host.lower_group:lower_group",
     compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
-    link_image="ingot_compiler.backends.null.link_library:link_library",
+    link_image="ingot_compiler.backends.host.link_library:link_library",
+    is_processor=True,
 )
