@@ -34,8 +34,8 @@ from ingot_compiler.programs.types import FunctionType
 
 TENSOR = TensorType("f32", (5, 7))
 BOOL = TensorType("bool", ())
-HOST = VirtualDevice("cpu", 0, "x86-64-v2")
-C = VirtualDevice("cpu", 1, "x86-64-v3")
+HOST = VirtualDevice("host", 0)
+C = VirtualDevice("cpu", 1, "cpu:x86-64-v3")
 G = VirtualDevice("cuda", 0, "cuda:sm_80")
 PLACES = (C, G, C, G, HOST)
 LIST = "data List = Nil() or Cons(T, List)\n"

@@ -27,11 +27,11 @@ from ingot_compiler.programs.verify_plan import find_plan_problems
 from ingot_compiler.programs.walk import rebuild
 
 DEVICES = """
-device "H" id 0 type "cpu" target "x86-64-v2"
-device "C" id 1 type "cpu" target "x86-64-v3"
+device "H" id 0 type "host"
+device "C" id 1 type "cpu" target "cpu:x86-64-v3"
 device "G" id 0 type "cuda" target "cuda:sm_80" default
-device "CA" id 1 type "cpu" target "x86-64-v3" scope "scopeA"
-device "CB" id 1 type "cpu" target "x86-64-v3" scope "scopeB"
+device "CA" id 1 type "cpu" target "cpu:x86-64-v3" scope "scopeA"
+device "CB" id 1 type "cpu" target "cpu:x86-64-v3" scope "scopeB"
 """.replace('"H"', '"host"')
 """The environment of the reference cases: a host, a CPU, a GPU that is the default."""
 

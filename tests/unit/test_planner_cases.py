@@ -337,7 +337,10 @@ def test_04_left_add_on_cpu_via_copy_as_map() -> None:
     """The device of every expression of case 3, read from the text of its plan, in post-order."""
     program = plan(read(CASES["03 left add on cpu via copy"][0])).program
     devices = recover_devices(program).devices
-    names = {VirtualDevice("cpu", 1, "x86-64-v3"): "C", VirtualDevice("cuda", 0, "cuda:sm_80"): "G"}
+    names = {
+        VirtualDevice("cpu", 1, "cpu:x86-64-v3"): "C",
+        VirtualDevice("cuda", 0, "cuda:sm_80"): "G",
+    }
     found = [
         (show(one).split("(")[0], names[devices[one]])
         for one in post_order([program.functions["main"]])
@@ -368,7 +371,7 @@ def test_33_primitive() -> None:
     """Annotations of primitive functions hold at their calls, though their bodies are opaque; what
     is not annotated is on one device, in any scope."""
     program = parse_program(
-        """device "host" id 0 type "cpu" target "x86-64-v2"
+        """device "host" id 0 type "host"
         device "G" id 0 type "cuda" target "cuda:sm_80" default
         device "global" scope "global"
         device "texture" scope "global.texture"

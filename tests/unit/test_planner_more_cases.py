@@ -39,7 +39,7 @@ from ingot_compiler.programs.print_program import print_program
 from ingot_compiler.programs.program import Program
 from ingot_compiler.programs.verify_plan import find_plan_problems
 
-C = VirtualDevice("cpu", 1, "x86-64-v3")
+C = VirtualDevice("cpu", 1, "cpu:x86-64-v3")
 CONSTANT = 'constant() {dtype="f32", shape=[5, 7], weight="0"}'
 LIST = "data List = Nil() or Cons(T, List)\n"
 POSITIVE = {
@@ -205,7 +205,7 @@ def test_d11_partial_parameter() -> None:
         )
     )
     made = plan(program).program.functions["main"]
-    assert made.parameters[0].device == made.device == VirtualDevice("cpu", 1, "x86-64-v3")
+    assert made.parameters[0].device == made.device == VirtualDevice("cpu", 1, "cpu:x86-64-v3")
 
 
 def test_d12_scope_alone() -> None:
@@ -320,7 +320,7 @@ def read_with_more_devices(text: str) -> Program:
     """A program that may also name G1, a second device of G's kind, and G2, of another target."""
     text = re.sub(r"\b(G[12])\b", r'"\1"', program_text(text))
     more = """device "G1" id 1 type "cuda" target "cuda:sm_80"
-    device "G2" id 0 type "cuda" target "cuda:sm_90"
+    device "G2" type "cuda" target "cuda:sm_90"
     """
     return parse_program(more + text)
 
@@ -345,8 +345,8 @@ def test_n5_no_such_device() -> None:
     with pytest.raises(ModelError) as found:
         plan(parse_program('device "any metal" type "metal"\n' + text))
     assert "on_device(%x) at line 8" in found.value.where
-    assert "no device fits VirtualDevice(device_type=metal)" in found.value.what
-    assert "cuda:sm_80" in found.value.why
+    assert "no metal device is declared" in found.value.what
+    assert "G (cuda" in found.value.why
 
 
 def test_n7_two_scopes_in_one_tuple() -> None:

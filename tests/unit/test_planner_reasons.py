@@ -28,7 +28,7 @@ def chain(made: Plan, name: str) -> list[str]:
     return [f"{step.rule} {step.expression}" for step in steps]
 
 
-C = "VirtualDevice(device_type=cpu, virtual_device_id=1, target=x86-64-v3)"
+C = "VirtualDevice(device_type=cpu, virtual_device_id=1, target=cpu:x86-64-v3)"
 G = "VirtualDevice(device_type=cuda, virtual_device_id=0, target=cuda:sm_80)"
 
 

@@ -24,6 +24,7 @@ from ingot_compiler.ir.dims import Sum, evaluate
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice
 from ingot_compiler.programs.expressions import (
     Construct,
@@ -48,7 +49,7 @@ from ingot_compiler.programs.expressions import (
 from ingot_compiler.programs.infer_types import infer_types
 from ingot_compiler.programs.memories import Memories, Tensor, require_device
 from ingot_compiler.programs.operators import find_operator
-from ingot_compiler.programs.program import HOST, Program
+from ingot_compiler.programs.program import Program
 from ingot_compiler.programs.recover_devices import recover_devices
 from ingot_compiler.programs.types import Type
 

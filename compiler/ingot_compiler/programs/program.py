@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 from ingot_compiler.programs.expressions import NOWHERE, Function, TextSpan
 from ingot_compiler.programs.types import FunctionType, Type
-
-HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)

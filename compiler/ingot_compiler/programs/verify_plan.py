@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
     DeviceCopy,
@@ -24,7 +25,7 @@ from ingot_compiler.programs.expressions import (
 )
 from ingot_compiler.programs.kernel_scopes import get_scopes
 from ingot_compiler.programs.operators import find_operator
-from ingot_compiler.programs.program import HOST, Kernel, Program
+from ingot_compiler.programs.program import Kernel, Program
 from ingot_compiler.programs.recover_devices import PlanProblem, recover_devices
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.errors import ModelError, UserError
+from ingot_compiler.placement.configuration import HOST, Configuration
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
     Construct,
@@ -37,7 +38,6 @@ from ingot_compiler.programs.expressions import (
 )
 from ingot_compiler.programs.kernel_scopes import get_scopes
 from ingot_compiler.programs.operators import Operator, find_operator, is_source
-from ingot_compiler.programs.plan_devices import PlanDevices
 from ingot_compiler.programs.planner.copyable import is_copyable
 from ingot_compiler.programs.planner.network import (
     Domain,
@@ -58,7 +58,7 @@ from ingot_compiler.programs.walk import post_order, with_devices
 def collect(
     program: Program,
     types: Mapping[Expression, Type],
-    devices: PlanDevices,
+    configuration: Configuration,
     order: tuple[str, ...],
 ) -> Network:
     """The network of a program, its functions visited in ``order``.
@@ -66,7 +66,7 @@ def collect(
     Raises:
         ModelError: an annotation asks for a kind of device that there is none of.
     """
-    collector = _Collector(program, types, devices)
+    collector = _Collector(program, types, configuration)
     for name in order:
         collector.declare(name)
     for name in order:
@@ -78,7 +78,7 @@ def collect(
 class _Collector:
     program: Program
     types: Mapping[Expression, Type]
-    devices: PlanDevices
+    configuration: Configuration
     network: Network = field(default_factory=Network)
     globals: dict[str, Domain] = field(default_factory=dict[str, Domain])
     annotated: set[Expression] = field(default_factory=set[Expression])
@@ -116,15 +116,11 @@ class _Collector:
 
     def pin(self, cell: int, device: VirtualDevice, rule: str, expression: Expression) -> None:
         """Ask for a device."""
-        canonical = self.devices.canonical(device)
-        if canonical is None:
-            known = ", ".join(map(str, self.devices))
-            raise ModelError(
-                f"no device fits {device}",
-                f"{show(expression)} at {expression.span}",
-                f"expected one that fits one of {known}",
-                "declare such a device with a target, or name another one",
-            )
+        try:
+            canonical = self.configuration.canonical(device)
+        except UserError as error:
+            where = f"{show(expression)} at {expression.span}"
+            raise ModelError(error.what, where, error.why, error.do) from None
         self.network.pins.append(Pin(cell, canonical, rule, expression))
 
     def link(
@@ -230,7 +226,7 @@ class _Collector:
             if index in operator.host_operands:
                 on_host = self.network.new_cell()
                 rule = f"is where the host reads operand {index} of"
-                self.pin(on_host, self.devices.host, rule, call)
+                self.pin(on_host, self.configuration.named(HOST), rule, call)
                 self.use(call, index, on_host, f"is operand {index} of")
             else:
                 self.use(call, index, cell, f"is operand {index} of")
@@ -238,7 +234,7 @@ class _Collector:
     def result_device(self, call: OperatorCall, operator: Operator) -> VirtualDevice:
         """The host, or the declared device that the call names."""
         if operator.on_host:
-            return self.devices.host
+            return self.configuration.named(HOST)
         name = dict(call.attributes)["device"]
         return next(one.device for one in self.program.devices if one.name == name)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ingot_compiler.placement.configuration import Configuration
 from ingot_compiler.programs.infer_types import infer_types
-from ingot_compiler.programs.plan_devices import PlanDevices, plan_devices
+from ingot_compiler.programs.plan_devices import plan_configuration
 from ingot_compiler.programs.planner.capture import capture
 from ingot_compiler.programs.planner.collect import collect
 from ingot_compiler.programs.planner.defaults import give_defaults
@@ -33,7 +34,7 @@ class Plan:
     solution: Solution
 
 
-def plan(program: Program, devices: PlanDevices | None = None) -> Plan:
+def plan(program: Program, configuration: Configuration | None = None) -> Plan:
     """Plan a program that ``verify_program`` accepts.
 
     Raises:
@@ -41,12 +42,12 @@ def plan(program: Program, devices: PlanDevices | None = None) -> Plan:
             of.
         UserError: no host is declared.
     """
-    devices = devices or plan_devices(program)
+    configuration = configuration or plan_configuration(program)
     prepared = prepare(program)
     types = infer_types(prepared).types
     order = function_order(prepared)
-    network = collect(prepared, types, devices, order)
+    network = collect(prepared, types, configuration, order)
     solution = solve(network)
-    give_defaults(prepared, order, network, solution, devices)
+    give_defaults(prepared, order, network, solution, configuration)
     planned = capture(prepared, network, solution)
     return Plan(name_devices(planned), prepared, network, solution)
