@@ -35,6 +35,7 @@ from ingot_compiler.programs.expressions import (
 )
 from ingot_compiler.programs.operators import find_operator
 from ingot_compiler.programs.program import Program
+from ingot_compiler.programs.show import show
 from ingot_compiler.programs.types import (
     UNIT,
     DataType,
@@ -114,8 +115,7 @@ class _Inference:
         try:
             type_ = self.rule(expression, known)
         except OpTypeError as error:
-            name = type(expression).__name__
-            rule = expression.operator if isinstance(expression, OperatorCall) else name
+            rule = show(expression, 1)
             problem = TypeProblem(expression, rule, str(error.expected), str(error.got))
             self.problems.append(problem)
         else:

@@ -21,6 +21,7 @@ from ingot_compiler.ir.attributes import Attribute, attribute_ints, attribute_st
 from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Sum, evaluate
+from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.types import TensorType
@@ -51,6 +52,7 @@ from ingot_compiler.programs.memories import Memories, Tensor, require_device
 from ingot_compiler.programs.operators import find_operator
 from ingot_compiler.programs.program import Program
 from ingot_compiler.programs.recover_devices import recover_devices
+from ingot_compiler.programs.show import show
 from ingot_compiler.programs.types import Type
 
 
@@ -239,7 +241,11 @@ class _Interpreter:
         attributes = {name: self.bound(value) for name, value in call.attributes}
         if call.operator == "constant":
             return self.constant(self.types[call], attributes)
-        made: Array | tuple[Array, ...] = operator.reference(arguments, attributes)
+        try:
+            made: Array | tuple[Array, ...] = operator.reference(arguments, attributes)
+        except (ValueError, IndexError) as error:  # numpy's own refusal
+            where = f"{show(call)} at {call.span}"
+            raise ModelError("an operator cannot run on these values", where, str(error)) from error
         return made
 
     def constant(self, type_: Type, attributes: Mapping[str, Attribute]) -> Array:

@@ -41,7 +41,7 @@ from ingot_compiler.programs.expressions import (
     WriteReference,
 )
 from ingot_compiler.programs.parse_type import read_program_type
-from ingot_compiler.programs.program import Alias, Kernel, KernelBuffer
+from ingot_compiler.programs.program import Alias, KernelBuffer, ProgramKernel
 from ingot_compiler.programs.types import FunctionType, TupleType, Type
 
 Node = TypeVar("Node", bound=Expression)
@@ -84,7 +84,7 @@ class ProgramReader:
         )
         return self._made(made, start)
 
-    def kernel(self) -> Kernel:
+    def kernel(self) -> ProgramKernel:
         """``kernel @k(%a: TYPE) -> TYPE { BODY } buffers (%a: TYPE scope "s", ...)``."""
         start = self.reader.expect("kernel")
         self.reader.expect("@")
@@ -100,7 +100,7 @@ class ProgramReader:
             aliases.append(self._alias())
         types = tuple(one.type or TupleType(()) for one in reference.parameters)
         signature = FunctionType(types, reference.result_type)
-        return Kernel(name, signature, buffers, reference, tuple(aliases), self.span(start))
+        return ProgramKernel(name, signature, buffers, reference, tuple(aliases), self.span(start))
 
     def expression(self) -> Expression:
         """An expression, with the calls and projections behind it."""

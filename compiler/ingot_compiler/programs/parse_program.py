@@ -27,8 +27,8 @@ from ingot_compiler.programs.parse_expression import ProgramReader
 from ingot_compiler.programs.program import (
     Constructor,
     DataDefinition,
-    Kernel,
     Program,
+    ProgramKernel,
 )
 from ingot_compiler.programs.verify_program import find_program_problems
 
@@ -56,7 +56,7 @@ def _program(source: ProgramReader) -> Program:
         devices.append(declared)
         source.devices[declared.name] = declared.device
     data = _data(source)
-    kernels: dict[str, Kernel] = {}
+    kernels: dict[str, ProgramKernel] = {}
     while reader.at("kernel"):
         kernel = source.kernel()
         kernels[kernel.name] = kernel

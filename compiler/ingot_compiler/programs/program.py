@@ -51,7 +51,7 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class ProgramKernel:
     """Compiled code: a signature, and its buffers in the order in which they are passed: the
     tensors of each parameter, tuples flattened, then those of the result.
 
@@ -76,7 +76,7 @@ class Program:
     functions: Mapping[str, Function]
     devices: tuple[DeclaredDevice, ...] = ()
     data: tuple[DataDefinition, ...] = ()
-    kernels: Mapping[str, Kernel] = field(default_factory=dict[str, Kernel])
+    kernels: Mapping[str, ProgramKernel] = field(default_factory=dict[str, ProgramKernel])
     default: str = HOST
 
     def constructors(self) -> dict[str, tuple[DataDefinition, Constructor]]:

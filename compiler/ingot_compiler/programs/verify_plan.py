@@ -25,7 +25,7 @@ from ingot_compiler.programs.expressions import (
 )
 from ingot_compiler.programs.kernel_scopes import get_scopes
 from ingot_compiler.programs.operators import find_operator
-from ingot_compiler.programs.program import Kernel, Program
+from ingot_compiler.programs.program import Program, ProgramKernel
 from ingot_compiler.programs.recover_devices import PlanProblem, recover_devices
 
 
@@ -119,7 +119,7 @@ def _call_rules(
 
 
 def _kernel_rules(
-    call: KernelCall, devices: Mapping[Expression, VirtualDevice], kernel: Kernel
+    call: KernelCall, devices: Mapping[Expression, VirtualDevice], kernel: ProgramKernel
 ) -> Iterator[_Rule]:
     """One device, each argument in the scope of its buffers."""
     place = devices[call]

@@ -27,7 +27,7 @@ from ingot_compiler.programs.kernel_scopes import with_scopes
 from ingot_compiler.programs.operators import is_source
 from ingot_compiler.programs.planner.network import Domain, FunctionDomain, Network, result_cell
 from ingot_compiler.programs.planner.solution import Solution
-from ingot_compiler.programs.program import Kernel, Program
+from ingot_compiler.programs.program import Program, ProgramKernel
 from ingot_compiler.programs.walk import post_order, with_devices
 
 
@@ -42,7 +42,9 @@ def capture(program: Program, network: Network, solution: Solution) -> Program:
     return replace(program, functions=functions, kernels=planned)
 
 
-def _planned_kernel(kernel: Kernel, domain: FunctionDomain | None, solution: Solution) -> Kernel:
+def _planned_kernel(
+    kernel: ProgramKernel, domain: FunctionDomain | None, solution: Solution
+) -> ProgramKernel:
     """The kernel with the scopes that its arguments are in; one that nobody calls as it is."""
     if domain is None:
         return kernel
