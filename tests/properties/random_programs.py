@@ -13,8 +13,8 @@ from ingot_compiler.programs.expressions import (
     Construct,
     DeviceCopy,
     Expression,
-    Function,
     FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     IfElse,
     LetIn,
@@ -75,7 +75,7 @@ class RandomProgram:
 
     def program(self) -> Program:
         """Up to three functions; ``main`` has two tensors and a condition."""
-        functions: dict[str, Function] = {}
+        functions: dict[str, FunctionLiteral] = {}
         known: list[Expression] = []
         for name in ("f", "g")[: self.random.randrange(3)]:
             functions[name] = self.function(Scope([], [], list(known)), 2)
@@ -83,16 +83,16 @@ class RandomProgram:
         x, y, c = Variable("x", TENSOR), Variable("y", TENSOR), Variable("c", BOOL)
         scope = Scope([x, y], [c], known)
         body = self.block(scope, 3)
-        functions["main"] = Function((x, y, c), TENSOR, body)
+        functions["main"] = FunctionLiteral((x, y, c), TENSOR, body)
         base = read(LIST + "def @main(%x: T) -> T { %x }")
         return Program(functions, base.devices, base.data, {}, base.default)
 
-    def function(self, scope: Scope, depth: int) -> Function:
+    def function(self, scope: Scope, depth: int) -> FunctionLiteral:
         """A function of two tensors."""
         a, b = self.variable("a", typed=True), self.variable("b", typed=True)
         inner = scope.inside()
         inner.tensors += [a, b]
-        return Function((a, b), TENSOR, self.block(inner, depth))
+        return FunctionLiteral((a, b), TENSOR, self.block(inner, depth))
 
     def variable(self, name: str, typed: bool = False) -> Variable:
         """A variable with a name of its own."""
@@ -216,7 +216,7 @@ def small_program(random: Random) -> Program:
         arguments = (read_one(),) if unary else (read_one(), read_one())
         values.append(OperatorCall("neg" if unary else "add", arguments))
     base = read("def @main(%x: T) -> T { %x }")
-    main = Function(tuple(parameters), TENSOR, read_one())
+    main = FunctionLiteral(tuple(parameters), TENSOR, read_one())
     assert maker.count == 0
     return Program({"main": main}, base.devices, (), {}, base.default)
 

@@ -15,7 +15,7 @@ from tests.unit.program_harness import canonical, check_same_results, erased
 
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.placement.virtual_device import VirtualDevice
-from ingot_compiler.programs.expressions import Expression, Function, OnDevice, OperatorCall
+from ingot_compiler.programs.expressions import Expression, FunctionLiteral, OnDevice, OperatorCall
 from ingot_compiler.programs.parse_program import parse_program
 from ingot_compiler.programs.planner.network import LinkKind
 from ingot_compiler.programs.planner.plan import Plan, plan
@@ -93,7 +93,7 @@ def values_of(program: Program) -> list[Expression]:
 def uses_of(program: Program) -> Iterator[tuple[Expression, Expression]]:
     """(reader, what it reads, perhaps annotated)."""
     for expression in values_of(program):
-        if isinstance(expression, OperatorCall | Function):
+        if isinstance(expression, OperatorCall | FunctionLiteral):
             for operand in expression.operands:
                 yield expression, operand
 
@@ -111,7 +111,7 @@ def cost_of_use(
         return 0, 0, int(here != there)
     if operand.is_fixed:
         return (0, 0, 0) if here == asked == there else None
-    if isinstance(reader, Function) and there != asked:
+    if isinstance(reader, FunctionLiteral) and there != asked:
         return None  # an annotated result is where the annotation says
     return int(here != asked), 0, 0
 

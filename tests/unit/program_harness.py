@@ -14,7 +14,7 @@ from ingot_compiler.ir.types import TensorType
 from ingot_compiler.programs.expressions import (
     DeviceCopy,
     Expression,
-    Function,
+    FunctionLiteral,
     OnDevice,
     Projection,
 )
@@ -112,10 +112,10 @@ def erased(program: Program) -> str:
             return replace(expression, value=operands[0])
         return expression.with_operands(operands) if operands else expression
 
-    functions: dict[str, Function] = {}
+    functions: dict[str, FunctionLiteral] = {}
     for name, function in program.functions.items():
         made = rebuild(function, rule)
-        assert isinstance(made, Function)
+        assert isinstance(made, FunctionLiteral)
         functions[name] = made
     bare = replace(program, functions=functions, kernels={})
     return re.sub(r' ?\{device="[^"]*"\}', "", canonical(bare))

@@ -26,7 +26,7 @@ from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice
 from ingot_compiler.programs.expressions import (
     DeviceCopy,
     Expression,
-    Function,
+    FunctionLiteral,
     LetIn,
     OnDevice,
     OperatorCall,
@@ -38,8 +38,10 @@ from ingot_compiler.programs.planner.plan import plan
 from ingot_compiler.programs.print_program import print_program
 from ingot_compiler.programs.program import Program
 from ingot_compiler.programs.verify_plan import find_plan_problems
+from ingot_compiler.programs.walk import post_order
 
 C = VirtualDevice("cpu", 1, "cpu:x86-64-v3")
+G = VirtualDevice("cuda", 0, "cuda:sm_80")
 CONSTANT = 'constant() {dtype="f32", shape=[5, 7], weight="0"}'
 LIST = "data List = Nil() or Cons(T, List)\n"
 POSITIVE = {
@@ -256,7 +258,7 @@ def test_d23_depth(count: int) -> None:
     calls: Expression = body
     for _ in range(count):
         calls = OperatorCall("neg", (calls,))
-    main = Function((start,), TensorType("f32", (3,)), OnDevice(calls, C))
+    main = FunctionLiteral((start,), TensorType("f32", (3,)), OnDevice(calls, C))
     program = replace(read("def @main(%x: T) -> T { %x }"), functions={"main": main})
     made = plan(program).program
     assert made.functions["main"].parameters[0].device == C
@@ -378,6 +380,12 @@ def test_n12_open_copy() -> None:
 
 
 IMPROVED = {
+    "copies in one another that fit": (
+        "def @main(%x: T) -> T { neg(device_copy(device_copy(%x, C -> G), G -> C)) }",
+        """def @main(%x@C: T)@C -> T {
+          neg(device_copy(fixed(device_copy(%x, C -> G), G), G -> C))
+        }""",
+    ),
     "nested annotations copy twice": (
         "def @main(%x: T, %y: T) -> T { add(on_device(on_device(%x, C), G), fixed(%y, C)) }",
         """def @main(%x@C: T, %y@C: T)@C -> T {
@@ -422,3 +430,40 @@ def test_improved(name: str) -> None:
     """What the reference planners lose, refuse or do by chance."""
     text, expected = IMPROVED[name]
     check_plan(text, expected)
+
+
+def test_a_copy_with_partial_ends() -> None:
+    """A copy of which the kinds of device alone are given goes between the devices of the plan."""
+    text = program_text('def @main(%x: T) -> T { neg(device_copy(%x, "a cpu" -> "a gpu")) }')
+    partial = 'device "a cpu" type "cpu"\ndevice "a gpu" type "cuda"\n'
+    made = plan(parse_program(partial + text)).program
+    copies = [one for one in post_order(made.functions.values()) if isinstance(one, DeviceCopy)]
+    assert [(copy.source, copy.destination) for copy in copies] == [(C, G)]
+    assert canonical(plan(made).program) == canonical(made)
+
+
+def test_a_primitive_is_on_one_device() -> None:
+    """A kernel whose parameters are not annotated reads one device, so an argument from another one
+    is copied."""
+    check_plan(
+        """def @main(%x@C: T, %y@G: T) -> T {
+          let %k = primitive fn(%a: T, %b: T) -> T { add(%a, %b) };
+          %k(free(%x), free(%y))
+        }""",
+        """def @main(%x@C: T, %y@G: T)@C -> T {
+          let %k = primitive fn(%a: T, %b: T) -> T { add(%a, %b) };
+          %k(%x, device_copy(%y, G -> C))
+        }""",
+    )
+
+
+def test_kernels_share_their_place() -> None:
+    """The buffers of a kernel are on one device, in whatever scopes: two declared devices
+    contradict."""
+    text = """kernel @k(%a: T, %b: T) -> T { add(%a, %b) }
+    buffers (A: T scope "scopeA", B: T scope "scopeB", D: T)
+    def @main(%x: T, %y: T) -> T { @k(fixed(%x, C), fixed(%y, G)) }"""
+    with pytest.raises(ModelError) as found:
+        plan(read(text))
+    assert "fixed(%x) at" in found.value.where
+    assert "fixed(%y) at" in found.value.where

@@ -16,6 +16,7 @@ from ingot_compiler.programs.memories import Memories
 from ingot_compiler.programs.parse_program import parse_program
 from ingot_compiler.programs.planner.plan import plan
 from ingot_compiler.programs.print_program import print_program
+from ingot_compiler.programs.recover_devices import recover_devices
 from ingot_compiler.programs.verify_plan import find_plan_problems
 
 C, G = VirtualDevice("cpu", 1, "cpu:x86-64-v3"), VirtualDevice("cuda", 0, "cuda:sm_80")
@@ -142,3 +143,25 @@ def without_copy(text: str, place: int) -> str:
         end += 1
     close = text.index(")", end)
     return text[:place] + text[start:end] + text[close + 1 :]
+
+
+def test_recovery_is_strict() -> None:
+    """A plan without any one of the devices that it must name is refused by the name of what lacks
+    it; annotations that leave something open are no part of a plan."""
+    for text, what in (
+        ("def @main(%x: T)@G -> T { %x }", "parameter %x"),
+        ("def @main(%x@G: T) -> T { %x }", "the result of a function"),
+        ("def @main(%x@C: T)@G -> T { on_device(%x, C) }", "an annotation in a plan"),
+        ("def @main(%x@C: T)@C -> T { free(%x) }", "an annotation in a plan"),
+    ):
+        problems = recover_devices(read(text)).problems
+        assert what in [problem.rule for problem in problems]
+
+
+def test_recovery_gives_one_device() -> None:
+    """An expression that is read on two devices without a copy is refused."""
+    text = "def @main(%x@G: T)@G -> T { %0 = neg(%x); add(%0, fixed(neg(%0), C)) }"
+    (problem, *_) = recover_devices(read(text)).problems
+    assert (problem.rule, problem.expected, problem.got) == (
+        "one device for all readers", str(G), str(C),
+    )  # fmt: skip

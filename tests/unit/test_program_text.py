@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
+from typing import cast
 
 import pytest
 from tests.unit.program_harness import DEVICES, canonical, program_text, read
@@ -13,7 +14,7 @@ from tests.unit.test_planner_more_cases import POSITIVE
 
 from ingot_compiler.ir.errors import InternalError, ModelError
 from ingot_compiler.placement.virtual_device import DeclaredDevice, VirtualDevice
-from ingot_compiler.programs.expressions import Expression, Function, TextSpan, Variable
+from ingot_compiler.programs.expressions import Expression, FunctionLiteral, TextSpan, Variable
 from ingot_compiler.programs.parse_program import parse_program
 from ingot_compiler.programs.planner.plan import plan
 from ingot_compiler.programs.print_program import print_program
@@ -66,7 +67,7 @@ def test_variables_of_one_name() -> None:
 def parse_body(program: Program, parameter: Variable) -> Program:
     """``main`` with a second parameter that nobody reads."""
     main = program.functions["main"]
-    made = Function((*main.parameters, parameter), main.result_type, main.body)
+    made = FunctionLiteral((*main.parameters, parameter), main.result_type, main.body)
     return Program({"main": made}, program.devices, program.data, {}, program.default)
 
 
@@ -81,7 +82,7 @@ def test_every_expression_has_its_place() -> None:
         "Variable": TextSpan(1, 11),
         "OperatorCallneg": TextSpan(2, 7),
         "OperatorCalladd": TextSpan(2, 3),
-        "Function": TextSpan(1, 1),
+        "FunctionLiteral": TextSpan(1, 1),
     }
 
 
@@ -107,8 +108,8 @@ def operand_fields(expression: Expression) -> set[str]:
     """The attributes that hold operands."""
     found: set[str] = set()
     for field in fields(expression):
-        value = getattr(expression, field.name)
-        items = value if isinstance(value, tuple) else (value,)
+        value: object = getattr(expression, field.name)
+        items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
         if any(item in expression.operands for item in items if isinstance(item, Expression)):
             found.add(field.name)
     return found
@@ -212,3 +213,18 @@ def test_the_host_and_the_default_must_be_declared() -> None:
     assert text.startswith(DEVICES)
     with pytest.raises(Exception, match="no host device"):
         plan(parse_program(text.replace('device "host" id 0 type "host"\n', "")))
+
+
+def test_functions_devices_count_when_programs_are_compared() -> None:
+    """Programs that differ in the device of one parameter, result, annotation or copy have
+    different canonical texts."""
+    text = "def @main(%x@C: T)@G -> T { device_copy(fixed(neg(%x), C), C -> G) }"
+    others = (
+        text.replace("x@C", "x@G"),
+        text.replace(")@G", ")@C"),
+        text.replace("), C)", "), G)"),
+    )
+    assert (
+        len({canonical(read(one)) for one in (text, *others, text.replace("C -> G", "C -> H"))})
+        == 5
+    )

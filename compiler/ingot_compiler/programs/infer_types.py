@@ -16,8 +16,8 @@ from ingot_compiler.programs.expressions import (
     Construct,
     DeviceCopy,
     Expression,
-    Function,
     FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -75,7 +75,7 @@ def infer_types(program: Program) -> ProgramTypes:
     return ProgramTypes(inference.types, tuple(inference.problems))
 
 
-def function_type(function: Function) -> FunctionType:
+def function_type(function: FunctionLiteral) -> FunctionType:
     """The type that a literal states."""
     parameters = tuple(parameter.type or UNIT for parameter in function.parameters)
     return FunctionType(parameters, function.result_type)
@@ -134,7 +134,7 @@ class _Inference:
                 return _applied(operands[0], operands[1:])
             case KernelCall():
                 return self.kernel_call(expression, operands)
-            case Function():
+            case FunctionLiteral():
                 _require_same(expression.result_type, operands[0], "a body")
                 return function_type(expression)
             case LetIn() | OnDevice() | DeviceCopy():
@@ -156,7 +156,7 @@ class _Inference:
             return self.fields[variable]
         value = self.values.get(variable)
         require(value is not None, "a variable that something binds", f"%{variable.name}")
-        if isinstance(value, Function):
+        if isinstance(value, FunctionLiteral):
             return function_type(value)
         found = self.types.get(value) if value is not None else None
         if found is None:

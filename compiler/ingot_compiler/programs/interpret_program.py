@@ -31,8 +31,8 @@ from ingot_compiler.programs.expressions import (
     Construct,
     DeviceCopy,
     Expression,
-    Function,
     FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -85,7 +85,7 @@ class ReferenceValue:
 class Closure:
     """A function with the call in which it was made."""
 
-    function: Function
+    function: FunctionLiteral
     activation: Activation | None
 
 
@@ -213,7 +213,7 @@ class _Interpreter:
 
     def literal(self, function: Expression, activation: Activation) -> Steps:
         """The function, which sees what is around it."""
-        assert isinstance(function, Function)
+        assert isinstance(function, FunctionLiteral)
         return Closure(function, activation)
         yield
 
@@ -419,7 +419,7 @@ def _rules(interpreter: _Interpreter) -> dict[type[Expression], _Rule]:
         OperatorCall: interpreter.operator,
         FunctionCall: interpreter.apply,
         KernelCall: interpreter.kernel,
-        Function: interpreter.literal,
+        FunctionLiteral: interpreter.literal,
         LetIn: interpreter.let,
         Tuple: interpreter.container,
         Construct: interpreter.container,

@@ -22,8 +22,8 @@ from ingot_compiler.programs.expressions import (
     Construct,
     DeviceCopy,
     Expression,
-    Function,
     FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -69,7 +69,7 @@ class ProgramReader:
         """A type."""
         return read_program_type(self.reader, self.data)
 
-    def function(self, start: Token, primitive: bool = False) -> Function:
+    def function(self, start: Token, primitive: bool = False) -> FunctionLiteral:
         """Parameters, result and body of a function."""
         self.reader.expect("(")
         self._scopes.append({})
@@ -79,7 +79,7 @@ class ProgramReader:
         result = self.type()
         body = self._block()
         self._scopes.pop()
-        made = Function(
+        made = FunctionLiteral(
             parameters, result, body, device, primitive=primitive, span=self.span(start)
         )
         return self._made(made, start)

@@ -22,7 +22,7 @@ from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 from ingot_compiler.programs.device_text import read_device
-from ingot_compiler.programs.expressions import Function
+from ingot_compiler.programs.expressions import FunctionLiteral
 from ingot_compiler.programs.parse_expression import ProgramReader
 from ingot_compiler.programs.program import (
     Constructor,
@@ -60,7 +60,7 @@ def _program(source: ProgramReader) -> Program:
     while reader.at("kernel"):
         kernel = source.kernel()
         kernels[kernel.name] = kernel
-    functions: dict[str, Function] = {}
+    functions: dict[str, FunctionLiteral] = {}
     while reader.token.kind != "END":
         start = reader.expect("def")
         reader.expect("@")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.placement.virtual_device import DeclaredDevice
-from ingot_compiler.programs.expressions import NOWHERE, Function, TextSpan
+from ingot_compiler.programs.expressions import NOWHERE, FunctionLiteral, TextSpan
 from ingot_compiler.programs.types import FunctionType, Type
 
 
@@ -61,7 +61,7 @@ class ProgramKernel:
     name: str
     type: FunctionType
     buffers: tuple[KernelBuffer, ...]
-    reference: Function
+    reference: FunctionLiteral
     aliases: tuple[Alias, ...] = ()
     span: TextSpan = NOWHERE
 
@@ -73,7 +73,7 @@ class Program:
     ``default`` names the device of what nothing else decides.
     """
 
-    functions: Mapping[str, Function]
+    functions: Mapping[str, FunctionLiteral]
     devices: tuple[DeclaredDevice, ...] = ()
     data: tuple[DataDefinition, ...] = ()
     kernels: Mapping[str, ProgramKernel] = field(default_factory=dict[str, ProgramKernel])

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice
 from ingot_compiler.programs.expressions import (
     Expression,
-    Function,
+    FunctionLiteral,
     GlobalReference,
     LetIn,
     MatchData,
@@ -62,7 +62,7 @@ class _Recovery:
         self.found = RecoveredDevices()
         self.bound: dict[Variable, VirtualDevice] = {}
 
-    def run(self, function: Function) -> None:
+    def run(self, function: FunctionLiteral) -> None:
         """Visit every expression with the device around it; bindings come before readers."""
         waiting: list[tuple[Expression, VirtualDevice]] = [(function, function.device)]
         while waiting:
@@ -75,7 +75,7 @@ class _Recovery:
                 continue
             self.found.devices[expression] = device
             self.bind(expression, device)
-            inside = device if isinstance(expression, OnDevice | Function) else around
+            inside = device if isinstance(expression, OnDevice | FunctionLiteral) else around
             waiting += [(operand, inside) for operand in reversed(with_devices(expression))]
 
     def device(self, expression: Expression, around: VirtualDevice) -> VirtualDevice:
@@ -91,7 +91,7 @@ class _Recovery:
                 return self.bound.get(expression, UNCONSTRAINED)
             case GlobalReference():
                 return self.program.functions[expression.name].device
-            case Function(primitive=False):
+            case FunctionLiteral(primitive=False):
                 return expression.device
             case _:
                 return around
@@ -99,7 +99,7 @@ class _Recovery:
     def bind(self, expression: Expression, device: VirtualDevice) -> None:
         """Enter the variables that an expression binds."""
         match expression:
-            case Function(primitive=False):
+            case FunctionLiteral(primitive=False):
                 self.require(expression, device, "the result of a function")
                 for parameter in expression.parameters:
                     self.require(parameter, parameter.device, f"parameter %{parameter.name}")

@@ -10,8 +10,8 @@ from ingot_compiler.programs.expressions import (
     Construct,
     DeviceCopy,
     Expression,
-    Function,
     FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -36,7 +36,7 @@ def show(expression: Expression, depth: int = _DEPTH_MAX) -> str:
         return f"%{expression.name}"
     if isinstance(expression, GlobalReference):
         return f"@{expression.name}"
-    if isinstance(expression, Function):
+    if isinstance(expression, FunctionLiteral):
         return f"fn({', '.join(show(parameter) for parameter in expression.parameters)})"
     if depth == 0:
         return "..."

@@ -14,8 +14,8 @@ from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
     DeviceCopy,
     Expression,
-    Function,
     FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     KernelCall,
     LetIn,
@@ -34,9 +34,9 @@ def find_plan_problems(program: Program) -> Iterator[PlanProblem]:
     found = recover_devices(program)
     yield from found.problems
     host = next(one.device for one in program.devices if one.name == HOST)
-    functions: dict[Expression, Function] = {}
+    functions: dict[Expression, FunctionLiteral] = {}
     for expression in found.devices:
-        if isinstance(expression, LetIn) and isinstance(expression.value, Function):
+        if isinstance(expression, LetIn) and isinstance(expression.value, FunctionLiteral):
             functions[expression.variable] = expression.value
         elif isinstance(expression, GlobalReference):
             functions[expression] = program.functions[expression.name]
@@ -52,16 +52,16 @@ _Rule = tuple[str, VirtualDevice, VirtualDevice]
 def _rules(
     expression: Expression,
     devices: Mapping[Expression, VirtualDevice],
-    functions: Mapping[Expression, Function],
+    functions: Mapping[Expression, FunctionLiteral],
     program: Program,
     host: VirtualDevice,
 ) -> Iterator[_Rule]:
     """(what, the device that is wanted, the device that is there)."""
     own = devices[expression]
     match expression:
-        case Function() if expression.primitive:
+        case FunctionLiteral() if expression.primitive:
             return
-        case Function() | OnDevice():
+        case FunctionLiteral() | OnDevice():
             body = devices[expression.operands[0]]
             yield "the body is where the whole is", own, body
         case LetIn():
@@ -99,12 +99,12 @@ def _operator_rules(
 def _call_rules(
     call: FunctionCall,
     devices: Mapping[Expression, VirtualDevice],
-    functions: Mapping[Expression, Function],
+    functions: Mapping[Expression, FunctionLiteral],
 ) -> Iterator[_Rule]:
     """Arguments are checked where the function is known by its name; elsewhere at run time."""
     yield "the result is where the call is", devices[call], devices[call.callee]
     function = functions.get(call.callee)
-    if isinstance(call.callee, Function):
+    if isinstance(call.callee, FunctionLiteral):
         function = call.callee
     if function is None:
         return

@@ -16,8 +16,8 @@ from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
     DeviceCopy,
     Expression,
-    Function,
     FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     LetIn,
     OnDevice,
@@ -62,19 +62,19 @@ class _Capture:
     )
     devices: dict[int, VirtualDevice] = field(default_factory=dict[int, VirtualDevice])
 
-    def function(self, function: Function) -> Function:
+    def function(self, function: FunctionLiteral) -> FunctionLiteral:
         """A global function."""
         for expression in post_order([function], with_devices):
-            if isinstance(expression, Function):
+            if isinstance(expression, FunctionLiteral):
                 self.parameters(expression)
         for expression in post_order([function], with_devices):
             if expression not in self.made:
                 self.made[expression] = self.rebuilt(expression)
         made = self.made[function]
-        assert isinstance(made, Function)
+        assert isinstance(made, FunctionLiteral)
         return made
 
-    def parameters(self, function: Function) -> None:
+    def parameters(self, function: FunctionLiteral) -> None:
         """Write the devices of parameters where they are bound; readers follow."""
         if function.primitive:
             return
@@ -96,9 +96,9 @@ class _Capture:
     def rebuilt(self, expression: Expression) -> Expression:
         """The expression with planned operands."""
         match expression:
-            case Function(primitive=True):
+            case FunctionLiteral(primitive=True):
                 return expression
-            case Function():
+            case FunctionLiteral():
                 return self.literal(expression)
             case LetIn():
                 value = self.operand(expression, 0, None)
@@ -115,7 +115,7 @@ class _Capture:
                 operands = [self.operand(expression, index, around) for index in range(count)]
                 return expression.with_operands(operands)
 
-    def literal(self, function: Function) -> Function:
+    def literal(self, function: FunctionLiteral) -> FunctionLiteral:
         """A function with its devices."""
         device = self.at(function)
         parameters = [self.made[parameter] for parameter in function.parameters]
@@ -186,7 +186,7 @@ class _Capture:
 
 def fixed(expression: Expression, device: VirtualDevice) -> Expression:
     """The expression, said to be on ``device`` unless it says so itself."""
-    if isinstance(expression, Variable | GlobalReference | Function):
+    if isinstance(expression, Variable | GlobalReference | FunctionLiteral):
         return expression
     if isinstance(expression, OnDevice) and expression.is_fixed and expression.device == device:
         return expression

@@ -20,8 +20,8 @@ from ingot_compiler.programs.expressions import (
     Construct,
     DeviceCopy,
     Expression,
-    Function,
     FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -88,7 +88,7 @@ class _Collector:
         """Give a global function its cells before any call of it is looked at."""
         self.globals[name] = self.signature(self.program.functions[name])
 
-    def signature(self, function: Function) -> Domain:
+    def signature(self, function: FunctionLiteral) -> Domain:
         """Cells of a literal: its parameters' own, and new ones for the result."""
         parameters = tuple(self.variable(parameter) for parameter in function.parameters)
         result = self.new(function.result_type)
@@ -169,10 +169,10 @@ class _Collector:
             self.copyable[type_] = is_copyable(type_, self.program.data)
         return self.copyable[type_]
 
-    def visit_all(self, function: Function) -> None:
+    def visit_all(self, function: FunctionLiteral) -> None:
         """All expressions of a global function, operands first; kernels have no expressions."""
         for expression in post_order([function], with_devices):
-            if isinstance(expression, Function) and expression not in self.network.domains:
+            if isinstance(expression, FunctionLiteral) and expression not in self.network.domains:
                 self.signature(expression)
             self.visit(expression)
 
@@ -189,7 +189,7 @@ class _Collector:
                 self.call(expression)
             case KernelCall():
                 self.kernel_call(expression)
-            case Function():
+            case FunctionLiteral():
                 self.function(expression)
             case LetIn():
                 self.let(expression)
@@ -271,7 +271,7 @@ class _Collector:
             self.link(cell, domain.result, LinkKind.PLACE, rule, call)
         return domain
 
-    def function(self, function: Function) -> None:
+    def function(self, function: FunctionLiteral) -> None:
         """The result is what the body gives; a primitive function is one call."""
         domain = self.network.domains[function]
         assert isinstance(domain, FunctionDomain)
@@ -281,7 +281,7 @@ class _Collector:
         self.use(function, 0, domain.result, "is the result of")
         self.fix_where_bound(function.body, domain.result)
 
-    def primitive(self, function: Function, domain: FunctionDomain) -> None:
+    def primitive(self, function: FunctionLiteral, domain: FunctionDomain) -> None:
         """All on one device unless declared; scopes apart as soon as one is declared."""
         given = [parameter.device for parameter in function.parameters]
         scoped = any(device.memory_scope for device in (*given, function.device))

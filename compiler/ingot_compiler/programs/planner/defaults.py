@@ -14,8 +14,8 @@ from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
     DeviceCopy,
     Expression,
-    Function,
     FunctionCall,
+    FunctionLiteral,
     KernelCall,
     LetIn,
     OnDevice,
@@ -62,7 +62,7 @@ class _Defaults:
     def visit(self, expression: Expression) -> None:
         """The defaults of one expression."""
         match expression:
-            case Function():
+            case FunctionLiteral():
                 domain = self.network.domains[expression]
                 self.result_first(domain, expression, "the result of")
             case FunctionCall():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot_compiler.placement.virtual_device import DeclaredDevice, VirtualDevice
-from ingot_compiler.programs.expressions import DeviceCopy, Expression, Function, OnDevice
+from ingot_compiler.programs.expressions import DeviceCopy, Expression, FunctionLiteral, OnDevice
 from ingot_compiler.programs.program import Program
 from ingot_compiler.programs.walk import post_order, with_devices
 
@@ -32,7 +32,7 @@ def name_devices(program: Program) -> Program:
 
 def _devices(expression: Expression) -> tuple[VirtualDevice, ...]:
     match expression:
-        case Function(primitive=False):
+        case FunctionLiteral(primitive=False):
             return (*(one.device for one in expression.parameters), expression.device)
         case OnDevice():
             return (expression.device,)

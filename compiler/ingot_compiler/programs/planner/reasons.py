@@ -1,6 +1,6 @@
 """Why each value is where it is: from what the user wrote, step by step to the value.
 
-In: a plan. Out: ``Reason`` by expression, and the two reasons of each copy that the planner put
+In: a plan. Out: ``PlanReason`` by expression, and the two reasons of each copy that the planner put
 in. Not done here: where reasons are shown.
 """
 
@@ -30,7 +30,7 @@ class ReasonStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class PlanReason:
     """The device of a value, and the chains that end at it: of its place, and of its memory scope
     (empty where any scope will do). The first step of a chain is what decides."""
 
@@ -44,8 +44,8 @@ class CopyReason:
     """A link that a copy breaks, and why its two ends are where they are."""
 
     use: ReasonStep
-    value: Reason
-    reader: Reason
+    value: PlanReason
+    reader: PlanReason
 
 
 class Reasons:
@@ -63,7 +63,7 @@ class Reasons:
         _spread(scopes, (pin for pin in pins if pin.device.memory_scope), plan.solution.kept_scopes)
         self._places, self._scopes = places, scopes
 
-    def of(self, expression: Expression) -> Reason:
+    def of(self, expression: Expression) -> PlanReason:
         """Why an expression of the prepared program is where it is; a function: its result."""
         return self._of_cell(result_cell(self._plan.network.domains[expression]))
 
@@ -73,9 +73,9 @@ class Reasons:
             use = ReasonStep(link.rule, show(link.expression), link.expression.span)
             yield CopyReason(use, self._of_cell(link.left), self._of_cell(link.right))
 
-    def _of_cell(self, cell: int) -> Reason:
+    def _of_cell(self, cell: int) -> PlanReason:
         place, scope = _chain(self._places, cell), _chain(self._scopes, cell)
-        return Reason(self._plan.solution.device(cell), place, scope)
+        return PlanReason(self._plan.solution.device(cell), place, scope)
 
 
 _Origins = dict[int, Pin | tuple[int, Link]]
