@@ -54,7 +54,10 @@ ROWS = (
     Row(
         "w16",
         "targets are values",
-        ("tests/unit/test_placement.py::test_equality_and_hash_are_structural",),
+        (
+            "tests/unit/test_placement.py::test_equality_and_hash_are_structural",
+            "tests/unit/test_target_forms.py::test_all_forms_of_a_target_are_one_value",
+        ),
     ),
     Row("w17", "conflicts are decided with everything else, not before"),
     Row("w18", "nested annotations keep the copy between them"),

@@ -29,6 +29,10 @@ from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 if TYPE_CHECKING:
     from ingot_build_rules.api.given_model import AnyModel
     from ingot_build_rules.rules.compile_options import PluginOption
+    from ingot_compiler.backends.target_forms import GivenTargets
+
+
+Targets = str | Sequence[str | Mapping[str, object]] | Mapping[str, str | Mapping[str, object]]
 
 
 @errors_in_arguments()
@@ -38,7 +42,7 @@ def compile(  # noqa: A001
     *,
     dynamic_shapes: object = None,
     graph: str | None = None,
-    targets: str | Sequence[str] = "native",
+    targets: Targets = "native",
     shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
     place: Mapping[str, str] | None = None,
@@ -60,10 +64,10 @@ def compile(  # noqa: A001
         example_inputs: of a PyTorch module: what it is called with, a tensor, a tuple, or a dict.
         dynamic_shapes: of a PyTorch module: as ``torch.export.export`` takes them.
         graph: which graph of a folder, where it has several: ``"decoder_model"``.
-        targets: one, or several with one variant each, ``ARCH[:cpu][+feature|-feature]...``.
+        targets: one, or several with one variant each, in any form; a dict gives them names.
         shapes: input name -> shape that gets a version of its own, or a list of such dicts:
             ``(1, 3, 224, 224)`` or ``"1x3x224x224"``; None is any size, ``(1, 8)`` a range.
-        devices: virtual device -> kind; ``host`` is always there.
+        devices: virtual device -> ``"cpu:1"``; ``host`` is always there.
         place: glob over node names -> virtual device.
         strip: leave the names of nodes and the loops of kernels out of the bundle.
         workers: processes at most; the bundle is the same for any number.
@@ -93,12 +97,12 @@ def compile(  # noqa: A001
 
 def _texts(
     targets: object, shapes: object, devices: object, place: object
-) -> tuple[tuple[str, ...], list[dict[str, str]], dict[str, str], tuple[tuple[str, str], ...]]:
+) -> tuple[GivenTargets, list[dict[str, str]], dict[str, str], tuple[tuple[str, str], ...]]:
     """What ``make_options`` takes first."""
     return (
         read_targets(targets),
         read_shapes(shapes),
-        read_texts("devices", "{'acc': 'null'}", devices),
+        read_texts("devices", "{'acc': 'cpu:1'}", devices),
         tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
     )
 

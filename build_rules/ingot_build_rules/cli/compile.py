@@ -217,9 +217,8 @@ def _report(
         shown = values | ({"output": "standard output"} if piped else {})
         lines = report_lines(shown, outcome.checked)
         console.print_lines(*lines, file=sys.stderr if piped else sys.stdout)
-        if note := portable_note(shown["output"], arguments.target):
-            console.print_note(note)
-        for note in device_notes(shown["output"], outcome.compiled.compilation.options):
+        notes = device_notes(shown["output"], outcome.compiled.compilation.options)
+        for note in filter(None, (portable_note(shown["output"], arguments.target), *notes)):
             console.print_note(note)
 
 

@@ -69,7 +69,6 @@ BUNDLE = Argument("bundle", "BUNDLE", "an .ingot file", "bundle")
 TARGETS = Argument(
     "words", "TARGET", "bundles, tests or output files (default: all)", "project-name", "*"
 )
-NAMED_TARGETS = Argument("words", "TARGET", "bundles, tests or output files", "project-name", "+")
 
 JSON = Option("--json", "print one JSON object instead of text")
 DEBUG = Option("--debug", "show the traceback of an error")

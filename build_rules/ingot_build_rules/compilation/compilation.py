@@ -223,6 +223,7 @@ class Compilation(ModelStages):
             tree=tree,
             weights_bytes=layout.section_bytes,
             weights=tuple(weight.digest for weight in imported.weights),
+            defaults=imported.defaults,
             toolchain=self._toolchain,
         )
         return await self.need(BUNDLE, inputs)

@@ -21,13 +21,13 @@ from ingot_build_rules.engine.actions.rule import AnyRule, Inputs, Output, Rule
 from ingot_build_rules.rules.claim import CLAIM, ClaimInputs
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
-from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs, Typed
+from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs, TypedGraph
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
 from ingot_build_rules.rules.rewrite import REWRITE, RewriteInputs
 from ingot_compiler.ir.errors import LimitError
-from ingot_compiler.ir.in_names import error_in_names, refers
-from ingot_compiler.ir.profile import profile_text
+from ingot_compiler.ir.in_names import error_in_names, refers, text_in_names
+from ingot_compiler.ir.profile import named_profile
 from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class ModelStages:
         """Stage 3."""
         return (await self.typed()).graph
 
-    async def typed(self) -> Typed:
+    async def typed(self) -> TypedGraph:
         """Stage 3, and what the model's file says wrongly of it."""
         imported = await self.imported()
         return await self.need(INFER_TYPES, InferInputs(imported.model, imported.weights))
@@ -169,7 +169,10 @@ class ModelStages:
     async def _place_specialisations(self) -> tuple[Artifact[PlacedGraph], ...]:
         typed = await self.typed()
         profiles, graph = typed.profiles, typed.graph
-        labels, devices = list(map(profile_text, profiles)), self.devices.declared()
+        if not profiles:
+            return ()
+        names, devices = await self.names(), self.devices.declared()
+        labels = [text_in_names(named_profile(profile), names) for profile in profiles]
         inputs = [OptimizeInputs(graph, profile) for profile in profiles]
         optimized = await self._rewritten(await self.need_all(OPTIMIZE, inputs, labels), labels)
         places = [PlaceInputs(each, devices) for each in optimized]

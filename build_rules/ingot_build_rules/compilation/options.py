@@ -17,6 +17,7 @@ from ingot_build_rules.rules.compile_options import (
     CompileOptions,
     PluginOption,
 )
+from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
 from ingot_compiler.ir.message import OptionRef, joined, message
@@ -30,7 +31,7 @@ ALL_PLANNERS = ("best", *PLANNERS)
 
 
 def make_options(
-    targets: Sequence[str] = (),
+    targets: GivenTargets = (),
     shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
     place: Sequence[tuple[str, str]] = (),
@@ -39,7 +40,7 @@ def make_options(
     *,
     strip: bool = False,
     plugins: Sequence[PluginOption] = (),
-    named_targets: Mapping[str, str] | None = None,
+    named_targets: Mapping[str, GivenTarget] | None = None,
     strict_dims: bool = False,
 ) -> CompileOptions:
     """Check and order the options; ``configure`` says what is assumed of targets and devices.

@@ -23,7 +23,8 @@ from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.references import check_references
 from ingot_build_rules.project.tables import Tables, Values, read_tables
 from ingot_build_rules.project.toml_text import Tree
-from ingot_build_rules.rules.compile_options import GENERAL
+from ingot_build_rules.rules.compile_options import GENERAL, HOST
+from ingot_compiler.backends.target_forms import target_text
 
 RELATIVE_TOLERANCE = 1e-4
 """Of the largest magnitude: what the self-check allows one f32 kernel."""
@@ -69,7 +70,7 @@ def _lined(kind: str, tables: Tables, findings: Findings) -> list[tuple[str, int
 
 
 def _target(name: str, line: int, values: Values) -> TargetSpec:
-    return TargetSpec(name, values["target"], line)
+    return TargetSpec(name, values.get("target") or target_text(HOST, values), line)
 
 
 def _model(name: str, line: int, values: Values, defaults: Values) -> ModelSpec:

@@ -64,7 +64,14 @@ TABLES: Mapping[str, Table] = {
     "defaults": Table(
         (_TARGETS, _PLANNER, _STRIP, _STRICT_DIMS, _SHAPE, _OTHER_SHAPES), named=False
     ),
-    "target": Table((TableKey("target", "text", '"x86-64-v4"', required=True),)),
+    "target": Table(
+        (
+            TableKey("target", "text", '"x86-64-v4"'),
+            TableKey("level", "text", '"x86-64-v4"'),
+            TableKey("cpu", "text", '"znver4"'),
+            TableKey("features", "texts", '["avx512vnni"]'),
+        )
+    ),
     "model": Table(
         (TableKey("source", "text", '"models/a.onnx"', required=True), _SHAPE, _OTHER_SHAPES)
     ),

@@ -88,6 +88,7 @@ OpName = Literal[
     "gather_elements",
     "gather_nd",
     "pad",
+    "positions_of_true",
     "reshape",
     "scatter_elements",
     "scatter_nd",
