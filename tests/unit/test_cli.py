@@ -397,7 +397,7 @@ def test_arrays_in_the_place_of_a_bundle(
 ) -> None:
     """They were meant for another option; bytes that say nothing are shown."""
     np.savez(tmp_path / "x.npz", x=np.ones(3))
-    assert_refused(capsys, ["run", str(tmp_path / "x.npz")], 1, "it is arrays", "--inputs")
+    assert_refused(capsys, ["run", str(tmp_path / "x.npz")], 1, "it is arrays", "as its inputs")
     (tmp_path / "x").write_bytes(b"\x8aING\0")
     assert_refused(capsys, ["run", str(tmp_path / "x")], 1, "not a bundle", "8a 49 4e 47 00")
 
