@@ -90,7 +90,7 @@ REGISTRIES = (
         "build_rules/ingot_build_rules/rules",
         "build_rules/ingot_build_rules/rules/registry.py",
         (
-            "artifact_types", "compile_options", "interface", "kernel_object", "main_object", "model_file", "packed_constant",
+            "artifact_types", "compile_options", "default_input", "interface", "kernel_object", "lowered", "main_object", "model_file", "packed_constant",
             "variant",
         ),
     ),

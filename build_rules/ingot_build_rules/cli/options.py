@@ -73,6 +73,12 @@ TARGETS = Argument(
 JSON = Option("--json", "print one JSON object instead of text")
 DEBUG = Option("--debug", "show the traceback of an error")
 QUIET = Option("-q --quiet", "no progress, no summary")
+PLUGIN = Option(
+    "--plugin",
+    "a target from outside, which runs with your rights (docs/plugins.md)",
+    "MODULE:TARGET[,ATTRIBUTE=VALUE]",
+    repeats=True,
+)
 JOBS = Option("-j --jobs", "processes at most (default: all processors)", "N", "jobs")
 DIGEST = Option(
     "--digest",

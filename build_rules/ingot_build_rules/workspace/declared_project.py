@@ -77,9 +77,18 @@ class DeclaredProject:
         project.path, project._places, project._tree = file, places, dict(tree)
         return project
 
-    def target(self, name: str, target: str) -> None:
-        """Name a target: ``ARCH[:cpu][+feature|-feature]...``."""
-        self._declare("target", name, {"target": target})
+    def target(
+        self,
+        name: str,
+        target: str | None = None,
+        *,
+        level: str | None = None,
+        cpu: str | None = None,
+        features: Sequence[str] | None = None,
+    ) -> None:
+        """Name a target: a text, ``ARCH[:cpu][+feature|-feature]...``, or its attributes."""
+        attributes = {"level": level, "cpu": cpu, "features": features}
+        self._declare("target", name, _given({"target": target, **attributes}))
 
     def model(
         self,
@@ -105,6 +114,7 @@ class DeclaredProject:
         output: PathText | None = None,
         devices: Mapping[str, str] | None = None,
         place: Mapping[str, str] | None = None,
+        plugins: Sequence[str] | None = None,
         shape: Shapes | None = None,
         other_shapes: str | None = None,
     ) -> None:
@@ -112,7 +122,7 @@ class DeclaredProject:
         values: Tree = {"model": model, "targets": targets, "planner": planner, "strip": strip}
         files = {"output": output, "devices": devices, "place": place}
         shapes = {"shape": shape, "other-shapes": other_shapes, "strict-dims": strict_dims}
-        more = {**files, **shapes}
+        more = {**files, **shapes, "plugins": plugins}
         self._declare("bundle", name, _given({**values, **more}))
 
     def test(
@@ -136,7 +146,7 @@ class DeclaredProject:
         """Return the data as declared, globs as they are written.
 
         Raises:
-            UserError: everything that is wrong with it. UnsupportedError: plugins.
+            UserError: everything that is wrong with it.
         """
         if self.path == _IN_PYTHON and "bundle" not in self._tree:
             raise self._without_bundles()
