@@ -20,7 +20,7 @@ from ingot_build_rules.cli.compile_output import STANDARD_OUTPUT, compile_output
 from ingot_build_rules.cli.compile_report import CompileOutcome, report_lines, report_values
 from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.cli.jobserver_flags import makeflags
-from ingot_build_rules.cli.kind_of_file import check_model_kind
+from ingot_build_rules.compilation.kind_of_file import check_model_kind
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
