@@ -117,7 +117,7 @@ def test_inspect_has_the_users_names_of_sizes(
     text = capsys.readouterr().out
     assert "x: f32[rows, 4]" in text
     assert "matmul  f32[rows, 5]  first (MatMul), second (Relu)" in text
-    assert "1 kernels, workspace as calls need, needs cx16, lahf, popcnt, sse3, " in text
+    assert "1 kernel, workspace as calls need, needs cx16, lahf, popcnt, sse3, " in text
     assert "s0" not in text
 
 

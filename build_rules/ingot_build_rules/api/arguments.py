@@ -37,6 +37,20 @@ def _targets(given: Iterable[object] | None, whole: object) -> tuple[GivenTarget
     return cast("tuple[GivenTarget, ...]", found)
 
 
+def read_plugin_texts(plugins: object) -> tuple[str, ...]:
+    """Read where plug-ins are: one text is one plug-in.
+
+    Raises:
+        UserError: no texts.
+    """
+    if isinstance(plugins, str):
+        return (plugins,)
+    found = _items(plugins)
+    if found is None or not all(isinstance(plugin, str) for plugin in found):
+        raise _wrong("plugins", "texts, such as ['accelerator:TARGET']", plugins)
+    return cast("tuple[str, ...]", found)
+
+
 def read_shapes(shapes: object) -> list[dict[str, str]]:
     """Read shapes by input name, or a list of such dicts; each shape as ``1x3x224x224``.
 

@@ -15,6 +15,7 @@ from ingot_build_rules.rules.compile_options import (
     OTHER_SHAPES,
     REFUSE,
     CompileOptions,
+    PluginOption,
 )
 from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
@@ -38,6 +39,7 @@ def make_options(
     other_shapes: str = GENERAL,
     *,
     strip: bool = False,
+    plugins: Sequence[PluginOption] = (),
     named_targets: Mapping[str, GivenTarget] | None = None,
     strict_dims: bool = False,
 ) -> CompileOptions:
@@ -66,6 +68,7 @@ def make_options(
         strip=strip,
         strict_dims=strict_dims,
         other_shapes=other_shapes,
+        plugins=tuple(plugins),
     )
 
 

@@ -44,6 +44,7 @@ class Table:
 
 _TARGETS = TableKey("targets", "texts", '["x86-64-v3"]')
 _PLANNER = TableKey("planner", "text", '"best"', choices=ALL_PLANNERS)
+_PLUGINS = TableKey("plugins", "texts", '["package.module:TARGET"]')
 _STRIP = TableKey("strip", "flag", "true")
 _STRICT_DIMS = TableKey("strict-dims", "flag", "true")
 _SHAPE = TableKey("shape", "shapes", '{ x = "1x3x224x224" }')
@@ -56,7 +57,7 @@ TABLES: Mapping[str, Table] = {
             TableKey("name", "text", '"camera"'),
             TableKey("cache", "text", '".ingot/cache"'),
             TableKey("default-targets", "texts", '["a"]'),
-            TableKey("plugins", "texts", '["package.module:TARGET"]'),
+            _PLUGINS,
         ),
         named=False,
     ),
@@ -84,6 +85,7 @@ TABLES: Mapping[str, Table] = {
             TableKey("output", "text", '"dist/a.ingot"'),
             TableKey("devices", "pairs", '{ acc = "null:0" }'),
             TableKey("place", "pairs", '{ "/layer1/*" = "acc" }'),
+            _PLUGINS,
             _SHAPE,
             _OTHER_SHAPES,
         )
