@@ -13,9 +13,8 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from ingot_build_rules.cli.main import main
 from ingot_runtime_devices.registry import OPEN
@@ -107,10 +106,10 @@ def test_inspect_has_the_users_names_of_sizes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Types of launches have them, as inputs do; lists are no lists of Python."""
-    model = onnx.load(small_model(tmp_path / "m.onnx"))
+    model = ModelProto.FromString(small_model(tmp_path / "m.onnx").read_bytes())
     for tensor in (*model.graph.input, *model.graph.output):
         tensor.type.tensor_type.shape.dim[0].dim_param = "rows"
-    onnx.save(model, tmp_path / "m.onnx")
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     names = ["-q", "--target", "x86-64-v2", "-o", str(tmp_path / "m.ingot")]
     assert main(["compile", str(tmp_path / "m.onnx"), *names]) == 0
     assert main(["inspect", str(tmp_path / "m.ingot")]) == 0
@@ -426,7 +425,7 @@ def test_arrays_in_the_place_of_a_bundle(
 ) -> None:
     """They were meant for another option; bytes that say nothing are shown."""
     np.savez(tmp_path / "x.npz", x=np.ones(3))
-    assert_refused(capsys, ["run", str(tmp_path / "x.npz")], 1, "it is arrays", "--inputs")
+    assert_refused(capsys, ["run", str(tmp_path / "x.npz")], 1, "it is arrays", "as its inputs")
     (tmp_path / "x").write_bytes(b"\x8aING\0")
     assert_refused(capsys, ["run", str(tmp_path / "x")], 1, "not a bundle", "8a 49 4e 47 00")
 
