@@ -67,9 +67,7 @@ def _runner(rulebook: Rulebook) -> Generator[_RunAgain]:
 
         def run(rule: AnyRule, inputs: Any) -> tuple[Outcome, ...]:
             for leaf in leaves(inputs):
-                if isinstance(leaf, Artifact):
-                    part: Artifact[Any] = leaf
-                    _keep(values, part)
+                _keep(values, leaf)
             here = perform(rule, inputs, values, rulebook)
             pool.submit(specify(rule, keys.key(rule, inputs), inputs, values, Cost()))
             ended: list[Outcome] = []
@@ -83,13 +81,14 @@ def _runner(rulebook: Rulebook) -> Generator[_RunAgain]:
             pool.close(kill=True)
 
 
-def _keep(values: Values, artifact: Artifact[Any]) -> None:
+def _keep(values: Values, leaf: object) -> None:
     """Let another process find a part of inputs."""
-    content = artifact.value()
-    if isinstance(content, memoryview):
-        values.keep_bytes(cast("memoryview", content))
-    else:
-        values.keep(content)
+    if isinstance(leaf, Artifact):
+        content: object = leaf.value()
+        if isinstance(content, memoryview):
+            values.keep_bytes(cast("memoryview", content))
+        else:
+            values.keep(content)
 
 
 def _differs(rule: AnyRule, settings: PluginSettings | tuple[PluginSettings, ...]) -> PluginError:
