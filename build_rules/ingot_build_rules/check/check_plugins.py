@@ -84,7 +84,7 @@ def _runner(rulebook: Rulebook) -> Generator[_RunAgain]:
 def _keep(values: Values, leaf: object) -> None:
     """Let another process find a part of inputs."""
     if isinstance(leaf, Artifact):
-        content: object = leaf.value()
+        content = cast("object", leaf.value())
         if isinstance(content, memoryview):
             values.keep_bytes(cast("memoryview", content))
         else:
