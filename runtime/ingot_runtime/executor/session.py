@@ -196,7 +196,7 @@ class Session:
             outputs: likewise, writable; those left out are made.
 
         Raises:
-            InputError: an array does not fit; the message says what is expected.
+            InputError: an array does not fit.
         """
         from .bound import Bound
 
