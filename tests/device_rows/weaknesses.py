@@ -61,7 +61,11 @@ ROWS = (
         ("tests/unit/test_program_memories.py::test_recovery_is_strict",),
     ),
     Row("w11", "what shares a memory needs no copy"),
-    Row("w12", "lowering has no side channels"),
+    Row(
+        "w12",
+        "lowering has no side channels",
+        ("tests/unit/test_plugins.py::test_the_text_of_a_stage_goes_on",),
+    ),
     Row(
         "w13",
         "devices are matched by kind and id, and scopes are kept",
@@ -79,7 +83,10 @@ ROWS = (
     Row(
         "w16",
         "targets are values",
-        ("tests/unit/test_placement.py::test_equality_and_hash_are_structural",),
+        (
+            "tests/unit/test_placement.py::test_equality_and_hash_are_structural",
+            "tests/unit/test_target_forms.py::test_all_forms_of_a_target_are_one_value",
+        ),
     ),
     Row(
         "w17",
@@ -141,8 +148,19 @@ ROWS = (
         ("tests/unit/test_runtime_devices.py::test_wrong_binding",),
     ),
     Row("w28", "bounds are checked, also in releases"),
-    Row("w33", "hooks see every function, and the target that the user configured"),
-    Row("w34", "what a module says does not depend on which target comes first"),
+    Row(
+        "w33",
+        "hooks see every function, and the target that the user configured",
+        (
+            "tests/unit/test_plugins.py::test_claims_inside_of_branches",
+            "tests/unit/test_plugins.py::test_a_pass_before_placement",
+        ),
+    ),
+    Row(
+        "w34",
+        "what a module says does not depend on which target comes first",
+        ("tests/unit/test_plugins.py::test_the_order_of_plugins_decides_between_equals",),
+    ),
     Row(
         "w35",
         "the planner records why",

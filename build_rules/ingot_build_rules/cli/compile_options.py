@@ -19,7 +19,17 @@ _SAID_BY = {
     PROGRAM: ("shape", "place", "device"),
     "graph": ("shape", "place"),
     "placed": ("shape", "place", "device"),
-    "loops": ("shape", "place", "device", "weights", "check", "depfile", "strip", "strict_dims"),
+    "loops": (
+        "shape",
+        "place",
+        "device",
+        "plugin",
+        "weights",
+        "check",
+        "depfile",
+        "strip",
+        "strict_dims",
+    ),
 }
 """Stage of ``--from`` -> options that do not go with its text."""
 

@@ -5,6 +5,7 @@ from ingot_build_rules.cli.options import (
     CACHES,
     JOBS,
     JSON,
+    PLUGIN,
     QUIET,
     Argument,
     Example,
@@ -59,6 +60,7 @@ OPTIONS = (
         repeats=True,
     ),
     Option("--place", "put nodes on a device", "GLOB=NAME", "pair", repeats=True),
+    PLUGIN,
     Option(
         "--from",
         f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
