@@ -17,6 +17,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from ingot_build_rules.cli.main import main
+from ingot_runtime_devices.registry import OPEN
 
 
 def small_model(path: Path, columns: int = 5) -> Path:
@@ -156,7 +157,35 @@ def test_bench_and_identify(bundle: Path, capsys: pytest.CaptureFixture[str]) ->
     assert seconds["p10"] <= seconds["p50"] <= seconds["p90"]
     assert len(report["launches"]) == 1
     assert main(["identify", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["level"]
+    machine = json.loads(capsys.readouterr().out)
+    assert machine["level"]
+    assert machine["devices"] == ["host", *OPEN]
+
+
+def test_identify_without_devices(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the package of devices is not installed there is the host."""
+    monkeypatch.setitem(sys.modules, "ingot_runtime_devices.registry", None)
+    assert main(["identify", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["devices"] == ["host"]
+
+
+def test_a_note_on_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A device that needs more than a variant of the host is told of, by compile and by build."""
+    small_model(tmp_path / "m.onnx")
+    device = "acc=cpu,target=x86-64-v3"
+    arguments = ["--target", "x86-64-v2", "--device", device, "-o", str(tmp_path / "o.ingot")]
+    assert main(["compile", str(tmp_path / "m.onnx"), *arguments]) == 0
+    expected = "device 'acc' needs avx avx2"
+    assert expected in capsys.readouterr().err
+    (tmp_path / "ingot.toml").write_text(
+        '[model.m]\nsource = "m.onnx"\n[target.edge]\nlevel = "x86-64-v3"\n'
+        '[bundle.m]\nmodel = "m"\ntargets = ["x86-64-v2"]\n'
+        'devices = { acc = "cpu:2,target=edge" }\n'
+    )
+    assert main(["build", "-C", str(tmp_path)]) == 0
+    assert expected in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
