@@ -99,6 +99,16 @@ def test_a_quiet_machine(
         assert re.search(f"^{line}$", text, re.MULTILINE), text
 
 
+def test_large_rates_have_no_exponent(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """100,000 calls per second are not 1e+05."""
+    monkeypatch.setattr(bench, "measure_blocks", measured([1e-5] * 20))
+    assert run(folder, "m.ingot") == 0
+    line = "rate    median 100,000, between 100,000 and 100,000 calls per second"
+    assert line in capsys.readouterr().out
+
+
 def test_a_model_is_compiled_over_the_users_cache(
     folder: Path,
     tmp_path: Path,

@@ -11,6 +11,17 @@ import argparse
 from ingot_build_rules.cli import console
 
 
+def _kinds() -> tuple[str, ...]:
+    """The kinds of devices beside the host that the loader can open here."""
+    from ingot_runtime.errors import IncompatibleError
+    from ingot_runtime.loader.bind_devices import devices_module
+
+    try:
+        return tuple(devices_module("registry", "this machine").OPEN)
+    except IncompatibleError:  # they are a package of their own
+        return ()
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Print what the probe finds, and the target that ``native`` stands for."""
     from ingot_build_rules.compilation.host_target import resolve_target
@@ -22,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         "level": target.level,
         "native": str(target),
         "features": sorted(machine_features()),
-        "devices": ["host"],
+        "devices": ["host", *_kinds()],
     }
     rows = [(name, it if isinstance(it, str) else " ".join(it)) for name, it in found.items()]
     console.print_report(found, console.format_table(rows), as_json=arguments.json)

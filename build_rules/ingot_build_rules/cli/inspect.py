@@ -14,7 +14,7 @@ from ingot_build_rules.cli import console
 from ingot_build_rules.cli.call_shapes import call_shapes
 from ingot_build_rules.cli.inspect_memory import memory_lines, memory_values, size_text
 from ingot_build_rules.cli.inspect_variant import only_variant
-from ingot_build_rules.cli.kind_of_file import check_bundle_kind
+from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
 from ingot_build_rules.text.stripped import STRIPPED, is_stripped
 from ingot_compiler.ir.errors import UserError
 
@@ -107,7 +107,7 @@ def _device_row(row: dict[str, Any]) -> tuple[str, ...]:
     library = row["library"]
     return (
         f"  {row['name']}:",
-        f"{row['launch_count']} launches,",
+        f"{console.counted(row['launch_count'], 'launch')},",
         f"pool {size_text(row['pool_bytes'])},",
         "code of the variant" if library is None else f"code of library {library},",
         f"imports {', '.join(row['imports'])}" if row["imports"] else "",
@@ -130,7 +130,9 @@ def fusion_lines(debug: dict[str, Any]) -> list[str]:
     parts: list[str] = []
     for target, launches in debug.get("launches", {}).items():
         saved = console.format_bytes(sum(launch["saved_bytes"] for launch in launches))
-        parts.append(f"fusion for {target}: {len(launches)} launches, {saved} never reach memory")
+        parts.append(
+            f"fusion for {target}: {console.counted(len(launches), 'launch')}, {saved} never reach memory"
+        )
         for number, launch in enumerate(launches):
             parts += _launch_lines(number, launch)
     refusals = [_refusal_line(refusal) for refusal in debug.get("refusals", [])]

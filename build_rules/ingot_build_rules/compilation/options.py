@@ -15,7 +15,9 @@ from ingot_build_rules.rules.compile_options import (
     OTHER_SHAPES,
     REFUSE,
     CompileOptions,
+    PluginOption,
 )
+from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
 from ingot_compiler.ir.message import OptionRef, joined, message
@@ -29,7 +31,7 @@ ALL_PLANNERS = ("best", *PLANNERS)
 
 
 def make_options(
-    targets: Sequence[str] = (),
+    targets: GivenTargets = (),
     shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
     place: Sequence[tuple[str, str]] = (),
@@ -37,7 +39,8 @@ def make_options(
     other_shapes: str = GENERAL,
     *,
     strip: bool = False,
-    named_targets: Mapping[str, str] | None = None,
+    plugins: Sequence[PluginOption] = (),
+    named_targets: Mapping[str, GivenTarget] | None = None,
     strict_dims: bool = False,
 ) -> CompileOptions:
     """Check and order the options; ``configure`` says what is assumed of targets and devices.
@@ -65,6 +68,7 @@ def make_options(
         strip=strip,
         strict_dims=strict_dims,
         other_shapes=other_shapes,
+        plugins=tuple(plugins),
     )
 
 

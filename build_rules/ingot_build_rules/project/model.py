@@ -50,6 +50,7 @@ class BundleSpec:
 
     ``targets``: names of ``ProjectModel.targets``, or target texts. ``devices``: name -> kind,
     sorted, without the host. ``place``: (glob over node names, device name), the last match counts.
+    ``plugins``: "module:TARGET" each, in the order of preference.
     ``shapes``, ``other_shapes``: in the place of the model's; None for these.
     """
 
@@ -61,6 +62,7 @@ class BundleSpec:
     planner: str
     output: str
     strip: bool = False
+    plugins: tuple[str, ...] = ()
     strict_dims: bool = False
     shapes: Profiles | None = None
     other_shapes: str | None = None

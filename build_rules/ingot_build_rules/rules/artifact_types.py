@@ -11,16 +11,23 @@ _MODULES = {
     "ingot_build_rules.rules.codegen": "CodegenInputs",
     "ingot_build_rules.rules.codegen_main": "MainInputs",
     "ingot_build_rules.rules.codegen_support": "SupportInputs",
+    "ingot_build_rules.rules.default_input": "DefaultInput",
     "ingot_build_rules.rules.digest_weights": "DigestInputs",
     "ingot_build_rules.rules.fuse": "FuseInputs Fused FusedConstant",
-    "ingot_build_rules.rules.compile_options": "CompileOptions DeviceOption",
+    "ingot_build_rules.rules.claim": "ClaimInputs",
+    "ingot_build_rules.rules.codegen_claimed": "CodegenClaimedInputs",
+    "ingot_build_rules.rules.compile_options": "CompileOptions DeviceOption PluginOption",
+    "ingot_build_rules.rules.join_libraries": "JoinInputs",
     "ingot_build_rules.rules.import_model": "ImportInputs Imported",
-    "ingot_build_rules.rules.infer_types": "InferInputs Typed",
+    "ingot_build_rules.rules.infer_types": "InferInputs TypedGraph",
     "ingot_build_rules.rules.interface": "Interface NamedTensor",
     "ingot_build_rules.rules.kernel_object": "KernelObject",
     "ingot_build_rules.rules.link": "LinkInputs",
-    "ingot_build_rules.rules.lower": "LowerInputs Lowered",
+    "ingot_build_rules.rules.lower": "LowerInputs",
+    "ingot_build_rules.rules.lower_claimed": "LowerClaimedInputs",
+    "ingot_build_rules.rules.lowered": "Lowered",
     "ingot_build_rules.rules.main_object": "MainObject",
+    "ingot_build_rules.rules.make_library": "LibraryInputs",
     "ingot_build_rules.rules.model_file": "FileState",
     "ingot_build_rules.rules.names": "NamesInputs",
     "ingot_build_rules.rules.optimize": "OptimizeInputs",
@@ -28,6 +35,7 @@ _MODULES = {
     "ingot_build_rules.rules.packed_constant": "PackedConstant",
     "ingot_build_rules.rules.place": "PlaceInputs",
     "ingot_build_rules.rules.plan_memory": "PlanInputs",
+    "ingot_build_rules.rules.rewrite": "RewriteInputs",
     "ingot_build_rules.rules.run_test": "RunTestInputs",
     "ingot_build_rules.rules.variant": "Library Variant",
     "ingot_compiler.frontend.imported": "DeclaredType ImportedModel ImportedNode ImportedRegion",
@@ -43,11 +51,12 @@ _MODULES = {
     ),
     "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupSteps",
     "ingot_compiler.lowering.loops": (
-        "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For "
+        "Address Apply Attention Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane For "
         "FromIndex If Let LetIndex Load Local LoopProgram PackedPanels Reduce Require Store "
         "RegisterTile Transpose"
     ),
     "ingot_compiler.memory.memory_plan": "MemoryPlan BufferPlacement PoolPlan",
+    "ingot_compiler.plugins.settings": "PluginSettings",
     "ingot_compiler.placement.placed": "PlacedGraph",
     "ingot_compiler.placement.virtual_device": "DeclaredDevice VirtualDevice",
 }

@@ -5,6 +5,7 @@ from ingot_build_rules.cli.options import (
     CACHES,
     JOBS,
     JSON,
+    PLUGIN,
     QUIET,
     Argument,
     Example,
@@ -16,7 +17,8 @@ ARGUMENTS = (
     Argument(
         "model",
         "MODEL",
-        "an .onnx file, external data beside it; a folder of such graphs (with --from: a text)",
+        "an .onnx file, external data beside it; a program (.ingot-text);"
+        " a folder of graphs (with --from: a text)",
         "model",
     ),
 )
@@ -58,6 +60,7 @@ OPTIONS = (
         repeats=True,
     ),
     Option("--place", "put nodes on a device", "GLOB=NAME", "pair", repeats=True),
+    PLUGIN,
     Option(
         "--from",
         f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
@@ -67,7 +70,7 @@ OPTIONS = (
     ),
     Option(
         "--weights",
-        "with --from: the constants by number; with --to graph, placed: write them",
+        "with --from or a program: the constants by number; with --to graph, placed: write them",
         "F.npz",
         "arrays",
     ),

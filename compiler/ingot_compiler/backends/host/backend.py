@@ -5,6 +5,7 @@ In: nothing. Out: ``BACKEND``. Not done here: the hooks; `main`, which is the ho
 """
 
 from ingot_compiler.backends.backend import Backend
+from ingot_compiler.backends.host.target_attributes import ATTRIBUTES, DERIVED
 
 BACKEND = Backend(
     kind="host",
@@ -14,4 +15,7 @@ BACKEND = Backend(
     compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
     link_image="ingot_compiler.backends.host.link_variant:link_variant",
+    attributes=ATTRIBUTES,
+    derived=DERIVED,
+    tags="processor",
 )

@@ -4,6 +4,7 @@ In: nothing. Out: ``BACKEND``. Not done here: the hooks.
 """
 
 from ingot_compiler.backends.backend import Backend
+from ingot_compiler.backends.host.target_attributes import ATTRIBUTES, DERIVED
 
 BACKEND = Backend(
     kind="null",
@@ -14,4 +15,7 @@ BACKEND = Backend(
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
     link_image="ingot_compiler.backends.host.link_library:link_library",
     is_processor=True,
+    attributes=ATTRIBUTES,
+    derived=DERIVED,
+    tags="processor",
 )
