@@ -20,7 +20,7 @@ from ingot_compiler.ir.errors import InternalError, UserError
 from ingot_compiler.lowering.fused import Group
 from ingot_runtime.format.plan import DEVICE_KINDS
 
-HOOKS = [field.name for field in fields(Backend) if field.name != "kind"]
+HOOKS = [field.name for field in fields(Backend) if field.name not in ("kind", "costs")]
 KERNEL = compile_object("define void @k() {\n  ret void\n}\n", parse_processor("x86-64-v2"))
 
 

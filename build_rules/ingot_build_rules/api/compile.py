@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ingot_build_rules.api.arguments import (
     read_check,
     read_count,
+    read_place,
     read_shapes,
     read_targets,
     read_texts,
@@ -38,7 +39,8 @@ def compile(  # noqa: A001
     targets: str | Sequence[str] = "native",
     shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
-    place: Mapping[str, str] | None = None,
+    place: Mapping[str, str] | str | None = None,
+    fallback: str = "forbid",
     strip: bool = False,
     workers: int = 1,
     check: Check = False,
@@ -59,7 +61,11 @@ def compile(  # noqa: A001
         shapes: input name -> shape that gets a version of its own, or a list of such dicts:
             ``(1, 3, 224, 224)`` or ``"1x3x224x224"``; None is any size, ``(1, 8)`` a range.
         devices: virtual device -> kind; ``host`` is always there.
-        place: glob over node names -> virtual device.
+        place: glob over node names -> virtual device, the last one that matches wins; or "auto",
+            the device where a call is predicted to take the least time. ``place="auto"`` is this for
+            all nodes.
+        fallback: what happens to a node that is placed where there is no code for it: "forbid", or
+            the host runs it, and a warning is given ("warn") or not ("allow").
         strip: leave the names of nodes and the loops of kernels out of the bundle.
         workers: processes at most; the bundle is the same for any number.
         check: compare with the interpreter, on these inputs or, if True, on generated ones.
@@ -78,9 +84,10 @@ def compile(  # noqa: A001
         read_targets(targets),
         read_shapes(shapes),
         read_texts("devices", "{'acc': 'null'}", devices),
-        tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
+        read_place(place),
         strip=strip,
         other_shapes=other_shapes,
+        fallback=fallback,
     )
     limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
     settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)

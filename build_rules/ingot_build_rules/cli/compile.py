@@ -58,6 +58,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
         arguments.planner,
         arguments.other_shapes,
         strip=arguments.strip,
+        fallback=arguments.fallback,
     )
     with compile_output(arguments) as output:
         if output is not None:

@@ -10,14 +10,15 @@ import argparse
 import os
 
 from ingot_build_rules.cli.compile_output import STANDARD_OUTPUT
+from ingot_build_rules.rules.compile_options import FORBID
 from ingot_build_rules.text.stages import FROM_LOOPS_TO, STAGES
 from ingot_compiler.ir.errors import UserError
 
 _WHERE = "command ingot compile"
 _SAID_BY = {
     "graph": ("shape", "place"),
-    "placed": ("shape", "place", "device"),
-    "loops": ("shape", "place", "device", "weights", "check", "depfile", "strip"),
+    "placed": ("shape", "place", "device", "fallback"),
+    "loops": ("shape", "place", "device", "fallback", "weights", "check", "depfile", "strip"),
 }
 """Stage of ``--from`` -> options that do not go with its text."""
 
@@ -53,7 +54,7 @@ def check_options(arguments: argparse.Namespace) -> None:
 def _check_from(arguments: argparse.Namespace, stage: str) -> None:
     """Refuse what the text of a stage says already, and a stage that comes before it."""
     for name in _SAID_BY[stage]:
-        if getattr(arguments, name) not in ([], None, False):
+        if getattr(arguments, name) not in ([], None, False, FORBID):
             why = f"the text of a {stage} stage says it already, or has no place for it"
             raise UserError(f"--{name} with --from {stage}", _WHERE, why, f"leave --{name} out")
     later = FROM_LOOPS_TO if stage == "loops" else STAGES[STAGES.index(stage) :]

@@ -17,7 +17,7 @@ from ingot_build_rules.compilation.model_source import ModelSource
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule
-from ingot_build_rules.rules.compile_options import CompileOptions
+from ingot_build_rules.rules.compile_options import AUTO, CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
 from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
@@ -125,13 +125,23 @@ class ModelStages:
         return imported
 
     async def _place(self) -> Artifact[PlacedGraph]:
-        return await self.need(PLACE, PlaceInputs(await self.optimized(), self.devices.declared()))
+        return await self.need(PLACE, self._place_inputs(await self.optimized()))
+
+    def _place_inputs(self, optimized: Artifact[OptimizedGraph]) -> PlaceInputs:
+        devices, options = self.devices, self.options
+        is_auto = any(device == AUTO for _, device in options.place)
+        return PlaceInputs(
+            optimized,
+            devices.declared(),
+            devices.refusals(),
+            devices.targets("")[1:],
+            devices.costs() if is_auto and devices.others else (),
+            options.fallback,
+        )
 
     async def _place_specialisations(self) -> tuple[Artifact[PlacedGraph], ...]:
         profiles, graph = (await self.imported()).profiles, await self.graph()
-        labels, devices = list(map(profile_text, profiles)), self.devices.declared()
+        labels = list(map(profile_text, profiles))
         inputs = [OptimizeInputs(graph, profile) for profile in profiles]
         optimized = await self.need_all(OPTIMIZE, inputs, labels)
-        return await self.need_all(
-            PLACE, [PlaceInputs(each, devices) for each in optimized], labels
-        )
+        return await self.need_all(PLACE, list(map(self._place_inputs, optimized)), labels)

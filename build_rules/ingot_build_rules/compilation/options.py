@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from ingot_build_rules.compilation.device_options import read_device
 from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import (
+    AUTO,
+    FALLBACKS,
+    FORBID,
     GENERAL,
     HOST,
     OTHER_SHAPES,
@@ -28,6 +31,8 @@ Shape = str | Sequence[int | str | tuple[int, int] | None]
 Shapes = Mapping[str, Shape] | Sequence[Mapping[str, Shape]]
 """Input name -> shape: of one profile, or of several in the order of preference."""
 ALL_PLANNERS = ("best", *PLANNERS)
+ANY_OTHER = ""
+"""In the place of a glob: the nodes that no glob places."""
 
 
 def make_options(
@@ -39,6 +44,7 @@ def make_options(
     other_shapes: str = GENERAL,
     *,
     strip: bool = False,
+    fallback: str = FORBID,
 ) -> CompileOptions:
     """Check and order the options; no target means ``native``.
 
@@ -48,6 +54,7 @@ def make_options(
     """
     _check_choice("memory planner", "planner", planner, ALL_PLANNERS)
     _check_choice("choice of other shapes", "other_shapes", other_shapes, OTHER_SHAPES)
+    _check_choice("fallback", "fallback", fallback, FALLBACKS)
     chosen = _distinct_targets(targets or ("native",))
     declared = sorted((devices or {}).items())
     for glob, device in place:
@@ -61,11 +68,18 @@ def make_options(
         targets=chosen,
         shapes=profiles,
         devices=tuple(read_device(name, text, chosen) for name, text in declared),
-        place=tuple(place),
+        place=_ordered(place),
         planner=planner,
         strip=strip,
         other_shapes=other_shapes,
+        fallback=fallback,
     )
+
+
+def _ordered(place: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """What is for all other nodes comes first: any glob that matches wins."""
+    others = [("*", device) for glob, device in place if glob == ANY_OTHER]
+    return (*others, *((glob, device) for glob, device in place if glob != ANY_OTHER))
 
 
 def _check_choice(what: str, option: str, given: str, choices: Sequence[str]) -> None:
@@ -77,7 +91,10 @@ def _check_choice(what: str, option: str, given: str, choices: Sequence[str]) ->
 
 
 def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
-    if device not in (HOST, *declared):
+    if AUTO in declared:
+        why = f"{AUTO!r} is what leaves a node to the cost model"
+        raise UserError("device name taken", OptionRef("device", AUTO), why, "choose another name")
+    if device not in (HOST, AUTO, *declared):
         what, where = f"unknown device {device!r}", OptionRef("place", f"{glob}={device}")
         why = f"declared devices are {', '.join([HOST, *declared])}"
         do = message("declare it with ", OptionRef("device", f"{device}=KIND"))

@@ -66,6 +66,7 @@ def _request(
             bundle.planner,
             other_shapes,
             strip=bundle.strip,
+            fallback=bundle.fallback,
         )
     except (UnsupportedError, UserError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path

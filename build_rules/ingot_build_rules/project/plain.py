@@ -40,6 +40,7 @@ def _bundle(spec: BundleSpec) -> dict[str, Any]:
         "place": [list(pair) for pair in spec.place],
         "planner": spec.planner,
         "strip": spec.strip,
+        "fallback": spec.fallback,
         "output": spec.output,
         "shapes": None if spec.shapes is None else [dict(profile) for profile in spec.shapes],
         "other_shapes": spec.other_shapes,

@@ -14,7 +14,7 @@ from ingot_build_rules.compilation.plain_values import (
     as_text,
     as_texts,
 )
-from ingot_build_rules.rules.compile_options import CompileOptions
+from ingot_build_rules.rules.compile_options import FORBID, CompileOptions
 
 
 def recorded_options(record: object) -> CompileOptions:
@@ -33,4 +33,7 @@ def recorded_options(record: object) -> CompileOptions:
         raise ValueError("no target")
     devices, planner = as_texts(values["devices"]), as_text(values["planner"])
     other_shapes, strip = as_text(values["other_shapes"]), as_flag(values["strip"])
-    return make_options(targets, shapes, devices, place, planner, other_shapes, strip=strip)
+    fallback = as_text(values.get("fallback", FORBID))  # the first bundles do not record it
+    return make_options(
+        targets, shapes, devices, place, planner, other_shapes, strip=strip, fallback=fallback
+    )

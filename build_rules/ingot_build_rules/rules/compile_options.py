@@ -9,6 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HOST = "host"
+AUTO = "auto"
+"""In the place of a device: the cost model chooses one."""
+FORBID, WARN, ALLOW = FALLBACKS = ("forbid", "warn", "allow")
+"""What happens to a node that is placed on a device that has no code for it: the model is refused,
+or the host runs it, and the user is told or not."""
 GENERAL, REFUSE = OTHER_SHAPES = ("general", "refuse")
 """What happens to a call that fits no profile: the general version runs, or there is none."""
 
@@ -36,8 +41,8 @@ class CompileOptions:
 
     ``targets``: of the host, as their back end prints them. ``shapes``: one profile each,
     (input name, shape) in the order of the names.
-    ``devices``: by name, without the host. ``place``: (glob over node names, device name), the last
-    match counts. ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
+    ``devices``: by name, without the host. ``place``: (glob over node names, device name or
+    ``auto``), the last match counts. ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
     """
 
     targets: tuple[str, ...]
@@ -47,6 +52,7 @@ class CompileOptions:
     planner: str = "best"
     other_shapes: str = GENERAL
     strip: bool = False
+    fallback: str = FORBID
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -62,4 +68,5 @@ class CompileOptions:
             "planner": self.planner,
             "other_shapes": self.other_shapes,
             "strip": self.strip,
+            "fallback": self.fallback,
         }

@@ -28,7 +28,7 @@ def place_marks(
     marks = [""] * len(names)
     for glob, device in place:
         matches = [index for index, name in enumerate(names) if fnmatchcase(name, glob)]
-        if not matches:
+        if not matches and glob != "*":  # that is all nodes, also where there are none
             where = OptionRef("place", f"{glob}={device}")
             raise _no_match(glob, where, names, inner_names)
         for index in matches:

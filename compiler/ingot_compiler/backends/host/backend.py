@@ -5,6 +5,7 @@ In: nothing. Out: ``BACKEND``. Not done here: the hooks; `main`, which is the ho
 """
 
 from ingot_compiler.backends.backend import Backend
+from ingot_compiler.placement.device_costs import DeviceCosts
 
 BACKEND = Backend(
     kind="host",
@@ -14,4 +15,5 @@ BACKEND = Backend(
     compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
     link_image="ingot_compiler.backends.host.link_variant:link_variant",
+    costs=DeviceCosts(60e9, 4e9, 10e9, launch_seconds=1e-6),
 )

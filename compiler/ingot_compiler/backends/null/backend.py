@@ -4,6 +4,7 @@ In: nothing. Out: ``BACKEND``. Not done here: the hooks.
 """
 
 from ingot_compiler.backends.backend import Backend
+from ingot_compiler.placement.device_costs import DeviceCosts
 
 BACKEND = Backend(
     kind="null",
@@ -13,4 +14,7 @@ BACKEND = Backend(
     compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
     link_image="ingot_compiler.backends.null.link_library:link_library",
+    costs=DeviceCosts(
+        60e9, 4e9, 10e9, launch_seconds=20e-6, copy_seconds=20e-6, copy_bytes_per_second=5e9
+    ),
 )
