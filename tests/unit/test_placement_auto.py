@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.errors import UnsupportedError
-from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph
+from ingot_compiler.ir.graph import AUTO, Graph, Node, OptimizedGraph
 from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.placement.choose_devices import AUTO
 from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.place import place
 from ingot_compiler.placement.place_reason import PlaceReason
@@ -72,7 +71,7 @@ def predicted(marks: Sequence[str], seed: int, count: int) -> int:
 
 
 @pytest.mark.parametrize(("count", "nodes"), [(2, 7), (3, 4)])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 1 << 30), data=st.data())
 def test_small_networks_are_placed_best(
     count: int, nodes: int, seed: int, data: st.DataObject
@@ -90,7 +89,7 @@ def test_small_networks_are_placed_best(
     assert predicted(marks, seed, count) == least
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 1 << 30), st.integers(2, 3))
 def test_no_device_alone_is_better(seed: int, count: int) -> None:
     """Larger networks, too, are never placed worse than on one device."""

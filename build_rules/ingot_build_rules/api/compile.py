@@ -61,11 +61,8 @@ def compile(  # noqa: A001
         shapes: input name -> shape that gets a version of its own, or a list of such dicts:
             ``(1, 3, 224, 224)`` or ``"1x3x224x224"``; None is any size, ``(1, 8)`` a range.
         devices: virtual device -> kind; ``host`` is always there.
-        place: glob over node names -> virtual device, the last one that matches wins; or "auto",
-            the device where a call is predicted to take the least time. ``place="auto"`` is this for
-            all nodes.
-        fallback: what happens to a node that is placed where there is no code for it: "forbid", or
-            the host runs it, and a warning is given ("warn") or not ("allow").
+        place: glob over node names -> virtual device or "auto"; or "auto" for all nodes.
+        fallback: of nodes placed where there is no code for them: "forbid", "warn" or "allow".
         strip: leave the names of nodes and the loops of kernels out of the bundle.
         workers: processes at most; the bundle is the same for any number.
         check: compare with the interpreter, on these inputs or, if True, on generated ones.

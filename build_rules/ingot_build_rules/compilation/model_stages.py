@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ingot_build_rules.compilation.device_table import DeviceTable
 from ingot_build_rules.compilation.memory_limit import MemoryLimit
 from ingot_build_rules.compilation.model_source import ModelSource
+from ingot_build_rules.compilation.placed_by import with_its_glob
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule
@@ -22,7 +23,7 @@ from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportI
 from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
-from ingot_compiler.ir.errors import LimitError
+from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.in_names import error_in_names, refers
 from ingot_compiler.ir.profile import profile_text
 from ingot_runtime.ingot_error import IngotError
@@ -125,7 +126,15 @@ class ModelStages:
         return imported
 
     async def _place(self) -> Artifact[PlacedGraph]:
-        return await self.need(PLACE, self._place_inputs(await self.optimized()))
+        return (await self._place_all((await self.optimized(),)))[0]
+
+    async def _place_all(
+        self, optimized: Sequence[Artifact[OptimizedGraph]], labels: Sequence[str] = ()
+    ) -> tuple[Artifact[PlacedGraph], ...]:
+        try:
+            return await self.need_all(PLACE, list(map(self._place_inputs, optimized)), labels)
+        except UnsupportedError as error:
+            raise with_its_glob(error, await self.names(), self.options.place) from error
 
     def _place_inputs(self, optimized: Artifact[OptimizedGraph]) -> PlaceInputs:
         devices, options = self.devices, self.options
@@ -143,5 +152,4 @@ class ModelStages:
         profiles, graph = (await self.imported()).profiles, await self.graph()
         labels = list(map(profile_text, profiles))
         inputs = [OptimizeInputs(graph, profile) for profile in profiles]
-        optimized = await self.need_all(OPTIMIZE, inputs, labels)
-        return await self.need_all(PLACE, list(map(self._place_inputs, optimized)), labels)
+        return await self._place_all(await self.need_all(OPTIMIZE, inputs, labels), labels)

@@ -57,6 +57,9 @@ def make_options(
     _check_choice("fallback", "fallback", fallback, FALLBACKS)
     chosen = _distinct_targets(targets or ("native",))
     declared = sorted((devices or {}).items())
+    if AUTO in dict(declared):
+        where, why = OptionRef("device", AUTO), f"{AUTO!r} leaves a node to the cost model"
+        raise UserError("device name taken", where, why, "choose another name")
     for glob, device in place:
         _check_device(glob, device, [name for name, _ in declared])
     profiles = _profiles(shapes)
@@ -91,9 +94,6 @@ def _check_choice(what: str, option: str, given: str, choices: Sequence[str]) ->
 
 
 def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
-    if AUTO in declared:
-        why = f"{AUTO!r} is what leaves a node to the cost model"
-        raise UserError("device name taken", OptionRef("device", AUTO), why, "choose another name")
     if device not in (HOST, AUTO, *declared):
         what, where = f"unknown device {device!r}", OptionRef("place", f"{glob}={device}")
         why = f"declared devices are {', '.join([HOST, *declared])}"

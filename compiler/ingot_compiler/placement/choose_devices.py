@@ -8,7 +8,7 @@ search (``least_cost``).
 What is decided together is a unit: a node that is left to us, with the nodes without a mark that
 follow it. A unit costs its work on its device. A value costs one copy for each other device that
 reads it, however many nodes read it there. Marked nodes, inputs, outputs and control flow are where
-they are. (decision 20)
+they are. (decision 24)
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.ir.graph import Graph, Node, captured
+from ingot_compiler.ir.graph import AUTO, Graph, Node, captured
 from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.least_cost import FORBIDDEN, Costs, least_cost, total_cost
 from ingot_compiler.placement.op_work import bytes_of, constants_of, work_of
 from ingot_compiler.placement.predicted_time import copy_picoseconds, work_picoseconds
 
-AUTO = "auto"
-"""The mark of nodes that are left to us; no device has this name."""
 HOST_OPS = ("read_dim", "require_dim")
 Refuses = Callable[[Node, int], bool]
 """Whether a node cannot run on a device, by its number."""

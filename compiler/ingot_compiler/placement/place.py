@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
-from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph, captured, make_attributes
+from ingot_compiler.ir.graph import AUTO, Graph, Node, OptimizedGraph, captured, make_attributes
 from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
 from ingot_compiler.ir.renumber import first_free_id, renumber, with_operands
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.placement.choose_devices import AUTO, HOST_OPS, DeviceChoice, choose_devices
+from ingot_compiler.placement.choose_devices import HOST_OPS, DeviceChoice, choose_devices
 from ingot_compiler.placement.place_reason import CANNOT_RUN, NO_VALUE, PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.placing_rules import PlacingRules

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingot_compiler.ir.graph import Graph, Node, captured
+from ingot_compiler.ir.graph import AUTO, Graph, Node, captured
 from ingot_compiler.ir.problem import Part, Path, Problem, require_none
 from ingot_compiler.ir.verify import find_problems
-from ingot_compiler.placement.choose_devices import AUTO
 from ingot_compiler.placement.place_reason import NO_VALUE, PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import HOST_TYPE
