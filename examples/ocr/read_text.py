@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 import ingot_runtime
 
@@ -200,6 +201,31 @@ def in_reading_order(boxes: list[Box]) -> list[Box]:
     return [box for line in lines for box in sorted(line, key=lambda box: box.left)]
 
 
+def open_picture(path: Path) -> Image.Image:
+    """Return a picture with all its pixels, or end with what is wrong."""
+    try:
+        with Image.open(path) as picture:
+            picture.load()
+            return picture
+    except UnidentifiedImageError:
+        sys.exit(f"error: {path} is no picture that Pillow knows")
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        sys.exit(f"error: cannot read the picture {path}: {error}")
+
+
+def open_reader(folder: Path, threads: int) -> Reader:
+    """Return a reader, or end with what is wrong."""
+    try:
+        return Reader(folder, threads)
+    except ingot_runtime.FileError as error:
+        do = f"run `{HERE / 'fetch_models.py'}`, then `ingot build -C {HERE}`"
+        sys.exit(f"error: {error.what}\n  why: {error.why}\n  do: {do}")
+    except ingot_runtime.BundleError as error:
+        sys.exit(f"error: {error}")
+    except (OSError, UnicodeError) as error:
+        sys.exit(f"error: cannot read the characters\n  why: {error}\n  do: run fetch_models.py")
+
+
 def main() -> None:
     """Read one picture, and print what it says."""
     parser = argparse.ArgumentParser(description="read the text in a picture")
@@ -207,10 +233,9 @@ def main() -> None:
     parser.add_argument("--bundles", type=Path, default=HERE / "dist", help="default: dist")
     parser.add_argument("--threads", type=int, default=1)
     arguments: Any = parser.parse_args()
-    reader = Reader(arguments.bundles, arguments.threads)
-    with Image.open(arguments.picture) as picture:
-        for piece in reader.read(picture):
-            print(f"{piece.sureness:.2f}  {piece.text}")
+    picture = open_picture(arguments.picture)
+    for piece in open_reader(arguments.bundles, arguments.threads).read(picture):
+        print(f"{piece.sureness:.2f}  {piece.text}")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from service import Answer, RefusedError, Service, Settings
+from service import Answer, Service, Settings, length_of, no_route
 
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -64,7 +64,7 @@ class App:
                 return self.service.health()
             if route == ("POST", "/run"):
                 return await self._run(self.service, scope, receive)
-            raise RefusedError(404, f"no {scope['method']} {scope['path']}", do="POST /run")
+            raise no_route(*route)
         except Exception as error:  # noqa: BLE001  # each has its answer
             answer = Service.answer_to(error)
             if answer.status == 500:
@@ -72,8 +72,9 @@ class App:
             return answer
 
     async def _run(self, service: Service, scope: Event, receive: Receive) -> Answer | None:
+        # Of a body in chunks nobody knows the length before.
         length = dict(scope["headers"]).get(b"content-length", b"0")
-        with service.admitted(int(length) if length.isdigit() else 0):
+        with service.admitted(length_of(length.decode("latin-1"))):
             body = bytearray()
             more = True
             while more:
@@ -82,8 +83,7 @@ class App:
                     return None
                 body += event.get("body", b"")
                 more = event.get("more_body", False)
-                if len(body) > service.settings.body_bytes_max:
-                    raise RefusedError(413, "the body is too large")
+                service.require_size("the body", len(body))
             inputs = service.decode(bytes(body))
             timeout = service.settings.timeout_seconds
             call = asyncio.ensure_future(service.session.arun(inputs, timeout=timeout))

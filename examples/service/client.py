@@ -17,20 +17,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
-START_SECONDS_MAX = 60
+START_SECONDS_MAX = 20
 
 
 def connected(url: str) -> http.client.HTTPConnection:
     """Return a connection to a server, which may still be starting."""
     address = urlsplit(url)
+    if address.scheme != "http" or not address.hostname:
+        sys.exit(f"error: {url!r} is no address of a service; expected http://HOST:PORT")
     end = time.monotonic() + START_SECONDS_MAX
     while True:
-        connection = http.client.HTTPConnection(address.hostname or "", address.port)
+        connection = http.client.HTTPConnection(address.hostname, address.port)
         try:
             connection.connect()
-        except OSError:
+        except OSError as error:
             if time.monotonic() > end:
-                raise
+                sys.exit(f"error: nobody answers at {url}: {error}")
             time.sleep(0.05)
         else:
             return connection
@@ -61,7 +63,10 @@ def main() -> None:
     parser.add_argument("--callers", type=int, default=8)
     parser.add_argument("--requests", type=int, default=100, help="of each caller")
     options = parser.parse_args()
-    body = options.inputs.read_bytes()
+    try:
+        body = options.inputs.read_bytes()
+    except OSError as error:
+        sys.exit(f"error: cannot read {options.inputs}: {error.strerror}")
     connected(options.url).close()
     start = time.perf_counter()
     with ThreadPoolExecutor(options.callers) as threads:

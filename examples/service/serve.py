@@ -14,6 +14,13 @@ import socket
 import sys
 
 
+def count(text: str) -> int:
+    """Read a whole number of at least 1."""
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the options."""
     found = argparse.ArgumentParser(description="serve a bundle over HTTP")
@@ -21,28 +28,44 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--how", choices=("uvicorn", "threads"), default="uvicorn")
     found.add_argument("--host", default="127.0.0.1")
     found.add_argument("--port", type=int, default=8000)
-    found.add_argument("--processes", type=int, default=1, help="with uvicorn")
-    found.add_argument("--sessions", type=int, default=0, help="per process; 0: all processors")
+    found.add_argument("--processes", type=count, default=1, help="with uvicorn")
+    sessions = "per process (default: one more than processors)"
+    found.add_argument("--sessions", type=count, help=sessions)
     found.add_argument("--waiting", type=int, default=32, help="per process, then 503")
     found.add_argument("--timeout", type=float, default=30.0, help="seconds, then 504")
     return found
 
 
 def main() -> None:
-    """Serve."""
+    """Serve, or say why not."""
+    import ingot_runtime
+
     options = parser().parse_args()
+    try:
+        serve(options)
+    except ingot_runtime.BundleError as error:
+        sys.exit(f"error: {error}")
+    except (OSError, OverflowError) as error:
+        sys.exit(f"error: cannot listen on {options.host}:{options.port}\n  why: {error}")
+
+
+def serve(options: argparse.Namespace) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
     from service import Service, Settings
 
     processors = len(os.sched_getaffinity(0))
-    sessions = options.sessions or max(1, processors // options.processes)
+    # One more than compute: while a call hands over its results, another one has the processor.
+    sessions = options.sessions or max(1, processors // options.processes) + 1
     settings = Settings(options.bundle, sessions, options.waiting, options.timeout)
+    service = Service(settings)  # a bundle that cannot be served is refused before anybody connects
     listening = socket.create_server((options.host, options.port), backlog=128)
     print(f"http://{options.host}:{listening.getsockname()[1]}", flush=True)
     if options.how == "threads":
-        from threads import serve
+        from threads import serve_with_threads
 
-        serve(Service(settings), listening)
+        serve_with_threads(service, listening)
         return
+    service.session.close()  # each process loads its own
     import uvicorn
 
     os.environ.update(settings.to_environment())

@@ -24,6 +24,14 @@ import ingot_runtime
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 
+# A call's errors that are no fault of the service -> HTTP status
+_STATUSES = {
+    ingot_runtime.InputError: 400,
+    ingot_runtime.LimitError: 413,
+    ingot_runtime.TimedOutError: 504,
+    ingot_runtime.BusyError: 503,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -68,11 +76,26 @@ class Answer:
 
 
 class RefusedError(Exception):
-    """A request that is not run; the argument is its answer."""
+    """A request that is not run: what is wrong, where, why (expected and got), what to do."""
 
-    def __init__(self, status: int, what: str, **more: str) -> None:
+    def __init__(self, status: int, what: str, where: str, why: str, do: str) -> None:
         super().__init__(what)
-        self.answer = Answer(status, json.dumps({"error": {"what": what, **more}}).encode())
+        parts = {"what": what, "where": where, "why": why, "do": do}
+        self.answer = Answer(status, json.dumps({"error": parts}).encode())
+
+
+def no_route(method: str, path: str) -> RefusedError:
+    """Return the error for what the service does not have."""
+    why = "there are POST /run and GET /health"
+    return RefusedError(404, f"no {method} {path}", path, why, "post the inputs to /run")
+
+
+def length_of(text: str) -> int:
+    """Return the number in a header ``content-length``."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    why, do = f"expected bytes in content-length, got {text or 'nothing'!r}", "send the length"
+    raise RefusedError(400, "the length of the body is not known", "the headers", why, do)
 
 
 class Service:
@@ -87,21 +110,29 @@ class Service:
     @contextmanager
     def admitted(self, body_bytes: int) -> Generator[None, None, None]:
         """Count a request in and out; ``RefusedError`` where it is too large, or one too many."""
-        if body_bytes > self.settings.body_bytes_max:
-            raise RefusedError(413, f"the body has more than {self.settings.body_bytes_max} bytes")
+        self.require_size("the body", body_bytes)
         with self._lock:
             is_full = self._counts["running_or_waiting"] >= (
                 self.settings.sessions + self.settings.waiting_max
             )
             self._counts["refused" if is_full else "running_or_waiting"] += 1
         if is_full:
-            raise RefusedError(503, "too many requests are waiting", do="try again in a second")
+            why = f"{self.settings.sessions} run, and {self.settings.waiting_max} may wait"
+            do = "try again in a second"
+            raise RefusedError(503, "too many requests are waiting", "POST /run", why, do)
         try:
             yield
         finally:
             with self._lock:
                 self._counts["running_or_waiting"] -= 1
                 self._counts["served"] += 1
+
+    def require_size(self, what: str, size_bytes: int) -> None:
+        """Raise ``RefusedError`` for more bytes than a body may have."""
+        most = self.settings.body_bytes_max
+        if size_bytes > most:
+            why, do = f"expected at most {most} bytes, got {size_bytes}", "send smaller inputs"
+            raise RefusedError(413, f"{what} is too large", "the body", why, do)
 
     def health(self) -> Answer:
         """Return which bundle is served, and the counts."""
@@ -113,12 +144,12 @@ class Service:
         try:
             with zipfile.ZipFile(io.BytesIO(body)) as archive:
                 size_bytes = sum(member.file_size for member in archive.infolist())
-            if size_bytes > self.settings.body_bytes_max:
-                raise RefusedError(413, f"the arrays have {size_bytes} bytes")
+            self.require_size("what the body unpacks into", size_bytes)
             with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
                 return dict(arrays)
         except (zipfile.BadZipFile, ValueError, OSError, EOFError) as error:
-            raise RefusedError(400, "the body is no .npz file", why=str(error)) from error
+            why, do = str(error), "send what numpy.savez writes, an array per input"
+            raise RefusedError(400, "the body is no .npz file", "the body", why, do) from error
 
     @staticmethod
     def encode(outputs: Arrays) -> Answer:
@@ -132,12 +163,9 @@ class Service:
         """Return what the client is told of an error."""
         if isinstance(error, RefusedError):
             return error.answer
-        if isinstance(error, ingot_runtime.InputError):
-            return RefusedError(
-                400, error.what, where=error.where, why=error.why, do=error.do
-            ).answer
-        if isinstance(error, ingot_runtime.TimedOutError):
-            return RefusedError(504, error.what, why=error.why).answer
-        if isinstance(error, ingot_runtime.BusyError):
-            return RefusedError(503, error.what, why=error.why).answer
-        return RefusedError(500, "the service failed").answer
+        for kind, status in _STATUSES.items():
+            if isinstance(error, ingot_runtime.BundleError) and isinstance(error, kind):
+                where, do = error.where or "POST /run", error.do or "send other inputs"
+                return RefusedError(status, error.what, where, error.why, do).answer
+        why, do = "the log of the service says more", "tell those who run the service"
+        return RefusedError(500, "the service failed", "POST /run", why, do).answer

@@ -1,6 +1,6 @@
 """The service with a thread per connection, by the standard library alone.
 
-In: a service, a listening socket. Out: ``serve``: responses to POST /run, GET /health, until
+In: a service, a listening socket. Out: ``serve_with_threads``: responses to POST /run, GET /health, until
 SIGTERM or Ctrl-C. Not done here: what a request means (``service``).
 
 All threads call one session: as many as it has sessions run, the others wait their turn.
@@ -14,7 +14,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import FrameType
 
-from service import Answer, RefusedError, Service
+from service import Answer, Service, length_of, no_route
 
 
 class Server(ThreadingHTTPServer):
@@ -63,17 +63,17 @@ class Handler(BaseHTTPRequestHandler):
         if route == ("GET", "/health"):
             return service.health()
         if route != ("POST", "/run"):
-            raise RefusedError(404, f"no {self.command} {self.path}", do="POST /run")
-        length = self.headers["content-length"] or "0"
-        with service.admitted(int(length) if length.isdigit() else 0):
-            inputs = service.decode(self.rfile.read(int(length)))
+            raise no_route(*route)
+        length = length_of(self.headers["content-length"] or "")
+        with service.admitted(length):
+            inputs = service.decode(self.rfile.read(length))
             return service.encode(service.session.run(inputs, service.settings.timeout_seconds))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the library's name
         """Say nothing of requests that went well."""
 
 
-def serve(service: Service, listening: socket.socket) -> None:
+def serve_with_threads(service: Service, listening: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT; then answer what was accepted, and close the session."""
     with Server(service, listening) as server:
 

@@ -80,28 +80,22 @@ def load(
 
     Args:
         bundle: a path, or the bytes themselves.
-        threads: threads that a call computes with, 1 to 1024; fewer are used where the machine
-            lends fewer.
-        devices: virtual device -> physical one, e.g. ``{"acc": "null:1"}``; as compiled where not
-            given.
+        threads: threads that a call computes with, where the machine lends so many.
+        devices: virtual device -> physical one, e.g. ``{"acc": "null:1"}``; default: as compiled.
         verify: "full" checks every byte that is used; "fast" finds accidental damage of weights
             only; "code" does not look at weights.
-        variant: the target of the variant to run; the best that this machine can run where not
-            given.
-        executor: "aot" runs the native `main`, "vm" steps the same program instruction by
-            instruction.
+        variant: the target of the variant to run; default: the best for this machine.
+        executor: "aot" runs the native `main`, "vm" steps the same program.
         features: run as if the machine had at most these CPU features.
-        digest: refuse any bundle but the one with this root digest: 64 hex digits, or at least the
-            first 32. It is compared before anything else of the file is believed.
-        max_bytes: most memory that a call may have for workspace, outputs and blocks of a size that
-            the data decide; more is a ``LimitError``. Each of several sessions has an equal part.
-        sessions: how many calls may run at once, from as many threads: they share the file, its
-            code and its weights; each has its own workspace and threads.
+        digest: refuse any bundle but the one with this root digest (32 to 64 hex digits).
+        max_bytes: most memory of a call: workspace, scratch, outputs; an equal part for each of
+            several sessions.
+        sessions: how many calls may run at once, from as many threads.
         busy: a call that finds all sessions running waits its turn ("wait"), or is refused by a
             ``BusyError`` ("error").
 
     Raises:
-        BundleError: one of its subclasses, in four parts: what, where, why, what to do.
+        BundleError: one of its subclasses.
     """
     from .load_bundle import load_bundle
 

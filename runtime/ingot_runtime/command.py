@@ -9,6 +9,7 @@ import argparse
 import sys
 import time
 
+from . import __version__
 from .errors import BundleError, InputError, ResourceError
 from .json_output import array_values, error_values, json_line
 from .printable import printable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from .executor.session import Session
+    from .executor.session import Session, TensorSpec
 
 _PROGRAM = "python -m ingot_runtime"
 
@@ -69,6 +70,7 @@ def _print_lines(*lines: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog=_PROGRAM, description="Run Ingot bundles.")
+    parser.add_argument("--version", action="version", version=f"ingot-runtime {__version__}")
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=_Parser)
     for name, (verb, text, arguments) in _VERBS.items():
         chosen = verbs.add_parser(name, help=text)
@@ -82,7 +84,10 @@ def _run(options: argparse.Namespace) -> int:
     started = time.perf_counter()
     session = _load(options)
     loaded = time.perf_counter()
-    inputs = _zeros(session.inputs) if options.inputs is None else _read_inputs(options.inputs)
+    if options.inputs is None:
+        inputs = _zeros(session.inputs, _shapes(options.shape))
+    else:
+        inputs = _read_inputs(options.inputs, options.shape)
     called = time.perf_counter()
     outputs = session.run(inputs, options.timeout)
     seconds = {"load_seconds": loaded - started, "run_seconds": time.perf_counter() - called}
@@ -90,7 +95,8 @@ def _run(options: argparse.Namespace) -> int:
         _write_outputs(options.outputs, outputs)
     if options.json:
         dtypes = {spec.name: spec.element for spec in session.outputs}
-        print(json_line(run_values(options.bundle, session.digest, seconds, dtypes, outputs)))
+        told = options.bundle, session.digest, session.devices
+        print(json_line(run_values(*told, seconds, dtypes, outputs)))
     elif not options.outputs:
         _print_outputs(outputs)
     return 0
@@ -114,13 +120,16 @@ def _load(options: argparse.Namespace) -> "Session":
 def run_values(
     bundle: str,
     digest: str,
+    devices: "dict[str, str]",
     seconds: "dict[str, float]",
     dtypes: "dict[str, str]",
     outputs: "dict[str, np.ndarray]",
 ) -> "dict[str, Any]":
-    """Return what ``run --json`` tells of one call; `dtypes`: our names of element types."""
+    """Return what ``run --json`` tells of one call; `devices`: those of ``Session``; `dtypes`: our
+    names of element types."""
     described = {name: array_values(dtypes[name], array) for name, array in outputs.items()}
-    return {"bundle": bundle, "digest": digest, **seconds, "outputs": described}
+    told = {"bundle": bundle, "digest": digest, "devices": devices}
+    return {**told, **seconds, "outputs": described}
 
 
 def _print_outputs(outputs: "dict[str, np.ndarray]") -> None:
@@ -135,31 +144,61 @@ def _devices(pairs: "list[str]") -> "dict[str, str]":
     for pair in pairs:
         name, sign, kind = pair.partition("=")
         if not (name and sign and kind):
-            why, do = "expected NAME=KIND:ID", "e.g. --device gpu=cuda:0"
+            why, do = "expected NAME=KIND[:ID][,target=T][,scope=S]", "e.g. --device acc=cpu:0"
             raise InputError(f"bad --device {pair!r}", "command line", why, do)
+        if name in devices:
+            why = f"expected one device, got {devices[name]!r} and {kind!r}"
+            raise InputError(
+                f"{name!r} is given twice", "option --device", why, "leave one of them out"
+            )
         devices[name] = kind
     return devices
 
 
-def _zeros(specs: "tuple[object, ...]") -> "dict[str, np.ndarray]":
+def _zeros(
+    specs: "tuple[TensorSpec, ...]", given: "dict[str, tuple[int, ...]]"
+) -> "dict[str, np.ndarray]":
+    """Return zeros in the shapes that are given by input, else in the bundle's; what does not fit,
+    the session refuses."""
     import numpy as np
 
-    from .executor.session import TensorSpec
-
-    arrays: dict[str, np.ndarray] = {}
+    sizes = {
+        dim: size
+        for spec in specs
+        for dim, size in zip(spec.shape, given.get(spec.name, ()), strict=False)
+        if isinstance(dim, str)
+    }
+    arrays = {name: np.zeros(shape) for name, shape in given.items()}  # perhaps of no input
     for spec in specs:
-        assert isinstance(spec, TensorSpec)
-        sizes = [dim for dim in spec.shape if isinstance(dim, int)]
-        if len(sizes) != len(spec.shape):
+        shape = given.get(spec.name) or [
+            dim if isinstance(dim, int) else sizes.get(dim, -1) for dim in spec.shape
+        ]
+        if min(shape, default=0) < 0:
             why = f"{spec} has a size that only you know"
-            raise InputError("no inputs", f"input {spec.name!r}", why, "give --inputs F.npz")
-        arrays[spec.name] = np.zeros(sizes, spec.dtype)
+            do = f"give it, e.g. --shape {spec.name}=1x16, or --inputs F.npz"
+            raise InputError("no inputs", f"input {spec.name!r}", why, do)
+        arrays[spec.name] = np.zeros(shape, spec.dtype)
     return arrays
 
 
-def _read_inputs(path: str) -> "dict[str, np.ndarray]":
+def _shapes(pairs: "list[str]") -> "dict[str, tuple[int, ...]]":
+    shapes: dict[str, tuple[int, ...]] = {}
+    for pair in pairs:
+        name, sign, text = pair.rpartition("=")
+        sizes = text.split("x") if text != "scalar" else []
+        if not (name and sign and all(size.isdecimal() for size in sizes)):
+            why, do = "expected NAME=SIZES", "e.g. --shape x=1x3x224x224"
+            raise InputError(f"bad --shape {pair!r}", "command line", why, do)
+        shapes[name] = tuple(map(int, sizes))
+    return shapes
+
+
+def _read_inputs(path: str, shapes: "list[str]") -> "dict[str, np.ndarray]":
     from .npz import read_npz
 
+    if shapes:
+        why, do = "the arrays of the file have their shapes", "leave one of them out"
+        raise InputError("inputs and shapes are given", "command line", why, do)
     return read_npz(path)
 
 
@@ -234,13 +273,17 @@ _DIGEST: "dict[str, Any]" = {
 _JSON: "dict[str, Any]" = {"action": "store_true"}
 _RUN: "dict[str, dict[str, Any]]" = {
     "bundle": {},
-    "--inputs": {"metavar": "F.npz", "help": "arrays by input name; zeros where not given"},
+    "--inputs": {"metavar": "F.npz", "help": "arrays by input name (default: zeros)"},
+    "--shape": {
+        "action": "append", "default": [], "metavar": "NAME=4x16",
+        "help": "without --inputs: zeros of this shape",
+    },
     "--outputs": {
         "metavar": "F.npz", "help": "write the outputs there; a summary is printed otherwise",
     },
     "--threads": {"type": int, "default": 1, "metavar": "N"},
     "--device": {
-        "action": "append", "default": [], "metavar": "NAME=KIND:ID",
+        "action": "append", "default": [], "metavar": "NAME=KIND[:ID]",
         "help": "bind a virtual device",
     },
     "--executor": {"default": "aot", "metavar": "aot|vm"},

@@ -94,6 +94,10 @@ class Attached:
         """The devices by the plan's index, None for a host."""
         return self._state.devices
 
+    def names(self) -> "list[str]":
+        """Return each device as kind and id, by the plan's index."""
+        return ["host:0" if device is None else device.name for device in self.devices]
+
     @property
     def failure(self) -> "list[BaseException]":
         """What callbacks raised in the present call."""

@@ -6,6 +6,7 @@ file each; which are bound (``ingot_runtime.loader.bind_devices``).
 
 from ingot_runtime.format.plan import LibraryPlan
 
+from .cpu import open_cpu
 from .device import Device
 from .null import open_null
 
@@ -16,8 +17,16 @@ if TYPE_CHECKING:
     Open = Callable[[str, int, LibraryPlan, bytes, str, frozenset[str]], Device]
 
 OPEN: "dict[str, Open]" = {
+    "cpu": open_cpu,
     "null": open_null,
 }
 """Kind ->
 ``open(virtual name, id, library, the library's section, its name, features of this machine)``; it
 raises ``BundleError``."""
+
+_HOST_CODE = ("cpu", "null")
+
+
+def code_kinds(kind: str) -> "tuple[str, ...]":
+    """Return the kinds of libraries that devices of a kind run: its own, and what is the same."""
+    return _HOST_CODE if kind in _HOST_CODE else (kind,)

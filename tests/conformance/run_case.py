@@ -79,7 +79,7 @@ def no_external(location: str, offset_bytes: int, size_bytes: int | None) -> mem
 def translate(model: ModelProto, store: MemoryStore) -> tuple[Graph, Names]:
     """Import, infer types, verify."""
     imported, names = import_model(model.SerializeToString(), no_external, store.write, [], [])
-    graph = infer_types(imported, store.read)
+    graph = infer_types(imported, store.read).graph
     verify(graph)
     return graph, names
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,14 +43,17 @@ KERNELS = {
 SCALE, REFUSES, FAILS = range(3)
 
 
-def open_null(id_: int) -> Device:
-    """Open a device of kind null with the kernels above."""
+def open_with_host_code(kind: str, id_: int) -> Device:
+    """Open a device that runs the host's code, with the kernels above."""
     made = library(tuple(KERNELS.values()), tuple(KERNELS))
-    plan = LibraryPlan("null", made.target, made.features, len(made.kernels))
-    return OPEN["null"]("acc", id_, plan, made.image, "section library 0", machine_features())
+    plan = LibraryPlan(kind, made.target, made.features, len(made.kernels))
+    return OPEN[kind]("acc", id_, plan, made.image, "section library 0", machine_features())
 
 
-OPEN_KINDS: dict[str, Callable[[int], Device]] = {"null": open_null}
+OPEN_KINDS: dict[str, Callable[[int], Device]] = {
+    "null": partial(open_with_host_code, "null"),
+    "cpu": partial(open_with_host_code, "cpu"),
+}
 
 
 @pytest.fixture(params=list(OPEN_KINDS))

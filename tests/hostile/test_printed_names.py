@@ -240,7 +240,7 @@ def model_of(path: Path, node: str, tensor: str, graph: str = "g", dim: str = "n
 
 
 @pytest.mark.parametrize(("where", "names"), [
-    ("node", ("a\x1b", "t")), ("node", ("", "t\u202e")), ("model", ("a", "t", "g\n")), ("dimension", ("a", "t", "g", "n\x9b")),
+    ("node", ("a\x1b", "t")), ("node", ("", "t\u202e")), ("model", ("a", "t", "g\n")),
 ])  # fmt: skip
 def test_names_of_a_model(
     tmp_path: Path, capsys: Output, where: str, names: tuple[str, ...]

@@ -72,6 +72,8 @@ def test_files_of_a_distribution(name: str) -> None:
     assert "Author: The Ingot authors" in metadata
     assert {n.rsplit("/", 1)[-1] for n in names if "/licenses/" in n} == {"LICENSE", "NOTICE"}
     assert any(n.endswith("/py.typed") for n in names)
+    pages = [n for n in names if "/data/share/man/man1/ingot" in n]
+    assert bool(pages) == (name == "ingot_compiler")
     assert not [n for n in names if "tests/" in n or "__pycache__" in n]
     with tarfile.open(made(f"{name}-[0-9]*.tar.gz")) as archive:
         files = {member.rsplit("/", 1)[-1] for member in archive.getnames()}
@@ -111,6 +113,8 @@ def test_a_build_machine(tmp_path: Path, example: Path) -> None:
     command(python, "-m", *pip, *wheels, cwd=tmp_path)
     check_user_code(python, user, example)
     assert "usage: ingot" in command(python.with_name("ingot"), "--help", cwd=tmp_path)
+    page = python.parents[1] / "share" / "man" / "man1" / "ingot-compile.1"
+    assert page.read_text() == command(python.with_name("ingot"), "man", "compile", cwd=tmp_path)
 
 
 def check_user_code(python: Path, user: Path, example: Path) -> None:

@@ -22,9 +22,9 @@ from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.compile_model import CompiledModel
 from ingot_build_rules.compilation.model_source import ModelSource
 from ingot_build_rules.compilation.options import make_options
-from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.naive import NaiveBuild
 from ingot_build_rules.rules.import_model import Imported
+from ingot_build_rules.rules.infer_types import Typed
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names
@@ -134,18 +134,17 @@ class _GraphCompilation(Compilation):
         inputs = tuple(f"x{index}" for index in range(len(graph.inputs)))
         outputs = tuple(f"y{index}" for index in range(len(graph.outputs)))
         keep = build.keep
-        self._graph = keep(graph)
+        self._typed = Typed(keep(graph), keep(()), tuple(profiles))
         model = ImportedModel((), (), (), (), (), (), tuple(profiles))
         names = Names("graph", inputs, outputs, (), ())
-        self._imported = Imported(
-            keep(model), keep(names), tuple(map(build.keep_bytes, constants)), model.profiles
-        )
+        weights = tuple(map(build.keep_bytes, constants))
+        self._imported = Imported(keep(model), keep(names), weights)
 
     async def imported(self) -> Imported:
         return self._imported
 
-    async def graph(self) -> Artifact[Graph]:
-        return self._graph
+    async def typed(self) -> Typed:
+        return self._typed
 
 
 class GraphModel(CompiledModel):

@@ -63,7 +63,7 @@ def translate(model: ModelProto, store: MemoryStore) -> tuple[Graph, Names]:
     """Import, infer types, verify."""
     imported, names = import_model(model.SerializeToString(), no_external, store.write, [], [])
     check_imported(imported)
-    graph = infer_types(imported, store.read)
+    graph = infer_types(imported, store.read).graph
     verify(graph)
     return graph, names
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ingot_build_rules.compilation.device_options import KINDS_WITH_CODE
+from ingot_build_rules.compilation.configure import KINDS_WITH_CODE
 from ingot_build_rules.compilation.own_code import code_digests
 from ingot_build_rules.rules.registry import LOADABLE, RULEBOOK
 from ingot_compiler.backends.backend import Backend
@@ -20,7 +20,7 @@ from ingot_compiler.ir.errors import InternalError, UserError
 from ingot_compiler.lowering.fused import Group
 from ingot_runtime.format.plan import DEVICE_KINDS
 
-HOOKS = [field.name for field in fields(Backend) if field.name not in ("kind", "costs")]
+HOOKS = [field.name for field in fields(Backend) if field.type == "str" and field.name != "kind"]
 KERNEL = compile_object("define void @k() {\n  ret void\n}\n", parse_processor("x86-64-v2"))
 
 

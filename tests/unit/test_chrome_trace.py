@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.json_schemas import checked
+from tests.trace_format import checked_trace
 
 from ingot_build_rules.engine.events.chrome_trace import chrome_trace
 from ingot_build_rules.engine.events.event_lines import event_line, read_timed_events
@@ -74,7 +75,9 @@ def lanes(trace: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 def test_lanes_and_the_critical_path() -> None:
     """Each job has its actions in a row, hits are points, and the longest chain of needs is marked
     and repeated."""
-    trace = checked("trace", chrome_trace(EVENTS, BUILD))
+    text = chrome_trace(EVENTS, BUILD)
+    checked_trace(text)
+    trace = checked("trace", text)
     found = {name: [entry["name"] for entry in entries] for name, entries in lanes(trace).items()}
     assert found == {
         "critical path": ["cut part 2", "cut part 3", "cut part 5"],
@@ -136,7 +139,7 @@ def builds(draw: st.DrawFn) -> tuple[int, Timed]:
     events: Timed = [(0.0, BuildStarted((), jobs))]
     waiting, running, now, done = (
         list(range(draw(st.integers(0, 30)))),
-        list[tuple[float, int, float]](),
+        list[tuple[float, int, float, tuple[int, ...]]](),
         0.0,
         list[int](),
     )
@@ -144,11 +147,11 @@ def builds(draw: st.DrawFn) -> tuple[int, Timed]:
         while waiting and len(running) < jobs:
             number, seconds = waiting.pop(0), draw(st.integers(1, 9)) / 4
             events.append((now, ActionStarted(number, "cut", "")))
-            running.append((now + seconds, number, seconds))
-        now, number, seconds = min(running)
-        running.remove((now, number, seconds))
-        needs = draw(st.lists(st.sampled_from(done), max_size=3, unique=True)) if done else []
-        events.append((now, finished(number, seconds, tuple(needs))))
+            needs = draw(st.lists(st.sampled_from(done), max_size=3, unique=True)) if done else []
+            running.append((now + seconds, number, seconds, tuple(needs)))
+        now, number, seconds, needed = first = min(running)
+        running.remove(first)
+        events.append((now, finished(number, seconds, needed)))
         done.append(number)
     return jobs, events
 
@@ -158,7 +161,9 @@ def test_actions_of_a_lane_never_overlap_and_no_lane_is_wasted(build: tuple[int,
     """There are as many lanes as jobs were busy at once, and the critical path is the longest
     chain."""
     jobs, events = build
-    trace = json.loads(chrome_trace(events, BUILD))
+    text = chrome_trace(events, BUILD)
+    checked_trace(text)
+    trace = json.loads(text)
     found = lanes(trace)
     path = found.pop("critical path")
     assert found.pop("hits and messages") == []

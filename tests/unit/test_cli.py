@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -98,6 +100,24 @@ def test_inspect_names_kernels_by_their_nodes(
     described = json.loads(capsys.readouterr().out)
     (launch,) = next(iter(described["debug"]["launches"].values()))
     assert launch["nodes"] == [["first", "MatMul"], ["second", "Relu"]]
+
+
+def test_inspect_has_the_users_names_of_sizes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Types of launches have them, as inputs do; lists are no lists of Python."""
+    model = onnx.load(small_model(tmp_path / "m.onnx"))
+    for tensor in (*model.graph.input, *model.graph.output):
+        tensor.type.tensor_type.shape.dim[0].dim_param = "rows"
+    onnx.save(model, tmp_path / "m.onnx")
+    names = ["-q", "--target", "x86-64-v2", "-o", str(tmp_path / "m.ingot")]
+    assert main(["compile", str(tmp_path / "m.onnx"), *names]) == 0
+    assert main(["inspect", str(tmp_path / "m.ingot")]) == 0
+    text = capsys.readouterr().out
+    assert "x: f32[rows, 4]" in text
+    assert "matmul  f32[rows, 5]  first (MatMul), second (Relu)" in text
+    assert "1 kernels, workspace as calls need, needs cx16, lahf, popcnt, sse3, " in text
+    assert "s0" not in text
 
 
 def test_inspect_shows_assembly(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -330,12 +350,13 @@ def test_files_of_another_kind(
     are told by their kind and path, with what to do."""
     model, torch = small_model(tmp_path / "m.onnx"), tmp_path / "m.pt"
     torch.write_bytes(b"PK\x03\x04" + bytes(100))
-    (tmp_path / "zip.onnx").write_bytes(torch.read_bytes())
+    with zipfile.ZipFile(tmp_path / "zip.onnx", "w") as archive:
+        archive.writestr("archive/data.pkl", b"")
     told = (str(bundle), "it is a bundle", f"ingot run {bundle}")
     assert_refused(capsys, ["compile", str(bundle), "-o", str(bundle)], 1, *told)
     for path, words in (
         (torch, ("a file of PyTorch", "torch.onnx.export")),
-        (tmp_path / "zip.onnx", ("a zip file, as PyTorch writes", "torch.onnx.export")),
+        (tmp_path / "zip.onnx", ("a file of PyTorch", "torch.onnx.export")),
     ):
         assert_refused(capsys, ["compile", str(path)], 1, "not an ONNX model", str(path), *words)
     for verb in (["run"], ["inspect"], ["report"], ["diff", str(bundle)]):
@@ -343,6 +364,42 @@ def test_files_of_another_kind(
         assert_refused(capsys, [*verb, str(model)], 1, "it is an ONNX model", advice)
         assert_refused(capsys, [*verb, str(torch)], 1, "not a bundle", "a file of PyTorch")
     assert_refused(capsys, ["bench", str(torch)], 1, "not a bundle", "a file of PyTorch")
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "advice"),
+    [
+        (b"", "empty", "`ingot compile`"),
+        (b"<html>\n", "text", "`ingot compile`"),
+        (b"\x7fELF\x02\x01", "a program or library of Linux", "`ingot compile`"),
+        (b"\x1f\x8b\x08\x00", "compressed with gzip", "unpack it first"),
+        (b"\x80\x02}", "a pickle, as PyTorch writes", "torch.onnx.export, and compile that"),
+        (b"PK\x03\x04damaged", "a zip file", "unpack it first, if what you need is in it"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\n",
+            "a pointer of git-lfs to a file that is not downloaded",
+            "git lfs pull",
+        ),
+    ],
+)
+def test_files_that_are_no_bundles(
+    content: bytes, kind: str, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a file is stands in the error, not its first bytes."""
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    for verb in (["verify"], ["reproduce", "--source", str(tmp_path)], ["inspect"]):
+        assert_refused(capsys, [*verb, str(path)], 1, "not a bundle", f"it is {kind}\n", advice)
+
+
+def test_arrays_in_the_place_of_a_bundle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They were meant for another option; bytes that say nothing are shown."""
+    np.savez(tmp_path / "x.npz", x=np.ones(3))
+    assert_refused(capsys, ["run", str(tmp_path / "x.npz")], 1, "it is arrays", "--inputs")
+    (tmp_path / "x").write_bytes(b"\x8aING\0")
+    assert_refused(capsys, ["run", str(tmp_path / "x")], 1, "not a bundle", "8a 49 4e 47 00")
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,11 +12,15 @@ import pytest
 from tests.unit.test_cli import assert_refused
 
 from ingot_build_rules.cli.main import main
-from ingot_build_rules.cli.manual_page import command_page, verb_page
+from ingot_build_rules.cli.manual_page import all_pages, verb_page
 from ingot_build_rules.cli.options import Example
 from ingot_build_rules.cli.verbs import VERBS, read_verb
+from ingot_runtime import __version__
 
-PAGES = {"ingot": command_page(), **{name: verb_page(read_verb(name)) for name, _ in VERBS}}
+PAGES = {
+    name.removesuffix(".1").removeprefix("ingot-"): page
+    for name, page in all_pages(__version__).items()
+}
 
 
 def plain(page: str) -> str:
@@ -68,7 +72,7 @@ def test_requests_are_those_of_man(name: str) -> None:
 def test_a_text_means_itself() -> None:
     """Backslashes, quotes, and lines that begin like a request."""
     examples = (Example("ingot diff a\\b 'c'", ".says"),)
-    page = verb_page(read_verb("diff")._replace(examples=examples))
+    page = verb_page(read_verb("diff")._replace(examples=examples), "1.0")
     assert "\ningot diff a\\eb \\(aqc\\(aq\n" in page
     assert "\n\\&.says\n" in page
 

@@ -2,11 +2,18 @@
 
 import pytest
 
-from ingot_build_rules.compilation.device_options import read_device
+from ingot_build_rules.compilation.configure import configure, device_options
 from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.rules.compile_options import DeviceOption
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 
 V2, V3 = "x86-64-v2", "x86-64-v3"
+
+
+def read_device(name: str, text: str, host_targets: tuple[str, ...]) -> DeviceOption:
+    """The one device that is declared."""
+    (option,) = device_options(configure(host_targets, {name: text}))
+    return option
 
 
 @pytest.mark.parametrize(
@@ -38,8 +45,9 @@ def test_texts(text: str, expected: str) -> None:
         ("null:-1", UserError, "a device has no such id"),
         ("null:99999999999", UserError, "a device has no such id"),
         ("null,speed=7", UserError, "a device is not understood"),
+        ("null,tagret=x86-64-v3", UserError, "did you mean 'target'?"),
         ("null,target=", UserError, "a device is not understood"),
-        ("null,scope=a,scope=b", UserError, "a key is given twice"),
+        ("null,scope=a,scope=b", UserError, "scope is given twice"),
         ("null,target=x86-64-v9", UserError, "x86-64-v9"),
     ],
 )

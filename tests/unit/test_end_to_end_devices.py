@@ -84,6 +84,19 @@ def test_two_devices(expected: bytes) -> None:
     assert results(("acc", "other", "acc", "other", "host", "other"), devices) == {expected}
 
 
+def test_ids_are_kept_and_one_bundle_runs_on_other_devices(expected: bytes) -> None:
+    """What was declared as ``cpu:3`` and ``cpu:1`` is bound there, and a user may bind either to any
+    device that runs its code; two on one device have memory apart."""
+    declared = {"acc": "cpu:3", "other": "cpu:1"}
+    place = {"*": "acc", "/join/*": "other"}
+    bundle = ingot.compile(network(), devices=declared, place=place).to_bytes()
+    for bound in ({}, {"acc": "null:2"}, {"acc": "cpu:0", "other": "cpu:0"}):
+        with ingot_runtime.load(bundle, devices=bound) as session:
+            assert session.devices == {"host": "host:0", **declared, **bound}
+            assert session.run({"x": X})["y"].tobytes() == expected
+            assert all(session.device_counts().launches.values())
+
+
 @pytest.mark.slow
 def test_all_placements(expected: bytes) -> None:
     """2^6 of them."""

@@ -28,8 +28,8 @@ from tests.unit.remote_executor import RemoteExecutor
 
 from ingot_artifacts.store.blob_file import blob_path
 from ingot_artifacts.store.trust import ANYONE
+from ingot_build_rules.compilation.host_target import resolve_target
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build
-from ingot_build_rules.compilation.options import resolve_target
 from ingot_build_rules.compilation.start_compilation import start_compilation
 from ingot_build_rules.engine.actions.action_spec import ActionSpec, Blob, Cost, Tool, specify
 from ingot_build_rules.engine.actions.backlog import Backlog

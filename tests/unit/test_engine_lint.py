@@ -19,8 +19,8 @@ from tests.unit.executor_harness import spec_of
 
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.trust import ANYONE
+from ingot_build_rules.compilation.host_target import resolve_target
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build
-from ingot_build_rules.compilation.options import resolve_target
 from ingot_build_rules.compilation.start_compilation import start_compilation
 from ingot_build_rules.engine.actions.codec import Codec
 from ingot_build_rules.engine.actions.errors import UndeclaredReadError

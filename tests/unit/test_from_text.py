@@ -181,7 +181,7 @@ def write_loops(text: Path, stage: str) -> str:
         ),
         (
             "placed",
-            'device 0: "host" type "cpu"\ndevice 1: "g" type "gpu"\ngraph() {\n  return\n}\n',
+            'device 0: "host" type "host"\ndevice 1: "g" type "gpu"\ngraph() {\n  return\n}\n',
             ("unknown device kind 'gpu'",),
         ),
     ],

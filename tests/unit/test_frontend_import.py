@@ -47,17 +47,19 @@ def test_names_are_beside_not_inside() -> None:
 
 
 def test_symbols_by_first_appearance() -> None:
-    """Equal names are one symbol, dimensions without a name get one each, given sizes name the
-    special case."""
+    """Every dimension has a symbol: first one for each name, and for each dimension without a name,
+    then one for each further dimension of a name; given sizes name the special case."""
     inputs = [value("a", ["n", None, 4]), value("b", [None, "n"])]
     source = model([helper.make_node("Shape", ["a"], ["y"]), helper.make_node("Shape", ["b"], ["z"])], inputs,
                    [value("y", None, 7), value("z", None, 7)])  # fmt: skip
     imported, names = load(source)
-    assert [str(type_) for type_ in imported.inputs] == ["f32[s0, s1, 4]", "f32[s2, s0]"]
-    assert names.symbols == (("s0", "n"), ("s1", "a.1"), ("s2", "b.0"))
+    assert [str(type_) for type_ in imported.inputs] == ["f32[s0, s1, 4]", "f32[s2, s3]"]
+    assert imported.alike == (("s0", "s3"),)
+    assert names.symbols == (("s0", "n"), ("s1", "a.1"), ("s2", "b.0"), ("s3", "b.1"))
     sized, _ = load(source, {"a": (2, 3, 4)})
     assert sized.inputs == imported.inputs
-    assert sized.profiles == ((SizeRange("s0", 2, 2), SizeRange("s1", 3, 3)),)
+    sizes = (SizeRange("s0", 2, 2), SizeRange("s3", 2, 2), SizeRange("s1", 3, 3))
+    assert sized.profiles == (sizes,)
 
 
 def test_a_question_mark_is_no_name() -> None:

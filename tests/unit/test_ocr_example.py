@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -13,7 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as drawn
 from PIL import Image
+from tests.hostile.tiny import tiny_contents, tree_entry
 from tests.tidy.source import ROOT
+
+from ingot_artifacts.bundle.write import write_bundle
 
 
 def read_text() -> ModuleType:
@@ -99,3 +103,25 @@ def test_blue_comes_first() -> None:
     """The networks were trained with pictures that OpenCV had read."""
     values = SCRIPT.pixels(Image.new("RGB", (1, 1), (255, 0, 0)))
     assert values.ravel().tolist() == [-1.0, -1.0, 1.0]
+
+
+def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is no picture, and bundles that are not there, are told without a traceback."""
+    (tmp_path / "text.png").write_text("text")
+    Image.new("RGB", (9, 9)).save(tmp_path / "good.png")
+
+    def told(*words: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["read_text.py", *words])
+        with pytest.raises(SystemExit) as caught:
+            SCRIPT.main()
+        return str(caught.value.code)
+
+    picture, bundles = str(tmp_path / "good.png"), ("--bundles", str(tmp_path))
+    assert told(str(tmp_path / "none.png")).startswith("error: cannot read the picture")
+    assert told(str(tmp_path / "text.png")).endswith("text.png is no picture that Pillow knows")
+    assert "ingot build -C" in told(picture, *bundles)
+    for name in ("detect", "turn", "recognise"):
+        write_bundle(tiny_contents(), tmp_path / f"{name}.ingot", tree_entry)
+    assert told(picture, *bundles).startswith("error: cannot read the characters")
+    (tmp_path / "turn.ingot").write_bytes(b"damaged")
+    assert told(picture, *bundles).startswith("error: not a bundle\n  where: ")

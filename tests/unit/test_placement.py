@@ -63,7 +63,7 @@ DEVICES = [
     UNCONSTRAINED,
     *(
         VirtualDevice(kind, identity, target, scope)
-        for kind, targets in (("", ("",)), ("cpu", ("", "x86-64-v3")), ("cuda", ("", ONE, TWO)))
+        for kind, targets in (("", ("",)), ("host", ("", "x86-64-v3")), ("cuda", ("", ONE, TWO)))
         for identity, target, scope in itertools.product((-1, 0, 1), targets, ("", "global"))
     ),
 ]

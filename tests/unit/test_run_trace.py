@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.json_schemas import checked
+from tests.trace_format import checked_trace
 from tests.unit.test_report_data import HOSTILE, matmul_chain
 
 import ingot
@@ -36,7 +37,8 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def lanes_of(path: Path) -> dict[str, list[Entry]]:
     """Return lane name -> its slices."""
-    entries: list[Entry] = checked("trace", path.read_text())["traceEvents"]
+    checked("trace", path.read_text())
+    entries = checked_trace(path.read_text())
     names = {
         entry["tid"]: entry["args"]["name"] for entry in entries if entry["name"] == "thread_name"
     }

@@ -60,6 +60,19 @@ def test_run_without_files(folder: Path) -> None:
     assert done.stdout == "y: float32[4, 8] = [1, 1.14286, 1.28571, 1.42857, ...]\n"
 
 
+def test_run_with_shapes(folder: Path) -> None:
+    """Zeros have the sizes that are given; what is fixed may be given, too."""
+    done = command(folder, "run", "dynamic.ingot", "--shape", "file=2x8")
+    assert done.stdout == "self: float32[2, 8] = [1, 1.14286, 1.28571, 1.42857, ...]\n"
+    assert command(folder, "run", "static.ingot", "--shape", "x=4x8").returncode == 0
+
+
+def test_version(folder: Path) -> None:
+    """The loader's own."""
+    done = command(folder, "--version")
+    assert (done.returncode, done.stdout) == (0, f"ingot-runtime {ingot_runtime.__version__}\n")
+
+
 def test_names_that_clash_with_python(folder: Path) -> None:
     """ONNX names are kept, whatever numpy's own functions call their arguments."""
     with (
@@ -85,7 +98,36 @@ def test_names_that_clash_with_python(folder: Path) -> None:
             "  do: check the path and its permissions",
         ),
         (("run", "x.npz"), 1, "error: not a bundle", "  do: give a file made by `ingot compile`"),
-        (("run", "dynamic.ingot"), 1, "error: no inputs", "  do: give --inputs F.npz"),
+        (
+            ("run", "dynamic.ingot"),
+            1,
+            "error: no inputs",
+            "  do: give it, e.g. --shape file=1x16, or --inputs F.npz",
+        ),
+        (
+            ("run", "dynamic.ingot", "--shape", "file=4x9"),
+            1,
+            "error: wrong shape of input 'file'",
+            None,
+        ),
+        (
+            ("run", "dynamic.ingot", "--shape", "x=4x8", "--shape", "file=4x8"),
+            1,
+            "error: no input 'x'",
+            None,
+        ),
+        (
+            ("run", "dynamic.ingot", "--shape", "file=4,8"),
+            1,
+            "error: bad --shape 'file=4,8'",
+            "  do: e.g. --shape x=1x3x224x224",
+        ),
+        (
+            ("run", "static.ingot", "--shape", "x=4x8", "--inputs", "x.npz"),
+            1,
+            "error: inputs and shapes are given",
+            "  do: leave one of them out",
+        ),
         (
             ("run", "static.ingot", "--inputs", "none.npz"),
             1,
@@ -126,19 +168,25 @@ def test_names_that_clash_with_python(folder: Path) -> None:
             ("run", "static.ingot", "--device", "gpu"),
             1,
             "error: bad --device 'gpu'",
-            "  do: e.g. --device gpu=cuda:0",
+            "  do: e.g. --device acc=cpu:0",
         ),
         (
             ("run", "static.ingot", "--device", "host=cuda:0"),
             5,
-            "error: no device cuda:0 here",
+            "error: device 'host' cannot be 'cuda:0'",
             None,
+        ),
+        (
+            ("run", "static.ingot", "--device", "a=cpu:0", "--device", "a=cpu:1"),
+            1,
+            "error: 'a' is given twice",
+            "  do: leave one of them out",
         ),
         (
             ("run", "static.ingot", "--max-bytes", "8"),
             2,
             "error: a call needs too much memory",
-            "  do: raise max_bytes",
+            "  do: allow more with max_bytes (--max-bytes)",
         ),
         (("run", "static.ingot", "--max-bytes", "0"), 1, "error: bad limit of memory", None),
         (("run", "static.ingot", "--timeout", "-1"), 1, "error: bad timeout", None),

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.hostile.tiny import WIDTH, tiny_contents
-from tests.hostile.two_devices import library, tree_entry, two_device_contents, two_device_reference
+from tests.hostile.two_devices import (
+    TARGET,
+    library,
+    tree_entry,
+    two_device_contents,
+    two_device_reference,
+)
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
@@ -19,7 +25,7 @@ from ingot_runtime.executor.session import Session
 from ingot_runtime.format.plan import LibraryPlan
 from ingot_runtime_devices.attached import Attached
 from ingot_runtime_devices.device import ALIGNMENT_BYTES
-from ingot_runtime_devices.null import Null
+from ingot_runtime_devices.host_memory import HostMemory
 from ingot_runtime_devices.registry import OPEN
 
 EXECUTORS = ("aot", "vm")
@@ -82,29 +88,55 @@ def test_counts(folder: Path, executor: str) -> None:
 
 @pytest.mark.parametrize(
     "devices",
-    [{}, {"acc": "null"}, {"acc": "null:3", "aux": "null:0"}, {"acc": "null:1", "aux": "null:1"}],
+    [
+        {},
+        {"acc": "null"},
+        {"acc": "null:3", "aux": "null:0"},
+        {"acc": "null:1", "aux": "null:1"},
+        {"acc": "cpu:1", "aux": "null:1", "host": "host"},
+        {"acc": f"cpu:1,target={TARGET}", "aux": "cpu:15"},
+    ],
 )
 def test_bound_devices(folder: Path, devices: dict[str, str]) -> None:
-    """Any device of the kind will do, also one for two."""
-    assert right(ingot_runtime.load(folder / "two", devices=devices))
+    """Any device of the kind will do, also one for two, and one of another kind that runs the same
+    code."""
+    session = ingot_runtime.load(folder / "two", devices=devices)
+    assert right(session)
+    compiled = {"host": "host:0", "acc": "null:0", "aux": "null:1"}
+    chosen = {name: text.partition(",")[0] for name, text in devices.items()}
+    named = {name: text if ":" in text else f"{text}:0" for name, text in chosen.items()}
+    assert session.devices == {**compiled, **named}
 
 
 @pytest.mark.parametrize(
     ("devices", "kind", "message"),
     [
         ({"gpu": "null:0"}, ingot_runtime.InputError, "no device 'gpu'"),
-        ({"acc": "nul"}, ingot_runtime.InputError, "unknown kind of device 'nul'"),
-        ({"acc": "null:"}, ingot_runtime.InputError, "bad device 'null:'"),
-        ({"acc": "null:-1"}, ingot_runtime.InputError, "bad device 'null:-1'"),
-        ({"acc": "null:0:1"}, ingot_runtime.InputError, "bad device"),
-        ({"acc": "null:²"}, ingot_runtime.InputError, "bad device"),
+        ({"acc": "nul"}, ingot_runtime.InputError, "unknown device kind 'nul'"),
+        ({"acc": "null:"}, ingot_runtime.InputError, "a device has no such id"),
+        ({"acc": "null:-1"}, ingot_runtime.InputError, "a device has no such id"),
+        ({"acc": "null:0:1"}, ingot_runtime.InputError, "a device has no such id"),
+        ({"acc": "null:²"}, ingot_runtime.InputError, "a device has no such id"),
         ({"acc": 0}, ingot_runtime.InputError, "bad device for 'acc'"),
         (["acc"], ingot_runtime.InputError, "devices are not a dict"),
         ({"acc": "null:16"}, ingot_runtime.IncompatibleError, "no device null:16 here"),
         ({"acc": "cuda:0"}, ingot_runtime.IncompatibleError, "no device cuda:0 here"),
         ({"acc": "host"}, ingot_runtime.IncompatibleError, "device 'acc' cannot be host:0"),
-        ({"host": "null:0"}, ingot_runtime.IncompatibleError, "device 'host' cannot be null:0"),
-        ({"host": "host:1"}, ingot_runtime.IncompatibleError, "no device host:1 here"),
+        ({"host": "null:0"}, ingot_runtime.IncompatibleError, "device 'host' cannot be 'null:0'"),
+        ({"acc": "cpu:16"}, ingot_runtime.IncompatibleError, "there are cpu:0 to cpu:15"),
+        (
+            {"acc": "cpu:0,target=x86-64-v4"},
+            ingot_runtime.IncompatibleError,
+            "device 'acc' has no target 'x86-64-v4'",
+        ),
+        (
+            {"acc": "cpu:0,scope=fast"},
+            ingot_runtime.IncompatibleError,
+            "device 'acc' has no scope 'fast'",
+        ),
+        ({"acc": "cpu:0,tagret=x"}, ingot_runtime.InputError, "did you mean 'target'?"),
+        ({"acc": "cpu,scope=a,scope=b"}, ingot_runtime.InputError, "scope is given twice"),
+        ({"host": "host:1"}, ingot_runtime.IncompatibleError, "device 'host' cannot be 'host:1'"),
     ],
 )
 def test_wrong_binding(
@@ -117,7 +149,7 @@ def test_wrong_binding(
     assert all((caught.value.where, caught.value.why, caught.value.do))
 
 
-@pytest.mark.parametrize("part", ["registry", "attached"])
+@pytest.mark.parametrize("part", ["bind_device", "attached"])
 def test_devices_that_are_not_installed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
@@ -171,8 +203,11 @@ def test_memory_limit_counts_devices(folder: Path) -> None:
     with pytest.raises(ingot_runtime.LimitError, match="needs too much memory"):
         ingot_runtime.load(folder / "one", max_bytes=needed - 1)
     assert right(ingot_runtime.load(folder / "grown", max_bytes=needed + SIZE_BYTES))
-    with pytest.raises(ingot_runtime.LimitError, match="whose size the data decide"):
+    with pytest.raises(ingot_runtime.LimitError, match="whose size the data decide") as caught:
         ingot_runtime.load(folder / "grown", max_bytes=needed + SIZE_BYTES - 1).run({"x": X})
+    assert caught.value.where == f"x {list(X.shape)}"
+    assert caught.value.why.endswith(f"{SIZE_BYTES - 1} bytes for them, got {SIZE_BYTES}")
+    assert "max_bytes" in caught.value.do
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -194,7 +229,7 @@ def test_what_a_device_raises(
         type(error) if not isinstance(error, MemoryError) else ingot_runtime.BundleError
     )
     with monkeypatch.context() as patch:
-        patch.setattr(Null, method, fail)
+        patch.setattr(HostMemory, method, fail)
         with pytest.raises(expected):
             session.run({"x": X})
     assert right(session)
@@ -241,13 +276,13 @@ def test_every_call_waits_for_its_devices(
     session = ingot_runtime.load(folder / "two", executor=executor)
     waited: list[str] = []
 
-    def wait(self: Null) -> None:
+    def wait(self: HostMemory) -> None:
         waited.append(self.name)
         if len(waited) > 2:
             raise ingot_runtime.DeviceError("a launch has failed meanwhile", self.name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Null, "wait", wait)
+        patch.setattr(HostMemory, "wait", wait)
         assert right(session)
         assert waited == ["null:0", "null:1"]
         with pytest.raises(ingot_runtime.DeviceError, match="failed meanwhile") as caught:
@@ -262,13 +297,13 @@ def test_buffers_are_aligned(folder: Path, monkeypatch: pytest.MonkeyPatch, exec
     """What `main` launches with on a device lies at multiples of 64: parts of pools, weights,
     blocks that grow, scratch."""
     seen: list[int] = []
-    launch = Null.launch
+    launch = HostMemory.launch
 
-    def note(self: Null, kernel: int, buffers: list[int], *rest: Any) -> int:
+    def note(self: HostMemory, kernel: int, buffers: list[int], *rest: Any) -> int:
         seen.extend(buffers)
         return launch(self, kernel, buffers, *rest)
 
-    monkeypatch.setattr(Null, "launch", note)
+    monkeypatch.setattr(HostMemory, "launch", note)
     for name in ("one", "two", "open", "grown"):
         assert right(ingot_runtime.load(folder / name, executor=executor))
     assert len(seen) == 4 * 2 * 4
@@ -279,14 +314,14 @@ def test_buffers_are_aligned(folder: Path, monkeypatch: pytest.MonkeyPatch, exec
 def test_cancel_from_a_device(folder: Path, monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
     """A call that is cancelled while a device works ends there."""
     session = ingot_runtime.load(folder / "one", executor=executor)
-    write = Null.write
+    write = HostMemory.write
 
-    def cancel(self: Null, address: int, source: int, size_bytes: int) -> None:
+    def cancel(self: HostMemory, address: int, source: int, size_bytes: int) -> None:
         assert session.cancel()
         write(self, address, source, size_bytes)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Null, "write", cancel)
+        patch.setattr(HostMemory, "write", cancel)
         with pytest.raises(ingot_runtime.CancelledError):
             session.run({"x": X})
     assert session.device_counts().launches["acc"] <= 1
@@ -300,14 +335,14 @@ def test_nothing_keeps_a_device(
 ) -> None:
     """A session that is dropped lets go of its devices at once: no cycle waits for the
     collector."""
-    opened: list[weakref.ref[Null]] = []
-    start = Null.__init__
+    opened: list[weakref.ref[HostMemory]] = []
+    start = HostMemory.__init__
 
-    def note(self: Null, *arguments: object) -> None:
+    def note(self: HostMemory, *arguments: object) -> None:
         opened.append(weakref.ref(self))
         start(self, *arguments)  # type: ignore[arg-type]  # passed on
 
-    monkeypatch.setattr(Null, "__init__", note)
+    monkeypatch.setattr(HostMemory, "__init__", note)
     session = ingot_runtime.load(folder / name, executor=executor)
     assert right(session)
     assert len(opened) == count

@@ -77,6 +77,21 @@ def test_max_bytes(bundle: Path) -> None:
             ingot_runtime.load(bundle, max_bytes=bad)  # type: ignore[arg-type]  # the error is what is tested
 
 
+def test_the_least_limit(bundle: Path) -> None:
+    """What an error says is needed is enough, and one byte less is not; with several sessions, so
+    much for each, since their calls run at once."""
+    with pytest.raises(ingot_runtime.LimitError) as caught:
+        ingot_runtime.load(bundle, max_bytes=1).run({"x": X})
+    needed = int(caught.value.why.split()[-5])
+    for sessions in (1, 3):
+        least = needed * sessions
+        enough = ingot_runtime.load(bundle, max_bytes=least, sessions=sessions)
+        assert (enough.run({"x": X})["y"] == tiny_reference(X)).all()
+        short = ingot_runtime.load(bundle, max_bytes=least - 1, sessions=sessions)
+        with pytest.raises(ingot_runtime.LimitError, match=f"need {needed} bytes"):
+            short.run({"x": X})
+
+
 def test_results_are_the_callers(bundle: Path) -> None:
     """A result that anybody still sees, in whatever way, is never written again; what nobody sees
     is used again."""

@@ -27,6 +27,8 @@ from ingot_artifacts.bundle.write import write_bundle
 
 sys.path.insert(0, str(ROOT / "examples" / "service"))
 
+import client
+import serve
 from app import App, Event
 from service import Service, Settings
 
@@ -128,8 +130,8 @@ def bomb() -> bytes:
         (npz(x=np.array([{}], object)), "POST /run", 400, "the body is no .npz file"),
         (b"PK nothing", "POST /run", 400, "the body is no .npz file"),
         (b"", "POST /run", 400, "the body is no .npz file"),
-        (bytes(20_000), "POST /run", 413, "the body has more than 10000 bytes"),
-        (bomb(), "POST /run", 413, "the arrays have 1048576 bytes"),
+        (bytes(20_000), "POST /run", 413, "the body is too large"),
+        (bomb(), "POST /run", 413, "what the body unpacks into is too large"),
         (b"", "GET /run", 404, "no GET /run"),
         (b"", "POST /other", 404, "no POST /other"),
     ],
@@ -138,8 +140,67 @@ def test_refusals(bundle: Path, body: bytes, route: str, status: int, said: str)
     """What cannot be run is refused with the reason, and the next request is answered."""
     app = app_of(bundle, body_bytes_max=10_000)
     got, told = answer_to(app, body, route)
-    assert (got, json.loads(told)["error"]["what"]) == (status, said)
+    error = json.loads(told)["error"]
+    assert (got, error["what"]) == (status, said)
+    assert set(error) == {"what", "where", "why", "do"}
+    assert all(error.values())
     assert answer_to(app, npz(x=X))[0] == 200
+
+
+def test_every_error_has_four_parts() -> None:
+    """Those of calls, and what nobody has thought of."""
+    errors: list[tuple[Exception, int]] = [
+        (ingot_runtime.InputError("the model refuses these inputs", "", "why"), 400),
+        (ingot_runtime.LimitError("a call needs too much memory", "", "why"), 413),
+        (ingot_runtime.BusyError("the session is closed", "", "why"), 503),
+        (ingot_runtime.ChangedError("the bundle changed", "", "why"), 500),
+        (KeyError("x"), 500),
+    ]
+    for error, status in errors:
+        answer = Service.answer_to(error)
+        parts = json.loads(answer.body)["error"]
+        assert (answer.status, list(parts)) == (status, ["what", "where", "why", "do"])
+        assert all(parts.values())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["none.ingot", "--how", "threads"], "cannot open 'none.ingot'\n  where"),
+        (["none.ingot"], "cannot open 'none.ingot'\n  where"),
+        (["BUNDLE", "--port", "TAKEN"], "error: cannot listen on 127.0.0.1:"),
+        (["BUNDLE", "--sessions", "0"], "argument --sessions: invalid count value: '0'"),
+        (["BUNDLE", "--processes", "0"], "argument --processes: invalid count value: '0'"),
+    ],
+)
+def test_a_server_that_cannot_start(
+    words: list[str],
+    said: str,
+    bundle: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It says why, without a traceback, before anybody connects."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        stands_for = {"BUNDLE": str(bundle), "TAKEN": str(taken.getsockname()[1])}
+        given = [stands_for.get(word, word) for word in words]
+        monkeypatch.setattr(sys, "argv", ["serve.py", *given])
+        with pytest.raises(SystemExit) as caught:
+            serve.main()
+    assert said in f"{caught.value.code}\n{capsys.readouterr().err}"
+
+
+def test_a_client_that_cannot_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs that are not there, and an address that is none."""
+    for words, said in (
+        (["http://127.0.0.1:9", str(tmp_path / "none")], "error: cannot read "),
+        (["localhost", str(tmp_path)], "error: cannot read "),
+        (["localhost", __file__], "error: 'localhost' is no address of a service"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["client.py", *words])
+        with pytest.raises(SystemExit) as caught:
+            client.main()
+        assert str(caught.value.code).startswith(said)
 
 
 def test_too_many_requests(bundle: Path) -> None:

@@ -68,7 +68,7 @@ def _weight_numbers() -> Callable[[memoryview], str]:
 
 
 def _graph(text: str) -> Graph:
-    return infer_types(parse_imported(text), _no_weights)
+    return infer_types(parse_imported(text), _no_weights).graph
 
 
 def _no_weights(weight: str) -> memoryview:

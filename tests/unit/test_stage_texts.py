@@ -25,7 +25,7 @@ from ingot_compiler.placement.parse_placed import parse_placed
 from ingot_compiler.placement.print_placed import print_placed
 
 PLACED = """\
-device 0: "host" id 0 type "cpu"
+device 0: "host" id 0 type "host"
 device 1: "acc" id 0 type "null" target "null:x86-64-v3" scope "fast"
 graph(%0: f32[s0, 4]) {
   %1 = constant() {dtype="f32", shape=[4, 3], weight="0"} : f32[4, 3] @[0]
@@ -143,7 +143,7 @@ def test_every_part_is_read_back(text: Text) -> None:
 @pytest.mark.parametrize(
     ("text", "old", "new", "place", "why"),
     [
-        (PLACED, '"host" id 0 type "cpu"', '"host" id 0 type "null"', "line 1, column 1", "the first device: expected 'host' of type 'cpu', got 'host' of type 'null'"),
+        (PLACED, '"host" id 0 type "host"', '"host" id 0 type "null"', "line 1, column 1", "the first device: expected 'host' of type 'host', got 'host' of type 'null'"),
         (PLACED, 'device 1: "acc"', 'device 1: "host"', "line 12, column 7", "expected a device out of host, host, got acc"),
         (PLACED, "device 1:", "device 2:", "line 2, column 8", 'expected "1", got \'2\''),
         (PLACED, 'type "null" target', 'type "cuda" target', "line 2, column 1", "target null:x86-64-v3 is for null devices: expected a target for cuda"),

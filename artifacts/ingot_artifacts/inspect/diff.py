@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingot_artifacts.inspect.describe import describe_bundle
+from ingot_artifacts.inspect.named_launches import launches_by_name, versions_by_name
 
 Described = Mapping[str, Any]
 Entries = dict[str, Any]
@@ -113,15 +114,6 @@ def _memory(described: Described) -> Entries:
     }
 
 
-def _launches(described: Described) -> Entries:
-    launches: dict[str, list[Any]] = described["debug"].get("launches", {})
-    return {
-        f"{target} {number}": row
-        for target, rows in launches.items()
-        for number, row in enumerate(rows)
-    }
-
-
 def _kernels(described: Described) -> Entries:
     """Kernels by target and symbol, also those of libraries, with the digest of their loops where a
     bundle has them."""
@@ -141,7 +133,7 @@ def _digest(content: bytes | None) -> str | None:
 
 def _debug(described: Described) -> Entries:
     """What is told of a bundle and stands in no other table."""
-    elsewhere = ("launches", "programs", "memory")
+    elsewhere = ("launches", "programs", "memory", "versions")
     return {name: value for name, value in described["debug"].items() if name not in elsewhere}
 
 
@@ -154,7 +146,8 @@ _TABLES: dict[str, tuple[str, Callable[[Described], Entries]]] = {
     "outputs": ("output ", _rows("outputs", "name")),
     "variants": ("variant ", _rows("variants", "target")),
     "memory": ("memory of ", _memory),
-    "launches": ("launch ", _launches),
+    "versions": ("version ", versions_by_name),
+    "launches": ("launch ", launches_by_name),
     "lock": ("lock ", lambda described: dict(described["lock"])),
     "debug": ("", _debug),
     "kernels": ("kernel ", _kernels),

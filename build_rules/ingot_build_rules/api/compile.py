@@ -48,34 +48,34 @@ def compile(  # noqa: A001
     cache_shared: bool = False,
     max_bytes: int | None = None,
     other_shapes: str = "general",
+    strict_dims: bool = False,
 ) -> Bundle:
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
     Args:
         model: path of an ``.onnx`` file, its bytes, or an ``onnx.ModelProto``; a folder that
-            ``optimum`` exported; a PyTorch module, or a program that PyTorch exported.
+            ``optimum`` exported; a PyTorch module or exported program.
         example_inputs: of a PyTorch module: what it is called with, a tensor, a tuple, or a dict.
         dynamic_shapes: of a PyTorch module: as ``torch.export.export`` takes them.
         graph: which graph of a folder, where it has several: ``"decoder_model"``.
         targets: one, or several with one variant each, ``ARCH[:cpu][+feature|-feature]...``.
-        shapes: input name -> shape that gets a version of its own, or a list of such dicts:
-            ``(1, 3, 224, 224)`` or ``"1x3x224x224"``; None is any size, ``(1, 8)`` a range.
+        shapes: input name -> shape with a version of its own, ``(1, 3, 224, 224)``, or a list of
+            such dicts; None is any size, ``(1, 8)`` a range.
         devices: virtual device -> kind; ``host`` is always there.
         place: glob over node names -> virtual device or "auto"; or "auto" for all nodes.
         fallback: of nodes placed where there is no code for them: "forbid", "warn" or "allow".
         strip: leave the names of nodes and the loops of kernels out of the bundle.
         workers: processes at most; the bundle is the same for any number.
         check: compare with the interpreter, on these inputs or, if True, on generated ones.
-        max_bytes: how large the model's own functions may become, the constants of a variant, a
-            value on the way to one, and the memory that is planned for a variant.
+        max_bytes: of the model's functions, constants, values on the way to one, planned memory.
         other_shapes: what serves calls of no such shape: the "general" version, or "refuse".
-        cache: the cache's folder; None for the user's.
-        cache_shared: trust all who can write to the cache; by default it must be the user's alone.
+        strict_dims: dimensions of one name are one size in every call.
+        cache, cache_shared: the cache's folder, None for the user's; trust all who can write to it.
 
     Raises:
         UserError: a wrong argument. ModelError: a wrong model, or PyTorch cannot export it.
-        UnsupportedError: all that is not supported yet, listed. LimitError: more than
-            ``max_bytes``, or than a bundle can hold. VerificationError: ``check`` found a fault.
+        UnsupportedError: all that is not supported yet, listed. LimitError: more than ``max_bytes``
+            or than a bundle can hold. VerificationError: ``check`` found a fault.
     """
     options = make_options(
         read_targets(targets),
@@ -85,6 +85,7 @@ def compile(  # noqa: A001
         strip=strip,
         other_shapes=other_shapes,
         fallback=fallback,
+        strict_dims=strict_dims,
     )
     limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
     settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)

@@ -78,13 +78,18 @@ def _built(loaded: LoadedProject, arguments: argparse.Namespace) -> Report:
 
 
 def _print_note(loaded: LoadedProject, report: Report, arguments: argparse.Namespace) -> None:
-    """Say which new bundles are for this machine alone."""
+    """Say which new bundles are for this machine alone, and what is odd about devices."""
     built = {item.name for item in report.results if item.how == "built"}
     if built and not (arguments.quiet or arguments.json):
+        from ingot_build_rules.cli.device_notes import device_notes
         from ingot_build_rules.cli.portable_note import project_note
+        from ingot_build_rules.project.compile_requests import compile_requests
 
         if note := project_note(loaded.project, built):
             console.print_note(note)
+        for request in compile_requests(loaded.project, built):
+            for note in device_notes(request.bundle.output, request.options):
+                console.print_note(note)
 
 
 def _exit_code(report: Report) -> int:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, usage
@@ -59,6 +60,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
         arguments.other_shapes,
         strip=arguments.strip,
         fallback=arguments.fallback,
+        strict_dims=arguments.strict_dims,
     )
     with compile_output(arguments) as output:
         if output is not None:
@@ -95,21 +97,25 @@ def _compile(
     started = time.perf_counter()
     quiet = arguments.quiet or arguments.json
     with ExitStack() as stack:
+        told: list[str] = []
         show = stack.enter_context(build_observer({}, quiet=quiet))
-        settings = _settings(arguments, _without_failures(show))
+        settings = _settings(arguments, _without_failures(show, told))
         build = stack.enter_context(open_build(settings))
         outcome = _outcome(_started(build, arguments, options), arguments, output)
         if arguments.depfile is not None:
             sources = build.run(outcome.compiled.compilation.source_paths())
             write_text(arguments.depfile, depfile_text(str(output), sources))
-    return outcome, time.perf_counter() - started
+    return replace(outcome, warnings=tuple(told)), time.perf_counter() - started
 
 
-def _without_failures(show: Observer) -> Observer:
-    """Show all but failures: the one there can be is told as the command's error."""
-    from ingot_build_rules.engine.events.events import ActionFinished
+def _without_failures(show: Observer, told: list[str]) -> Observer:
+    """Show all but failures: the one there can be is told as the command's error. Warnings are put
+    into ``told`` as well."""
+    from ingot_build_rules.engine.events.events import ActionFinished, Message
 
     def observe(event: Event) -> None:
+        if isinstance(event, Message) and event.level == "warning":
+            told.append(event.text)
         if not (isinstance(event, ActionFinished) and event.how == "failed"):
             show(event)
 
@@ -200,6 +206,7 @@ def _report(
     if arguments.json:
         console.print_json(values)
     elif not arguments.quiet:
+        from ingot_build_rules.cli.device_notes import device_notes
         from ingot_build_rules.cli.portable_note import portable_note
 
         piped = arguments.output == STANDARD_OUTPUT
@@ -207,6 +214,8 @@ def _report(
         lines = report_lines(shown, outcome.checked)
         console.print_lines(*lines, file=sys.stderr if piped else sys.stdout)
         if note := portable_note(shown["output"], arguments.target):
+            console.print_note(note)
+        for note in device_notes(shown["output"], outcome.compiled.compilation.options):
             console.print_note(note)
 
 

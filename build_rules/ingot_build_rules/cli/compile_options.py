@@ -18,7 +18,17 @@ _WHERE = "command ingot compile"
 _SAID_BY = {
     "graph": ("shape", "place"),
     "placed": ("shape", "place", "device", "fallback"),
-    "loops": ("shape", "place", "device", "fallback", "weights", "check", "depfile", "strip"),
+    "loops": (
+        "shape",
+        "place",
+        "device",
+        "fallback",
+        "weights",
+        "check",
+        "depfile",
+        "strip",
+        "strict_dims",
+    ),
 }
 """Stage of ``--from`` -> options that do not go with its text."""
 

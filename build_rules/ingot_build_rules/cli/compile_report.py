@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class CompileOutcome:
     """``result``: the text of a stage, or the digest of the bundle that was written; ``summary``:
-    of the bundle, else empty; ``checked``: what ``--check`` found."""
+    of the bundle, else empty; ``checked``: what ``--check`` found; ``warnings``: of the model."""
 
     compiled: CompiledModel
     result: str
     summary: dict[str, object]
     checked: CheckReport | None
+    warnings: tuple[str, ...] = ()
 
 
 def report_values(outcome: CompileOutcome, output: str, seconds: float) -> dict[str, Any]:
@@ -37,6 +38,7 @@ def report_values(outcome: CompileOutcome, output: str, seconds: float) -> dict[
         "digest": outcome.result,
         "size_bytes": os.path.getsize(output),
         **outcome.summary,
+        "warnings": list(outcome.warnings),
         "rules": outcome.compiled.counts(),
         "rule_seconds": {name: round(value, 3) for name, value in rule_seconds},
         "seconds": round(seconds, 3),

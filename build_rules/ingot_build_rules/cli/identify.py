@@ -13,7 +13,7 @@ from ingot_build_rules.cli import console
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what the probe finds, and the target that ``native`` stands for."""
-    from ingot_build_rules.compilation.options import resolve_target
+    from ingot_build_rules.compilation.host_target import resolve_target
     from ingot_runtime.loader.cpu import machine_architecture, machine_features
 
     target = resolve_target("native")

@@ -35,9 +35,9 @@ def memory_lines(target: str, sizes: dict[str, Any], call: dict[str, Any] | None
     lines = [f"memory of {target}: code {code}, weights {weights}, workspace {workspace}"]
     if call and call["shapes"]:
         given = ", ".join(f"{name}={_shape(sizes)}" for name, sizes in call["shapes"].items())
-        workspace = ", ".join(map(console.format_bytes, call["workspace_bytes"]))
-        scratch = console.format_bytes(call["scratch_bytes"])
-        lines.append(f"  with {given}: workspace {workspace}, scratch {scratch} per thread")
+        workspace = ", ".join(map(str, call["workspace_bytes"]))  # for a limit, every byte counts
+        scratch = call["scratch_bytes"]
+        lines.append(f"  with {given}: workspace {workspace} bytes, scratch {scratch} per thread")
     return lines
 
 

@@ -1,5 +1,5 @@
 """What a file is that a verb cannot take: a bundle in the place of a model, a model in the place of
-a bundle, a model of another tool.
+a bundle, a file of another tool, text, nothing.
 
 In: the path that the user gave. Out: an error that says what it is and what to do, if it is one of
 these. Not done here: reading models and bundles, whose own errors tell of every other file.
@@ -29,13 +29,26 @@ OTHER_KINDS = {
     ".tflite": f"a model of TensorFlow Lite: {_EXPORT}, with tf2onnx",
 }
 """Ending of a file -> why it is no source of a bundle."""
-_ONNX_START = b"\x08"
-"""The tag of ``ir_version``, which every exporter writes first."""
+_ARRAYS = "arrays of numpy: give them to --inputs of `ingot run`"
 _CONTENTS = {
-    b"PK\x03\x04": f"a zip file, as PyTorch writes: {_EXPORT}, with torch.onnx.export",
     b"\x80\x02": f"a pickle, as PyTorch writes: {_EXPORT}, with torch.onnx.export",
+    b"\x93NUMPY": _ARRAYS,
+    b"\x7fELF": "a program or library of Linux",
+    b"\x1f\x8b": "compressed with gzip: unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd: unpack it first",
+    b"PK\x03\x04": "a zip file: unpack it first, if what you need is in it",
+    b"version https://git-lfs": "a pointer of git-lfs to a file that is not downloaded: git lfs pull",
 }
 """First bytes -> what they say, where the ending says nothing."""
+_ZIP_MEMBERS = {
+    ".npy": _ARRAYS,
+    "data.pkl": f"a file of PyTorch: {_EXPORT}, with torch.onnx.export",
+}
+"""Ending of a name in a zip file -> what the file is."""
+_ONNX_START = b"\x08"
+"""The tag of ``ir_version``, which every exporter writes first."""
+_LOOKED_AT_BYTES = 64
+_TEXT = b"\t\n\r" + bytes(range(0x20, 0x7F))
 
 
 def check_model_kind(path: str) -> None:
@@ -45,12 +58,15 @@ def check_model_kind(path: str) -> None:
         UserError: it is a bundle. ModelError: it is a file of another tool.
     """
     start = _start(path)
-    if start == MAGIC:
+    if start is None or start.startswith(_ONNX_START):
+        return
+    if start.startswith(MAGIC):
         why = "it is a bundle, which is compiled already"
         do = f"run it (`ingot run {path}`), or see what is in it (`ingot inspect {path}`)"
         raise UserError("the file is not an ONNX model", path, why, do)
     if kind := _other_kind(path, start):
         why, _, do = kind.partition(": ")
+        do = do or "give the path of an .onnx file"
         raise ModelError("the file is not an ONNX model", path, f"it is {why}", do)
 
 
@@ -58,34 +74,58 @@ def check_bundle_kind(path: str) -> None:
     """Refuse what is known to be no bundle, before it is read as one.
 
     Raises:
-        NotABundleError: it is a model.
+        NotABundleError: it is something else.
     """
     start = _start(path)
-    if not start or start == MAGIC:
+    if start is None or start.startswith(MAGIC):
         return
-    if kind := _other_kind(path, start):
-        why, _, do = kind.partition(": ")
-        raise NotABundleError("not a bundle", path, f"it is {why}", f"{do}, and compile that")
     if start.startswith(_ONNX_START) and path.endswith(".onnx"):
         do = f"compile it first: `ingot compile {path}`"
         raise NotABundleError("not a bundle", path, "it is an ONNX model", do)
+    if kind := _other_kind(path, start):
+        why, _, do = kind.partition(": ")
+        do = (
+            f"{do}, and compile that"
+            if _EXPORT in do
+            else do or "give a file made by `ingot compile`"
+        )
+        raise NotABundleError("not a bundle", path, f"it is {why}", do)
 
 
 def _other_kind(path: str, start: bytes) -> str:
-    """What a file of another tool is, and what to do; "" for a file that may be a model."""
-    if not start or start.startswith(_ONNX_START):
-        return ""
-    by_content = (kind for first, kind in _CONTENTS.items() if start.startswith(first))
+    """What a file of another tool is, and what to do if there is something special; "" for a file
+    that nothing is known of."""
+    if not start:
+        return "empty"
     ending = os.path.splitext(path)[1].lower()
-    return OTHER_KINDS.get(ending) or next(by_content, "")
+    if ending in OTHER_KINDS:
+        return OTHER_KINDS[ending]
+    by_content = (kind for first, kind in _CONTENTS.items() if start.startswith(first))
+    kind = _kind_of_archive(path, start) or next(by_content, "")
+    return kind or ("" if start.translate(None, _TEXT) else "text")
 
 
-def _start(path: str) -> bytes:
-    """The first bytes of a file; none of what cannot be read twice, or not at all."""
+def _kind_of_archive(path: str, start: bytes) -> str:
+    """What the names in a zip file say; "" for other files."""
+    if not start.startswith(b"PK"):
+        return ""
+    import zipfile  # takes milliseconds
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
+        return ""
+    kinds = (_ZIP_MEMBERS[end] for end in _ZIP_MEMBERS for name in names if name.endswith(end))
+    return next(kinds, "")
+
+
+def _start(path: str) -> bytes | None:
+    """The first bytes of a file; None of what cannot be read twice, or not at all."""
     if not os.path.isfile(path):
-        return b""
+        return None
     try:
         with open(path, "rb") as file:
-            return file.read(len(MAGIC))
+            return file.read(_LOOKED_AT_BYTES)
     except OSError:
-        return b""
+        return None

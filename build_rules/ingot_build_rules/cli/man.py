@@ -10,9 +10,10 @@ import argparse
 import os
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.manual_page import command_page, verb_page
+from ingot_build_rules.cli.manual_page import all_pages, command_page, verb_page
 from ingot_build_rules.cli.verbs import VERBS, read_verb
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime import __version__
 
 _WHERE = "command ingot man"
 
@@ -31,14 +32,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _page(name: str | None) -> str:
     if name is None:
-        return command_page()
+        return command_page(__version__)
     names = [verb for verb, _ in VERBS]
     if name not in names:
         from ingot_build_rules.cli.meant import meant_verb
 
         what, why = f"no page for {name!r}", f"expected one of {', '.join(names)}"
         raise UserError(what, _WHERE, why, meant_verb(name))
-    return verb_page(read_verb(name))
+    return verb_page(read_verb(name), __version__)
 
 
 def write_pages(folder: str) -> list[str]:
@@ -55,9 +56,8 @@ def write_pages(folder: str) -> list[str]:
     except OSError as error:
         why = error.strerror or str(error)
         raise UserError("the folder cannot be made", folder, why, "choose another one") from None
-    texts = {"ingot": command_page()}
-    texts |= {f"ingot-{name}": verb_page(read_verb(name)) for name, _ in VERBS}
-    paths = [os.path.join(folder, f"{name}.1") for name in texts]
+    texts = all_pages(__version__)
+    paths = [os.path.join(folder, name) for name in texts]
     for path, text in zip(paths, texts.values(), strict=True):
         write_text(path, text)
     return paths

@@ -1,7 +1,8 @@
 """Manual pages in the language of man(7), from what the command knows of its verbs.
 
-In: a verb's data. Out: the text of a page, the same each time: it has no date. Not done here:
-writing files (``man``).
+In: a verb's data, the version. Out: the text of a page, the same each time: it has no date. Not
+done here: writing files (``man``; ``hatch_build.py`` puts them into the wheel, where nothing else
+of ours is installed, so this imports data alone).
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ingot_build_rules.cli.options import Argument, Example, Option
-from ingot_build_rules.cli.verbs import VERBS, Verb
-from ingot_runtime import __version__
+from ingot_build_rules.cli.verbs import VERBS, Verb, read_verb
 
 EXIT_CODES = (
     ("0", "success"),
@@ -29,10 +29,16 @@ _ENVIRONMENT = (
 )
 
 
-def command_page() -> str:
+def all_pages(version: str) -> dict[str, str]:
+    """Return the text of each page by the name of its file: ``ingot.1``, ``ingot-VERB.1``."""
+    verbs = {f"ingot-{name}.1": verb_page(read_verb(name), version) for name, _ in VERBS}
+    return {"ingot.1": command_page(version), **verbs}
+
+
+def command_page(version: str) -> str:
     """Return the page of ``ingot`` itself."""
     lines = [
-        *_head("ingot", "compile machine-learning models ahead of time into one file"),
+        *_head("ingot", "compile machine-learning models ahead of time into one file", version),
         *_section("SYNOPSIS", [_bold("ingot VERB"), "\\&..."]),
         *_section(
             "DESCRIPTION",
@@ -50,13 +56,13 @@ def command_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def verb_page(verb: Verb) -> str:
+def verb_page(verb: Verb, version: str) -> str:
     """Return the page of one verb."""
     name = f"ingot-{verb.name}"
     words = [_placeholder(argument) for argument in verb.arguments]
     arguments = [(argument.metavar, argument.help) for argument in verb.arguments]
     lines = [
-        *_head(name, verb.summary),
+        *_head(name, verb.summary, version),
         *_section(
             "SYNOPSIS", [" ".join([_bold(f"ingot {verb.name}"), r"[\fIoption\fR]...", *words])]
         ),
@@ -69,9 +75,9 @@ def verb_page(verb: Verb) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _head(name: str, summary: str) -> list[str]:
+def _head(name: str, summary: str, version: str) -> list[str]:
     return [
-        f'.TH {_text(name.upper())} 1 "" "ingot {__version__}" "Ingot"',
+        f'.TH {_text(name.upper())} 1 "" "ingot {version}" "Ingot"',
         *_section("NAME", [f"{_text(name)} \\- {_text(summary)}"]),
     ]
 

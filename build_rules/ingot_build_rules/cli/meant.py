@@ -107,6 +107,7 @@ _IN_PROJECT = {
     "--place": 'place."GLOB"',
     "--planner": "planner",
     "--strip": "strip",
+    "--strict-dims": "strict-dims",
 }
 """Option of ``compile`` -> the key of a bundle that says the same in a project."""
 _SAME_SPELLING = 0.75

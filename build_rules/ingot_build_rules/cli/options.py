@@ -73,7 +73,7 @@ NAMED_TARGETS = Argument("words", "TARGET", "bundles, tests or output files", "p
 
 JSON = Option("--json", "print one JSON object instead of text")
 DEBUG = Option("--debug", "show the traceback of an error")
-QUIET = Option("-q --quiet", "no progress")
+QUIET = Option("-q --quiet", "no progress, no summary")
 JOBS = Option("-j --jobs", "processes at most (default: all processors)", "N", "jobs")
 DIGEST = Option(
     "--digest",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ingot_build_rules.compilation.options import resolve_target
+from ingot_build_rules.compilation.host_target import resolve_target
 from ingot_build_rules.project.model import ProjectModel
 from ingot_runtime.format.features import LEVELS
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.failure import FailedCommand
+from ingot_build_rules.cli.kind_of_file import check_bundle_kind
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError, VerificationError
 
@@ -43,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.compilation.lock_file import lock_path, read_lock
     from ingot_build_rules.reproduce.reproduce import Request, reproduce
 
+    check_bundle_kind(arguments.bundle)
     started = time.perf_counter()
     named = arguments.lock or lock_path(arguments.bundle)
     lock = read_lock(named) if arguments.lock or os.path.exists(named) else None

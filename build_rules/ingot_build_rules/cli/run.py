@@ -35,16 +35,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.outputs is not None:
         arrays.write_arrays(arguments.outputs, call.outputs)
     seconds = {"load_seconds": call.load_seconds, "run_seconds": call.run_seconds}
-    values = run_values(arguments.bundle, call.digest, seconds, call.dtypes, call.outputs)
+    told = arguments.bundle, call.digest, call.devices
+    values = run_values(*told, seconds, call.dtypes, call.outputs)
     console.print_report(values, _lines(values, arguments), as_json=arguments.json)
     return 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The ``digest`` of a bundle; what it gave, the element types of that, and how long it took."""
+    """The ``digest`` of a bundle, the devices that it ran on; what it gave, the element types of
+    that, and how long it took."""
 
     digest: str
+    devices: dict[str, str]
     outputs: dict[str, Any]
     dtypes: dict[str, str]
     load_seconds: float
@@ -61,7 +64,8 @@ def _run(arguments: argparse.Namespace) -> _Call:
     outputs = session.run(feed, arguments.timeout)
     ended = time.perf_counter()
     dtypes = {spec.name: spec.element for spec in session.outputs}
-    return _Call(session.digest, outputs, dtypes, loaded - started, ended - called)
+    seconds = loaded - started, ended - called
+    return _Call(session.digest, session.devices, outputs, dtypes, *seconds)
 
 
 def _traced(arguments: argparse.Namespace) -> _Call:
@@ -82,7 +86,7 @@ def _traced(arguments: argparse.Namespace) -> _Call:
     described = subject.described
     dtypes = {output["name"]: output["dtype"] for output in described["outputs"]}
     seconds = record.load_seconds, record.calls[0].phase.seconds
-    return _Call(described["digest"], record.outputs, dtypes, *seconds)
+    return _Call(described["digest"], record.devices, record.outputs, dtypes, *seconds)
 
 
 def _load(arguments: argparse.Namespace) -> partial[Session]:
@@ -104,6 +108,7 @@ def _load(arguments: argparse.Namespace) -> partial[Session]:
 def _lines(report: dict[str, Any], arguments: argparse.Namespace) -> list[str]:
     load, run = (console.format_seconds(report[name]) for name in ("load_seconds", "run_seconds"))
     lines = [f"load {load}, run {run}"]
+    lines += [f"{name} on {bound}" for name, bound in report["devices"].items() if name != "host"]
     for name, facts in report["outputs"].items():
         least, greatest = (float(facts.get(end, 0)) for end in ("least", "greatest"))
         empty = ", no elements" if 0 in facts["shape"] else ""

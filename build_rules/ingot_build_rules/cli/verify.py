@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
+from ingot_build_rules.cli.kind_of_file import check_bundle_kind
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.json_output import error_values
 
@@ -45,6 +46,7 @@ def _verify(path: str, digest: str | None, *, quiet: bool) -> tuple[dict[str, An
 
     started = time.perf_counter()
     try:
+        check_bundle_kind(path)
         found = verify_whole_bundle(path, digest)
     except BundleError as error:
         console.print_error(error)

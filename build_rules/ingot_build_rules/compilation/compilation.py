@@ -87,7 +87,8 @@ class Compilation(ModelStages):
     async def interface(self) -> Interface:
         """Inputs and outputs with the user's names."""
         fused, names = await self.targets[0].fused(), (await self.imported()).names
-        return await self.need(NAMES, NamesInputs(names, fused.inputs, fused.outputs))
+        wrong = (await self.typed()).contradictions
+        return await self.need(NAMES, NamesInputs(names, fused.inputs, fused.outputs, wrong))
 
     async def bundle_parts(self) -> BundleParts:
         """Stage 11: all of the bundle but the file."""
@@ -211,7 +212,7 @@ class Compilation(ModelStages):
             optimized=await self.optimized(),
             placed=await self.placed(),
             specialisations=await self.specialisations(),
-            profiles=imported.profiles,
+            profiles=(await self.typed()).profiles,
             options=self.options,
             variants=variants,
             libraries=await self.libraries(),

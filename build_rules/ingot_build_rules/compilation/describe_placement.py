@@ -30,7 +30,7 @@ async def describe_placement(compilation: Compilation) -> list[dict[str, object]
     from ingot_build_rules.report.placement_report import describe_devices
 
     names, graphs = await compilation.names(), await _graphs(compilation)
-    profiles = ((), *(await compilation.imported()).profiles)
+    profiles = ((), *(await compilation.typed()).profiles)
     return [
         describe_devices(graph, profile, names)
         for graph, profile in zip(graphs, profiles, strict=True)

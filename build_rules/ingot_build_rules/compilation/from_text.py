@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot_build_rules.compilation.compilation import Compilation
-from ingot_build_rules.compilation.device_options import read_device
+from ingot_build_rules.compilation.configure import configure, device_options
 from ingot_build_rules.compilation.model_source import ModelSource
 from ingot_build_rules.compilation.stage_names import names_of
 from ingot_build_rules.compilation.stage_weights import StageWeights, check_weights
@@ -18,8 +18,9 @@ from ingot_build_rules.compilation.toolchain import Toolchain
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.rules.bundle import BundleParts
-from ingot_build_rules.rules.compile_options import CompileOptions, DeviceOption
+from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import Imported
+from ingot_build_rules.rules.infer_types import Typed
 from ingot_build_rules.rules.model_file import opened_model
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.errors import ModelError
@@ -27,6 +28,7 @@ from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.placement.parse_placed import parse_placed
 from ingot_compiler.placement.placed import PlacedGraph
+from ingot_compiler.placement.virtual_device import VirtualDevice
 
 
 def read_text(path: str) -> str:
@@ -76,9 +78,9 @@ class TextCompilation(Compilation):
         missing = [b""] * (len(names.weights) - len(given.weights))
         weights = tuple(map(build.keep_bytes, (*given.weights, *missing)))
         self._imported = Imported(
-            build.keep(ImportedModel((), (), (), (), (), ())), build.keep(names), weights, ()
+            build.keep(ImportedModel((), (), (), (), (), ())), build.keep(names), weights
         )
-        self._graph = build.keep(self._stage_graph)
+        self._typed = Typed(build.keep(self._stage_graph), build.keep(()))
         self._placed = build.keep(stage) if isinstance(stage, PlacedGraph) else None
 
     async def imported(self) -> Imported:
@@ -89,9 +91,9 @@ class TextCompilation(Compilation):
         """The text's file."""
         return (self._path,)
 
-    async def graph(self) -> Artifact[Graph]:
+    async def typed(self) -> Typed:
         """Stage 3: the text's; that of a placed graph has its copies."""
-        return self._graph
+        return self._typed
 
     async def optimized(self) -> Artifact[OptimizedGraph]:
         """Stage 4; a placed graph is one already."""
@@ -124,11 +126,12 @@ def placed_options(placed: PlacedGraph, options: CompileOptions) -> CompileOptio
     Raises:
         UserError, UnsupportedError: there is no code for one of them.
     """
-    devices: list[DeviceOption] = []
-    for item in placed.devices[1:]:
-        device = item.device
-        parts = [f"{device.device_type}:{max(device.id, 0)}"]
-        parts += [f"target={device.target.partition(':')[2]}"] if device.target else []
-        parts += [f"scope={device.memory_scope}"] if device.memory_scope else []
-        devices.append(read_device(item.name, ",".join(parts), options.targets))
-    return replace(options, devices=tuple(devices))
+    texts = {item.name: _device_text(item.device) for item in placed.devices[1:]}
+    return replace(options, devices=device_options(configure(options.targets, texts)))
+
+
+def _device_text(device: VirtualDevice) -> str:
+    parts = [f"{device.device_type}:{max(device.id, 0)}"]
+    parts += [f"target={device.target.partition(':')[2]}"] if device.target else []
+    parts += [f"scope={device.memory_scope}"] if device.memory_scope else []
+    return ",".join(parts)

@@ -20,7 +20,7 @@ from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule
 from ingot_build_rules.rules.compile_options import AUTO, CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
-from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs
+from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs, Typed
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
@@ -72,6 +72,10 @@ class ModelStages:
 
     async def graph(self) -> Artifact[Graph]:
         """Stage 3."""
+        return (await self.typed()).graph
+
+    async def typed(self) -> Typed:
+        """Stage 3, and what the model's file says wrongly of it."""
         imported = await self.imported()
         return await self.need(INFER_TYPES, InferInputs(imported.model, imported.weights))
 
@@ -116,7 +120,7 @@ class ModelStages:
         content = None if source.path else self.build.keep_bytes(source.content)
         inputs = ImportInputs(
             source.digest, options.shapes, options.place, source.name, source.path, source.state,
-            content, self.limit.max_bytes,
+            content, self.limit.max_bytes, options.strict_dims,
         )  # fmt: skip
         imported = await self.build.need(IMPORT_MODEL, inputs)
         if self.limit.max_bytes is not None:
@@ -149,7 +153,8 @@ class ModelStages:
         )
 
     async def _place_specialisations(self) -> tuple[Artifact[PlacedGraph], ...]:
-        profiles, graph = (await self.imported()).profiles, await self.graph()
+        typed = await self.typed()
+        profiles, graph = typed.profiles, typed.graph
         labels = list(map(profile_text, profiles))
         inputs = [OptimizeInputs(graph, profile) for profile in profiles]
         return await self._place_all(await self.need_all(OPTIMIZE, inputs, labels), labels)

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ingot_build_rules.compilation.device_options import read_device
+from ingot_build_rules.compilation.configure import configure, device_options
 from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import (
     AUTO,
     FALLBACKS,
     FORBID,
     GENERAL,
-    HOST,
     OTHER_SHAPES,
     REFUSE,
     CompileOptions,
 )
-from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
 from ingot_compiler.ir.message import OptionRef, joined, message
@@ -45,8 +43,10 @@ def make_options(
     *,
     strip: bool = False,
     fallback: str = FORBID,
+    named_targets: Mapping[str, str] | None = None,
+    strict_dims: bool = False,
 ) -> CompileOptions:
-    """Check and order the options; no target means ``native``.
+    """Check and order the options; ``configure`` says what is assumed of targets and devices.
 
     Raises:
         UserError: an unknown target, feature, device kind, device or planner, or a shape that is none.
@@ -55,25 +55,25 @@ def make_options(
     _check_choice("memory planner", "planner", planner, ALL_PLANNERS)
     _check_choice("choice of other shapes", "other_shapes", other_shapes, OTHER_SHAPES)
     _check_choice("fallback", "fallback", fallback, FALLBACKS)
-    chosen = _distinct_targets(targets or ("native",))
-    declared = sorted((devices or {}).items())
-    if AUTO in dict(declared):
+    if AUTO in (devices or {}):
         where, why = OptionRef("device", AUTO), f"{AUTO!r} leaves a node to the cost model"
         raise UserError("device name taken", where, why, "choose another name")
+    configuration = configure(targets, devices, named_targets)
     for glob, device in place:
-        _check_device(glob, device, [name for name, _ in declared])
+        _check_device(glob, device, configuration.names)
     profiles = _profiles(shapes)
     if other_shapes == REFUSE and not profiles:
         what, why = "every call would be refused", "other shapes are refused, and no shape is given"
         do = message("give ", OptionRef("shape", "NAME=1x3x224x224"))
         raise UserError(what, "option other_shapes", why, do)
     return CompileOptions(
-        targets=chosen,
+        targets=configuration.host_targets,
         shapes=profiles,
-        devices=tuple(read_device(name, text, chosen) for name, text in declared),
+        devices=device_options(configuration),
         place=_ordered(place),
         planner=planner,
         strip=strip,
+        strict_dims=strict_dims,
         other_shapes=other_shapes,
         fallback=fallback,
     )
@@ -94,9 +94,9 @@ def _check_choice(what: str, option: str, given: str, choices: Sequence[str]) ->
 
 
 def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
-    if device not in (HOST, AUTO, *declared):
+    if device not in (AUTO, *declared):
         what, where = f"unknown device {device!r}", OptionRef("place", f"{glob}={device}")
-        why = f"declared devices are {', '.join([HOST, *declared])}"
+        why = f"declared devices are {', '.join(declared)}"
         do = message("declare it with ", OptionRef("device", f"{device}=KIND"))
         raise UserError(what, where, why, do)
 
@@ -121,26 +121,3 @@ def _shape(name: str, given: object) -> str:
     except ValueError as error:
         what, do = f"wrong shape of input {name!r}", "write ? for any size, 1..8 for a range"
         raise UserError(what, OptionRef("shape", name), str(error), do) from None
-
-
-def resolve_target(text: str) -> Target:
-    """Read one target; ``native`` becomes the explicit features of this machine, found by the
-    loader's own probe.
-
-    Raises:
-        UserError: no such target, or a feature that it does not have.
-    """
-    if text != "native":
-        try:
-            return parse_target(text)
-        except UserError as error:
-            from ingot_build_rules.compilation.meant_target import meant_target
-
-            raise meant_target(text, error) from None
-    from ingot_runtime.loader.cpu import machine_architecture, machine_features
-
-    return native_target(sorted(machine_features()), machine_architecture())
-
-
-def _distinct_targets(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(sorted({str(resolve_target(text)) for text in texts}))

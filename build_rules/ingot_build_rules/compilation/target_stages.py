@@ -89,7 +89,7 @@ class TargetStages:
     async def _fuse(self) -> Fused:
         model = self._model
         placed, specialisations = await model.placed(), await model.specialisations()
-        profiles = (await model.imported()).profiles if specialisations else ()
+        profiles = (await model.typed()).profiles if specialisations else ()
         hooks = tuple(backend.device_rules for backend in self._backends)
         inputs = FuseInputs(
             placed, hooks, self._targets, specialisations, profiles, model.options.other_shapes

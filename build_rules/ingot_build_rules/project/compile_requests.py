@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ingot_build_rules.compilation.options import make_options, resolve_target
+from ingot_build_rules.compilation.host_target import resolve_target
+from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ModelSpec, ProjectModel
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_compiler.ir.errors import UnsupportedError, UserError
@@ -67,6 +68,8 @@ def _request(
             other_shapes,
             strip=bundle.strip,
             fallback=bundle.fallback,
+            named_targets=texts,
+            strict_dims=bundle.strict_dims,
         )
     except (UnsupportedError, UserError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path

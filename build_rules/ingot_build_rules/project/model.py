@@ -62,6 +62,7 @@ class BundleSpec:
     output: str
     strip: bool = False
     fallback: str = FORBID
+    strict_dims: bool = False
     shapes: Profiles | None = None
     other_shapes: str | None = None
     line: int = field(default=0, compare=False)

@@ -100,6 +100,7 @@ def _bundle(
         fallback=values.get("fallback", FORBID),
         planner=values.get("planner", defaults.get("planner", "best")),
         strip=values.get("strip", defaults.get("strip", False)),
+        strict_dims=values.get("strict-dims", defaults.get("strict-dims", False)),
         output=values.get("output", f"dist/{file}.ingot"),
         shapes=values.get("shape"),
         other_shapes=values.get("other-shapes"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ingot_build_rules.compilation.device_options import KINDS, kind_of
+from ingot_build_rules.compilation.configure import KINDS
 from ingot_build_rules.project.lines import Path
 from ingot_build_rules.project.model import NATIVE, STEM
 from ingot_build_rules.project.names import is_known, is_plain
@@ -18,6 +18,8 @@ from ingot_build_rules.project.values import header
 from ingot_build_rules.rules.compile_options import AUTO, HOST
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.errors import InputError
+from ingot_runtime.format.device_text import read_device_text
 
 
 def check_references(tables: Tables, findings: Findings) -> None:
@@ -105,11 +107,11 @@ def _check_devices(path: Path, devices: Mapping[str, str], findings: Findings) -
             what, why = f"device name {name!r} is taken", f"{name!r} {meaning}"
             findings.add((*path, name), what, why, "choose another name")
     for name, text in devices.items():
-        kind = kind_of(text)
-        if kind not in KINDS:
+        try:
+            read_device_text(text, "", KINDS)
+        except InputError as error:
             what = f"wrong value of 'devices.{name}' in {header(path[:-1])}"
-            why = f"{one_of(KINDS)}, got the text {text!r}"
-            findings.add((*path, name), what, why, did_you_mean(kind, KINDS, "write null"))
+            findings.add((*path, name), what, f"{error.what}: {error.why}", error.do)
 
 
 def _check_placements(

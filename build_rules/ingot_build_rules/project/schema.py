@@ -45,6 +45,7 @@ class Table:
 _TARGETS = TableKey("targets", "texts", '["x86-64-v3"]')
 _PLANNER = TableKey("planner", "text", '"best"', choices=ALL_PLANNERS)
 _STRIP = TableKey("strip", "flag", "true")
+_STRICT_DIMS = TableKey("strict-dims", "flag", "true")
 _SHAPE = TableKey("shape", "shapes", '{ x = "1x3x224x224" }')
 
 _OTHER_SHAPES = TableKey("other-shapes", "text", '"refuse"', choices=OTHER_SHAPES)
@@ -59,7 +60,9 @@ TABLES: Mapping[str, Table] = {
         ),
         named=False,
     ),
-    "defaults": Table((_TARGETS, _PLANNER, _STRIP, _SHAPE, _OTHER_SHAPES), named=False),
+    "defaults": Table(
+        (_TARGETS, _PLANNER, _STRIP, _STRICT_DIMS, _SHAPE, _OTHER_SHAPES), named=False
+    ),
     "target": Table((TableKey("target", "text", '"x86-64-v4"', required=True),)),
     "model": Table(
         (TableKey("source", "text", '"models/a.onnx"', required=True), _SHAPE, _OTHER_SHAPES)
@@ -70,6 +73,7 @@ TABLES: Mapping[str, Table] = {
             _TARGETS,
             _PLANNER,
             _STRIP,
+            _STRICT_DIMS,
             TableKey("output", "text", '"dist/a.ingot"'),
             TableKey("devices", "pairs", '{ acc = "null:0" }'),
             TableKey("place", "places", '{ "/layer1/*" = "acc" }'),

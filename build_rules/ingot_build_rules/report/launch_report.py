@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ingot_compiler.ir.graph import Names
-from ingot_compiler.ir.in_names import text_in_names
+from ingot_compiler.ir.in_names import text_in_names, type_in_names
 from ingot_compiler.ir.message import Text
 from ingot_compiler.lowering.fused import FusedGraph, launches_of
 
@@ -28,11 +28,11 @@ def describe_launches(fused: FusedGraph, symbols: Sequence[str], names: Names) -
             "kind": launch.group.kind,
             "nodes": [list(names.nodes[ordinal]) for ordinal in launch.group.source],
             "reads": [
-                str(operand.type)
+                type_in_names(operand.type, names)
                 for operand in launch.group.operands
                 if operand.buffer in launch.buffers
             ],
-            "writes": [str(operand.type) for operand in launch.results],
+            "writes": [type_in_names(operand.type, names) for operand in launch.results],
         }
         for launch in launches_of(fused)
     ]

@@ -33,7 +33,17 @@ def recorded_options(record: object) -> CompileOptions:
         raise ValueError("no target")
     devices, planner = as_texts(values["devices"]), as_text(values["planner"])
     other_shapes, strip = as_text(values["other_shapes"]), as_flag(values["strip"])
-    fallback = as_text(values.get("fallback", FORBID))  # the first bundles do not record it
+    # Older records have neither.
+    fallback = as_text(values.get("fallback", FORBID))
+    strict_dims = as_flag(values.get("strict_dims", False))
     return make_options(
-        targets, shapes, devices, place, planner, other_shapes, strip=strip, fallback=fallback
+        targets,
+        shapes,
+        devices,
+        place,
+        planner,
+        other_shapes,
+        strip=strip,
+        fallback=fallback,
+        strict_dims=strict_dims,
     )

@@ -15,7 +15,7 @@ _MODULES = {
     "ingot_build_rules.rules.fuse": "FuseInputs Fused FusedConstant",
     "ingot_build_rules.rules.compile_options": "CompileOptions DeviceOption",
     "ingot_build_rules.rules.import_model": "ImportInputs Imported",
-    "ingot_build_rules.rules.infer_types": "InferInputs",
+    "ingot_build_rules.rules.infer_types": "InferInputs Typed",
     "ingot_build_rules.rules.interface": "Interface NamedTensor",
     "ingot_build_rules.rules.kernel_object": "KernelObject",
     "ingot_build_rules.rules.link": "LinkInputs",

@@ -43,6 +43,7 @@ class CompileOptions:
     (input name, shape) in the order of the names.
     ``devices``: by name, without the host. ``place``: (glob over node names, device name or
     ``auto``), the last match counts. ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
+    ``strict_dims``: dimensions of inputs that have one name are one size.
     """
 
     targets: tuple[str, ...]
@@ -53,6 +54,7 @@ class CompileOptions:
     other_shapes: str = GENERAL
     strip: bool = False
     fallback: str = FORBID
+    strict_dims: bool = False
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -69,4 +71,5 @@ class CompileOptions:
             "other_shapes": self.other_shapes,
             "strip": self.strip,
             "fallback": self.fallback,
+            "strict_dims": self.strict_dims,
         }

@@ -25,7 +25,6 @@ from ingot_runtime.ingot_error import IngotError
 if TYPE_CHECKING:
     from ingot_compiler.frontend.imported import ImportedModel
     from ingot_compiler.ir.graph import Names
-    from ingot_compiler.ir.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +41,16 @@ class ImportInputs:
     state: FileState | None = None
     content: Artifact[memoryview] | None = None
     max_bytes: int | None = None
+    strict_dims: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """``weights``: bytes of the constants by their number; ``profiles``: the sizes for which the user
-    wants versions of their own (``--shape``); ``external``: locations of the files beside the model that were read."""
+    """``weights``: bytes of the constants by their number; ``external``: locations of the files beside the model that were read."""
 
     model: Artifact[ImportedModel]
     names: Artifact[Names]
     weights: tuple[Artifact[memoryview], ...]
-    profiles: tuple[Profile, ...]
     external: tuple[str, ...] = ()
 
 
@@ -107,15 +105,15 @@ def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
     shapes = [{name: read_shape(text) for name, text in each} for each in inputs.shapes]
     with _errors_name(inputs.name):
         model, names = frontend.import_model(
-            content, external.read, weights.write, shapes, inputs.place, inputs.max_bytes
-        )
+            content, external.read, weights.write, shapes, inputs.place, inputs.max_bytes,
+            strict_dims=inputs.strict_dims,
+        )  # fmt: skip
     for text in disagreements([name for name, _ in names.nodes[: len(model.nodes)]], inputs.place):
         context.warn(text)
     return Imported(
         context.keep(model),
         context.keep(names),
         tuple(weights.artifacts),
-        model.profiles,
         tuple(sorted(external.locations)),
     )
 
@@ -145,5 +143,10 @@ def _resolve(files: FileDigests, inputs: ImportInputs, location: str) -> str:
 
 
 IMPORT_MODEL = Rule(
-    "import_model", 1, ("source", "shapes", "place"), _compute, _resolve, reads_files=True
+    "import_model",
+    1,
+    ("source", "shapes", "place", "strict_dims"),
+    _compute,
+    _resolve,
+    reads_files=True,
 )

@@ -1,6 +1,6 @@
 """Rule ``infer_types``: ImportedModel to Graph.
 
-In: an imported model, its weights. Out: ``Graph``, verified. Not done here: translation itself
+In: an imported model, its weights. Out: ``Graph``, verified, and what to warn of. Not done here: translation itself
 (``ingot_compiler.frontend``). The few small constants that become part of the graph are noted:
 others may change without a new graph.
 """
@@ -16,6 +16,8 @@ from ingot_build_rules.engine.actions.rule import FileDigests, Rule, RuleContext
 if TYPE_CHECKING:
     from ingot_compiler.frontend.imported import ImportedModel
     from ingot_compiler.ir.graph import Graph
+    from ingot_compiler.ir.message import Text
+    from ingot_compiler.ir.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,17 @@ class InferInputs:
     weights: tuple[Artifact[memoryview], ...]
 
 
-def _compute(context: RuleContext, inputs: InferInputs) -> Artifact[Graph]:
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """``contradictions``: what the file says of types that is not so, by numbers of nodes;
+    ``profiles``: the sizes for which the user wants versions of their own (``--shape``)."""
+
+    graph: Artifact[Graph]
+    contradictions: Artifact[tuple[Text, ...]]
+    profiles: tuple[Profile, ...] = ()
+
+
+def _compute(context: RuleContext, inputs: InferInputs) -> Typed:
     from ingot_compiler.frontend import infer_types as frontend
     from ingot_compiler.ir.verify import verify
 
@@ -34,9 +46,10 @@ def _compute(context: RuleContext, inputs: InferInputs) -> Artifact[Graph]:
         context.note(constant)
         return inputs.weights[int(constant)].value()
 
-    graph = frontend.infer_types(inputs.model.value(), read)
-    verify(graph)
-    return context.keep(graph)
+    typed = frontend.infer_types(inputs.model.value(), read)
+    verify(typed.graph)
+    contradictions = context.keep(typed.contradictions)
+    return Typed(context.keep(typed.graph), contradictions, typed.profiles)
 
 
 def _resolve(_: FileDigests, inputs: InferInputs, constant: str) -> str:

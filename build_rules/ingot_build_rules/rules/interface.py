@@ -7,9 +7,11 @@ format. Not done here: encoding (``ingot_artifacts``).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.ir.dims import Dim, format_dim, substitute, symbol, symbols_of
+from ingot_compiler.ir.bare_symbol import bare_symbol
+from ingot_compiler.ir.dims import Dim, format_dim_in_names
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.graph import Names
 from ingot_compiler.ir.types import DType, TensorType, dtype_code, dtype_size_bytes
@@ -65,16 +67,34 @@ class Interface:
 def make_interface(
     inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...], names: Names
 ) -> Interface:
-    """Join types with names."""
-    called = dict(names.symbols)
+    """Join types with names. Sizes that are different expressions have different texts, whatever
+    the user calls his dimensions."""
+    shapes = [kind.shape for kind in (*inputs, *outputs)]
+    texts = _texts([dim for shape in shapes for dim in shape], dict(names.symbols))
 
     def named(name: str, kind: TensorType) -> NamedTensor:
-        return NamedTensor(name, kind.dtype, tuple(_dim_text(dim, called) for dim in kind.shape))
+        shape = tuple(dim if isinstance(dim, int) else texts[dim] for dim in kind.shape)
+        return NamedTensor(name, kind.dtype, shape)
 
     return Interface(
         tuple(map(named, names.inputs, inputs)),
         tuple(map(named, names.outputs, outputs)),
     )
+
+
+def _texts(dims: Sequence[Dim], called: dict[str, str]) -> dict[Dim, str]:
+    """What each open size is called: the user's names come first, so that one which is spelled like
+    a computed size keeps its spelling."""
+    texts: dict[Dim, str] = {}
+    taken: set[str] = set()
+    for dim in sorted(dict.fromkeys(dims), key=lambda dim: bare_symbol(dim) not in called):
+        if not isinstance(dim, int):
+            text = format_dim_in_names(dim, called)
+            while text in taken:
+                text = f"({text})"
+            taken.add(text)
+            texts[dim] = text
+    return texts
 
 
 def check_interface(interface: Interface) -> None:
@@ -103,14 +123,6 @@ def _check(found: int, limit: int, unit: str, where: str) -> None:
         why = f"expected at most {limit} {unit}, got {found}"
         what = "a bundle cannot hold this model's inputs and outputs"
         raise LimitError(what, where, why, "make the model smaller")
-
-
-def _dim_text(dim: Dim, called: dict[str, str]) -> int | str:
-    if isinstance(dim, int):
-        return dim
-    return format_dim(
-        substitute(dim, {name: symbol(called.get(name, name)) for name in symbols_of(dim)})
-    )
 
 
 def signatures_of(

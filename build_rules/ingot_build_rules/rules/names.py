@@ -1,6 +1,7 @@
 """Rule ``names``: the user's names joined with types: inputs and outputs as outsiders see them.
 
-In: names of an import, types. Out: ``Interface``. Not done here: joining names to reports
+In: names of an import, types. Out: ``Interface``, and
+warnings of what the file says wrongly. Not done here: joining names to reports
 (``bundle``, errors). A renamed node changes this artifact and none between it and ``bundle``.
 """
 
@@ -12,25 +13,33 @@ from typing import TYPE_CHECKING
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.interface import Interface, check_interface, make_interface
+from ingot_compiler.ir.in_names import text_in_names
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Names
+    from ingot_compiler.ir.message import Text
     from ingot_compiler.ir.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)
 class NamesInputs:
-    """Types of the graph's inputs and outputs, in order."""
+    """Types of the graph's inputs and outputs, in order; ``contradictions``: what to warn of."""
 
     names: Artifact[Names]
     inputs: tuple[TensorType, ...]
     outputs: tuple[TensorType, ...]
+    contradictions: Artifact[tuple[Text, ...]] | None = None
 
 
-def _compute(_: RuleContext, inputs: NamesInputs) -> Interface:
-    interface = make_interface(inputs.inputs, inputs.outputs, inputs.names.value())
+def _compute(context: RuleContext, inputs: NamesInputs) -> Interface:
+    names = inputs.names.value()
+    for ignored in names.ignored:
+        context.warn(f"ignored {ignored}")
+    for text in inputs.contradictions.value() if inputs.contradictions else ():
+        context.warn(text_in_names(text, names))
+    interface = make_interface(inputs.inputs, inputs.outputs, names)
     check_interface(interface)
     return interface
 
 
-NAMES = Rule("names", 1, ("names", "inputs", "outputs"), _compute)
+NAMES = Rule("names", 1, ("names", "inputs", "outputs", "contradictions"), _compute)

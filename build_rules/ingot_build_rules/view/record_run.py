@@ -34,13 +34,15 @@ class RecordedCall:
 @dataclass(slots=True)
 class RunRecord:
     """What happened, in order; ``feed``: the inputs; ``outputs``: of the first call; ``variant``:
-    the target that ran; ``kernels``: the symbol of each launch that was stepped."""
+    the target that ran; ``devices``: what each virtual device was bound to; ``kernels``: the symbol
+    of each launch that was stepped."""
 
     loads: list[Phase] = field(default_factory=list[Phase])
     calls: list[RecordedCall] = field(default_factory=list[RecordedCall])
     feed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     outputs: dict[str, Any] = field(default_factory=dict[str, Any])
     variant: str = ""
+    devices: dict[str, str] = field(default_factory=dict[str, str])
     kernels: dict[int, str] = field(default_factory=dict[int, str])
 
     @property
@@ -76,6 +78,7 @@ def record_run(
         _call_twice(record, session, timeout, stepped=True)
         record.kernels = {launch: kernel for launch, kernel, _ in session.trace()}
         record.variant = session.loaded.variant.target
+        record.devices = session.devices
     return record
 
 

@@ -137,7 +137,10 @@ class _Reader:
 
 
 def _largest(before: Dim | None, size: Dim | None) -> Dim | None:
-    return None if before is None or size is None else dim_max(before, size)
+    """The larger of two sizes; none is negative."""
+    if before is None or size is None:
+        return None
+    return size if before == 0 else dim_max(before, size)
 
 
 def _labels(way: _Way, name: str, operands: Any) -> Sequence[int]:

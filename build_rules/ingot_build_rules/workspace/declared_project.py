@@ -90,6 +90,7 @@ class DeclaredProject:
         targets: Sequence[str] | None = None,
         planner: str | None = None,
         strip: bool | None = None,
+        strict_dims: bool | None = None,
         output: PathText | None = None,
         devices: Mapping[str, str] | None = None,
         place: Mapping[str, str] | str | None = None,
@@ -100,7 +101,8 @@ class DeclaredProject:
         """Declare a bundle of one model; ``shape`` takes the place of the model's."""
         values: Tree = {"model": model, "targets": targets, "planner": planner, "strip": strip}
         files = {"output": output, "devices": devices, "place": place, "fallback": fallback}
-        more = {**files, "shape": shape, "other-shapes": other_shapes}
+        shapes = {"shape": shape, "other-shapes": other_shapes, "strict-dims": strict_dims}
+        more = {**files, **shapes}
         self._declare("bundle", name, _given({**values, **more}))
 
     def test(

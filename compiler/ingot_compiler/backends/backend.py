@@ -75,9 +75,8 @@ class Backend:
     """One kind of device, as ``ingot_runtime.format.plan.DEVICE_KINDS`` names it, and its hooks, of
     the types above.
 
-    ``costs``: measured once
-    by ``tests/benchmarks/bench_placement.py``, which says how far they are from the truth; none, and
-    ``--place auto`` cannot be asked for.
+    ``costs``: measured once by ``tests/benchmarks/bench_placement.py``, which says how far they are
+    from the truth; none, and ``--place auto`` cannot be asked for. ``is_processor``: its code runs on the host's processor, whose targets are its own.
     """
 
     kind: str
@@ -89,3 +88,4 @@ class Backend:
     link_image: str
     refuse_op: str = "ingot_compiler.placement.placing_rules:refuse_nothing"
     costs: DeviceCosts | None = None
+    is_processor: bool = False

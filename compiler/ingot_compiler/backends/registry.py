@@ -10,10 +10,11 @@ import importlib
 from typing import cast
 
 from ingot_compiler.backends.backend import Backend, ParseTarget, Target
+from ingot_compiler.backends.cpu.backend import BACKEND as CPU
 from ingot_compiler.backends.host.backend import BACKEND as HOST
 from ingot_compiler.backends.null.backend import BACKEND as NULL
 
-BACKENDS: tuple[Backend, ...] = (HOST, NULL)
+BACKENDS: tuple[Backend, ...] = (HOST, NULL, CPU)
 
 
 def backend_of(kind: str) -> Backend:

@@ -1,39 +1,72 @@
-"""What the file says of the model's outputs, against what its nodes compute.
+"""What the file says of types, against what its nodes compute.
 
-In: an ``ImportedModel``, the types of its outputs. Out: nothing, or ``ModelError``. Not done here:
-the types (``infer_types``).
+In: an ``ImportedModel``, the types of its tensors. Out: what the file contradicts, as texts for
+warnings, or ``ModelError`` for an output of another element type. Not done here: the types
+(``infer_types``), the names in the texts (``in_names``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 
 from ingot_compiler.frontend.imported import DeclaredType, ImportedModel
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.ir.message import NodeRef, OutputRef, message
+from ingot_compiler.ir.message import NodeRef, OutputRef, Text, message
 from ingot_compiler.ir.types import TensorType
 
 
-def check_declared(model: ImportedModel, types: Sequence[TensorType]) -> None:
-    """Raise ModelError for the first output whose declared type contradicts its computed one."""
+def check_declared(model: ImportedModel, types: Mapping[int, TensorType]) -> Iterator[Text]:
+    """Yield one text for each output, and one for all tensors inside whose shape is not the declared
+    one; ``types``: tensor ordinal -> computed type.
+
+    Raises:
+        ModelError: an output has another element type than the file declares: who calls the model
+            relies on that.
+    """
     makers = {
-        result: ordinal for ordinal, node in enumerate(model.nodes) for result in node.results
+        result: NodeRef(ordinal)
+        for ordinal, node in enumerate(model.nodes)
+        for result in node.results
     }
-    outputs = zip(model.outputs, model.declared, types, strict=True)
-    for position, (ordinal, declared, type_) in enumerate(outputs):
-        if _contradicts(declared, type_):
-            of_node = (" of ", NodeRef(makers[ordinal])) if ordinal in makers else ()
-            where = message(OutputRef(position), *of_node)
-            expected = f"expected {_declared_text(declared)} as the model declares, got "
-            what, do = "an output contradicts its declared type", "export the model again"
-            raise ModelError(what, where, message(expected, type_), do)
+    for position, (ordinal, declared) in enumerate(zip(model.outputs, model.declared, strict=True)):
+        maker = makers.get(ordinal)
+        where = message(OutputRef(position), *((" of ", maker) if maker else ()))
+        _check_dtype(declared, types[ordinal], where)
+        if _contradicts(declared, types[ordinal]):
+            yield message(where, _both(declared, types[ordinal]), _GOES_ON)
+    inside = [
+        (ordinal, declared)
+        for ordinal, declared in model.declared_inside
+        if ordinal in types and _contradicts(declared, types[ordinal])
+    ]
+    if inside:
+        ordinal, declared = inside[0]
+        others = f" (and so of {len(inside) - 1} more tensors)" if len(inside) > 1 else ""
+        where = message("a result of ", makers[ordinal])
+        yield message(where, _both(declared, types[ordinal]), others, _GOES_ON)
+
+
+_GOES_ON = "; the model runs by what is computed"
+
+
+def _check_dtype(declared: DeclaredType, type_: TensorType, where: Text) -> None:
+    if declared.dtype not in (None, type_.dtype):
+        expected = f"expected {_declared_text(declared)} as the model declares, got "
+        what, do = "an output contradicts its declared type", "export the model again"
+        raise ModelError(what, where, message(expected, type_), do)
+
+
+def _both(declared: DeclaredType, type_: TensorType) -> Text:
+    return message(f": the model declares {_declared_text(declared)}, its nodes compute ", type_)
 
 
 def _declared_text(declared: DeclaredType) -> str:
     sizes = (
-        None if declared.shape is None else ["?" if dim is None else dim for dim in declared.shape]
+        ".."
+        if declared.shape is None
+        else ", ".join("?" if dim is None else str(dim) for dim in declared.shape)
     )
-    return f"{declared.dtype or 'any type'} {'any shape' if sizes is None else sizes}"
+    return f"{declared.dtype or 'any type '}[{sizes}]"
 
 
 def _contradicts(declared: DeclaredType, type_: TensorType) -> bool:

@@ -2,8 +2,8 @@
 harm who reads them.
 
 In: ``Names``. Out: ``ModelError`` for the first name with a character that FORMAT.md forbids. Not
-done here: any other name of the model (tensors between nodes that have names stay out of the
-bundle).
+done here: names of dimensions (``dimension_names`` writes theirs as escapes), any other name of the
+model (tensors between nodes that have names stay out of the bundle).
 """
 
 from __future__ import annotations
@@ -35,4 +35,3 @@ def _named(names: Names) -> Iterator[tuple[str, str]]:
     yield from (("output", name) for name in names.outputs)
     yield from (("node", name) for name, _ in names.nodes)
     yield from (("op", op) for _, op in names.nodes)
-    yield from (("dimension", called) for _, called in names.symbols)

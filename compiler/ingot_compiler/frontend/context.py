@@ -12,6 +12,8 @@ from functools import cache, partial
 from math import isfinite, prod
 from typing import Any
 
+import numpy as np
+
 from ingot_compiler.frontend.known_values import (
     DeferredValue,
     KnownValues,
@@ -25,7 +27,7 @@ from ingot_compiler.frontend.onnx_node import OnnxNode, rounded_to
 from ingot_compiler.frontend.propagate import propagate
 from ingot_compiler.frontend.translation import Translation
 from ingot_compiler.frontend.unify_sizes import Detour, unify_sizes
-from ingot_compiler.ir.attributes import Attribute, text_attribute
+from ingot_compiler.ir.attributes import Attribute, attribute_dims, text_attribute
 from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_mul, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import ConstantSource, Graph
@@ -37,6 +39,7 @@ from ingot_compiler.ir.types import FLOATS, DType, TensorType
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX, SIZE_BYTES_MAX
 
 RANK_MAX = 64  # of an intermediate tensor; inputs and outputs have the bundle format's own limit
+_COMPARISONS = ("equal", "less", "less_equal")  # of sizes, as values of tensors
 INDEX_DTYPES = ("i32", "i64")  # of ONNX's indices
 _LITERAL_COUNT_MAX = 1024
 _FLOAT_COUNT_MAX = 64  # of a tensor whose floats are looked at: factors of sizes
@@ -91,6 +94,7 @@ class OpContext(OnnxNode):
     def add(self, op: OpName, *operands: int, **attributes: Attribute) -> int:
         """Append a core op; where its result is known, a literal or ``dim_values`` takes its
         place."""
+        self._compare(op, operands, attributes)
         operands = self._agreeing(op, attributes, operands)
         types = [self.type_of(operand) for operand in operands]
         results = OPS_BY_NAME[op].infer(types, attributes).results
@@ -99,6 +103,27 @@ class OpContext(OnnxNode):
         if len(results) != 1 or not operands:
             return self._append(op, operands, **attributes)
         return self._add_or_know(op, operands, attributes, results[0])
+
+    def _compare(
+        self, op: OpName, operands: tuple[int, ...], attributes: dict[str, Attribute]
+    ) -> None:
+        """Note which sizes the op compares, where the file may call them by one name."""
+        same_names, table = self.translation.same_names, self.translation.known_values
+        if not same_names.groups:
+            return
+        types = [self.type_of(operand) for operand in operands]
+        if op == "reshape":
+            same_names.compare_reshape(types[0].shape, attribute_dims(attributes, "shape"))
+        elif len(operands) > 1:
+            same_names.compare_constraints(
+                types, OPS_BY_NAME[op].infer(types, attributes).constraints
+            )
+        if op in _COMPARISONS:
+            found = [known_or_none(table.get(operand)) for operand in operands]
+            known = [values for values in found if values is not None and is_known(values)]
+            if len(known) == len(operands):
+                pairs = np.broadcast_arrays(*known)
+                same_names.compare_shapes(*(values.ravel().tolist() for values in pairs))
 
     def _add_or_know(
         self,

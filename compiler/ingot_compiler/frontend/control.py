@@ -9,14 +9,17 @@ Inside a region more is known than outside: its own values are forgotten when it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 from ingot_compiler.frontend.compose import binary_scalar, reshape
 from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.known_values import as_known_values
+from ingot_compiler.frontend.known_values import DeferredValue, KnownValues, as_known_values
+from ingot_compiler.frontend.translation import Translation
+from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.graph import ConstantSource, Graph
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.ops.if_ import unified
 from ingot_compiler.ir.ops.loop import loop_results
@@ -27,35 +30,100 @@ Fill = Callable[[Sequence[int]], Sequence[int]]
 """Translates a region: value ids of its inputs -> those of its outputs, in the builder of the
 context."""
 
+_Learnt = tuple[
+    GraphBuilder,
+    dict[int, KnownValues | DeferredValue],
+    dict[tuple[int, int], Dim],
+    dict[int, ConstantSource],
+]
+"""What a translation has built and learnt."""
+
+
+class BranchesApart(Unsupported):
+    """The branches of an If give results that one value cannot stand for."""
+
+
 _CONTROL_TYPES = (TensorType("i64", ()), TensorType("bool", ()))
+
+
+class OpenRegion:
+    """A region under construction, which sees what the context's builder has now; what is learnt
+    inside is forgotten outside."""
+
+    def __init__(self, context: OpContext, inputs: Sequence[TensorType]) -> None:
+        self._translation = context.translation
+        self._inside = (
+            self._translation.builder.region(inputs),
+            dict(self._translation.known_values),
+            dict(self._translation.dims_read),
+            dict(self._translation.stored),
+        )
+
+    @contextmanager
+    def entered(self) -> Generator[GraphBuilder]:
+        """Let the context build inside."""
+        translation = self._translation
+        outside = _learnt(translation)
+        _learn(translation, self._inside)
+        try:
+            yield translation.builder
+        finally:
+            _learn(translation, outside)
+
+    def types_of(self, values: Sequence[int]) -> list[TensorType]:
+        """The types of values that it sees."""
+        return [self._inside[0].types[value] for value in values]
+
+    def finish(self, outputs: Sequence[int]) -> Graph:
+        """The region."""
+        return self._inside[0].finish(outputs)
+
+
+def _learnt(translation: Translation) -> _Learnt:
+    return (
+        translation.builder, translation.known_values, translation.dims_read, translation.stored,
+    )  # fmt: skip
+
+
+def _learn(translation: Translation, learnt: _Learnt) -> None:
+    translation.builder, translation.known_values, translation.dims_read, translation.stored = (
+        learnt
+    )
 
 
 def build_region(context: OpContext, inputs: Sequence[TensorType], fill: Fill) -> Graph:
     """The region that ``fill`` makes; what it has learnt is forgotten."""
-    translation = context.translation
-    outside = translation.builder
-    known = (translation.known_values, translation.dims_read, translation.stored)
-    translation.builder = outside.region(inputs)
-    translation.known_values = dict(translation.known_values)
-    translation.dims_read = dict(translation.dims_read)
-    translation.stored = dict(translation.stored)
-    try:
-        return translation.builder.finish(fill(translation.builder.inputs))
-    finally:
-        translation.builder = outside
-        translation.known_values, translation.dims_read, translation.stored = known
+    region = OpenRegion(context, inputs)
+    with region.entered() as builder:
+        outputs = fill(builder.inputs)
+    return region.finish(outputs)
 
 
 def build_if(context: OpContext, condition: int, then: Fill, otherwise: Fill) -> tuple[int, ...]:
-    """The results of one branch: of the only one that is translated when the condition is known."""
+    """The results of one branch: of the only one that is translated when the condition is known.
+
+    Raises:
+        BranchesApart: a result has another element type or rank in one branch than in the other.
+    """
     condition = reshape(context, condition, ())
     known = context.known_ints(condition)
     if known is not None:
         return tuple((then if known[0] else otherwise)(()))
     regions = [build_region(context, (), fill) for fill in (then, otherwise)]
     for one, other in zip(*map(output_types, regions), strict=False):
-        if one.dtype != other.dtype or one.rank != other.rank:
-            raise Unsupported(message("branches of different types, ", one, " and ", other))
+        context.translation.same_names.compare_shapes(one.shape, other.shape)
+        if not alike(one, other):
+            raise BranchesApart(message("branches of different types, ", one, " and ", other))
+    return join_branches(context, condition, regions)
+
+
+def alike(one: TensorType, other: TensorType) -> bool:
+    """Whether one result of an ``if`` can stand for both."""
+    return one.dtype == other.dtype and one.rank == other.rank
+
+
+def join_branches(context: OpContext, condition: int, regions: Sequence[Graph]) -> tuple[int, ...]:
+    """The results of an ``if`` of two regions whose outputs are alike."""
     names = context.fresh_symbols(hole_count(unified(regions)))
     return context.add_regions("if", (condition,), regions, symbols=names)
 
@@ -137,6 +205,7 @@ def _widened_until_stable(
 def _widen(context: OpContext, before: TensorType, after: TensorType, own: set[Dim]) -> TensorType:
     if before.dtype != after.dtype or before.rank != after.rank:
         raise Unsupported(message("a carried value that changes from ", before, " to ", after))
+    context.translation.same_names.compare_shapes(before.shape, after.shape)
     shape = list(before.shape)
     for axis, (here, next_) in enumerate(zip(before.shape, after.shape, strict=True)):
         # A size that is a symbol of this loop already stands for whatever the iteration before has

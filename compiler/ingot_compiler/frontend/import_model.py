@@ -32,7 +32,8 @@ from ingot_compiler.frontend.imported import (
     ImportedRegion,
 )
 from ingot_compiler.frontend.input_profiles import Shapes
-from ingot_compiler.frontend.input_types import input_types
+from ingot_compiler.frontend.input_types import has_dtype, input_types
+from ingot_compiler.frontend.live_nodes import live_nodes
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.place_marks import place_marks
 from ingot_compiler.frontend.read_model import expand_functions, parse_model
@@ -47,7 +48,7 @@ from ingot_compiler.frontend.sort_nodes import (
 from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype
 from ingot_compiler.frontend.weights import Weights
 from ingot_compiler.ir.constants import ConstantWriter
-from ingot_compiler.ir.errors import LimitError
+from ingot_compiler.ir.errors import LimitError, ModelError
 from ingot_compiler.ir.graph import ConstantSource, Names
 from ingot_runtime.format.limits import TENSOR_COUNT_MAX
 
@@ -61,11 +62,14 @@ def import_model(
     shapes: Shapes,
     place: Sequence[tuple[str, str]],
     max_bytes: int | None = None,
+    *,
+    strict_dims: bool = False,
 ) -> tuple[ImportedModel, Names]:
     """Read a model file.
 
     ``shapes`` are the user's sizes by input name (``--shape``); ``place`` are (glob, device name)
-    pairs, the last match wins; ``max_bytes`` bounds what the model's own functions become.
+    pairs, the last match wins; ``max_bytes`` bounds what the model's own functions become;
+    ``strict_dims``: dimensions of one name are one size, whatever the model does with them.
     ModelError for a wrong file, UnsupportedError that lists everything unsupported, LimitError for
     what is too large, UserError for a wrong option.
     """
@@ -73,7 +77,8 @@ def import_model(
     expanded_bytes = check_functions(model, max_bytes)
     small = SmallConstants(store)
     weights = Weights(read_external, small.write)
-    importer = _Importer(expand_functions(model), detached, weights, small)
+    expanded = expand_functions(model)
+    importer = _Importer(expanded, detached, weights, small, strict_dims=strict_dims)
     imported, names = importer.run(shapes, place)
     return replace(imported, expanded_bytes=expanded_bytes), names
 
@@ -87,7 +92,10 @@ class _Importer:
         detached: Mapping[str, memoryview],
         weights: Weights,
         small: SmallConstants,
+        *,
+        strict_dims: bool,
     ) -> None:
+        self.strict_dims = strict_dims
         self.graph: GraphProto = model.graph
         self.opsets = {
             canonical_domain(entry.domain): entry.version for entry in model.opset_import
@@ -97,6 +105,7 @@ class _Importer:
         self.small = small
         self.dtypes = _dtypes(model.graph)
         self.findings: list[ImportFinding] = []
+        self.ignored: list[str] = []
         self.ordinals: dict[str, int] = {"": ABSENT}
         self.tensor_count = 0
         self.inner_nodes: list[tuple[str, str]] = []  # (name, op) of those inside regions
@@ -104,11 +113,11 @@ class _Importer:
 
     def run(self, shapes: Shapes, place: Sequence[tuple[str, str]]) -> tuple[ImportedModel, Names]:
         """The whole import, in the order in which ordinals are given."""
-        graph, nodes = self.graph, sort_nodes(self.graph)
-        constants = {tensor.name for tensor in graph.initializer}
-        inputs = [value for value in graph.input if value.name not in constants]
+        graph = self.graph
+        nodes = self._live(graph, sort_nodes(graph))
+        inputs = self._inputs(graph, nodes)
         _check_counts(graph, inputs)
-        typed = input_types(inputs, shapes, self.findings)
+        typed = input_types(inputs, shapes, self.findings, strict_dims=self.strict_dims)
         self.outer_node_count = len(nodes)
         self._check(nodes)
         self._check_sparse(graph)
@@ -120,12 +129,13 @@ class _Importer:
         opsets = self._used_opsets(nodes)
         stored = tuple(constant for _, constant in initializers)
         model = ImportedModel(
-            typed.types, stored, imported, outputs, declared, opsets, typed.profiles
-        )
+            typed.types, stored, imported, outputs, declared, opsets, typed.profiles,
+            alike=typed.alike, declared_inside=self._declared_inside(graph, imported),
+        )  # fmt: skip
         called = tuple((node_name(node), node.op_type) for node in nodes) + tuple(self.inner_nodes)
         names = Names(
             graph.name, _names(inputs), _names(graph.output), called, typed.symbols,
-            tuple(self.weights.names.values()),
+            tuple(self.weights.names.values()), tuple(self.ignored),
         )  # fmt: skip
         if self.findings:
             given = [self.ordinals[value.name] for value in inputs if self._is_read(value.name)]
@@ -134,6 +144,50 @@ class _Importer:
             raise_unsupported([*self.findings, *further], graph.name)
         check_names(names)
         return model, names
+
+    def _live(self, graph: GraphProto, nodes: Sequence[NodeProto]) -> tuple[NodeProto, ...]:
+        """Leave out what no output follows from; say so where Ingot could not have run it."""
+        live, dead = live_nodes(nodes, _names(graph.output))
+        for node in dead:
+            if self._unsupported(node):
+                self.ignored.append(f"{describe_node(node)}: nobody reads its results")
+        return live
+
+    def _unsupported(self, node: NodeProto) -> bool:
+        """Whether a node would have been refused."""
+        before = len(self.findings)
+        try:
+            self._check([node])
+        except ModelError:
+            return True
+        found, self.findings[before:] = self.findings[before:], []
+        return bool(found)
+
+    def _inputs(self, graph: GraphProto, nodes: Sequence[NodeProto]) -> list[ValueInfoProto]:
+        """The inputs that a caller gives: not the constants, which older files list as inputs, and
+        not those of a type that Ingot has not where nobody reads them."""
+        constants = {tensor.name for tensor in graph.initializer}
+        read = {name for node in nodes for name in names_read(node)} | {*_names(graph.output)}
+        inputs: list[ValueInfoProto] = []
+        for value in graph.input:
+            if value.name in constants:
+                continue
+            if value.name in read or has_dtype(value):
+                inputs.append(value)
+            else:
+                self.ignored.append(f"input {value.name!r}: nobody reads it")
+        return inputs
+
+    def _declared_inside(
+        self, graph: GraphProto, nodes: Sequence[ImportedNode]
+    ) -> tuple[tuple[int, DeclaredType], ...]:
+        """What the file says of tensors between nodes."""
+        made = {result for node in nodes for result in node.results}
+        told = {self.ordinals.get(value.name, ABSENT): value for value in graph.value_info}
+        outputs = {self.ordinals[value.name] for value in graph.output}
+        own = sorted((told.keys() & made) - outputs - {ABSENT})
+        found = ((ordinal, _declared(told[ordinal])) for ordinal in own)
+        return tuple(pair for pair in found if pair[1] != DeclaredType(None, None))
 
     def _marked_nodes(
         self, nodes: Sequence[NodeProto], place: Sequence[tuple[str, str]]
@@ -163,7 +217,7 @@ class _Importer:
             finding = check_node(node, self.opsets, dtype)
             self.findings += [finding] if finding else []
             for region in regions_of(node):
-                self._check(region.node)
+                self._check(live_nodes(region.node, _names(region.output))[0])
                 self._check_sparse(region)
 
     def _check_sparse(self, graph: GraphProto) -> None:
@@ -207,7 +261,7 @@ class _Importer:
     def _region(self, graph: GraphProto) -> ImportedRegion:
         """A graph that is an attribute; its names end with it, its ordinals are its own."""
         outside, self.ordinals = self.ordinals, dict(self.ordinals)
-        nodes = sort_nodes(graph, outside.keys())
+        nodes = self._live(graph, sort_nodes(graph, outside.keys()))
         first = self.outer_node_count + len(self.inner_nodes)
         self.inner_nodes += [(node_name(node), node.op_type) for node in nodes]
         self._name(_names(graph.input))

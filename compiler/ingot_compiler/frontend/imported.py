@@ -79,7 +79,7 @@ def _captured(node: ImportedNode) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredType:
-    """What the file says of an output; None: says nothing (of the element type, the rank, a
+    """What the file says of a tensor; None: says nothing (of the element type, the rank, a
     dimension)."""
 
     dtype: DType | None
@@ -101,6 +101,8 @@ class ImportedModel:
     expanded_bytes: int = (
         0  # of the bodies that took the place of calls of the model's own functions
     )
+    alike: tuple[tuple[str, ...], ...] = ()  # symbols of inputs that the file calls by one name
+    declared_inside: tuple[tuple[int, DeclaredType], ...] = ()  # of nodes' results, by ordinal
 
     def opset(self, domain: str) -> int:
         """The opset version of a domain that some node uses."""

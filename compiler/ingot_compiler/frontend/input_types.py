@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 
 from onnx import TensorShapeProto, ValueInfoProto
 
+from ingot_compiler.frontend.dimension_names import DimensionNames
 from ingot_compiler.frontend.findings import ImportFinding, tensor_finding
 from ingot_compiler.frontend.input_profiles import Dims, Shapes, check_names, input_profiles
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.frontend.same_names import Groups
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.given_shape import GivenSize
@@ -28,21 +30,27 @@ from ingot_runtime.format.limits import RANK_MAX
 @dataclass(frozen=True, slots=True)
 class InputTypes:
     """``types`` of all inputs; ``symbols``: (canonical symbol, user's name); ``profiles``: what the
-    user's shapes bind, by canonical symbols."""
+    user's shapes bind, by canonical symbols; ``alike``: symbols of one name in the file."""
 
     types: tuple[TensorType, ...]
     symbols: tuple[tuple[str, str], ...]
     profiles: tuple[Profile, ...]
+    alike: Groups
 
 
 def input_types(
-    inputs: Sequence[ValueInfoProto], shapes: Shapes, findings: list[ImportFinding]
+    inputs: Sequence[ValueInfoProto],
+    shapes: Shapes,
+    findings: list[ImportFinding],
+    *,
+    strict_dims: bool = False,
 ) -> InputTypes:
-    """Types of all inputs; unsupported inputs go to ``findings``."""
+    """Types of all inputs; unsupported inputs go to ``findings``. ``strict_dims``: dimensions of
+    one name are one size."""
     check_names([value.name for value in inputs], shapes)
-    dims = {value.name: _dims(value, shapes) for value in inputs}
-    symbols: dict[str, str] = {}
-    types: list[TensorType] = []
+    names = DimensionNames()
+    dims = {value.name: _dims(value, shapes, names) for value in inputs}
+    known: dict[str, tuple[DType, Dims]] = {}
     for value in inputs:
         dtype, own = _dtype(value), dims[value.name]
         if dtype is None:
@@ -51,20 +59,77 @@ def input_types(
             reason = message("its number of dimensions is not given; give ", OptionRef("shape"))
             findings.append(_finding(value, dtype, reason))
         else:
-            types.append(TensorType(dtype, _shape(value.name, own, symbols)))
-    known = {name: own for name, own in dims.items() if own is not None}
-    profiles = [
-        tuple(
-            replace(item, symbol=symbols[item.symbol]) for item in profile if item.symbol in symbols
+            known[value.name] = dtype, own
+    symbols = _Symbols(names, strict_dims=strict_dims)
+    for _, own in known.values():
+        symbols.add(own)
+    types = tuple(
+        TensorType(dtype, symbols.shape(name, own)) for name, (dtype, own) in known.items()
+    )
+    given = {name: own for name, own in dims.items() if own is not None}
+    profiles = tuple(map(symbols.profile, input_profiles(given, shapes)))
+    return InputTypes(types, tuple(symbols.called.items()), profiles, symbols.alike())
+
+
+class _Symbols:
+    """Symbols of open dimensions: one for each name, in order of appearance, then one for each
+    further dimension of that name, which is called by its place."""
+
+    def __init__(self, names: DimensionNames, *, strict_dims: bool) -> None:
+        self.called: dict[str, str] = {}
+        self._names, self._strict_dims = names, strict_dims
+        self._groups: dict[str, list[str]] = {}
+        self._met: set[str] = set()
+
+    def add(self, dims: Dims) -> None:
+        """Give the names of an input their first symbols."""
+        for dim in dims:
+            if isinstance(dim, str) and dim not in self._groups:
+                self._groups[dim] = [self._new(dim)]
+
+    def shape(self, name: str, dims: Dims) -> tuple[Dim, ...]:
+        """The shape of the input ``name``."""
+        if len(dims) > RANK_MAX:
+            what, why = "an input has too many dimensions", f"at most {RANK_MAX}, got {len(dims)}"
+            raise ModelError(what, f"input {name!r}", why)
+        return tuple(
+            dim if isinstance(dim, int) else symbol(self._of(dim, f"{name}.{axis}"))
+            for axis, dim in enumerate(dims)
         )
-        for profile in input_profiles(known, shapes)
-    ]
-    named = tuple((canonical, user) for user, canonical in symbols.items())
-    return InputTypes(tuple(types), named, tuple(profiles))
+
+    def _of(self, dim: str, place: str) -> str:
+        group = self._groups[dim]
+        if dim in self._met and not self._strict_dims:
+            group.append(self._new(self._names.of_place(place)))
+            return group[-1]
+        self._met.add(dim)
+        return group[0]
+
+    def _new(self, called: str) -> str:
+        name = f"s{len(self.called)}"
+        self.called[name] = called
+        return name
+
+    def profile(self, profile: Profile) -> Profile:
+        """A profile by symbols: a name binds all dimensions that have it."""
+        return tuple(
+            replace(item, symbol=name)
+            for item in profile
+            for name in self._groups.get(item.symbol, ())
+        )
+
+    def alike(self) -> Groups:
+        """The symbols of each name that several dimensions have."""
+        return tuple(tuple(group) for group in self._groups.values() if len(group) > 1)
 
 
 def _finding(value: ValueInfoProto, dtype: str, reason: Text) -> ImportFinding:
     return tensor_finding(f"input {value.name!r}", dtype, reason)
+
+
+def has_dtype(value: ValueInfoProto) -> bool:
+    """Whether an input is a tensor of an element type that Ingot has."""
+    return _dtype(value) is not None
 
 
 def _dtype(value: ValueInfoProto) -> DType | None:
@@ -84,43 +149,35 @@ def _type_name(value: ValueInfoProto) -> str:
     return kind.removesuffix("_type")
 
 
-def _dims(value: ValueInfoProto, shapes: Shapes) -> Dims | None:
+def _dims(value: ValueInfoProto, shapes: Shapes, names: DimensionNames) -> Dims | None:
     """Sizes and names of an input; where the model does not say how many, what all shapes of the
     user have in common. None where nobody says."""
     if _has_shape(value):
         declared: Sequence[TensorShapeProto.Dimension] = value.type.tensor_type.shape.dim
-        return tuple(_dim(dim, f"{value.name}.{axis}") for axis, dim in enumerate(declared))
+        return tuple(_dim(dim, f"{value.name}.{axis}", names) for axis, dim in enumerate(declared))
     given = [each[value.name] for each in shapes if value.name in each]
     if not given:
         return None
     columns = zip(*(shape for shape in given if len(shape) == len(given[0])), strict=True)
-    return tuple(_common(sizes, f"{value.name}.{axis}") for axis, sizes in enumerate(columns))
+    return tuple(
+        _common(sizes, f"{value.name}.{axis}", names) for axis, sizes in enumerate(columns)
+    )
 
 
-def _dim(dim: TensorShapeProto.Dimension, name: str) -> int | str:
-    """The size that the file gives, else what to call it: what the file does, or ``name``.
+def _dim(dim: TensorShapeProto.Dimension, place: str, names: DimensionNames) -> int | str:
+    """The size that the file gives, else what to call it: what the file does, or its ``place``.
 
     A negative size and the name ``?`` are what some exporters write for what they do not know; the
     latter makes no size equal to another.
     """
     if dim.dim_param or not dim.HasField("dim_value") or dim.dim_value < 0:
-        return name if dim.dim_param in ("", "?") else str(dim.dim_param)
+        unnamed = dim.dim_param in ("", "?")
+        return names.of_place(place) if unnamed else names.of_declared(dim.dim_param)
     return int(dim.dim_value)
 
 
-def _common(sizes: Sequence[GivenSize], name: str) -> int | str:
+def _common(sizes: Sequence[GivenSize], place: str, names: DimensionNames) -> int | str:
     size = sizes[0]
     if size is None or size[0] != size[1] or set(sizes) != {size}:
-        return name
+        return names.of_place(place)
     return size[0]
-
-
-def _shape(name: str, dims: Dims, symbols: dict[str, str]) -> tuple[Dim, ...]:
-    """The shape of an input; names get the next symbols."""
-    if len(dims) > RANK_MAX:
-        what, why = "an input has too many dimensions", f"at most {RANK_MAX}, got {len(dims)}"
-        raise ModelError(what, f"input {name!r}", why)
-    return tuple(
-        dim if isinstance(dim, int) else symbol(symbols.setdefault(dim, f"s{len(symbols)}"))
-        for dim in dims
-    )

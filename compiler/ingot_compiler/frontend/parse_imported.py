@@ -7,11 +7,13 @@ weights, which are beside the model.
 ::
 
     imported(opset onnx 20) {
-      input %0: f32[s0, 3]
+      input %0: f32[s0, s1]
+      alike s0, s1
       initializer %1: f32[3] weight 0
       %2, _ = Op(%0, _) {attribute=value, branch=region from 7} on "MARK"
         branch(%3) { ... return %4 }
       output %2: f32[?, 3]
+      declares %3: f32[2]
     }
 """
 
@@ -28,6 +30,7 @@ from ingot_compiler.frontend.imported import (
     ImportedRegion,
 )
 from ingot_compiler.frontend.verify_imported import (
+    DECLARED,
     INITIALIZER,
     INPUT,
     OUTPUT,
@@ -66,15 +69,18 @@ class _Parser:
         expanded_bytes = self.expanded_bytes()
         inputs = self.inputs()
         profiles = self.profiles()
+        alike = self.alike()
         initializers = self.initializers(len(inputs))
         nodes: list[ImportedNode] = []
-        while not reader.at("output") and not reader.at("}"):
+        while not any(map(reader.at, ("output", "declares", "}"))):
             nodes.append(self.node((len(nodes),)))
         outputs, declared = self.outputs()
+        inside = self.declared_inside()
         reader.expect("}")
         return ImportedModel(
-            inputs, initializers, tuple(nodes), outputs, declared, opsets, profiles, expanded_bytes
-        )
+            inputs, initializers, tuple(nodes), outputs, declared, opsets, profiles,
+            expanded_bytes, alike, inside,
+        )  # fmt: skip
 
     def expanded_bytes(self) -> int:
         """``expanded 7 bytes``; 0 where nothing is said."""
@@ -99,6 +105,13 @@ class _Parser:
             profiles.append(read_profile(self.reader))
         return tuple(profiles)
 
+    def alike(self) -> tuple[tuple[str, ...], ...]:
+        """``alike s0, s2``, one for each name that several dimensions have."""
+        groups: list[tuple[str, ...]] = []
+        while self.reader.accept("alike"):
+            groups.append(tuple(self.reader.listed(lambda: self.reader.name("a symbol"))))
+        return tuple(groups)
+
     def initializers(self, first: int) -> tuple[ConstantSource, ...]:
         """``initializer %1: f32[3] weight 0``, ..., numbered from ``first`` on."""
         initializers: list[ConstantSource] = []
@@ -116,6 +129,15 @@ class _Parser:
             self.reader.expect(":")
             declared.append(self.declared())
         return tuple(outputs), tuple(declared)
+
+    def declared_inside(self) -> tuple[tuple[int, DeclaredType], ...]:
+        """``declares %1: f32[?, 3]``, ..."""
+        found: list[tuple[int, DeclaredType]] = []
+        while self.starts("declares", (DECLARED, len(found))):
+            ordinal = self.reader.value()
+            self.reader.expect(":")
+            found.append((ordinal, self.declared()))
+        return tuple(found)
 
     def starts(self, word: str, path: Path) -> bool:
         """Whether a line of that kind comes next; it begins here."""

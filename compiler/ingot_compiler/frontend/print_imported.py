@@ -40,12 +40,16 @@ def _lines(model: ImportedModel) -> Iterator[str]:
         yield f"  input %{ordinal}: {tensor}"
     for profile in model.profiles:
         yield f"  specialisation {profile_text(profile)}"
+    for names in model.alike:
+        yield f"  alike {', '.join(names)}"
     for ordinal, constant in enumerate(model.initializers, len(model.inputs)):
         yield f"  initializer %{ordinal}: {_attribute(constant)}"
     for ordinal, node in enumerate(model.nodes):
         yield from _node(node, ordinal, "  ")
     for ordinal, declared in zip(model.outputs, model.declared, strict=True):
         yield f"  output %{ordinal}: {_declared(declared)}"
+    for ordinal, declared in model.declared_inside:
+        yield f"  declares %{ordinal}: {_declared(declared)}"
     yield "}"
 
 

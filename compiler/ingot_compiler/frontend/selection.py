@@ -1,14 +1,12 @@
-"""Sorting and picking by composition: orders along an axis, positions of true elements.
+"""Sorting and picking: orders along an axis, positions of true elements.
 
-In: a context and value ids. Out: value ids. Not done here: fast selection of few out of very many:
-orders are ranks, which cost one comparison per pair.
+In: a context and value ids. Out: value ids. Not done here: sorting itself (core ``argsort``).
 """
 
 from __future__ import annotations
 
 from ingot_compiler.frontend.compose import (
     binary_scalar,
-    broadcast_to,
     cast,
     full,
     iota,
@@ -19,47 +17,44 @@ from ingot_compiler.frontend.compose import (
 )
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim, dim_add
-from ingot_compiler.ir.types import FLOATS
+from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits
+
+_UNSIGNED_OF: dict[DType, DType] = {"i8": "u8", "i16": "u16", "i32": "u32", "i64": "u64"}
 
 
-def _exceeds(context: OpContext, left: int, right: int) -> int:
-    """Left > right, NaN above everything."""
-    above = context.add("less", right, left)
-    if context.dtype_of(left) not in FLOATS:
-        return above
-    nan_left, nan_right = context.add("isnan", left), context.add("isnan", right)
-    only = context.add("logical_and", nan_left, context.add("logical_not", nan_right))
-    return context.add("logical_or", above, only)
+def sort_keys(context: OpContext, x: int, *, largest: bool = False) -> int:
+    """Unsigned integers in the order of the elements of x, or in the reverse order; equal elements
+    have equal keys, NaN is the largest."""
+    dtype = context.dtype_of(x)
+    if dtype in FLOATS:
+        keys = _float_keys(context, cast(context, x, "f64" if dtype == "f64" else "f32"))
+    elif dtype in UNSIGNED or dtype == "bool":
+        keys = cast(context, x, "u8" if dtype == "bool" else dtype)
+    else:
+        target = _UNSIGNED_OF[dtype]
+        sign = context.scalar(target, 1 << dtype_size_bits(dtype) - 1)
+        keys = context.add("bitwise_xor", context.add("bit_cast", x, dtype=target), sign)
+    return context.add("bitwise_not", keys) if largest else keys
 
 
-def ranks(context: OpContext, x: int, *, largest: bool) -> int:
-    """i64[.., n]: how many elements of its row come before each; of equals the earlier one does.
-    NaN is the largest."""
-    shape = context.shape_of(x)
-    if context.dtype_of(x) == "bool":
-        x = cast(context, x, "u8")
-    own = reshape(context, x, (*shape, 1))
-    other = reshape(context, x, (*shape[:-1], 1, shape[-1]))
-    before, after = _exceeds(context, other, own), _exceeds(context, own, other)
-    if not largest:
-        before, after = after, before
-    place = iota(context, shape[-1])
-    earlier = context.add("less", place, reshape(context, place, (shape[-1], 1)))
-    tied = context.add("logical_and", context.add("logical_not", after), earlier)
-    beaten = cast(context, context.add("logical_or", before, tied), "i32")
-    counted = context.add("reduce", beaten, function="sum", axes=(len(shape),), keepdims=False)
-    return cast(context, counted, "i64")
+def _float_keys(context: OpContext, x: int) -> int:
+    """Bits of numbers below 0 flipped, the sign of others set: -0 is no number below 0."""
+    target: DType = "u64" if context.dtype_of(x) == "f64" else "u32"
+    bits_count = dtype_size_bits(target)
+    bits = context.add("bit_cast", x, dtype=target)
+    is_below = context.add("less", x, context.scalar(context.dtype_of(x), 0.0))
+    other = context.add("bitwise_or", bits, context.scalar(target, 1 << bits_count - 1))
+    keys = context.add("select", is_below, context.add("bitwise_not", bits), other)
+    greatest = context.scalar(target, (1 << bits_count) - 1)
+    return context.add("select", context.add("isnan", x), greatest, keys)
 
 
-def order(context: OpContext, x: int, *, largest: bool) -> int:
-    """i64[.., n]: the positions of each row's elements, sorted."""
-    shape = context.shape_of(x)
-    positions = broadcast_to(context, iota(context, shape[-1]), shape)
-    base = full(context, "i64", 0, shape)
-    rank = ranks(context, x, largest=largest)
-    return context.add(
-        "scatter_elements", base, rank, positions, axis=len(shape) - 1, reduction="none"
-    )
+def order(context: OpContext, x: int, *, largest: bool, count: Dim | None = None) -> int:
+    """i64[.., count]: the positions of each row's first elements, sorted; of equals the earlier one
+    comes first. NaN is the largest."""
+    keys = sort_keys(context, x, largest=largest)
+    count = context.shape_of(x)[-1] if count is None else count
+    return context.add("argsort", keys, count=count)
 
 
 def positions_of_true(context: OpContext, mask: int) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.frontend.known_values import DeferredValue, KnownValues, as_known_values
+from ingot_compiler.frontend.same_names import SameNames
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim
@@ -26,7 +27,7 @@ class Translation:
 
     ``stored``: constants whose elements are indices; ``local``: constants of function bodies, by a
     name of their own; ``makers``: a size that is known at run time only -> the nodes that compute
-    it.
+    it; ``same_names``: which dimensions of inputs are one size.
     """
 
     builder: GraphBuilder
@@ -37,6 +38,7 @@ class Translation:
     dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict[tuple[int, int], Dim])
     stored: dict[int, ConstantSource] = field(default_factory=dict[int, ConstantSource])
     local: dict[str, memoryview] = field(default_factory=dict[str, memoryview])
+    same_names: SameNames = field(default_factory=SameNames)
     makers: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
     def fresh_symbols(self, count: int, source: tuple[int, ...]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.problem import Path, Problem, require_none
 
-INPUT, INITIALIZER, OUTPUT = -1, -2, -3
+INPUT, INITIALIZER, OUTPUT, DECLARED = -1, -2, -3, -4
 """First numbers of paths of what is no node."""
 
 
@@ -55,6 +55,16 @@ def find_imported_problems(model: ImportedModel) -> Iterator[Problem]:
         if ordinal not in seen:
             path, name = (OUTPUT, number), f"output {number}"
             yield Problem(path, name, "a tensor of the model", f"%{ordinal}", "outputs are defined")
+    yield from _declared_inside(model)
+
+
+def _declared_inside(model: ImportedModel) -> Iterator[Problem]:
+    made = {result for node in model.nodes for result in node.results}
+    for number, (ordinal, _) in enumerate(model.declared_inside):
+        if ordinal not in made:
+            path, expected = (DECLARED, number), "a result of a node, once"
+            yield Problem(path, "declares", expected, f"%{ordinal}", "declared types")
+        made.discard(ordinal)
 
 
 def _whole(model: ImportedModel) -> Iterator[Problem]:
@@ -62,6 +72,7 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
     if domains != sorted(set(domains)):
         yield Problem((), "opsets", "every domain once, in order", repr(domains), "opsets")
     yield from _sizes(model)
+    yield from _alike(model)
     if len(model.declared) != len(model.outputs):
         got = f"{len(model.declared)} for {len(model.outputs)}"
         yield Problem((), "outputs", "a declared type for each output", got, "declared types")
@@ -80,6 +91,15 @@ def _sizes(model: ImportedModel) -> Iterator[Problem]:
                 yield Problem((), "specialisation", expected, str(item), "sizes given")
         if len({item.symbol for item in profile}) != len(profile):
             yield Problem((), "specialisation", "one size for each symbol", "two", "sizes given")
+
+
+def _alike(model: ImportedModel) -> Iterator[Problem]:
+    """Of the symbols that have one name."""
+    free = {name for kind in model.inputs for dim in kind.shape for name in symbols_of(dim)}
+    listed = [name for group in model.alike for name in group]
+    if len(set(listed)) != len(listed) or not free.issuperset(listed):
+        got = ", ".join(listed)
+        yield Problem((), "alike", "symbols of inputs, each once", got, "sizes of one name")
 
 
 def _is_size(dim: Dim) -> bool:

@@ -5,13 +5,10 @@ In: a size expression. Out: a name, or None. Not done here: what binds it.
 
 from __future__ import annotations
 
-from ingot_compiler.ir.dims import Dim, Sum, Symbol
+from ingot_compiler.ir.dims import Dim, Symbol, lone_atom
 
 
 def bare_symbol(dim: Dim) -> str | None:
     """``s0`` of the expression ``s0``; None for a number, ``2*s0`` and ``s0 + s1``."""
-    if not isinstance(dim, Sum) or len(dim.terms) != 1:
-        return None
-    ((atoms, factor),) = dim.terms
-    only = atoms[0] if factor == 1 and len(atoms) == 1 else None
+    only = lone_atom(dim)
     return only.name if isinstance(only, Symbol) else None

@@ -15,6 +15,7 @@ bounded time and stack. Networks stay far below.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -27,6 +28,7 @@ TERM_COUNT_MAX = 128  # a concatenation of so many inputs of different sizes
 SIZE_MAX = 1 << 13
 DEPTH_MAX = 64  # walks are a few calls of Python per level
 FACTOR_MAX = 1 << 62  # registers are 64 bits wide
+_PLAIN_NAME = re.compile(r"[^\W\d][\w.:]*")  # in which nothing looks like an operator or a number
 RESERVED = frozenset(("true", "false", "inf", "nan"))
 """Words that the text form reads as a value, not as a symbol."""
 
@@ -169,6 +171,13 @@ def terms_of(dim: Dim) -> tuple[tuple[Monomial, int], ...]:
     if isinstance(dim, Sum):
         return dim.terms
     return (((), dim),) if dim else ()
+
+
+def lone_atom(dim: Dim) -> Atom | None:
+    """The symbol or function that is all of an expression."""
+    terms = terms_of(dim)
+    atoms, factor = terms[0] if len(terms) == 1 else ((), 0)
+    return atoms[0] if factor == 1 and len(atoms) == 1 else None
 
 
 def from_terms(terms: Mapping[Monomial, int]) -> Dim:
@@ -457,9 +466,12 @@ def format_dim(dim: Dim) -> str:
 
 
 def format_dim_in_names(dim: Dim, called: Mapping[str, str]) -> str:
-    """The same with other names: ``called`` symbol -> its name."""
+    """The same with other names: ``called`` symbol -> its name, any text. Inside a larger
+    expression, a name that could be read as one itself stands in quotes."""
     if isinstance(dim, int):
         return str(dim)
+    if isinstance(alone := lone_atom(dim), Symbol):
+        return called.get(alone.name, alone.name)
     text = ""
     for monomial, factor in dim.terms:
         atoms = "*".join(_format_atom(atom, called) for atom in monomial)
@@ -472,6 +484,7 @@ def format_dim_in_names(dim: Dim, called: Mapping[str, str]) -> str:
 
 def _format_atom(atom: Atom, called: Mapping[str, str]) -> str:
     if isinstance(atom, Symbol):
-        return called.get(atom.name, atom.name)
+        name = called.get(atom.name, atom.name)
+        return name if _PLAIN_NAME.fullmatch(name) else f"'{name}'"
     left, right = (format_dim_in_names(dim, called) for dim in (atom.left, atom.right))
     return f"{atom.function}({left}, {right})"

@@ -162,7 +162,8 @@ class Names:
 
     ``nodes``: ordinal of an imported node -> (name, op type); ``inputs``/``outputs``: tensor names
     by position; ``symbols``: canonical symbol (s0, s1, ...) -> the user's dimension name;
-    ``model``: the graph's name; ``weights``: tensor names by number.
+    ``model``: the graph's name; ``weights``: tensor names by number; ``ignored``: what the file has
+    and the graph has not, for warnings.
     """
 
     model: str
@@ -171,6 +172,7 @@ class Names:
     nodes: tuple[tuple[str, str], ...]
     symbols: tuple[tuple[str, str], ...]
     weights: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     def describe(self, source: Sequence[int]) -> str:
         """The user's node names of some ordinals, for errors and reports."""

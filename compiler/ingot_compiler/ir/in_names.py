@@ -14,6 +14,7 @@ from typing import TypeVar
 from ingot_compiler.ir.dims import format_dim_in_names
 from ingot_compiler.ir.graph import Names
 from ingot_compiler.ir.message import InputRef, NodeRef, OptionRef, OutputRef, Piece, Text, message
+from ingot_compiler.ir.types import TensorType
 from ingot_runtime.ingot_error import IngotError
 
 ErrorT = TypeVar("ErrorT", bound=IngotError)
@@ -45,6 +46,13 @@ def text_in_names(text: Text, names: Names) -> str:
     if isinstance(text, str):
         return text
     return "".join(str(_named(piece, names)) for piece in text.pieces)
+
+
+def type_in_names(described: TensorType, names: Names) -> str:
+    """A type with the user's names of sizes: ``f32[batch, 32]``."""
+    called = dict(names.symbols)
+    sizes = ", ".join(format_dim_in_names(dim, called) for dim in described.shape)
+    return f"{described.dtype}[{sizes}]"
 
 
 def _named(piece: Piece, names: Names) -> str | OptionRef:

@@ -29,6 +29,7 @@ OpName = Literal[
     "asinh",
     "atan",
     "atanh",
+    "bit_cast",
     "bitwise_not",
     "cast",
     "ceil",
@@ -94,6 +95,7 @@ OpName = Literal[
     # reductions and rows
     "argmax",
     "argmin",
+    "argsort",
     "batch_norm",
     "cumsum",
     "group_norm",

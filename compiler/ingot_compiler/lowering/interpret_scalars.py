@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits
 
 Number = bool | int | float
@@ -72,6 +73,12 @@ def cast(number: Number, dtype: DType) -> Number:
     upper = half if dtype in ("u32", "u64") and number >= half else 0
     fits = not math.isnan(number) and -half - 1 < number - upper < half
     return wrap((int(number) - upper if fits else -half) ^ upper, dtype)
+
+
+def bit_cast(number: Number, dtype: DType, target: DType) -> Number:
+    """The number of type ``target`` that has the same bits."""
+    (result,) = np.array([number], COMPUTE_DTYPES[dtype]).view(COMPUTE_DTYPES[target]).tolist()
+    return float(result) if target in FLOATS else int(result)
 
 
 def _real(function: Callable[[np.float64], np.float64]) -> Callable[[DType, float], float]:

@@ -19,6 +19,7 @@ from ingot_compiler.lowering.interpret_scalars import (
     apply_function,
     bf16_bits,
     bf16_number,
+    bit_cast,
     cast,
     round_to,
 )
@@ -85,6 +86,8 @@ class Memory:
         if value.function == "cast":
             return cast(numbers[0], value.dtype)
         dtype = self._dtype(value.arguments[0])
+        if value.function == "bit_cast":
+            return bit_cast(numbers[0], dtype, value.dtype)
         return round_to(apply_function(value.function, dtype, numbers), value.dtype)
 
     def _dtype(self, value: Value) -> DType:

@@ -24,6 +24,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 
+_TYPED = ("cast", "bit_cast")  # their attribute is the type of the result
 INTEGERS: tuple[DType, ...] = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 """What a value may be that an index is made of."""
 
@@ -81,7 +82,7 @@ def _apply(scope: LoopScope, name: str, value: Apply) -> Iterator[Problem]:
     """Function and number of arguments, then types."""
     function, count = value.function, len(value.arguments)
     arity = 2 if function in BINARY else 3 if function == "select" else 1
-    if function not in (*UNARY, *BINARY, "cast", "select"):
+    if function not in (*UNARY, *BINARY, *_TYPED, "select"):
         yield scope.problem(name, "an elementwise core op", function, "names of functions")
     elif count != arity:
         yield scope.problem(name, str(arity), str(count), f"arguments of {function}")
@@ -94,7 +95,7 @@ def _applied_types(scope: LoopScope, name: str, value: Apply) -> Iterator[Proble
     function = value.function
     op = next((op for known, op in OPS_BY_NAME.items() if known == function), None)
     types = [TensorType(scope.dtype_of(argument), ()) for argument in value.arguments]
-    attributes: Attributes = {"dtype": value.dtype} if function == "cast" else {}
+    attributes: Attributes = {"dtype": value.dtype} if function in _TYPED else {}
     try:
         result = op.infer(types, attributes).results[0].dtype if op else value.dtype
     except AttributeNamesError:  # they are in the function's name

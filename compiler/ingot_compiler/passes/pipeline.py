@@ -19,6 +19,7 @@ from ingot_compiler.passes import (
 from ingot_compiler.passes.canonicalise import canonicalise
 from ingot_compiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
+from ingot_compiler.passes.expand_conv_transpose import expand_conv_transpose
 from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
 from ingot_compiler.passes.rewrite import RewriteRule, refusals_of
@@ -36,6 +37,7 @@ PASSES: tuple[Pass, ...] = (
     fuse_silu.fuse_silu,
     fuse_attention.fuse_attention,
     fold_batch_norm,
+    expand_conv_transpose,
 )
 PATTERNS: tuple[tuple[str, RewriteRule], ...] = (
     ("layer normalisation", fuse_layer_norm.rule),

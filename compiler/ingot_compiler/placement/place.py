@@ -21,12 +21,11 @@ from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
 from ingot_compiler.ir.renumber import first_free_id, renumber, with_operands
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.choose_devices import HOST_OPS, DeviceChoice, choose_devices
+from ingot_compiler.placement.configuration import Configuration
 from ingot_compiler.placement.place_reason import CANNOT_RUN, NO_VALUE, PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.placing_rules import PlacingRules
 from ingot_compiler.placement.virtual_device import DeclaredDevice
-
-HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +49,11 @@ def place(
         UnsupportedError: a node is marked for a device that has no code for it, and ``rules``
             forbid that the host runs it.
     """
-    table = _device_table(devices)
+    table = Configuration(tuple(devices)).devices
     graph = optimized.graph
     names = [device.name for device in table]
     _check_marks(graph, names)
     return _Placement(graph, table, names, rules).run()
-
-
-def _device_table(devices: Sequence[DeclaredDevice]) -> tuple[DeclaredDevice, ...]:
-    names = [device.name for device in devices]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        what = f"device {twice[0]!r} is declared twice"
-        raise UserError(what, where="devices", why="names must differ", do="rename one")
-    if HOST not in names:
-        why, do = f"expected a device named {HOST}", f"declare {HOST}"
-        raise UserError("no host device", where="devices", why=why, do=do)
-    order = sorted(devices, key=lambda device: (device.name != HOST, names.index(device.name)))
-    return tuple(order)
 
 
 def _check_marks(graph: Graph, names: Sequence[str]) -> None:

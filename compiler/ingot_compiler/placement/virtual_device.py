@@ -20,7 +20,7 @@ ANY_TYPE = ""
 ANY_ID = -1
 ANY_TARGET = ""
 ANY_SCOPE = ""
-HOST_TYPE = "cpu"
+HOST_TYPE = "host"
 _DEVICE_TYPES = DEVICE_KINDS[1:]  # the other targets' heads are host architectures
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class Views:
-    """A frame's arrays. ``inputs``: (name, dtype, shape, view); ``outputs``: (name, view); view
-    None: larger than 64 KiB."""
+    """A frame's arrays. ``inputs``: (name, dtype, shape, view); ``outputs``: (name, view). Tensors
+    of up to 64 KiB are copied; of a larger one, whose view is None, `main` gets the address."""
 
     __slots__ = (
         "_aligned", "_measured", "_recyclers", "frame", "inputs", "is_small", "large_inputs",

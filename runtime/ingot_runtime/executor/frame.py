@@ -27,6 +27,7 @@ Shape = tuple[int, ...]
 
 SMALL_SIZE_BYTES = 65536
 ALIGNMENT_BYTES = 64
+MORE = "allow more with max_bytes (--max-bytes)"
 _ERROR_CAP_BYTES = 512
 _U64 = struct.Struct("<Q")
 _U32 = struct.Struct("<I")

@@ -8,6 +8,7 @@ import ctypes
 
 from ..errors import LimitError, ResourceError
 from ..loader.block import Block
+from .frame import MORE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,9 +79,9 @@ def _allocate(
     try:
         used = sum(block.size_bytes for block in blocks)
         if used + size_bytes > room[0]:
-            why = f"{used} bytes are in use, {room[0]} are allowed"
-            what = "a result whose size the data decide is too large"
-            raise LimitError(what, f"{size_bytes} bytes", why, "raise max_bytes")
+            why = f"max_bytes leaves {room[0]} bytes for them, got {used + size_bytes}"
+            what = "tensors whose size the data decide need too much memory"
+            raise LimitError(what, "", why, MORE)
         block = Block(size_bytes) if attached is None else attached.allocate(device, size_bytes)
     except BaseException as error:  # an exception must not cross native code; it is raised later
         failure.append(error)

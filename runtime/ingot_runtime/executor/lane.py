@@ -2,8 +2,6 @@
 
 In: a loaded bundle. Out: ``Lane``: `main` called on frames, again where something was missing.
 Not done here: the quick way of a call on checked arrays (``session``), who comes when (``permit``).
-
-What a call needs is packed per shape, once.
 """
 
 import ctypes
@@ -11,7 +9,7 @@ import os
 import weakref
 from sys import _getframe as frame_at  # pyright: ignore[reportPrivateUsage]  # no other way
 
-from ..errors import BundleError, BusyError, ResourceError, RunError, no_memory
+from ..errors import BundleError, BusyError, LimitError, ResourceError, RunError, no_memory
 from ..format import abi
 from ..loader.block import Block
 from ..loader.watch import checked_timeout
@@ -213,6 +211,8 @@ class Lane:
             return self.watch.ended(self.loaded.source.name)
         if self._grow.failure:
             cause = self._grow.failure[0]
+            if isinstance(cause, LimitError):
+                return cause.at(frame.named_shapes(self.loaded.plan) or self.name)
             if isinstance(cause, BundleError) or not isinstance(cause, Exception):
                 # KeyboardInterrupt is the user's, not a failure of the model.
                 return cause  # type: ignore[return-value]

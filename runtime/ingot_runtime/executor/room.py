@@ -6,7 +6,7 @@ here: lending it (``session``), blocks of a size that the data decide (``grow``)
 
 from ..errors import LimitError
 from ..loader.block import Block
-from .frame import ALIGNMENT_BYTES, CallFrame, Memory
+from .frame import ALIGNMENT_BYTES, MORE, CallFrame, Memory
 from .loaded import Loaded
 
 TYPE_CHECKING = False
@@ -79,4 +79,4 @@ class Room:
         if needed > self.max_bytes:
             where = frame.named_shapes(self._loaded.plan) or self._loaded.source.name
             why = f"workspace, scratch and outputs need {needed} bytes, {self._limit}"
-            raise LimitError("a call needs too much memory", where, why, "raise max_bytes")
+            raise LimitError("a call needs too much memory", where, why, MORE)

@@ -3,9 +3,6 @@
 In: lanes on one loaded bundle. Out: ``Session``. Not done here: checking the bundle (``loader``),
 checking arrays (``arrays``), zero copy (``bound``), calling `main` (``lane``), the order of those
 who wait (``permit``).
-
-Inputs of up to 64 KiB are copied into buffers; larger ones pass their address where contiguous and
-aligned. Outputs are the caller's own.
 """
 
 import os
@@ -27,8 +24,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from . import attached as devices
     from .async_calls import AsyncCalls
+    from .attached import DeviceCounts
     from .bound import Bound
     from .vm import Observer, Step, Vm
 
@@ -205,7 +202,15 @@ class Session:
         except MemoryError as error:
             raise lane.no_memory() from error
 
-    def device_counts(self) -> "devices.DeviceCounts":
+    @property
+    def devices(self) -> "dict[str, str]":
+        """The device of this machine that each virtual device is bound to, by name: ``cpu:1``."""
+        attached = self._lane.attached
+        names = [device.name for device in self.loaded.plan.devices]
+        bound = ["host:0"] * len(names) if attached is None else attached.names()
+        return dict(zip(names, bound, strict=True))
+
+    def device_counts(self) -> "DeviceCounts":
         """Return the launches of each device beside the host, and the copies and bytes of each
         edge, since the load (its weights left out), by the names of virtual devices.
 

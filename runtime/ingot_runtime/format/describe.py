@@ -19,8 +19,7 @@ _FORMS = {
     "outputs": "  {name}: {dtype}{shape}",
     "devices": "  {name}: {kind}:{id}",
     "libraries": "  {kind} {target}: {kernel_count} kernels, needs {features}",
-    "variants": "  {target}: {kernel_count} kernels, workspace {workspace_bytes} bytes, "
-    "needs {features}",
+    "variants": "  {target}: {kernel_count} kernels, workspace {workspace_bytes}, needs {features}",
     "sections": "  {kind} {id}: {size_bytes} bytes at {offset}",
 }
 
@@ -67,5 +66,13 @@ def lines_of(described: "dict[str, Any]") -> list[str]:
 
 
 def _printed(row: "dict[str, Any]") -> "dict[str, Any]":
-    """Return the row with its shape, if it has one, as a text: no name is in quotes."""
-    return {**row, "shape": f"[{', '.join(map(str, row.get('shape', ())))}]"}
+    """Return the row with its lists as texts: no name is in quotes."""
+    workspaces = (
+        f"{size} bytes" if size else "as calls need" for size in row.get("workspace_bytes", ())
+    )
+    return {
+        **row,
+        "shape": f"[{', '.join(map(str, row.get('shape', ())))}]",
+        "features": ", ".join(row.get("features", ())) or "nothing",
+        "workspace_bytes": ", ".join(workspaces),
+    }

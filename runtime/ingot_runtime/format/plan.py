@@ -22,7 +22,7 @@ from .limits import (
 from .words import Reader
 
 PLAN_VERSION = 1
-DEVICE_KINDS = ("host", "cuda", "opencl", "null")
+DEVICE_KINDS = ("host", "cuda", "opencl", "null", "cpu")
 _RANK_VALUE_MAX = 1 << 31
 _CODE_MAX = (1 << 31) - 1
 _WHERE = "section plan 0"

@@ -93,6 +93,7 @@ OPTIONS = (
         suffix=".npz",
     ),
     Option("--planner", "memory planner (default: best of all)", "NAME", "planner", "best"),
+    Option("--strict-dims", "dimensions of one name are one size in every call, or it is refused"),
     Option("--strip", "leave the names of nodes and the loops of kernels out of the bundle"),
     Option(
         "--max-bytes",

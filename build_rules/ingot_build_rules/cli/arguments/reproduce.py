@@ -1,7 +1,7 @@
 """What ``ingot reproduce`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
 (``cli.reproduce``)."""
 
-from ingot_build_rules.cli.options import BUNDLE, CACHE, JOBS, JSON, QUIET, Example, Option
+from ingot_build_rules.cli.options import BUNDLE, CACHE, JOBS, JSON, Example, Option
 
 ARGUMENTS = (BUNDLE,)
 OPTIONS = (
@@ -20,7 +20,7 @@ OPTIONS = (
     ),
     Option("--cached", "take results from the cache and leave them there; this proves less"),
     JOBS,
-    QUIET,
+    Option("-q --quiet", "no progress"),
     *CACHE,
     JSON,
 )

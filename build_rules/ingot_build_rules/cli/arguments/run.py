@@ -11,7 +11,7 @@ OPTIONS = (
     CALL_SHAPE,
     Option("--outputs", "write the outputs here (default: print a summary)", "F.npz", "arrays"),
     Option("--threads", "threads (default 1)", "N", "count", 1),
-    Option("--device", "bind a virtual device", "NAME=KIND:ID", "device", repeats=True),
+    Option("--device", "bind a virtual device", "NAME=KIND[:ID]", "device", repeats=True),
     Option(
         "--executor", "native main, or step its instructions", default="aot", choices=("aot", "vm")
     ),

@@ -8,13 +8,14 @@ from ingot_compiler.placement.device_costs import DeviceCosts
 
 BACKEND = Backend(
     kind="null",
-    parse_target="ingot_compiler.backends.null.read_target:read_target",
+    parse_target="ingot_compiler.backends.host.read_device_target:read_device_target",
     device_rules="ingot_compiler.backends.host.device_rules:device_rules",
     lower_group="ingot_compiler.backends.host.lower_group:lower_group",
     compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
-    link_image="ingot_compiler.backends.null.link_library:link_library",
+    link_image="ingot_compiler.backends.host.link_library:link_library",
     costs=DeviceCosts(
         60e9, 4e9, 10e9, launch_seconds=20e-6, copy_seconds=20e-6, copy_bytes_per_second=5e9
     ),
+    is_processor=True,
 )

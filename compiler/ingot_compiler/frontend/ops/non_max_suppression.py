@@ -59,11 +59,6 @@ def _translate(context: OpContext) -> Sequence[int]:
     ranked = order(context, scores, largest=True)
     candidates = _candidates(context, scores, ranked)
     kept = _kept(context, boxes, ranked, candidates)
-    ordinal = context.add(
-        "cumsum", cast(context, kept, "i64"), axis=1, exclusive=False, reverse=False
-    )
-    allowed = context.add("less_equal", ordinal, _scalar(context, 2, "i64"))
-    kept = context.add("logical_and", kept, allowed)
     total = batches * classes * count
     found = positions_of_true(context, reshape(context, kept, (total,)))
     batch, class_, _ = split_index(context, found, shape)
@@ -94,7 +89,8 @@ def _kept(context: OpContext, boxes: int, ranked: int, candidates: int) -> int:
         reshape(context, ordered, (rows, 4, count)),
         reshape(context, candidates, (rows, count)),
     )
-    return context.add("suppress_overlaps", ordered, candidates, _scalar(context, 3, "f32"))
+    limits = _scalar(context, 3, "f32"), _scalar(context, 2, "i64")
+    return context.add("suppress_overlaps", ordered, candidates, *limits)
 
 
 OP = OnnxOp("NonMaxSuppression", _translate)

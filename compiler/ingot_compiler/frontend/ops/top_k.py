@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, slice_axis, swap_last
+from ingot_compiler.frontend.compose import cast, swap_last
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import read_size, require_dim
@@ -31,8 +31,8 @@ def _translate(context: OpContext) -> Sequence[int]:
     outside = dim_max(count - size, 0) - dim_min(count, 0)
     require_dim(context, outside, message("K in [0, ", size, "]"), count)
     rows = swap_last(context, x, axis)
-    ranked = order(context, rows, largest=context.bool_attribute("largest", default=True))
-    places = slice_axis(context, ranked, rank - 1, 0, count)
+    largest = context.bool_attribute("largest", default=True)
+    places = order(context, rows, largest=largest, count=count)
     values = context.add("gather_elements", rows, places, axis=rank - 1)
     return swap_last(context, values, axis), swap_last(context, places, axis)
 

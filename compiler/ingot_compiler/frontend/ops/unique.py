@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import as_vector, cast, full, iota, reduce, reshape, transpose
+from ingot_compiler.frontend.compose import (
+    as_vector,
+    cast,
+    concat,
+    full,
+    iota,
+    reduce,
+    reshape,
+    slice_axis,
+    transpose,
+)
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.selection import positions_of_true
-from ingot_compiler.ir.dims import dim_product
+from ingot_compiler.frontend.selection import positions_of_true, sort_keys
+from ingot_compiler.ir.dims import Dim, dim_product
 
 _EQUAL = (1 << 62) + 1
 
@@ -38,12 +48,70 @@ def _translate(context: OpContext) -> Sequence[int]:
     axis = context.axis_attribute(0, context.rank_of(x)) if along else 0
     x = x if along else as_vector(context, x)
     rows = _rows(context, x, axis)
+    count, length = context.shape_of(rows)
+    parts = _of_elements if length == 1 else _of_rows
+    counts, found, inverse = parts(
+        context,
+        reshape(context, rows, (count,)) if length == 1 else rows,
+        is_sorted=context.bool_attribute("sorted", default=True),
+    )
+    return context.add("gather", x, found, axis=axis), found, inverse, counts
+
+
+def _of_elements(context: OpContext, x: int, *, is_sorted: bool) -> tuple[int, int, int]:
+    """(counts, first positions, inverse) of a vector: runs of equal elements of the sorted one."""
+    (count,) = context.shape_of(x)
+    keys = sort_keys(context, x)
+    order = context.add("argsort", keys, count=count)
+    ordered = context.add("gather", keys, order, axis=0)
+    place = iota(context, count)
+    before = context.add("max", context.add("sub", place, _one(context)), _zero(context))
+    same = context.add("equal", ordered, context.add("gather", ordered, before, axis=0))
+    is_first = context.add("equal", place, _zero(context))
+    starts = context.add("logical_or", context.add("logical_not", same), is_first)
+    first = positions_of_true(context, starts)
+    found = context.add("gather", order, first, axis=0)
+    ends = cast(context, starts, "i64")
+    number = context.add("cumsum", ends, axis=0, exclusive=False, reverse=False)
+    number = context.add("sub", number, _one(context))
+    counts = _lengths(context, first, count)
+    if not is_sorted:
+        (unique,) = context.shape_of(found)
+        by_place = context.add("argsort", context.add("bit_cast", found, dtype="u64"), count=unique)
+        number = context.add(
+            "gather", _scattered(context, by_place, iota(context, unique)), number, axis=0
+        )
+        counts = context.add("gather", counts, by_place, axis=0)
+        found = context.add("gather", found, by_place, axis=0)
+    return counts, found, _scattered(context, order, number)
+
+
+def _one(context: OpContext) -> int:
+    return context.scalar("i64", 1)
+
+
+def _zero(context: OpContext) -> int:
+    return context.scalar("i64", 0)
+
+
+def _lengths(context: OpContext, first: int, count: Dim) -> int:
+    """How far it is from each position to the next one, and from the last one to ``count``."""
+    (number,) = context.shape_of(first)
+    behind = concat(context, [first, context.integers([count])], 0)
+    return context.add("sub", slice_axis(context, behind, 0, 1, number), first)
+
+
+def _scattered(context: OpContext, places: int, values: int) -> int:
+    """``values`` at their places, which are all places of as many elements."""
+    base = full(context, "i64", 0, context.shape_of(places))
+    return context.add("scatter_elements", base, places, values, axis=0, reduction="none")
+
+
+def _of_rows(context: OpContext, rows: int, *, is_sorted: bool) -> tuple[int, int, int]:
+    """(counts, first positions, inverse) of rows, by comparing all pairs."""
     counts, found = _first_of_each(context, rows)
-    if context.bool_attribute("sorted", default=True):
-        found = _sorted(context, rows, found)
-    inverse = _inverse(context, rows, found)
-    values = context.add("gather", x, found, axis=axis)
-    return values, found, inverse, context.add("gather", counts, found, axis=0)
+    found = _sorted(context, rows, found) if is_sorted else found
+    return context.add("gather", counts, found, axis=0), found, _inverse(context, rows, found)
 
 
 def _rows(context: OpContext, x: int, axis: int) -> int:

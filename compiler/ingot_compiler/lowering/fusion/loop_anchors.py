@@ -23,11 +23,15 @@ from ingot_compiler.lowering.kinds.cumsum import CUMSUM
 from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.pool import POOL
+from ingot_compiler.lowering.kinds.radix_sort import RADIX_SORT
+from ingot_compiler.lowering.kinds.radix_sort import workspaces as sort_workspaces
 from ingot_compiler.lowering.kinds.reduce import REDUCE
 from ingot_compiler.lowering.kinds.resize import RESIZE
 from ingot_compiler.lowering.kinds.rows import ROWS
 from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
+from ingot_compiler.lowering.kinds.select_least import COUNT_MAX, SELECT_LEAST
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
+from ingot_compiler.lowering.kinds.suppress_overlaps import workspaces as suppression_workspaces
 
 
 def packed_at_run_time(fuser: Fuser, w: int, packed: TensorType, stored: Stored) -> Leaf:
@@ -104,14 +108,33 @@ def conv_transpose(fuser: Fuser, index: int, node: Node) -> None:
 def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:
     """The kernel reads what it writes: it has no followers."""
     del index
-    fuser.compute_results(
-        SUPPRESS_OVERLAPS, node, [fuser.leaf(operand) for operand in node.operands]
-    )
+    leaves = [fuser.leaf(operand) for operand in node.operands]
+    needed = suppression_workspaces(fuser.values.type_of(node.operands[0]))
+    fuser.compute_results(SUPPRESS_OVERLAPS, node, leaves, _added(fuser, node, needed))
+
+
+def _added(fuser: Fuser, node: Node, workspaces: list[TensorType]) -> list[int]:
+    """Values for a kernel's own workspace."""
+    device = fuser.values.device_of(node.results[0])
+    return [fuser.values.add(workspace, device) for workspace in workspaces]
+
+
+def argsort(fuser: Fuser, index: int, node: Node) -> None:
+    """A list for few results, else a radix sort, each with workspace of its own."""
+    del index
+    (operand,), (result,) = node.operands, node.results
+    keys, found = fuser.values.type_of(operand), fuser.values.type_of(result)
+    sizes = (found.shape[-1], keys.shape[-1])
+    few = any(isinstance(size, int) and size <= COUNT_MAX for size in sizes)
+    kind = SELECT_LEAST if few else RADIX_SORT
+    needed = [TensorType(keys.dtype, found.shape)] if few else sort_workspaces(keys)
+    fuser.compute_results(kind, node, [fuser.leaf(operand)], _added(fuser, node, needed))
 
 
 LOOP_ANCHORS: dict[str, Anchor] = {
     "argmax": Anchor(stored_only(ARGUMENT_REDUCE)),
     "argmin": Anchor(stored_only(ARGUMENT_REDUCE)),
+    "argsort": Anchor(argsort),
     "average_pool": Anchor(pool, reads_image=True),
     "conv_transpose": Anchor(conv_transpose),
     "cumsum": Anchor(stored_only(CUMSUM)),

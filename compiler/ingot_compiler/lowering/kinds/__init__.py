@@ -12,10 +12,12 @@ from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.pointwise import POINTWISE
 from ingot_compiler.lowering.kinds.pool import POOL
+from ingot_compiler.lowering.kinds.radix_sort import RADIX_SORT
 from ingot_compiler.lowering.kinds.reduce import REDUCE
 from ingot_compiler.lowering.kinds.resize import RESIZE
 from ingot_compiler.lowering.kinds.rows import ROWS
 from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
+from ingot_compiler.lowering.kinds.select_least import SELECT_LEAST
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 
 _ALL = (
@@ -26,11 +28,13 @@ _ALL = (
     GROUP_NORM,
     POINTWISE,
     POOL,
+    RADIX_SORT,
     REDUCE,
     RESIZE,
     ROWS,
     SCATTER_ELEMENTS,
     SCATTER_ND,
+    SELECT_LEAST,
     SUPPRESS_OVERLAPS,
 )
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}

@@ -98,6 +98,8 @@ def _emit_apply(context: EmitContext, value: Apply) -> Typed:
     first = arguments[0]
     if value.function == "cast":
         return Typed(emit_cast(w, first.operand, first.dtype, value.dtype), value.dtype)
+    if value.function == "bit_cast":
+        return Typed(w.convert("bitcast", first.operand, REGISTER[value.dtype]), value.dtype)
     if value.function == "pow" and isinstance(value.arguments[1], Constant):
         shortcut = constant_power(w, first.dtype, first.operand, value.arguments[1].value)
         if shortcut is not None:

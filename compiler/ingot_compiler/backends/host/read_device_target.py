@@ -1,4 +1,4 @@
-"""The hook ``parse_target`` of ``null``: its targets are the host's.
+"""The hook ``parse_target`` of devices that run the host's code: their targets are the host's.
 
 In: a text, the host's targets. Out: a ``Target``. Not done here: reading a target of the host
 (``host.targets``).
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 
 
-def read_target(text: str, host_targets: Sequence[str]) -> Target:
+def read_device_target(text: str, host_targets: Sequence[str]) -> Target:
     """Read a target; without a text it is that of the host's which most machines run."""
     if text:
         return parse_target(text)

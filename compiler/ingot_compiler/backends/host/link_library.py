@@ -1,4 +1,4 @@
-"""The hook ``link_image`` of ``null``: the objects of its kernels to a library of the host's code.
+"""The hook ``link_image`` of devices that run the host's code: the objects of kernels to a library.
 
 In: objects of kernels and support. Out: the bytes of a library section. Not done here: the linker's
 ways (``host.link``).

@@ -1,0 +1,37 @@
+"""A target of the host, as a user names it.
+
+In: a text. Out: a ``Target``. Not done here: reading it (``ingot_compiler.backends.host.targets``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.message import OptionRef, message
+from ingot_runtime.format.plan import DEVICE_KINDS
+
+_BESIDE_HOST = DEVICE_KINDS[1:]
+
+
+def resolve_target(text: str) -> Target:
+    """Read one target; ``native`` becomes the explicit features of this machine, found by the
+    loader's own probe.
+
+    Raises:
+        UserError: no such target, a feature that it does not have, or a device beside the host.
+    """
+    # "cpu" alone is what other tools call this machine.
+    if text.partition(":")[0] in _BESIDE_HOST and text != "cpu":
+        do = message("declare a device: ", OptionRef("device", f"NAME={text}"))
+        why = "the host is the processor that runs main"
+        raise UserError(f"the host cannot be {text!r}", f"target {text}", why, do)
+    if text != "native":
+        try:
+            return parse_target(text)
+        except UserError as error:
+            from ingot_build_rules.compilation.meant_target import meant_target
+
+            raise meant_target(text, error) from None
+    from ingot_runtime.loader.cpu import machine_architecture, machine_features
+
+    return native_target(sorted(machine_features()), machine_architecture())

@@ -1,0 +1,197 @@
+"""Pass: a transposed convolution becomes a convolution and a rearrangement of its results.
+
+In: a graph. Out: a graph in which ``conv_transpose`` is left only where sizes of the kernel or pads
+are open, or where both strides and dilations are above 1. Not done here: reading weights; new ones
+are ops on constants, folded by ``lowering/constant_expression``.
+
+With stride s, position ``q * s + r`` of the uncropped result is the sum over t of
+``x[q - t] * w[r + s * t]``: for each phase r a convolution of its own, whose kernel is a comb of w,
+reversed. All phases are channels of one convolution; then they go where they belong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
+from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite
+
+
+def expand_conv_transpose(graph: Graph) -> Graph:
+    """Replace every ``conv_transpose`` that has such a convolution."""
+    return rewrite(graph, _rule)
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """One spatial axis: ``taps`` of the convolution for each of ``stride`` phases, its pads, how
+    many results of a phase are kept beyond the size of the operand, and where the result starts
+    in them."""
+
+    stride: int
+    taps: int
+    dilation: int
+    before: int
+    after: int
+    more: int
+    start: int
+
+
+def _axis(kernel: int, stride: int, dilation: int, pads: tuple[int, int], added: int) -> _Axis:
+    """See the module; what ``added`` needs beyond the kernel are taps of zeros."""
+    taps = kernel if stride == 1 else -(-(kernel + max(added - pads[1], 0)) // stride)
+    reach = (taps - 1) * dilation
+    before = reach - pads[0] // stride
+    start = pads[0] % stride
+    # size = (d - 1) * stride + span + added - pads; phases give d - 1 + ceil(the rest / stride)
+    rest = start + (kernel - 1) * dilation + 1 + added - pads[0] - pads[1]
+    more = -(-rest // stride) - 1
+    return _Axis(stride, taps, dilation, before, more + reach - before, more, start)
+
+
+def _axes(state: Rewriter, node: Node) -> list[_Axis] | None:
+    kernel = state.shape_of(node.operands[1])[2:]
+    pads = zip(node.dims("pads_before"), node.dims("pads_after"), strict=True)
+    found: list[_Axis] = []
+    for size, stride, dilation, (before, after), added in zip(
+        kernel,
+        node.ints("strides"),
+        node.ints("dilations"),
+        pads,
+        node.dims("output_padding"),
+        strict=True,
+    ):
+        known = [item for item in (size, before, after, added) if isinstance(item, int)]
+        if len(known) < 4 or not size or (stride > 1 and dilation > 1):
+            return None
+        axis = _axis(known[0], stride, dilation, (known[1], known[2]), known[3])
+        if axis.before < 0 or axis.after < 0:
+            return None
+        found.append(axis)
+    return found
+
+
+def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+    if node.op != "conv_transpose":
+        return None
+    axes = _axes(state, node)
+    if axes is None or not all(isinstance(size, int) for size in state.shape_of(node.operands[1])):
+        return None
+    return (_expanded(state, node, axes),)
+
+
+def _expanded(state: Rewriter, node: Node, axes: Sequence[_Axis]) -> int:
+    x, w, *bias = node.operands
+    groups, phases = node.integer("groups"), prod(axis.stride for axis in axes)
+    own = state.shape_of(w)[1]
+    weights = _weights(state, node, w, axes)
+    biases = [_bias(state, node, value, phases) for value in bias]
+    attributes: dict[str, Attribute] = {
+        "strides": (1,) * len(axes),
+        "dilations": tuple(axis.dilation for axis in axes),
+        "pads_before": tuple(axis.before for axis in axes),
+        "pads_after": tuple(axis.after for axis in axes),
+        "groups": groups,
+    }
+    if phases > 1 and groups == state.shape_of(w)[0] == state.shape_of(node.results[0])[1]:
+        result = _phase_by_phase(state, (x, weights, *biases), attributes, phases, node.source)
+    else:
+        result = state.emit("conv", (x, weights, *biases), attributes, node.source)
+    return _rearranged(state, node, result, own, axes)
+
+
+def _phase_by_phase(
+    state: Rewriter,
+    operands: Sequence[int],
+    attributes: dict[str, Attribute],
+    phases: int,
+    source: Sequence[int],
+) -> int:
+    """Of a depthwise convolution each phase is one, too."""
+    x, *parameters = operands
+    results: list[int] = []
+    for phase in range(phases):
+        own = [_every(state, value, phase, phases, source) for value in parameters]
+        part = state.emit("conv", (x, *own), attributes, source)
+        batch, channels, *sizes = state.shape_of(part)
+        results.append(in_shape(state, part, (batch, channels, 1, *sizes), source))
+    whole = state.emit("concat", results, {"axis": 2}, source)
+    batch, channels, _, *sizes = state.shape_of(whole)
+    return in_shape(state, whole, (batch, dim_mul(channels, phases), *sizes), source)
+
+
+def _every(state: Rewriter, value: int, start: int, step: int, source: Sequence[int]) -> int:
+    """From ``start`` on, every ``step``-th row."""
+    rows, *rest = state.shape_of(value)
+    attributes: dict[str, Attribute] = {
+        "starts": (start, *(0 for _ in rest)),
+        "sizes": (dim_floordiv(rows, step), *rest),
+        "steps": (step, *(1 for _ in rest)),
+    }
+    return state.emit("slice", (value,), attributes, source)
+
+
+def _weights(state: Rewriter, node: Node, w: int, axes: Sequence[_Axis]) -> int:
+    """[groups * phases * O/G, C/G, taps..] of w[C, O/G, kernel..]."""
+    groups, source = node.integer("groups"), node.source
+    rows, own, *kernel = state.shape_of(w)
+    assert isinstance(rows, int)
+    assert isinstance(own, int)
+    longer = [
+        axis.taps * axis.stride - size if isinstance(size, int) else 0
+        for axis, size in zip(axes, kernel, strict=True)
+    ]
+    if any(longer):
+        pads: dict[str, Attribute] = {
+            "before": (0,) * (2 + len(axes)),
+            "after": (0, 0, *longer),
+            "mode": "constant",
+        }
+        w = state.emit("pad", (w, 0.0), pads, source)
+    combs = [size for axis in axes for size in (axis.taps, axis.stride)]
+    w = in_shape(state, w, (groups, rows // groups, own, *combs), source)
+    taps = range(3, 3 + 2 * len(axes), 2)
+    order = (0, *(tap + 1 for tap in taps), 2, 1, *taps)
+    w = state.emit("transpose", (w,), {"permutation": order}, source)
+    phases = [axis.stride for axis in axes]
+    sizes = (groups * own * prod(phases), rows // groups, *(axis.taps for axis in axes))
+    w = in_shape(state, w, sizes, source)
+    starts = (0, 0, *(axis.taps - 1 for axis in axes))
+    steps = (1, 1, *(-1 for _ in axes))
+    return state.emit("slice", (w,), {"starts": starts, "sizes": sizes, "steps": steps}, source)
+
+
+def _bias(state: Rewriter, node: Node, bias: int, phases: int) -> int:
+    """Each group's bias once for each phase."""
+    groups = node.integer("groups")
+    (count,) = state.shape_of(bias)
+    assert isinstance(count, int)
+    own = count // groups
+    bias = in_shape(state, bias, (groups, 1, own), node.source)
+    shape = {"shape": (groups, phases, own)}
+    bias = state.emit("broadcast_to", (bias,), shape, node.source)
+    return in_shape(state, bias, (count * phases,), node.source)
+
+
+def _rearranged(state: Rewriter, node: Node, value: int, own: Dim, axes: Sequence[_Axis]) -> int:
+    """[N, O, sizes..] of [N, groups * phases * O/G, sizes of a phase..]."""
+    source, count = node.source, len(axes)
+    batch, _, *sizes = state.shape_of(value)
+    groups, wanted = node.integer("groups"), state.shape_of(node.results[0])
+    if any(axis.stride > 1 for axis in axes):
+        phases = [axis.stride for axis in axes]
+        value = in_shape(state, value, (batch, groups, *phases, own, *sizes), source)
+        pairs = [part for axis in range(count) for part in (3 + count + axis, 2 + axis)]
+        order = (0, 1, 2 + count, *pairs)
+        value = state.emit("transpose", (value,), {"permutation": order}, source)
+        whole = [dim_mul(size, axis.stride) for size, axis in zip(sizes, axes, strict=True)]
+        value = in_shape(state, value, (batch, dim_mul(own, groups), *whole), source)
+    if state.shape_of(value) == wanted:
+        return value
+    starts = (0, 0, *(axis.start for axis in axes))
+    cut = {"starts": starts, "sizes": wanted, "steps": (1,) * (2 + count)}
+    return state.emit("slice", (value,), cut, source)

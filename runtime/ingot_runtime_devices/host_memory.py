@@ -1,0 +1,178 @@
+"""Devices made of the host's processor, with memory of their own.
+
+In: a library section, which is an image for the host. Out: ``HostMemory``, by the contract of
+``device``. Not done here: the kinds that are such devices (``cpu``, ``null``), speed: one thread
+runs everything.
+
+No page of its memory can be touched but while the device itself copies or runs a kernel, and then
+only the allocations that the operation names: an access by anybody else ends the process.
+"""
+
+import ctypes
+import weakref
+from bisect import bisect_right
+
+from ingot_runtime.errors import IncompatibleError, ResourceError
+from ingot_runtime.format import abi
+from ingot_runtime.format.plan import LibraryPlan
+from ingot_runtime.loader import choose, cpu, system
+from ingot_runtime.loader.area import Area
+from ingot_runtime.loader.image import LAUNCH, Image
+
+from .device import ALIGNMENT_BYTES, Device
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .device import Allocation
+
+ID_COUNT = 16
+MEMORY_BYTES = 1 << 40
+# Behind each allocation: what lies beside one must not be another.
+_GAP_BYTES = system.PAGE_SIZE_BYTES
+_OPEN = system.PROT_READ | system.PROT_WRITE
+_SHUT = 0
+
+
+def open_host_memory(
+    kind: str,
+    name: str,
+    id: int,
+    library: LibraryPlan,
+    code: bytes,
+    where: str,
+    features: frozenset[str],
+) -> "HostMemory":
+    """Return device `id` of a kind; `name` is that of the virtual device, for messages.
+
+    Raises:
+        IncompatibleError: no such device, or code for other machines. FormatError: no image.
+    """
+    if id >= ID_COUNT:
+        why = f"device {name!r} wants {kind}:{id}; there are {kind}:0 to {kind}:{ID_COUNT - 1}"
+        do = f"map it: --device {name}={kind}:0"
+        raise IncompatibleError(f"no device {kind}:{id} here", where, why, do)
+    missing = choose.missing_features(library, features, cpu.machine_architecture())
+    if missing:
+        what = f"device {name!r} cannot run its library here"
+        why = f"code for {library.target} needs {', '.join(missing)}, which this machine lacks"
+        raise IncompatibleError(what, where, why, "compile for this machine")
+    return HostMemory(f"{kind}:{id}", Image(code, library.kernel_count, where, is_library=True))
+
+
+class HostMemory(Device):
+    """One device. Two of them have nothing in common."""
+
+    __slots__ = ("__weakref__", "_areas", "_image", "_launch")
+
+    def __init__(self, name: str, image: Image) -> None:
+        super().__init__(name)
+        self._image = image
+        self._launch = LAUNCH(image.exports["launch"])
+        # By address. An area that nobody holds leaves by the weak reference's own callback.
+        self._areas: dict[int, weakref.ref[Area]] = {}
+
+    def allocate(self, size_bytes: int) -> "Allocation":
+        """Reserve whole pages that nobody may touch."""
+        self.require_open()
+        used = sum(_room(area) for area in self._live().values())
+        if not 0 <= size_bytes <= MEMORY_BYTES - used:
+            what = f"not enough memory on device {self.name}"
+            why = f"{used} of {MEMORY_BYTES} bytes are in use"
+            raise ResourceError(what, f"{size_bytes} bytes", why, "use smaller shapes")
+        area = Area(system.round_up(max(size_bytes, 1)) + _GAP_BYTES)
+        forget = system.callback(self._areas.pop, area.address)
+        self._areas[area.address] = weakref.ref(area, forget)
+        return area
+
+    def free(self, allocation: "Allocation") -> None:
+        """Forget the allocation; its pages go back with its last reference."""
+        self._require("free", allocation.address, 0)
+        del self._areas[allocation.address]
+
+    def write(self, address: int, source: int, size_bytes: int) -> None:
+        """Copy from the host, at once."""
+        self._copy(address, source, size_bytes, [self._require("write", address, size_bytes)])
+
+    def read(self, target: int, address: int, size_bytes: int) -> None:
+        """Copy to the host, at once."""
+        self._copy(target, address, size_bytes, [self._require("read", address, size_bytes)])
+
+    def move(self, target: int, source: int, size_bytes: int) -> None:
+        """Copy within the device, at once."""
+        areas = [self._require("move", address, size_bytes) for address in (target, source)]
+        self._copy(target, source, size_bytes, areas)
+
+    def _copy(self, target: int, source: int, size_bytes: int, areas: list[Area]) -> None:
+        if not size_bytes:
+            return
+        try:
+            _protect(areas, _OPEN)
+            ctypes.memmove(target, source, size_bytes)
+        finally:
+            _protect(areas, _SHUT)
+
+    def launch(
+        self,
+        kernel: int,
+        buffers: "Sequence[int]",
+        scalars: "Sequence[int]",
+        extent: int,
+        grain: int,
+        watch: int,
+    ) -> int:
+        """Run the kernel on the calling thread, with only these allocations in reach."""
+        self.require_open()
+        if not 0 <= kernel < len(self._image.kernels):
+            raise self.refused("launch", f"kernel {kernel} of {len(self._image.kernels)}")
+        if extent < 0 or grain < 1:
+            raise self.refused("launch", f"extent {extent}, grain {grain}")
+        areas = [self._require("launch", address, 1) for address in buffers]
+        if not buffers or any(address % ALIGNMENT_BYTES for address in buffers):
+            at = f"multiples of {ALIGNMENT_BYTES}"
+            why = f"its buffers, the last of which is scratch, must lie at {at}"
+            raise self.refused("launch", why)
+        scratch = buffers[-1]
+        addresses = (ctypes.c_uint64 * len(buffers))(*buffers[:-1])
+        values = (ctypes.c_int64 * max(len(scalars), 1))(*scalars)
+        try:
+            _protect(areas, _OPEN)
+            code = self._launch(
+                0, self._image.kernels[kernel], addresses, values, extent, grain, scratch, 0, watch
+            )  # fmt: skip
+        finally:
+            _protect(areas, _SHUT)
+        if code and code != abi.RC_CANCELLED and code < abi.RC_REQUIREMENT:
+            raise self.refused("launch", f"kernel {kernel} returns {code}")
+        return int(code)
+
+    def wait(self) -> None:
+        """Every operation is done when it returns."""
+        self.require_open()
+
+    def _live(self) -> dict[int, Area]:
+        found = ((address, place()) for address, place in sorted(self._areas.items()))
+        return {address: area for address, area in found if area is not None}
+
+    def _require(self, what: str, address: int, size_bytes: int) -> Area:
+        """Return the allocation that holds these bytes."""
+        self.require_open()
+        live = self._live()
+        index = bisect_right(list(live), address) - 1
+        if size_bytes < 0 or index < 0:
+            raise self.refused(what, f"{size_bytes} bytes at {address:#x} are not in its memory")
+        area = list(live.values())[index]
+        if not address + size_bytes <= area.address + _room(area):
+            raise self.refused(what, f"{size_bytes} bytes at {address:#x} are not in its memory")
+        return area
+
+
+def _room(area: Area) -> int:
+    """The bytes of an allocation, without the gap behind it."""
+    return area.size_bytes - _GAP_BYTES
+
+
+def _protect(areas: list[Area], protection: int) -> None:
+    for area in areas:
+        system.protect(area.address, _room(area), protection)

@@ -1,0 +1,133 @@
+"""Rows 1 to 19: virtual devices and configuration.
+
+In: nothing. Out: ``TITLE``, ``ROWS``. Not done here: the page (``page``).
+"""
+
+from tests.device_rows.row import Row
+
+TITLE = "Virtual devices and configuration"
+ROWS = (
+    Row(
+        "1",
+        "a device has four fields, each settable alone; no argument gives the one open device",
+        (
+            "tests/unit/test_placement.py::test_construction_rules",
+            "tests/unit/test_configuration.py::test_canonical_devices",
+        ),
+    ),
+    Row(
+        "2",
+        "the target of a device is of the device's type; another is refused",
+        ("tests/unit/test_placement.py::test_construction_rules",),
+    ),
+    Row(
+        "3",
+        "join: the eight cases; commutative, associative where defined, idempotent, with a unit",
+        (
+            "tests/unit/test_placement.py::test_join",
+            "tests/unit/test_placement.py::test_join_is_a_partial_semilattice",
+            "tests/unit/test_configuration.py::test_join_is_monotone",
+        ),
+    ),
+    Row(
+        "4",
+        "default: total and left-biased; a target is taken on its own device type alone",
+        (
+            "tests/unit/test_placement.py::test_default",
+            "tests/unit/test_placement.py::test_default_is_total_and_left_biased",
+            "tests/unit/test_configuration.py::test_default_takes_nothing_from_another_type",
+        ),
+    ),
+    Row(
+        "5",
+        "equal fields are equal values with equal hashes; derived features do not count",
+        ("tests/unit/test_placement.py::test_equality_and_hash_are_structural",),
+    ),
+    Row(
+        "6",
+        "interned devices with equal fields are one object, also with targets made afresh",
+        (
+            "tests/unit/test_configuration.py::test_interning",
+            "tests/unit/test_configuration.py::test_canonical_devices_are_equal_when_they_are_one",
+        ),
+    ),
+    Row(
+        "7",
+        "the table of interned devices lives as long as its compilation, and two share nothing",
+        (
+            "tests/unit/test_configuration.py::test_two_configurations_share_nothing_and_leave_nothing",
+        ),
+    ),
+    Row(
+        "8",
+        "the debug text has the decided fields in a fixed order, `?` for none",
+        ("tests/unit/test_placement.py::test_text_form",),
+    ),
+    Row(
+        "9",
+        "a device of a memory scope alone joins any device; two scopes never join",
+        ("tests/unit/test_configuration.py::test_scopes",),
+    ),
+    Row(
+        "10",
+        "the id of a device is kept from the declaration to the run",
+        (
+            "tests/unit/test_end_to_end_devices.py::test_ids_are_kept_and_one_bundle_runs_on_other_devices",
+        ),
+    ),
+    Row(
+        "11",
+        "all forms of a target give equal ones; duplicate, unknown and mistyped options are refused",
+    ),
+    Row("12", "features that a target's parser derives are read-only, and nobody may give them"),
+    Row(
+        "13",
+        "which target the host has: the 18 cases",
+        (
+            "tests/unit/test_configuration.py::test_what_is_left_out_is_filled_in",
+            "tests/unit/test_configuration.py::test_what_is_refused",
+        ),
+    ),
+    Row(
+        "14",
+        "a host that was overridden, or is no cpu, is told of",
+        (
+            "tests/unit/test_configuration.py::test_what_is_refused",
+            "tests/unit/test_configuration.py::test_a_device_that_needs_more_than_its_host_is_told_of",
+        ),
+    ),
+    Row(
+        "15",
+        "what a kind of device may be declared with: violations name both",
+        (
+            "tests/unit/test_configuration.py::test_what_is_refused",
+            "tests/unit/test_configuration.py::test_two_scopes_of_one_device",
+        ),
+    ),
+    Row(
+        "16",
+        "the default device: by option, by the one kind, the host; none is invented",
+        (
+            "tests/unit/test_configuration.py::test_what_is_left_out_is_filled_in",
+            "tests/unit/test_configuration.py::test_what_is_refused",
+        ),
+    ),
+    Row(
+        "17",
+        "canonical devices are equal when they are identical; unknown kinds are refused with a list",
+        (
+            "tests/unit/test_configuration.py::test_canonical_targets",
+            "tests/unit/test_configuration.py::test_canonical_devices",
+            "tests/unit/test_configuration.py::test_devices_of_a_type",
+        ),
+    ),
+    Row(
+        "18",
+        "a configuration of its own targets is the same configuration",
+        ("tests/unit/test_configuration.py::test_a_configuration_of_its_own_parts_is_the_same",),
+    ),
+    Row(
+        "19",
+        "one target, a list and a table give the same configuration; a separate host is told of",
+    ),
+)

@@ -1,0 +1,114 @@
+"""If whose branches have different ranks, as the older exporter of torch writes ``squeeze``: run by
+what follows, in every way of running."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import parser
+from tests.unit.end_to_end_harness import run_all_ways
+
+import ingot
+import ingot_runtime
+from ingot_compiler.ir.errors import UnsupportedError
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]>\n'
+SQUEEZED = """ s = Shape(x)
+ two = Constant<value = int64[1] {2}>()
+ one = Constant<value = int64[1] {1}>()
+ last = Gather<axis=0>(s, two)
+ c = Equal(last, one)
+ u = If(c) <then_branch = a () => (float[b,3] t) { t = Squeeze(x, two) },
+   else_branch = o () => (float[b,3,n] e) { e = Identity(x) }>
+"""
+
+
+def compiled(tmp_path: Path, declared: str, nodes: str) -> Path:
+    """A model of x: float[b, 3, n] in a bundle."""
+    model = parser.parse_model(f"{HEAD}m (float[b,3,n] x) => ({declared}) {{\n{SQUEEZED}{nodes}}}")
+    ingot.compile(model, targets=["x86-64-v3"]).save(tmp_path / "m.ingot")
+    return tmp_path / "m.ingot"
+
+
+def numbers(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    """Some of them negative."""
+    return np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+
+
+def test_what_follows_fits_one_branch(tmp_path: Path) -> None:
+    """Only that branch is in the bundle; a call that would take the other one is refused."""
+    path = compiled(tmp_path, "float[b,1] y", """ z = Abs(u)
+ w = Constant<value = float[3,1] {1.0, 1.0, 1.0}>()
+ [product] y = Gemm(z, w)
+""")  # fmt: skip
+    x = numbers(4, 3, 1)
+    (got,) = run_all_ways(path, [{"x": x}])
+    np.testing.assert_allclose(got["y"], np.abs(x[:, :, 0]).sum(1, keepdims=True), rtol=1e-6)
+    with pytest.raises(ingot_runtime.IngotError, match="Squeeze"):
+        ingot_runtime.load(path).run({"x": numbers(4, 3, 2)})
+
+
+def test_ranks_agree_behind_it(tmp_path: Path) -> None:
+    """Both branches run, with the nodes between them and where they agree; what they read from
+    elsewhere, and what reads a result twice, is right."""
+    path = compiled(tmp_path, "float[k] y, float[b,3,n] w", """ all = Constant<value = int64[1] {-1}>()
+ p = Neg(u)
+ w = Exp(x)
+ q = Reshape(p, all)
+ r = Reshape(u, all)
+ m = Sub(q, r)
+ f = Reshape(w, all)
+ y = Mul(m, f)
+""")  # fmt: skip
+    feeds = [{"x": numbers(2, 3, size)} for size in (1, 4)]
+    for feed, got in zip(feeds, run_all_ways(path, feeds), strict=True):
+        expected = -2 * feed["x"].ravel() * np.exp(feed["x"]).ravel()
+        np.testing.assert_allclose(got["y"], expected, rtol=1e-5)
+        np.testing.assert_allclose(got["w"], np.exp(feed["x"]), rtol=1e-5)
+
+
+def test_a_node_between_moves_too(tmp_path: Path) -> None:
+    """A node that only reads what is alike already moves into the branches where one inside needs
+    it."""
+    path = compiled(tmp_path, "float[k] y, float z", """ all = Constant<value = int64[1] {-1}>()
+ z = ReduceMax<keepdims=0>(u)
+ h = Abs(z)
+ p = Mul(u, h)
+ y = Reshape(p, all)
+""")  # fmt: skip
+    feeds = [{"x": numbers(2, 3, size)} for size in (1, 4)]
+    for feed, got in zip(feeds, run_all_ways(path, feeds), strict=True):
+        x = feed["x"]
+        np.testing.assert_allclose(got["y"], x.ravel() * np.abs(x.max()), rtol=1e-6)
+        assert got["z"] == x.max()
+
+
+def test_a_check_says_what_cannot_follow(tmp_path: Path) -> None:
+    """A call of the branch that cannot go on is refused with what stops it."""
+    path = compiled(tmp_path, "float[b,n,3] y", " y = Transpose<perm=[0,2,1]>(u)\n")
+    (got,) = run_all_ways(path, [{"x": numbers(2, 3, 2)}])
+    np.testing.assert_array_equal(got["y"], numbers(2, 3, 2).transpose(0, 2, 1))
+    with pytest.raises(ingot_runtime.IngotError, match=r"else_branch, .*Transpose"):
+        ingot_runtime.load(path).run({"x": numbers(2, 3, 1)})
+
+
+def test_the_declared_rank_of_an_output_decides(tmp_path: Path) -> None:
+    """A call that gives the other one is refused."""
+    path = compiled(tmp_path, "float[b,3,n] y", " y = Neg(u)\n")
+    (got,) = run_all_ways(path, [{"x": numbers(2, 3, 2)}])
+    np.testing.assert_array_equal(got["y"], -numbers(2, 3, 2))
+    with pytest.raises(ingot_runtime.IngotError, match="declares another type"):
+        ingot_runtime.load(path).run({"x": numbers(2, 3, 1)})
+
+
+@pytest.mark.parametrize(("declared", "nodes", "reason"), [
+    ("float[b] y", " y = Neg(u)\n", "cannot depend on data"),
+    ("float[b] y", " k = Constant<value = float[7,5] {" + ",".join(["1.0"] * 35) + "}>()\n y = Gemm(u, k)\n",
+     "neither of which fits"),
+])  # fmt: skip
+def test_no_type_at_all(tmp_path: Path, declared: str, nodes: str, reason: str) -> None:
+    """Where nothing says which branch is meant, the node is refused with both types."""
+    with pytest.raises(UnsupportedError, match=rf"(?s)If.*{reason}"):
+        compiled(tmp_path, declared, nodes)

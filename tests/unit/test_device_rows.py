@@ -1,0 +1,28 @@
+"""``docs/device-rows.md``: made from ``tests/device_rows``, naming tests that there are."""
+
+from pathlib import Path
+
+from tests.device_rows.page import ALL, PAGE, page_text, unknown_tests
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_shows_the_rows(bless: bool) -> None:
+    """``--bless`` writes it anew."""
+    page = ROOT / PAGE
+    if bless:
+        page.write_text(page_text(), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == page_text()
+
+
+def test_rows_name_tests_that_there_are() -> None:
+    """A test that was renamed or removed leaves no row behind; each row is there once."""
+    assert unknown_tests(ROOT) == []
+    numbers = [row.number for row in ALL]
+    assert len(set(numbers)) == len(numbers)
+
+
+def test_every_decision_of_a_row_is_a_record() -> None:
+    """What stands in the place of a row is written down."""
+    records = {int(path.name[:4]) for path in (ROOT / "docs/decisions").glob("*.md")}
+    assert {row.decision for row in ALL} <= {0, *records}

@@ -1,0 +1,83 @@
+"""``argsort`` and ``bit_cast``: compiled code gives what numpy gives, at every level of this
+machine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
+from tests.unit.lowering_harness import Builder, check_graph
+
+from ingot_compiler.ir.types import DType, TensorType
+
+UNSIGNED: tuple[DType, ...] = ("u8", "u16", "u32", "u64")
+ROWS: dict[str, tuple[tuple[int, ...], int]] = {
+    "one row, a few": ((1000,), 7),
+    "one row, all": ((300,), 300),
+    "one row, some": ((300,), 70),
+    "few, all": ((5, 9), 9),
+    "rows, the first": ((3, 2, 130), 1),
+    "rows, as long as a block and its list": ((2, 128), 64),
+    "rows, many": ((2, 3, 150), 100),
+    "none": ((4, 10), 0),
+    "of no keys": ((4, 0), 0),
+    "of no keys, no list": ((0, 300), 300),
+    "one key": ((2, 1), 1),
+}
+
+
+def keys_of(dtype: DType, shape: tuple[int, ...], top: int) -> Array:
+    """Keys over the whole range of their type, or with many equal ones."""
+    limit = min(top, np.iinfo(NUMPY[dtype]).max)
+    drawn = np.random.default_rng(3).integers(0, limit, shape, np.uint64, endpoint=True)
+    return np.asarray(drawn).astype(NUMPY[dtype])
+
+
+@pytest.mark.parametrize("case", ROWS)
+@pytest.mark.parametrize("dtype", UNSIGNED)
+def test_argsort(dtype: DType, case: str) -> None:
+    """Equal keys keep their order; the greatest key is one like others."""
+    shape, count = ROWS[case]
+    for top in (2**64 - 1, 3):
+        builder = Builder([TensorType(dtype, shape)])
+        found = builder.op("argsort", 0, count=count)
+        check_graph(builder, [found], [keys_of(dtype, shape, top)], 0, RUNNABLE)
+
+
+@pytest.mark.parametrize("order", ["rising", "falling", "equal"])
+@pytest.mark.parametrize("count", [5, 200])
+def test_argsort_of_ordered_keys(order: str, count: int) -> None:
+    """Every block changes the list, or none."""
+    keys = {
+        "rising": np.arange(200), "falling": np.arange(200)[::-1], "equal": np.full(200, 2**32 - 1),
+    }[order].astype(np.uint32)  # fmt: skip
+    builder = Builder([TensorType("u32", (200,))])
+    found = builder.op("argsort", 0, count=count)
+    check_graph(builder, [found], [keys], 0, RUNNABLE)
+
+
+def test_argsort_of_a_transposed_operand() -> None:
+    """Keys of a row need not lie beside each other."""
+    builder = Builder([TensorType("u32", (90, 3))])
+    turned = builder.op("transpose", 0, permutation=(1, 0))
+    outputs = [builder.op("argsort", turned, count=count) for count in (4, 90)]
+    check_graph(builder, outputs, [keys_of("u32", (90, 3), 50)], 0, RUNNABLE)
+
+
+SPECIAL = (0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, 1e-45, -1e-45, 3e38)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "target"),
+    [("f32", "u32"), ("f32", "i32"), ("f64", "u64"), ("f64", "i64"), ("i8", "u8"), ("u16", "i16")],
+)
+def test_bit_cast(dtype: DType, target: DType) -> None:
+    """The bits are the same, there and back, in lanes and behind other ops."""
+    if dtype in ("f32", "f64"):
+        values = np.array(SPECIAL * 3).astype(NUMPY[dtype])
+    else:
+        values = np.arange(-13, 14).astype(NUMPY[dtype])
+    builder = Builder([TensorType(dtype, values.shape)])
+    bits = builder.op("bit_cast", 0, dtype=target)
+    outputs = [bits, builder.op("bit_cast", builder.op("bitwise_not", bits), dtype=dtype)]
+    check_graph(builder, outputs, [values], 0, RUNNABLE)
