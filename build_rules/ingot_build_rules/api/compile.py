@@ -53,14 +53,12 @@ def compile(  # noqa: A001
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
     Args:
-        model: path of an ``.onnx`` file, its bytes, or an ``onnx.ModelProto``; a folder that
-            ``optimum`` exported; a PyTorch module or exported program.
+        model: an ``.onnx`` file, its bytes, an ``onnx.ModelProto``, a PyTorch module; a folder.
         example_inputs: of a PyTorch module: what it is called with, a tensor, a tuple, or a dict.
         dynamic_shapes: of a PyTorch module: as ``torch.export.export`` takes them.
         graph: which graph of a folder, where it has several: ``"decoder_model"``.
         targets: one, or several with one variant each, ``ARCH[:cpu][+feature|-feature]...``.
-        shapes: input name -> shape with a version of its own, ``(1, 3, 224, 224)``, or a list of
-            such dicts; None is any size, ``(1, 8)`` a range.
+        shapes: input name -> ``(1, 3, None, (1, 224))`` with a version of its own; or several.
         devices: virtual device -> kind; ``host`` is always there.
         place: glob over node names -> virtual device or "auto"; or "auto" for all nodes.
         fallback: of nodes placed where there is no code for them: "forbid", "warn" or "allow".
@@ -70,12 +68,13 @@ def compile(  # noqa: A001
         max_bytes: of the model's functions, constants, values on the way to one, planned memory.
         other_shapes: what serves calls of no such shape: the "general" version, or "refuse".
         strict_dims: dimensions of one name are one size in every call.
-        cache, cache_shared: the cache's folder, None for the user's; trust all who can write to it.
+        cache: the cache's folder; None for the user's.
+        cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
     Raises:
         UserError: a wrong argument. ModelError: a wrong model, or PyTorch cannot export it.
-        UnsupportedError: all that is not supported yet, listed. LimitError: more than ``max_bytes``
-            or than a bundle can hold. VerificationError: ``check`` found a fault.
+        UnsupportedError: all that is not supported yet, listed. LimitError: it is too large.
+        VerificationError: ``check`` found a fault.
     """
     options = make_options(
         read_targets(targets),
