@@ -28,6 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["INGOT_CACHE"] = tempfile.mkdtemp(prefix="ingot-test-cache-")
     # And a key: the user's own is nobody's business.
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="ingot-test-state-")
+    # Two OpenCL devices, each of one thread, on every machine.
+    os.environ |= {"POCL_DEVICES": "pthread pthread", "POCL_MAX_PTHREAD_COUNT": "1"}
 
 
 @pytest.fixture(scope="module", autouse=True)

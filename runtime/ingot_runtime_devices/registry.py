@@ -9,6 +9,7 @@ from ingot_runtime.format.plan import LibraryPlan
 from .cpu import open_cpu
 from .device import Device
 from .null import open_null
+from .opencl import open_opencl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 OPEN: "dict[str, Open]" = {
     "cpu": open_cpu,
     "null": open_null,
+    "opencl": open_opencl,
 }
 """Kind ->
 ``open(virtual name, id, library, the library's section, its name, features of this machine)``; it

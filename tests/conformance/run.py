@@ -30,12 +30,16 @@ LIMIT_SECONDS = 60.0
 
 
 def run_all(
-    cases: Mapping[str, Case], workers: int = 2, limit_seconds: float = LIMIT_SECONDS
+    cases: Mapping[str, Case],
+    workers: int = 2,
+    limit_seconds: float = LIMIT_SECONDS,
+    device: str = "",
 ) -> dict[str, Outcome]:
-    """Run ``cases`` in forked processes; return the outcomes sorted by name."""
+    """Run ``cases`` in forked processes, on ``device`` where one is given; return the outcomes
+    sorted by name."""
 
     def work(name: str) -> Result:
-        outcome = run_case(cases[name])
+        outcome = run_case(cases[name], device)
         return {"category": outcome.category, "detail": outcome.detail}
 
     done: dict[str, Outcome] = {}
@@ -59,6 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--match", default="*", help="a pattern over KIND/NAME")
     parser.add_argument("--sample", type=int, help="run only so many, always the same")
+    parser.add_argument("--device", default="", help="place every node there, such as opencl")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", help="write {name: [category, detail]} here")
     parser.add_argument(
@@ -78,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
         if fnmatch.fnmatchcase(name, options.match)
     }
     cases = {name: cases[name] for name in sample(cases, options.sample)}
-    outcomes = run_all(cases, options.workers)
+    outcomes = run_all(cases, options.workers, device=options.device)
     counts = collections.Counter(outcome.category for outcome in outcomes.values())
     print(f"{len(outcomes)} cases, {time.monotonic() - started:.0f} s: ", end="")
     print(", ".join(f"{category} {counts[category]}" for category in CATEGORIES))

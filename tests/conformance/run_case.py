@@ -29,6 +29,7 @@ from tests.conformance.cases import Case
 import ingot_runtime
 from ingot_build_rules.compilation.compile_model import CompiledModel, compile_model
 from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_compiler.backends.host import object as code_objects
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import host
@@ -90,29 +91,36 @@ def _shared() -> tuple[Any, Any]:
 
 
 def compile_quickly(
-    model: ModelProto | bytes, path: str, targets: Sequence[str] = ()
+    model: ModelProto | bytes, path: str, targets: Sequence[str] = (), device: str = ""
 ) -> CompiledModel:
     """Compile and save as ``ingot.compile(model).save(path)`` does, with the parts that no model
-    changes kept."""
+    changes kept; every node is placed on ``device`` where one is given."""
     objects, digests = _shared()
     content = model if isinstance(model, bytes) else model.SerializeToString()
     with (
         mock.patch.object(code_objects, "compile_object", objects),
         mock.patch.object(host, "HostDigests", digests),
     ):
-        compiled = compile_model(content, make_options(targets))
+        compiled = compile_model(content, _options(targets, device))
         compiled.make()
         compiled.save(path)
     return compiled
 
 
-def run_case(case: Case) -> Outcome:
-    """Compile, save, load, run every data set, compare with the case's own tolerance."""
+def _options(targets: Sequence[str], device: str) -> CompileOptions:
+    if not device:
+        return make_options(targets)
+    return make_options(targets, devices={"acc": device}, place=[("*", "acc")])
+
+
+def run_case(case: Case, device: str = "") -> Outcome:
+    """Compile, save, load, run every data set, compare with the case's own tolerance; on
+    ``device``, such as ``opencl``, where one is given."""
     model = case.model()
     with tempfile.TemporaryDirectory(prefix="ingot-case-") as folder:
         path = os.path.join(folder, "case.ingot")
         try:
-            compiled = compile_quickly(model, path)
+            compiled = compile_quickly(model, path, device=device)
         except UnsupportedError as error:
             return Outcome("refused", refusal(error))
         except IngotError as error:

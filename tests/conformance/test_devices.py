@@ -24,6 +24,7 @@ from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.format.plan import LibraryPlan
 from ingot_runtime.loader.cpu import machine_features
 from ingot_runtime_devices.device import ALIGNMENT_BYTES, Device
+from ingot_runtime_devices.opencl_library import HEAD
 from ingot_runtime_devices.registry import OPEN
 
 if TYPE_CHECKING:
@@ -50,9 +51,40 @@ def open_with_host_code(kind: str, id_: int) -> Device:
     return OPEN[kind]("acc", id_, plan, made.image, "section library 0", machine_features())
 
 
+_OPENCL = """
+__kernel void {name}(__global uchar *m0, long o0, __global uchar *m1, long o1, __global uchar *m2,
+    long o2, long n, __global uchar *scratch, long scratch_at, __global int *report, long extent,
+    long share) {{
+  for (long i = get_global_id(0) * share; i < extent && i < (get_global_id(0) + 1) * share; ++i) {{
+    __global float *y = (__global float *)(m0 + o0);
+    {statement};
+  }}
+}}
+"""
+_STATEMENTS = {
+    KERNEL: "y[i] = ((__global float *)(m1 + o1))[i] * ((__global float *)(m2 + o2))[i] + 1",
+    "refuses": "*report = 258",
+    "fails": "*report = 5",
+}
+
+
+def opencl_library() -> bytes:
+    """The same kernels in OpenCL C."""
+    rows = "".join(f"\n{name} 3 1 {int(name != KERNEL)} 0" for name in _STATEMENTS)
+    texts = (_OPENCL.format(name=name, statement=text) for name, text in _STATEMENTS.items())
+    return f"{HEAD}{rows}\n\n{''.join(texts)}".encode()
+
+
+def open_opencl(id_: int) -> Device:
+    """Open an OpenCL device with them; there are two (``tests/conftest.py``)."""
+    plan = LibraryPlan("opencl", "opencl-c-1.2", (), len(_STATEMENTS))
+    return OPEN["opencl"]("acc", id_, plan, opencl_library(), "section library 0", frozenset())
+
+
 OPEN_KINDS: dict[str, Callable[[int], Device]] = {
     "null": partial(open_with_host_code, "null"),
     "cpu": partial(open_with_host_code, "cpu"),
+    "opencl": open_opencl,
 }
 
 

@@ -13,8 +13,9 @@ from ingot_compiler.backends.backend import Backend, ParseTarget, Target
 from ingot_compiler.backends.cpu.backend import BACKEND as CPU
 from ingot_compiler.backends.host.backend import BACKEND as HOST
 from ingot_compiler.backends.null.backend import BACKEND as NULL
+from ingot_compiler.backends.opencl.backend import BACKEND as OPENCL
 
-BACKENDS: tuple[Backend, ...] = (HOST, NULL, CPU)
+BACKENDS: tuple[Backend, ...] = (HOST, NULL, CPU, OPENCL)
 
 
 def backend_of(kind: str) -> Backend:

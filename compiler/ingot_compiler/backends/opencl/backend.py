@@ -1,0 +1,16 @@
+"""The back end of ``opencl``: the host's fusion and loops, source text for code.
+
+In: nothing. Out: ``BACKEND``. Not done here: the hooks.
+"""
+
+from ingot_compiler.backends.backend import Backend
+
+BACKEND = Backend(
+    kind="opencl",
+    parse_target="ingot_compiler.backends.opencl.read_target:read_target",
+    device_rules="ingot_compiler.backends.opencl.device_rules:device_rules",
+    lower_group="ingot_compiler.backends.opencl.lower_group:lower_group",
+    compile_kernel="ingot_compiler.backends.opencl.compile_kernel:compile_kernel",
+    compile_support="ingot_compiler.backends.opencl.compile_support:compile_support",
+    link_image="ingot_compiler.backends.opencl.link_library:link_library",
+)

@@ -1,0 +1,128 @@
+"""The text of one kernel: the function that runs a part of its units, and the kernel that calls it.
+
+In: a loop program. Out: ``KernelSource``. Not done here: libraries (``link_library``).
+
+Arguments of a kernel: memory and byte offset of each buffer; the scalars (long); memory and offset
+of scratch; memory where a broken requirement is reported, behind which 128 bytes may be read;
+extent and the units of a work item (long). ``runtime/FORMAT.md`` states it for loaders.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.opencl.c_dims import c_dim
+from ingot_compiler.backends.opencl.c_function import function_source
+from ingot_compiler.backends.opencl.c_values import CValue
+from ingot_compiler.backends.opencl.lower_group import ITEMS_MAX
+from ingot_compiler.backends.opencl.vector_machine import VECTOR_MACHINE
+from ingot_compiler.ir.dims import dim_floordiv
+from ingot_compiler.lowering.loops import LoopProgram
+
+REPORT_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """``symbol`` names the content; ``row``: what a loader must know of the kernel."""
+
+    symbol: str
+    row: str
+    text: str
+
+
+def kernel_source(program: LoopProgram) -> KernelSource:
+    """Write the kernel of a program."""
+    module = kernel_module(program, VECTOR_MACHINE)
+    symbol, buffers, scalars = module.symbol, len(program.buffers), len(program.scalars)
+    source = function_source(_without_arguments(module.text), symbol, _arguments(program))
+    row = f"{symbol} {buffers} {scalars} {int(_reports(module.text))} {int(_has_scratch(program))}"
+    lines = [
+        *source.tables,
+        f"int {symbol}_units({_unit_parameters(program)}) {{",
+        *source.body,
+        "}",
+        *_kernel(symbol, program),
+    ]
+    return KernelSource(symbol, row, "\n".join([*lines, ""]))
+
+
+def _has_scratch(program: LoopProgram) -> bool:
+    return program.scratch_bytes != 0
+
+
+def _reports(text: str) -> bool:
+    """Whether the function may return anything but 0."""
+    return "ret i32 0\n" not in text
+
+
+def _without_arguments(text: str) -> str:
+    """The function without the instructions that find buffers and scalars: C gets them as
+    parameters."""
+    kept: list[str] = []
+    for line in text.splitlines():
+        if re.search(r"getelementptr \w+, ptr %(buffers|scalars), ", line):
+            continue
+        if line.startswith(("  %b", "  %s")) and line[4:5].isdigit():
+            continue
+        kept.append(line)
+    return "\n".join([*kept, ""])
+
+
+def _arguments(program: LoopProgram) -> dict[str, CValue]:
+    values = {
+        f"%b{number}": CValue("ptr", 0, (f"b{number}",), "__global")
+        for number in range(len(program.buffers))
+    }
+    for number in range(len(program.scalars)):
+        values[f"%s{number}"] = CValue("i64", 0, (f"s{number}",))
+    for name in ("first", "last"):
+        values[f"%{name}"] = CValue("i64", 0, (name,))
+    values["%scratch"] = CValue("ptr", 0, ("scratch",), "__global")
+    return values
+
+
+def _unit_parameters(program: LoopProgram) -> str:
+    return ", ".join(
+        (
+            *(f"__global uchar *b{number}" for number in range(len(program.buffers))),
+            *(f"long s{number}" for number in range(len(program.scalars))),
+            "long first, long last, __global uchar *scratch, __global uchar *spare",
+        )
+    )
+
+
+def _kernel(symbol: str, program: LoopProgram) -> list[str]:
+    """The kernel proper: each work item runs some units beside each other."""
+    buffers, scalars = range(len(program.buffers)), range(len(program.scalars))
+    parameters = ", ".join(
+        (
+            *(f"__global uchar *m{number}, long o{number}" for number in buffers),
+            *(f"long s{number}" for number in scalars),
+            "__global uchar *scratch, long scratch_at, __global int *report, long extent, long share",
+        )
+    )
+    names = dict(zip(program.scalars, (f"s{number}" for number in scalars), strict=True))
+    own = c_dim(dim_floordiv(program.scratch_bytes, ITEMS_MAX), names)
+    arguments = ", ".join(
+        (
+            *(f"m{number} + o{number}" for number in buffers),
+            *(f"s{number}" for number in scalars),
+            "first, last, scratch + scratch_at + item * own",
+            f"(__global uchar *)report + {REPORT_BYTES}",
+        )
+    )
+    return [
+        f"__kernel void {symbol}({parameters}) {{",
+        "  const long item = get_global_id(0);",
+        f"  const long own = {own};",
+        "  const long first = item * share;",
+        "  const long last = min(first + share, extent);",
+        "  if (first < last) {",
+        f"    const int code = {symbol}_units({arguments});",
+        "    if (code) atomic_max(report, code);",
+        "  }",
+        "}",
+    ]

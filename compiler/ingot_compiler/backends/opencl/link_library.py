@@ -1,0 +1,36 @@
+"""The hook ``link_image`` of ``opencl``: the texts of kernels to a library section.
+
+In: rows and texts of kernels. Out: the bytes of a library: a head, a row per kernel, an empty line,
+OpenCL C (``runtime/FORMAT.md``). Not done here: compiling it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+from ingot_compiler.ir.errors import InternalError
+
+HEAD = "ingot opencl library 1"
+_FP64 = "cl_khr_fp64"
+
+
+def link_library(
+    kernels: Sequence[tuple[str, bytes]], main: bytes | None, support: bytes, target: str
+) -> bytes:
+    """Put a library together; ``kernels`` are (symbol, row and text) in the order of its table.
+
+    Raises:
+        InternalError: a `main`, or support.
+    """
+    if main is not None or support:
+        raise InternalError("a library with a main, or with support", where=f"target {target}")
+    texts = [content.decode().partition("\n") for _, content in kernels]
+    source = "\n".join(text for _, _, text in texts)
+    has_double = "double" in source
+    head = f"{HEAD} {_FP64}" if has_double else HEAD
+    prelude = resources.files(__package__).joinpath("prelude.cl").read_text(encoding="ascii")
+    pragmas = ["#pragma OPENCL FP_CONTRACT ON"]
+    if has_double:
+        pragmas.insert(0, f"#pragma OPENCL EXTENSION {_FP64} : enable")
+    return "\n".join([head, *(row for row, _, _ in texts), "", *pragmas, prelude, source]).encode()

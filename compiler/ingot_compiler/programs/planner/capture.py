@@ -1,0 +1,191 @@
+"""Writes a solution into its program: devices of parameters and results, copies, and the
+annotations from which the device of every expression can be read.
+
+In: a program, its network and the solution. Out: the planned program. Not done here: deciding.
+
+An operand that is elsewhere than what reads it is copied. One that is elsewhere than the expression
+around it is fixed there; a variable, a global function or a literal is not, because its device is
+known from where it is bound. The value of a ``let`` is always fixed: passes move it about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ingot_compiler.placement.virtual_device import VirtualDevice
+from ingot_compiler.programs.expressions import (
+    Apply,
+    DeviceCopy,
+    Expression,
+    Function,
+    GlobalReference,
+    LetIn,
+    OnDevice,
+    Variable,
+)
+from ingot_compiler.programs.operators import is_source
+from ingot_compiler.programs.planner.kernel_scopes import with_scopes
+from ingot_compiler.programs.planner.network import Domain, FunctionDomain, Network, result_cell
+from ingot_compiler.programs.planner.solution import Solution
+from ingot_compiler.programs.program import Kernel, Program
+from ingot_compiler.programs.walk import post_order, with_devices
+
+
+def capture(program: Program, network: Network, solution: Solution) -> Program:
+    """The program in which the text says every device."""
+    capturing = _Capture(network, solution)
+    functions = {name: capturing.function(one) for name, one in program.functions.items()}
+    planned = {
+        name: _planned_kernel(kernel, network.kernels.get(name), solution)
+        for name, kernel in program.kernels.items()
+    }
+    return replace(program, functions=functions, kernels=planned)
+
+
+def _planned_kernel(kernel: Kernel, domain: FunctionDomain | None, solution: Solution) -> Kernel:
+    """The kernel with the scopes that its arguments are in; one that nobody calls as it is."""
+    if domain is None:
+        return kernel
+    cells = (*domain.parameters, domain.result)
+    return with_scopes(kernel, [solution.scopes.label(result_cell(cell)) for cell in cells])
+
+
+@dataclass(slots=True)
+class _Capture:
+    network: Network
+    solution: Solution
+    made: dict[Expression, Expression] = field(default_factory=dict[Expression, Expression])
+    copies: dict[tuple[Expression, VirtualDevice], Expression] = field(
+        default_factory=dict[tuple[Expression, VirtualDevice], Expression]
+    )
+    devices: dict[int, VirtualDevice] = field(default_factory=dict[int, VirtualDevice])
+
+    def function(self, function: Function) -> Function:
+        """A global function."""
+        for expression in post_order([function], with_devices):
+            if isinstance(expression, Function):
+                self.parameters(expression)
+        for expression in post_order([function], with_devices):
+            if expression not in self.made:
+                self.made[expression] = self.rebuilt(expression)
+        made = self.made[function]
+        assert isinstance(made, Function)
+        return made
+
+    def parameters(self, function: Function) -> None:
+        """Write the devices of parameters where they are bound; readers follow."""
+        if function.primitive:
+            return
+        for parameter in function.parameters:
+            device = self.device(self.network.domains[parameter])
+            self.made[parameter] = replace(parameter, device=device)
+
+    def device(self, domain: Domain) -> VirtualDevice:
+        """Where a value is; of a function, where its result is."""
+        cell = result_cell(domain)
+        if cell not in self.devices:
+            self.devices[cell] = self.solution.device(cell)
+        return self.devices[cell]
+
+    def at(self, expression: Expression) -> VirtualDevice:
+        """Where the value of an expression is."""
+        return self.device(self.network.domains[expression])
+
+    def rebuilt(self, expression: Expression) -> Expression:
+        """The expression with planned operands."""
+        match expression:
+            case Function(primitive=True):
+                return expression
+            case Function():
+                return self.literal(expression)
+            case LetIn():
+                value = self.operand(expression, 0, None)
+                return replace(expression, value=value, body=self.let_body(expression))
+            case Apply():
+                return self.call(expression)
+            case OnDevice():
+                return self.annotation(expression)
+            case DeviceCopy():
+                return self.explicit_copy(expression)
+            case _:
+                around = self.at(expression)
+                count = len(expression.operands)
+                operands = [self.operand(expression, index, around) for index in range(count)]
+                return expression.with_operands(operands)
+
+    def literal(self, function: Function) -> Function:
+        """A function with its devices."""
+        device = self.at(function)
+        parameters = [self.made[parameter] for parameter in function.parameters]
+        return replace(
+            function,
+            parameters=tuple(one for one in parameters if isinstance(one, Variable)),
+            body=self.operand(function, 0, device),
+            device=device,
+        )
+
+    def let_body(self, let: LetIn) -> Expression:
+        """The body, which is where the whole is."""
+        return self.source_at(let.body, self.at(let))
+
+    def call(self, call: Apply) -> Expression:
+        """The function stands as it is; arguments are where it wants them."""
+        around = self.at(call)
+        count = len(call.operands)
+        arguments = [self.operand(call, index, around) for index in range(1, count)]
+        return call.with_operands([self.made[call.callee], *arguments])
+
+    def operand(self, parent: Expression, index: int, around: VirtualDevice | None) -> Expression:
+        """An operand, copied to where it is read, and fixed there if what is around is not."""
+        expected = self.device(self.network.expected[parent, index])
+        found = self.on(parent.operands[index], expected)
+        return found if expected == around else fixed(found, expected)
+
+    def on(self, expression: Expression, device: VirtualDevice) -> Expression:
+        """The value of an expression on a device."""
+        if is_source(expression):
+            return self.source_at(expression, device)
+        found = self.made[expression]
+        actual = self.at(expression)
+        if actual == device:
+            return found
+        if (found, device) not in self.copies:
+            copy = DeviceCopy(fixed(found, actual), actual, device, span=expression.span)
+            self.copies[found, device] = copy
+        return self.copies[found, device]
+
+    def source_at(self, expression: Expression, device: VirtualDevice) -> Expression:
+        """What is made of nothing is made again on each device that reads it."""
+        if not is_source(expression):
+            return self.made[expression]
+        if (expression, device) not in self.copies:
+            self.copies[expression, device] = replace(expression)
+        return self.copies[expression, device]
+
+    def annotation(self, annotation: OnDevice) -> Expression:
+        """The body, copied to where the annotation is read."""
+        inner = self.device(self.network.expected[annotation, 0])
+        return self.moved(self.on(annotation.body, inner), inner, annotation)
+
+    def explicit_copy(self, copy: DeviceCopy) -> Expression:
+        """A copy whose ends are one device is none."""
+        source = self.device(self.network.expected[copy, 0])
+        return self.moved(self.on(copy.value, source), source, copy)
+
+    def moved(
+        self, value: Expression, device: VirtualDevice, parent: OnDevice | DeviceCopy
+    ) -> Expression:
+        """``value``, which is on ``device``, where the result of ``parent`` is."""
+        destination = self.at(parent)
+        if device == destination:
+            return value
+        return DeviceCopy(fixed(value, device), device, destination, span=parent.span)
+
+
+def fixed(expression: Expression, device: VirtualDevice) -> Expression:
+    """The expression, said to be on ``device`` unless it says so itself."""
+    if isinstance(expression, Variable | GlobalReference | Function):
+        return expression
+    if isinstance(expression, OnDevice) and expression.is_fixed and expression.device == device:
+        return expression
+    return OnDevice(expression, device, constrain_result=True, span=expression.span)

@@ -1,0 +1,48 @@
+"""What is known of the cells of a network: one class of places and one of scopes for each.
+
+In: a network. Out: ``Solution``: devices of cells, as far as they are decided. Not done here: which
+links hold (``solve``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice, join
+from ingot_compiler.programs.planner.classes import Classes
+from ingot_compiler.programs.planner.network import Link, Pin
+
+
+def join_scopes(one: str, other: str) -> str | None:
+    """The scope that is both, "" being any; None when they differ."""
+    return one or other if not (one and other) or one == other else None
+
+
+@dataclass(slots=True)
+class Solution:
+    """Classes of cells by device and target, and by scope; ``kept`` are the links that hold,
+    ``cut`` those that a copy breaks, ``pins`` what decided."""
+
+    places: Classes[VirtualDevice] = field(default_factory=lambda: Classes(UNCONSTRAINED, join))
+    scopes: Classes[str] = field(default_factory=lambda: Classes("", join_scopes))
+    kept: list[Link] = field(default_factory=list[Link])
+    cut: list[Link] = field(default_factory=list[Link])
+    pins: list[Pin] = field(default_factory=list[Pin])
+
+    def device(self, cell: int) -> VirtualDevice:
+        """What is decided of a cell."""
+        return replace(self.places.label(cell), memory_scope=self.scopes.label(cell))
+
+    def pin(self, pin: Pin) -> bool:
+        """Whether a cell can be where the pin says; then it is."""
+        self.pins.append(pin)
+        return self.places.constrain(pin.cell, pin.place) and self.scopes.constrain(
+            pin.cell, pin.device.memory_scope
+        )
+
+    def merge(self, link: Link, with_scopes: bool = True) -> bool:
+        """Whether two cells can be on one device; then they are."""
+        self.kept.append(link)
+        return self.places.merge(link.left, link.right) and (
+            not with_scopes or self.scopes.merge(link.left, link.right)
+        )

@@ -1,0 +1,352 @@
+"""Kind ``opencl``: a device of an OpenCL driver, through pyopencl.
+
+In: a library section, which is OpenCL C. Out: ``OpenCl``, by the contract of ``device``. Not done
+here: compiling in a process of its own (``opencl_build``).
+
+Addresses are numbers of our own that no process can have mapped: a place in a ``cl_mem`` is found
+from them. Launches and copies within the device are queued; reads, writes and ``wait`` wait.
+"""
+
+import ctypes
+import weakref
+from bisect import bisect_right, insort
+from contextlib import contextmanager
+
+from ingot_runtime.errors import IncompatibleError, ResourceError
+from ingot_runtime.format import abi
+from ingot_runtime.format.plan import LibraryPlan
+
+from .device import ALIGNMENT_BYTES, Device
+from .opencl_build import BUILDER, build, devices
+from .opencl_library import REPORT_BYTES, OpenClLibrary, read_library
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from typing import Any
+
+    from .device import Allocation
+
+ITEMS_MAX = 8  # work items of a kernel that has scratch: as many places are in it
+_ITEMS_PER_UNIT = 4  # work items per compute unit of a processor, so that none is idle for long
+_FIRST_ADDRESS = 1 << 61  # no address of a process
+_GAP_BYTES = 1 << 20
+_INSTALL = "pip install pyopencl, and a driver: pip install pocl-binary-distribution"
+
+
+def open_opencl(
+    name: str, id: int, library: LibraryPlan, code: bytes, where: str, features: frozenset[str]
+) -> "OpenCl":
+    """Return device `id` of this machine; `name` is that of the virtual device, for messages.
+
+    Raises:
+        IncompatibleError: no pyopencl, no such device, or a device that lacks something.
+        FormatError: no library.
+    """
+    del features
+    read = read_library(code, library.kernel_count, where)
+    found = _devices_here(name, where)
+    if id >= len(found):
+        here = ", ".join(f"opencl:{at} ({each.name})" for at, each in enumerate(found)) or "none"
+        why = f"device {name!r} wants opencl:{id}; there are: {here}"
+        raise IncompatibleError(f"no device opencl:{id} here", where, why, _INSTALL)
+    missing = [each for each in read.extensions if each not in found[id].extensions.split()]
+    if missing:
+        what = f"device {name!r} cannot run its library here"
+        why = f"opencl:{id} ({found[id].name}) lacks {', '.join(missing)}"
+        raise IncompatibleError(what, where, why, "use another device, or the host")
+    BUILDER.prove(id, read, where)
+    return OpenCl(f"opencl:{id}", found[id], read)
+
+
+def _devices_here(name: str, where: str) -> "list[Any]":
+    try:
+        import pyopencl as cl
+    except ImportError as error:
+        what = f"device {name!r} needs pyopencl"
+        raise IncompatibleError(what, where, str(error), _INSTALL) from error
+    try:
+        return devices()
+    except cl.Error as error:
+        what = f"device {name!r} needs an OpenCL driver"
+        raise IncompatibleError(what, where, str(error), _INSTALL) from error
+
+
+class ClMemory:
+    """An allocation: ``buffer`` is its ``cl_mem``."""
+
+    __slots__ = ("__weakref__", "address", "buffer", "size_bytes")
+
+    def __init__(self, address: int, size_bytes: int, buffer: "Any") -> None:
+        self.address = address
+        self.size_bytes = size_bytes
+        self.buffer = buffer
+
+
+class _Addresses:
+    """Where the next allocation of this process lies."""
+
+    __slots__ = ("following",)
+
+    def __init__(self) -> None:
+        self.following = _FIRST_ADDRESS
+
+    def take(self, size_bytes: int) -> int:
+        """Return an address with nothing behind it."""
+        address = self.following
+        self.following += -(-size_bytes // _GAP_BYTES) * _GAP_BYTES + _GAP_BYTES
+        return address
+
+
+_ADDRESSES = _Addresses()
+
+
+class OpenCl(Device):
+    """One device, with a context and a queue of its own."""
+
+    __slots__ = (
+        "__weakref__", "_cl", "_context", "_device", "_kernels", "_library", "_memories", "_order",
+        "_queue", "_report",
+    )  # fmt: skip
+
+    def __init__(self, name: str, device: "Any", library: OpenClLibrary) -> None:
+        import pyopencl as cl
+
+        super().__init__(name)
+        self._cl = cl
+        self._device = device
+        self._library = library
+        # By address. ClMemory that nobody holds leaves by the weak reference's own callback.
+        self._memories: dict[int, weakref.ref[ClMemory]] = {}
+        self._order: list[int] = []
+        with self._failing("open"):
+            self._context = cl.Context([device])
+            self._queue = cl.CommandQueue(self._context)
+            self._kernels: list[Any] = []
+            if library.kernels:
+                program = build(self._context, library.source)
+                self._kernels += (cl.Kernel(program, kernel.name) for kernel in library.kernels)
+            self._report = self._zeros(REPORT_BYTES)
+
+    def allocate(self, size_bytes: int) -> "Allocation":
+        """Create a ``cl_mem`` of zeros."""
+        self.require_open()
+        total, largest = self._device.global_mem_size, self._device.max_mem_alloc_size
+        used = sum(memory.size_bytes for memory in map(_alive, self._memories.values()) if memory)
+        if not 0 <= size_bytes <= min(total - used, largest):
+            why = f"{total - used} of {total} bytes are free, {largest} at most in one piece"
+            raise self._no_memory(size_bytes, why)
+        try:
+            buffer = self._zeros(max(-(-size_bytes // ALIGNMENT_BYTES), 1) * ALIGNMENT_BYTES)
+        except (self._cl.Error, MemoryError) as error:
+            raise self._no_memory(size_bytes, str(error)) from error
+        memory = ClMemory(_ADDRESSES.take(buffer.size), buffer.size, buffer)
+        self._memories[memory.address] = weakref.ref(memory, _forgetting(self, memory.address))
+        insort(self._order, memory.address)
+        return memory
+
+    def _no_memory(self, size_bytes: int, why: str) -> ResourceError:
+        what = f"not enough memory on device {self.name}"
+        return ResourceError(what, f"{size_bytes} bytes", why, "use smaller shapes")
+
+    def _zeros(self, size_bytes: int) -> "Any":
+        buffer = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, size_bytes)
+        self._cl.enqueue_fill_buffer(self._queue, buffer, b"\0", 0, size_bytes)
+        return buffer
+
+    def free(self, allocation: "Allocation") -> None:
+        """Forget the allocation; the driver keeps its ``cl_mem`` until what was queued is done."""
+        self._require("free", allocation.address, 0)
+        self.forget(allocation.address)
+
+    def forget(self, address: int) -> None:
+        """Take an allocation out of the table."""
+        if self._memories.pop(address, None):
+            self._order.remove(address)
+
+    def write(self, address: int, source: int, size_bytes: int) -> None:
+        """Copy from the host, when what was queued is done."""
+        memory, at = self._require("write", address, size_bytes)
+        if size_bytes:
+            with self._failing("write"):
+                self._cl.enqueue_copy(
+                    self._queue, memory.buffer, _host(source, size_bytes), dst_offset=at
+                )
+
+    def read(self, target: int, address: int, size_bytes: int) -> None:
+        """Copy to the host, when what was queued is done."""
+        memory, at = self._require("read", address, size_bytes)
+        if size_bytes:
+            with self._failing("read"):
+                self._cl.enqueue_copy(
+                    self._queue, _host(target, size_bytes), memory.buffer, src_offset=at
+                )
+
+    def move(self, target: int, source: int, size_bytes: int) -> None:
+        """Queue a copy within the device; by way of other memory where the two overlap."""
+        (to, to_at), (from_, from_at) = (
+            self._require("move", address, size_bytes) for address in (target, source)
+        )
+        if not size_bytes or target == source:
+            return
+        with self._failing("move"):
+            if to is from_ and abs(target - source) < size_bytes:
+                between = self._zeros(size_bytes)
+                self._copy(between, 0, from_.buffer, from_at, size_bytes)
+                self._copy(to.buffer, to_at, between, 0, size_bytes)
+            else:
+                self._copy(to.buffer, to_at, from_.buffer, from_at, size_bytes)
+
+    def _copy(self, to: "Any", to_at: int, from_: "Any", from_at: int, size_bytes: int) -> None:
+        self._cl.enqueue_copy(
+            self._queue, to, from_, byte_count=size_bytes, src_offset=from_at, dst_offset=to_at
+        )
+
+    def launch(
+        self,
+        kernel: int,
+        buffers: "Sequence[int]",
+        scalars: "Sequence[int]",
+        extent: int,
+        grain: int,
+        watch: int,
+    ) -> int:
+        """Queue the kernel; wait for it only where it may return a code."""
+        self.require_open()
+        places = self._checked(kernel, buffers, scalars, extent, grain)
+        if _is_cancelled(watch):
+            return abi.RC_CANCELLED
+        if not extent:
+            return 0
+        arguments: list[Any] = []
+        for memory, at in places[:-1]:
+            arguments += memory.buffer, _i64(at)
+        arguments += map(_i64, scalars)
+        items, share = self._items(self._library.kernels[kernel].has_scratch, extent, grain)
+        scratch, at = places[-1]
+        arguments += scratch.buffer, _i64(at), self._report, _i64(extent), _i64(share)
+        with self._failing("launch"):
+            function = self._kernels[kernel]
+            function.set_args(*arguments)
+            self._cl.enqueue_nd_range_kernel(self._queue, function, (items,), (1,))
+            return self._code(kernel)
+
+    def _checked(
+        self,
+        kernel: int,
+        buffers: "Sequence[int]",
+        scalars: "Sequence[int]",
+        extent: int,
+        grain: int,
+    ) -> "list[tuple[ClMemory, int]]":
+        """Return where the buffers lie, or refuse the launch."""
+        kernels = self._library.kernels
+        if not 0 <= kernel < len(kernels):
+            raise self.refused("launch", f"kernel {kernel} of {len(kernels)}")
+        if extent < 0 or grain < 1:
+            raise self.refused("launch", f"extent {extent}, grain {grain}")
+        places = [self._require("launch", address, 1) for address in buffers]
+        if not buffers or any(address % ALIGNMENT_BYTES for address in buffers):
+            at = f"multiples of {ALIGNMENT_BYTES}"
+            why = f"its buffers, the last of which is scratch, must lie at {at}"
+            raise self.refused("launch", why)
+        expected = kernels[kernel].buffer_count + 1, kernels[kernel].scalar_count
+        if (len(buffers), len(scalars)) != expected:
+            got = f"got {len(buffers)} and {len(scalars)}"
+            why = f"kernel {kernel} takes {expected[0]} buffers and {expected[1]} scalars, {got}"
+            raise self.refused("launch", why)
+        return places
+
+    def _items(self, has_scratch: bool, extent: int, grain: int) -> "tuple[int, int]":
+        """Return how many work items run, and how many units each."""
+        most = extent
+        if has_scratch:
+            most = ITEMS_MAX
+        elif self._device.type & self._cl.device_type.CPU:
+            most = min(self._device.max_compute_units * _ITEMS_PER_UNIT, -(-extent // grain))
+        share = -(-extent // most)
+        return -(-extent // share), share
+
+    def _code(self, kernel: int) -> int:
+        """Return what the kernel reports."""
+        if not self._library.kernels[kernel].reports:
+            return 0
+        code = ctypes.c_int32()
+        place = _host(ctypes.addressof(code), ctypes.sizeof(code))
+        self._cl.enqueue_copy(self._queue, place, self._report)
+        if code.value:
+            self._cl.enqueue_fill_buffer(self._queue, self._report, b"\0", 0, REPORT_BYTES)
+        if code.value and code.value < abi.RC_REQUIREMENT:
+            raise self.refused("launch", f"kernel {kernel} returns {code.value}")
+        return code.value
+
+    def wait(self) -> None:
+        """Wait for the queue."""
+        self.require_open()
+        with self._failing("wait"):
+            self._queue.finish()
+
+    def close(self) -> None:
+        """Refuse everything; wait for what was queued."""
+        is_first = not self._ended
+        super().close()
+        if is_first:
+            try:
+                self._queue.finish()
+            except self._cl.Error:  # there is nobody left to tell
+                return
+
+    @contextmanager
+    def _failing(self, what: str) -> "Generator[None]":
+        """A driver that fails is lost."""
+        try:
+            yield
+        except self._cl.Error as error:
+            self.lose(f"{what}: {error}")
+            self.require_open()
+
+    def _require(self, what: str, address: int, size_bytes: int) -> "tuple[ClMemory, int]":
+        """Return the allocation that holds these bytes, and where in it."""
+        self.require_open()
+        index = bisect_right(self._order, address) - 1
+        memory = _alive(self._memories[self._order[index]]) if index >= 0 else None
+        if memory is None or size_bytes < 0:
+            raise self.refused(what, f"{size_bytes} bytes at {address:#x} are not in its memory")
+        if not address + size_bytes <= memory.address + memory.size_bytes:
+            raise self.refused(what, f"{size_bytes} bytes at {address:#x} are not in its memory")
+        return memory, address - memory.address
+
+
+def _alive(reference: "weakref.ref[ClMemory]") -> "ClMemory | None":
+    return reference()
+
+
+def _forgetting(device: OpenCl, address: int) -> "Any":
+    """Return what a dead allocation calls; it does not keep the device."""
+    here = weakref.ref(device)
+
+    def forget(_: object) -> None:
+        found = here()
+        if found is not None:
+            found.forget(address)
+
+    return forget
+
+
+def _host(address: int, size_bytes: int) -> "Any":
+    """Host memory as an array."""
+    import numpy as np
+
+    return np.frombuffer(memoryview((ctypes.c_uint8 * size_bytes).from_address(address)), np.uint8)
+
+
+def _i64(number: int) -> "Any":
+    import numpy as np
+
+    return np.int64(number)
+
+
+def _is_cancelled(watch: int) -> bool:
+    if not watch:
+        return False
+    return bool(ctypes.c_uint32.from_address(watch + abi.WATCH.offsets["cancel"]).value)
