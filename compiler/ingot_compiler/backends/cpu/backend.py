@@ -16,6 +16,6 @@ BACKEND = Backend(
     link_image="ingot_compiler.backends.host.link_library:link_library",
     is_processor=True,
     costs=DeviceCosts(
-        60e9, 4e9, 10e9, launch_seconds=5e-6, copy_seconds=5e-6, copy_bytes_per_second=8e9
+        100e9, 40e9, 2.8e9, launch_seconds=60e-6, copy_seconds=10e-6, copy_bytes_per_second=1.6e9
     ),
 )

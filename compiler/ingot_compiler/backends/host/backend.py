@@ -15,5 +15,5 @@ BACKEND = Backend(
     compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
     link_image="ingot_compiler.backends.host.link_variant:link_variant",
-    costs=DeviceCosts(60e9, 4e9, 10e9, launch_seconds=1e-6),
+    costs=DeviceCosts(100e9, 40e9, 15e9, launch_seconds=0.5e-6),
 )

@@ -15,7 +15,7 @@ BACKEND = Backend(
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
     link_image="ingot_compiler.backends.host.link_library:link_library",
     costs=DeviceCosts(
-        60e9, 4e9, 10e9, launch_seconds=20e-6, copy_seconds=20e-6, copy_bytes_per_second=5e9
+        100e9, 40e9, 2.8e9, launch_seconds=60e-6, copy_seconds=10e-6, copy_bytes_per_second=1.6e9
     ),
     is_processor=True,
 )
