@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         InternalError,
         LimitError,
         ModelError,
+        PluginError,
         UnsupportedError,
         UserError,
         VerificationError,
@@ -53,6 +54,7 @@ __all__ = [
     "LimitError",
     "ModelError",
     "OutputError",
+    "PluginError",
     "Project",
     "StoreError",
     "StoreReadOnly",
@@ -77,8 +79,8 @@ _MODULES = {
         "ActionError BuildStoppedError HitDiffersError UndeclaredReadError"
     ),
     "ingot_compiler.ir.errors": (
-        "BuildError IncompatibleTargetError InternalError LimitError ModelError UnsupportedError "
-        "UserError VerificationError"
+        "BuildError IncompatibleTargetError InternalError LimitError ModelError PluginError "
+        "UnsupportedError UserError VerificationError"
     ),
     "ingot_runtime": "__version__",
     "ingot_runtime.ingot_error": "IngotError",

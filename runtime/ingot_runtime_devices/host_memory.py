@@ -50,7 +50,10 @@ def open_host_memory(
         IncompatibleError: no such device, or code for other machines. FormatError: no image.
     """
     if id >= ID_COUNT:
-        why = f"device {name!r} wants {kind}:{id}; there are {kind}:0 to {kind}:{ID_COUNT - 1}"
+        here = (
+            f"there are {kind}:0 to {kind}:{ID_COUNT - 1}" if ID_COUNT > 1 else f"there is {kind}:0"
+        )
+        why = f"device {name!r} wants {kind}:{id}; {here}"
         do = f"map it: --device {name}={kind}:0"
         raise IncompatibleError(f"no device {kind}:{id} here", where, why, do)
     missing = choose.missing_features(library, features, cpu.machine_architecture())

@@ -41,7 +41,10 @@ ROWS = (
     Row(
         "5",
         "equal fields are equal values with equal hashes; derived features do not count",
-        ("tests/unit/test_placement.py::test_equality_and_hash_are_structural",),
+        (
+            "tests/unit/test_placement.py::test_equality_and_hash_are_structural",
+            "tests/unit/test_target_forms.py::test_what_follows_from_a_target_is_read_only",
+        ),
     ),
     Row(
         "6",
@@ -78,8 +81,20 @@ ROWS = (
     Row(
         "11",
         "all forms of a target give equal ones; duplicate, unknown and mistyped options are refused",
+        (
+            "tests/unit/test_target_forms.py::test_all_forms_of_a_target_are_one_value",
+            "tests/unit/test_target_forms.py::test_mistakes_in_targets",
+            "tests/unit/test_target_forms.py::test_every_tag_is_a_target",
+        ),
     ),
-    Row("12", "features that a target's parser derives are read-only, and nobody may give them"),
+    Row(
+        "12",
+        "features that a target's parser derives are read-only, and nobody may give them",
+        (
+            "tests/unit/test_target_forms.py::test_what_follows_from_a_target_is_read_only",
+            "tests/unit/test_target_forms.py::test_mistakes_in_targets",
+        ),
+    ),
     Row(
         "13",
         "which target the host has: the 18 cases",
@@ -103,6 +118,7 @@ ROWS = (
             "tests/unit/test_configuration.py::test_what_is_refused",
             "tests/unit/test_configuration.py::test_two_scopes_of_one_device",
         ),
+        25,
     ),
     Row(
         "16",
@@ -129,5 +145,9 @@ ROWS = (
     Row(
         "19",
         "one target, a list and a table give the same configuration; a separate host is told of",
+        (
+            "tests/unit/test_target_forms.py::test_one_target_a_list_and_a_table_give_the_same_configuration",
+            "tests/unit/test_configuration.py::test_what_is_refused",
+        ),
     ),
 )

@@ -7,28 +7,196 @@ from tests.device_rows.row import Row
 
 TITLE = "Programs and the planner"
 ROWS = (
-    Row("20", "an annotated value is on its device, and copies are put where its context differs"),
-    Row("21", "fixed devices at let values and function bodies"),
-    Row("22", "explicit copies; one between equal devices disappears"),
-    Row("23", "primitives are on one device per call, any device"),
-    Row("24", "functions have one device per parameter; calls agree with them"),
-    Row("25", "higher-order functions and closures"),
-    Row("26", "tuples are on one device; a projection does not decide"),
-    Row("27", "if, match, data types, references"),
-    Row("28", "recursion"),
-    Row("29", "operators that only the host can run"),
-    Row("30", "dynamic shapes do not matter"),
-    Row("31", "the order in which what is free is decided"),
-    Row("32", "free annotations, gone where no copy is needed"),
-    Row("33", "conflicting uses of a value that is not annotated, whatever the order of visits"),
-    Row("34", "primitive and opaque functions with annotations"),
-    Row("35", "partial annotations"),
-    Row("36", "a plan of a plan is the plan"),
-    Row("37", "the same plan in any order of the globals"),
-    Row("38", "depth: chains of 100,000 lets"),
-    Row("39", "every error names its expressions, devices and source"),
-    Row("40", "planning again after lowering: memory scopes flow"),
-    Row("41", "memory scopes of kernels: asked and applied"),
-    Row("42", "the device of each expression is recovered from a plan"),
+    Row(
+        "20",
+        "an annotated value is on its device, and copies are put where its context differs",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[02 left add on cpu]",
+            "tests/unit/test_planner_cases.py::test_reference_case[05 both adds on cpu]",
+            "tests/unit/test_planner_cases.py::test_reference_case[25 unpropagatable graph]",
+        ),
+    ),
+    Row(
+        "21",
+        "fixed devices at let values and function bodies",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[07 let on cpu]",
+            "tests/unit/test_planner_cases.py::test_reference_case[08 func param on cpu]",
+            "tests/unit/test_planner_cases.py::test_reference_case[20 annotate all]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D5 annotated let value]",
+        ),
+    ),
+    Row(
+        "22",
+        "explicit copies; one between equal devices disappears",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[03 left add on cpu via copy]",
+            "tests/unit/test_planner_cases.py::test_reference_case[12 device copy]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D10 copy to the same device]",
+        ),
+    ),
+    Row(
+        "23",
+        "primitives are on one device per call, any device",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[24 fusible network]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D16 one primitive on two devices]",
+        ),
+    ),
+    Row(
+        "24",
+        "functions have one device per parameter; calls agree with them",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[08 func param on cpu]",
+            "tests/unit/test_planner_cases.py::test_reference_case[09 func result on cpu]",
+            "tests/unit/test_planner_cases.py::test_reference_case[27 global]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D8 two call sites]",
+            "tests/unit/test_planner_more_cases.py::test_negative[N2 two call sites]",
+        ),
+    ),
+    Row(
+        "25",
+        "higher-order functions and closures",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[10 higher order]",
+            "tests/unit/test_planner_cases.py::test_reference_case[26 conditional]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D13 closure that nobody calls]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D14 closure over a variable elsewhere]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D15 partially applied function]",
+        ),
+    ),
+    Row(
+        "26",
+        "tuples are on one device; a projection does not decide",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[11 function in tuple]",
+            "tests/unit/test_planner_cases.py::test_reference_case[22 tuple get item]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D7 annotated items]",
+            "tests/unit/test_planner_more_cases.py::test_negative[N1 items of a tuple]",
+        ),
+    ),
+    Row(
+        "27",
+        "if, match, data types, references",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[26 conditional]",
+            "tests/unit/test_planner_cases.py::test_reference_case[28 ref]",
+            "tests/unit/test_planner_cases.py::test_reference_case[29 adt]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D6 annotated condition]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D17 one annotated arm]",
+            "tests/unit/test_planner_more_cases.py::test_negative[N10 branches]",
+            "tests/unit/test_planner_more_cases.py::test_negative[N13 fields]",
+        ),
+    ),
+    Row("28", "recursion", ("tests/unit/test_planner_more_cases.py::test_positive[D9 recursion]",)),
+    Row(
+        "29",
+        "operators that only the host can run",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[13 shape of]",
+            "tests/unit/test_planner_cases.py::test_reference_case[14 alloc storage]",
+            "tests/unit/test_planner_cases.py::test_reference_case[15 alloc tensor]",
+            "tests/unit/test_planner_cases.py::test_reference_case[16 reshape tensor]",
+            "tests/unit/test_planner_more_cases.py::test_negative[N6 shape on a device]",
+        ),
+    ),
+    Row(
+        "30",
+        "dynamic shapes do not matter",
+        ("tests/unit/test_planner_cases.py::test_reference_case[17 dynamic input]",),
+    ),
+    Row(
+        "31",
+        "the order in which what is free is decided",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[01 plain]",
+            "tests/unit/test_planner_cases.py::test_reference_case[13 shape of]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D3 unused parameter]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D4 unused let value]",
+        ),
+    ),
+    Row(
+        "32",
+        "free annotations, gone where no copy is needed",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[30 free on device]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D21 free where nothing is asked]",
+        ),
+    ),
+    Row(
+        "33",
+        "conflicting uses of a value that is not annotated, whatever the order of visits",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[34 conflicted inputs]",
+            "tests/unit/test_planner_more_cases.py::test_d20_order_of_functions",
+            "tests/properties/test_planner_properties.py::test_minimal_sample",
+        ),
+    ),
+    Row(
+        "34",
+        "primitive and opaque functions with annotations",
+        ("tests/unit/test_planner_cases.py::test_33_primitive",),
+    ),
+    Row(
+        "35",
+        "partial annotations",
+        (
+            "tests/unit/test_planner_more_cases.py::test_d11_partial_parameter",
+            "tests/unit/test_planner_more_cases.py::test_d12_scope_alone",
+        ),
+    ),
+    Row(
+        "36",
+        "a plan of a plan is the plan",
+        (
+            "tests/unit/test_planner_more_cases.py::test_d19_plans_are_their_own_plans",
+            "tests/properties/test_planner_properties.py::test_random_programs_sample",
+        ),
+    ),
+    Row(
+        "37",
+        "the same plan in any order of the globals",
+        (
+            "tests/unit/test_planner_more_cases.py::test_d20_order_of_functions",
+            "tests/properties/test_planner_properties.py::test_random_programs_sample",
+        ),
+    ),
+    Row(
+        "38",
+        "depth: chains of 100,000 lets",
+        (
+            "tests/unit/test_planner_cases.py::test_32_stack_overflow",
+            "tests/unit/test_planner_more_cases.py::test_d23_depth",
+        ),
+    ),
+    Row(
+        "39",
+        "every error names its expressions, devices and source",
+        (
+            "tests/unit/test_planner_more_cases.py::test_negative",
+            "tests/unit/test_planner_more_cases.py::test_n5_no_such_device",
+            "tests/unit/test_planner_more_cases.py::test_n7_two_scopes_in_one_tuple",
+            "tests/unit/test_planner_more_cases.py::test_n11_open_annotation",
+            "tests/unit/test_planner_more_cases.py::test_n12_open_copy",
+        ),
+    ),
+    Row(
+        "40",
+        "planning again after lowering: memory scopes flow",
+        ("tests/unit/test_planner_cases.py::test_reference_case[31 lowered]",),
+    ),
+    Row(
+        "41",
+        "memory scopes of kernels: asked and applied",
+        (
+            "tests/unit/test_program_kernels.py::test_scopes_are_got",
+            "tests/unit/test_program_kernels.py::test_scopes_are_applied",
+        ),
+    ),
+    Row(
+        "42",
+        "the device of each expression is recovered from a plan",
+        ("tests/unit/test_planner_cases.py::test_04_left_add_on_cpu_via_copy_as_map",),
+    ),
     Row("43", "passes keep the devices of what they do not touch"),
 )

@@ -33,5 +33,12 @@ ROWS = (
             "tests/unit/test_runtime_devices.py::test_wrong_binding",
         ),
     ),
-    Row("69", "a value on another device than its program says is refused"),
+    Row(
+        "69",
+        "a value on another device than its program says is refused",
+        (
+            "tests/unit/test_program_memories.py::test_wrong_device",
+            "tests/unit/test_program_memories.py::test_memories_are_apart",
+        ),
+    ),
 )

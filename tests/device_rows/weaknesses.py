@@ -23,16 +23,49 @@ ROWS = (
             "tests/unit/test_configuration.py::test_devices_by_name",
         ),
     ),
-    Row("w3", "device and memory scope are separate constraints"),
-    Row("w4", "defaults are decided by cost, in an order that does not change"),
+    Row(
+        "w3",
+        "device and memory scope are separate constraints",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[31 lowered]",
+            "tests/unit/test_planner_cases.py::test_33_primitive",
+        ),
+    ),
+    Row(
+        "w4",
+        "defaults are decided by cost, in an order that does not change",
+        (
+            "tests/unit/test_planner_more_cases.py::test_d20_order_of_functions",
+            "tests/properties/test_planner_properties.py::test_minimal_sample",
+        ),
+    ),
     Row("w5", "functions work for devices that differ in their ids"),
-    Row("w6", "errors of the planner say where and why"),
-    Row("w7", "a value is copied to a device once"),
+    Row(
+        "w6",
+        "errors of the planner say where and why",
+        (
+            "tests/unit/test_planner_more_cases.py::test_negative",
+            "tests/unit/test_planner_reasons.py::test_every_decision_has_a_reason",
+        ),
+    ),
+    Row(
+        "w7",
+        "a value is copied to a device once",
+        ("tests/unit/test_planner_more_cases.py::test_improved[one copy for all readers]",),
+    ),
     Row("w8", "where a value is stored and where it is computed are apart"),
     Row("w9", "memory scopes of kernels, with aliases and new allocations"),
-    Row("w10", "the device of an expression is known or the program refused"),
+    Row(
+        "w10",
+        "the device of an expression is known or the program refused",
+        ("tests/unit/test_program_memories.py::test_recovery_is_strict",),
+    ),
     Row("w11", "what shares a memory needs no copy"),
-    Row("w12", "lowering has no side channels"),
+    Row(
+        "w12",
+        "lowering has no side channels",
+        ("tests/unit/test_plugins.py::test_the_text_of_a_stage_goes_on",),
+    ),
     Row(
         "w13",
         "devices are matched by kind and id, and scopes are kept",
@@ -50,13 +83,39 @@ ROWS = (
     Row(
         "w16",
         "targets are values",
-        ("tests/unit/test_placement.py::test_equality_and_hash_are_structural",),
+        (
+            "tests/unit/test_placement.py::test_equality_and_hash_are_structural",
+            "tests/unit/test_target_forms.py::test_all_forms_of_a_target_are_one_value",
+        ),
     ),
-    Row("w17", "conflicts are decided with everything else, not before"),
-    Row("w18", "nested annotations keep the copy between them"),
-    Row("w19", "nested copies do not contradict each other"),
-    Row("w20", "a copy with partial ends takes what the plan decides"),
-    Row("w21", "the inputs of an opaque kernel are on its device"),
+    Row(
+        "w17",
+        "conflicts are decided with everything else, not before",
+        (
+            "tests/unit/test_planner_more_cases.py::test_improved",
+            "tests/unit/test_planner_more_cases.py::test_d20_order_of_functions",
+        ),
+    ),
+    Row(
+        "w18",
+        "nested annotations keep the copy between them",
+        ("tests/unit/test_planner_more_cases.py::test_improved[nested annotations copy twice]",),
+    ),
+    Row(
+        "w19",
+        "nested copies do not contradict each other",
+        ("tests/unit/test_planner_more_cases.py::test_improved[copies in one another that fit]",),
+    ),
+    Row(
+        "w20",
+        "a copy with partial ends takes what the plan decides",
+        ("tests/unit/test_planner_more_cases.py::test_a_copy_with_partial_ends",),
+    ),
+    Row(
+        "w21",
+        "the inputs of an opaque kernel are on its device",
+        ("tests/unit/test_planner_more_cases.py::test_a_primitive_is_on_one_device",),
+    ),
     Row(
         "w22",
         "equal devices join, however they were made",
@@ -70,8 +129,18 @@ ROWS = (
             "tests/unit/test_configuration.py::test_default_takes_nothing_from_another_type",
         ),
     ),
-    Row("w24", "comparisons of plans cover every device"),
-    Row("w25", "no malformed block is dropped"),
+    Row(
+        "w24",
+        "comparisons of plans cover every device",
+        (
+            "tests/unit/test_program_text.py::test_functions_devices_count_when_programs_are_compared",
+        ),
+    ),
+    Row(
+        "w25",
+        "no malformed block is dropped",
+        ("tests/unit/test_program_text.py::test_malformed_blocks",),
+    ),
     Row("w26", "the condition of a branch is the host's"),
     Row(
         "w27",
@@ -79,8 +148,30 @@ ROWS = (
         ("tests/unit/test_runtime_devices.py::test_wrong_binding",),
     ),
     Row("w28", "bounds are checked, also in releases"),
-    Row("w33", "hooks see every function, and the target that the user configured"),
-    Row("w34", "what a module says does not depend on which target comes first"),
-    Row("w35", "the planner records why"),
-    Row("w36", "annotations of bare variables count"),
+    Row(
+        "w33",
+        "hooks see every function, and the target that the user configured",
+        (
+            "tests/unit/test_plugins.py::test_claims_inside_of_branches",
+            "tests/unit/test_plugins.py::test_a_pass_before_placement",
+        ),
+    ),
+    Row(
+        "w34",
+        "what a module says does not depend on which target comes first",
+        ("tests/unit/test_plugins.py::test_the_order_of_plugins_decides_between_equals",),
+    ),
+    Row(
+        "w35",
+        "the planner records why",
+        ("tests/unit/test_planner_reasons.py::test_every_decision_has_a_reason",),
+    ),
+    Row(
+        "w36",
+        "annotations of bare variables count",
+        (
+            "tests/unit/test_planner_more_cases.py::test_positive[D2 annotated variable is the body]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D5' annotated variable as let value]",
+        ),
+    ),
 )

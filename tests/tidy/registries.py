@@ -72,7 +72,7 @@ REGISTRIES = (
     Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/op_names.py"),
     Registry("compiler/ingot_compiler/frontend/ops", "compiler/ingot_compiler/frontend/ops/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
-    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("image_rows", "kind", "lines", "program", "reduction", "resize_axis", "resize_coordinate", "resize_scope", "row_bodies", "split_reduce", "touched_views", "transposed_plane")),
+    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("image_rows", "kind", "lines", "program", "reduction", "resize_axis", "resize_coordinate", "resize_scope", "row_bodies", "split_reduce", "split_resize", "touched_views", "transposed_plane")),
     Registry("compiler/ingot_compiler/backends/host/kinds", "compiler/ingot_compiler/backends/host/kinds/__init__.py"),
     Registry(
         "compiler/ingot_compiler/memory/planners",
@@ -90,7 +90,7 @@ REGISTRIES = (
         "build_rules/ingot_build_rules/rules",
         "build_rules/ingot_build_rules/rules/registry.py",
         (
-            "artifact_types", "compile_options", "interface", "kernel_object", "main_object", "model_file", "packed_constant",
+            "artifact_types", "compile_options", "default_input", "interface", "kernel_object", "lowered", "main_object", "model_file", "packed_constant",
             "variant",
         ),
     ),

@@ -17,7 +17,6 @@ REGISTRIES = {
     "backends/host/emit/math/__init__.py": "functions as instructions",
     "backends/host/emit/value.py": "comparisons as instructions",
     "backends/host/main/arithmetic.py": "instructions of main",
-    "backends/opencl/c_arithmetic.py": "instructions as functions of C",
     "frontend/known_arithmetic.py": "functions of known sizes",
     "ir/dims.py": "functions of sizes",
     "ir/op_names.py": "the core ops",

@@ -24,7 +24,7 @@ from ingot_build_rules.compilation.model_source import ModelSource
 from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.engine.actions.naive import NaiveBuild
 from ingot_build_rules.rules.import_model import Imported
-from ingot_build_rules.rules.infer_types import Typed
+from ingot_build_rules.rules.infer_types import TypedGraph
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names
@@ -134,7 +134,7 @@ class _GraphCompilation(Compilation):
         inputs = tuple(f"x{index}" for index in range(len(graph.inputs)))
         outputs = tuple(f"y{index}" for index in range(len(graph.outputs)))
         keep = build.keep
-        self._typed = Typed(keep(graph), keep(()), tuple(profiles))
+        self._typed = TypedGraph(keep(graph), keep(()), tuple(profiles))
         model = ImportedModel((), (), (), (), (), (), tuple(profiles))
         names = Names("graph", inputs, outputs, (), ())
         weights = tuple(map(build.keep_bytes, constants))
@@ -143,7 +143,7 @@ class _GraphCompilation(Compilation):
     async def imported(self) -> Imported:
         return self._imported
 
-    async def typed(self) -> Typed:
+    async def typed(self) -> TypedGraph:
         return self._typed
 
 

@@ -99,6 +99,15 @@ def test_a_quiet_machine(
         assert re.search(f"^{line}$", text, re.MULTILINE), text
 
 
+def test_large_rates_have_no_exponent() -> None:
+    """99,812 calls per second are not 9.981e+04."""
+    rate = {"median": 99_812.4, "low": 1000.0, "high": 1e6, "spread": 0.01, "is_noisy": False}
+    report = {"call_seconds": rate, "calls_per_second": rate, "threads": 1, "call_count": 1}
+    report |= {"call_seconds_percentiles": {}, "block_count": 1}
+    line = bench._call_lines(report)[-1]
+    assert line.startswith("rate    median 99,812, between 1,000 and 1,000,000 calls per second")
+
+
 def test_a_model_is_compiled_over_the_users_cache(
     folder: Path,
     tmp_path: Path,

@@ -116,7 +116,7 @@ def test_inspect_has_the_users_names_of_sizes(
     text = capsys.readouterr().out
     assert "x: f32[rows, 4]" in text
     assert "matmul  f32[rows, 5]  first (MatMul), second (Relu)" in text
-    assert "1 kernels, workspace as calls need, needs cx16, lahf, popcnt, sse3, " in text
+    assert "1 kernel, workspace as calls need, needs cx16, lahf, popcnt, sse3, " in text
     assert "s0" not in text
 
 
@@ -219,7 +219,7 @@ def test_wrong_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert_refused(
         capsys, ["compile", model, *out, "--shape", "x=2x4", "--shape", "x=2x4"], 1, "given twice"
     )
-    assert_refused(capsys, ["compile", model, *out, "--device", "acc=opencl"], 3, "opencl")
+    assert_refused(capsys, ["compile", model, *out, "--device", "acc=cuda"], 3, "cuda")
     assert_refused(
         capsys, ["compile", model, *out, "--device", "acc=opncl"], 1, "did you mean 'opencl'?"
     )

@@ -388,6 +388,7 @@ def test_why(run: Command) -> None:
     )
     assert "asks for another output" in run("why", "a", "--config", "bundle.a.output=x.ingot")
     found = run.json("why", "a", "b")["targets"]
+    assert run.json("why")["targets"].keys() >= found.keys()  # without names: all
     assert found["a"] == {"pending": [], "failed": [], "last": found["a"]["last"], "built": True}
     run("why", "nobody", code=1)
 
@@ -399,9 +400,24 @@ def test_log(run: Command) -> None:
     lines = run("log", "b").splitlines()
     assert lines[0] == "b:"
     assert all(re.match(r"  (ran|hit) +[\d.]+ \S+  \w+ .*\w{12}$", line) for line in lines[1:])
+    assert "b:" in run("log").splitlines()  # without names: all
     found = run.json("log", "b")["targets"]["b"]["actions"]
     assert {item["rule"] for item in found} >= {"import_model", "codegen", "link", "bundle"}
     assert {"rule", "label", "how", "seconds", "key", "messages", "ingredients"} == set(found[0])
+
+
+def test_log_has_the_users_names_of_sizes(run: Command) -> None:
+    """A version for special sizes is told by them."""
+
+    def open_rows(model: onnx.ModelProto) -> None:
+        for tensor in (*model.graph.input, *model.graph.output):
+            tensor.type.tensor_type.shape.dim[0].dim_param = "rows"
+
+    run.bench.edit("b", open_rows)
+    run.build("b", "--config", "model.b.shape.x=3x?")
+    told = run("log", "b")
+    assert "optimize rows = 3 " in told
+    assert "place rows = 3 " in told
 
 
 def test_why_a_bundle_is_in_the_cache(run: Command) -> None:

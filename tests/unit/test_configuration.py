@@ -129,6 +129,7 @@ REFUSED: dict[
     "code that cannot run beside the host": (
         (V2,), {"a": "cpu,target=aarch64"}, "host", UserError, ("'a' cannot run beside the host", "aarch64", V2),
     ),
+    "an unknown scope": ((V2,), {"a": "cpu,scope=fast"}, "host", UserError, ("unknown scope 'fast' of a cpu device", "expected global")),
     "an unknown target": ((V2,), {"a": "cpu,target=x86-64-v9"}, "host", UserError, ("x86-64-v9",)),
 }  # fmt: skip
 
@@ -145,7 +146,7 @@ def test_what_is_refused(case: str) -> None:
 
 def test_two_scopes_of_one_device() -> None:
     """One device may have two names if they are two of its memories."""
-    scopes = {"fast": "cpu:1,scope=fast", "slow": "cpu:1,scope=slow"}
+    scopes = {"fast": "null:1,scope=fast", "slow": "null:1,scope=slow"}
     assert len(configure((V2,), scopes).devices) == 3
 
 
@@ -160,7 +161,7 @@ def test_a_device_that_needs_more_than_its_host_is_told_of() -> None:
 
 def test_a_configuration_of_its_own_parts_is_the_same() -> None:
     """Case 13: what was completed is complete; it compares as a value."""
-    options = make_options((V4, V2), devices={"b": "cpu:3,scope=fast", "a": f"null,target={V3}"})
+    options = make_options((V4, V2), devices={"b": "cpu:3,scope=global", "a": f"null,target={V3}"})
     once = configuration_of(options)
     devices = {it.name: _text(it.device) for it in once.devices[1:]}
     assert configure(once.host_targets, devices) == once

@@ -88,8 +88,16 @@ kernel(b0: f32, b1: f32, b2: write f32) scratch 0 {
 }
 """
 
+EXTERN = """\
+kernel(b0: f32, b1: write f32; n) scratch 0 {
+  parallel p in 1 grain 1 {
+    extern 0: accelerate(b0[0], b1[n], (2*n):i64, 0.5:f64)
+  }
+}
+"""
 
-@pytest.mark.parametrize("text", [ROWS, BLOCKS])
+
+@pytest.mark.parametrize("text", [ROWS, BLOCKS, EXTERN])
 def test_every_statement_is_read_back(text: str) -> None:
     """The text of a program that has every statement and value gives the program whose text it
     is."""
@@ -148,6 +156,14 @@ def test_every_statement_is_read_back(text: str) -> None:
         (BLOCKS, "scale=0.5", "scale=1", "line 39, column 13", "expected a float"),
         (BLOCKS, "mask=b1[k + 3*q]", "mask=b1[3*q - k]", "line 32, column 5", "got -2 at"),
         (BLOCKS, "t0=b0[8*tc", "t0=b5[8*tc", "line 44, column 5", "buffers of the kernel"),
+        (EXTERN, "extern 0", "extern x", "line 3, column 12", "expected an integer"),
+        (EXTERN, "extern 0", "extern -1", "line 3, column 5", "numbers of requirements: expected at least 0, got -1"),
+        (EXTERN, "accelerate(", "(", "line 3, column 15", "expected a function"),
+        (EXTERN, "b0[0]", "b2[0]", "line 3, column 5", "buffers of the kernel: expected b0 to b1, got b2"),
+        (EXTERN, "b0[0]", "%v:f32", "line 3, column 26", "expected an element of a buffer, a number or an index"),
+        (EXTERN, "(2*n):i64", "(2*n):i8", "line 3, column 5", "what extern reads: expected a value of i32"),
+        (EXTERN, "(2*n)", "(2*m)", "line 3, column 5", "symbols are bound before"),
+        (EXTERN, "extern 0: accelerate(b0[0], b1[n], (2*n):i64, 0.5:f64)", "vector j in 2 { extern 0: f() }", "line 3, column 21", "loops in lanes: expected no loop"),
         (BLOCKS, "%t0:f32", "%t1:f32", "line 49, column 7", "a value that is named before"),
     ],
 )  # fmt: skip

@@ -81,3 +81,19 @@ def test_bit_cast(dtype: DType, target: DType) -> None:
     bits = builder.op("bit_cast", 0, dtype=target)
     outputs = [bits, builder.op("bit_cast", builder.op("bitwise_not", bits), dtype=dtype)]
     check_graph(builder, outputs, [values], 0, RUNNABLE)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.02, 0.5, 1.0])
+def test_positions_of_true(density: float) -> None:
+    """Over blocks without any, with some, and behind the last whole one."""
+    mask = np.random.default_rng(5).uniform(size=300) < density
+    builder = Builder([TensorType("bool", (300,))])
+    found = builder.op("positions_of_true", 0, count=int(mask.sum()))
+    check_graph(builder, [found], [mask], 0, RUNNABLE)
+
+
+def test_no_more_positions_than_asked_for() -> None:
+    """What is beyond the count is not stored."""
+    mask = np.ones(100, np.bool_)
+    builder = Builder([TensorType("bool", (100,))])
+    check_graph(builder, [builder.op("positions_of_true", 0, count=70)], [mask], 0, RUNNABLE)

@@ -144,3 +144,27 @@ def test_import_ingot_stays_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[] False\nProject False\n"
+
+
+def test_a_folder_is_not_read_by_itself(tmp_path: Path) -> None:
+    """Who gives a folder with a project file, and declares nothing, is told how to read it."""
+    with pytest.raises(ingot.UserError, match="the project is empty") as caught:
+        ingot.Project(tmp_path).build()
+    assert "project.bundle('a', model='a')" in caught.value.do
+    (tmp_path / "ingot.toml").write_text(FILE)
+    with pytest.raises(ingot.UserError, match="the project is empty") as caught:
+        ingot.Project(tmp_path).build()
+    assert caught.value.do.endswith(f"ingot.Project.load({str(tmp_path)!r})")
+
+
+def test_repr(tmp_path: Path) -> None:
+    """Where it is, and what it has."""
+    project = ingot.Project(tmp_path)
+    assert repr(project) == f"<ingot.Project {tmp_path}: empty>"
+    project.bundle("one", "m")
+    project.bundle("two", "m")
+    project.test("three", "one", "x.npz", "y.npz")
+    assert repr(project) == f"<ingot.Project {tmp_path}: bundles one, two; tests three>"
+    (tmp_path / "ingot.toml").write_text(FILE)
+    read = ingot.Project.load(tmp_path)
+    assert repr(read) == f"<ingot.Project {tmp_path}/ingot.toml: bundles a; tests a>"

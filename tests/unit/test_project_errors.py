@@ -16,7 +16,7 @@ from ingot_build_rules.project.config import split_config
 from ingot_build_rules.project.expand import expand
 from ingot_build_rules.project.parse import parse_project
 from ingot_build_rules.project.problems import PROBLEMS_MAX
-from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_compiler.ir.errors import UserError
 from ingot_runtime.ingot_error import IngotError
 
 FOLDER = Path(__file__).parents[1] / "golden" / "project_errors"
@@ -36,12 +36,11 @@ def read(head: str) -> None:
 
 @pytest.mark.parametrize("case", sorted(path.name for path in FOLDER.glob("*.txt")))
 def test_message(case: str, bless: bool) -> None:
-    """The whole message of one mistake; plugins alone are exit code 3, everything else is the
-    user's."""
+    """The whole message of one mistake, which is the user's."""
     head, _, expected = (FOLDER / case).read_text(encoding="utf-8").partition(ARROW)
     with pytest.raises(IngotError) as caught:
         read(head)
-    assert type(caught.value) is (UnsupportedError if case == "plugins.txt" else UserError)
+    assert type(caught.value) is UserError
     if bless:
         (FOLDER / case).write_text(f"{head}{ARROW}{caught.value}\n", encoding="utf-8")
     else:

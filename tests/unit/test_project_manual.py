@@ -8,7 +8,6 @@ from pathlib import Path
 from examples.project import make_models
 
 import ingot
-from ingot_build_rules.project.model import TargetSpec
 from ingot_build_rules.project.parse import parse_project
 from ingot_build_rules.project.schema import TABLES
 
@@ -51,12 +50,18 @@ def test_examples_of_keys_are_right() -> None:
     lines: list[str] = []
     for kind, table in TABLES.items():
         lines.append(f"[{kind}.s]" if table.named else f"[{kind}]")
-        lines += [f"{key.name} = {key.example}" for key in table.keys if key.name != "plugins"]
+        left_out = ("plugins", "target")
+        lines += [f"{key.name} = {key.example}" for key in table.keys if key.name not in left_out]
     text = "\n".join(
         [*lines, '[model.a]\nsource = "b.onnx"', '[bundle.a]\nmodel = "a"\noutput = "o.ingot"']
     )
-    project = parse_project(text, "examples")
-    assert project.targets == (TargetSpec("s", "x86-64-v4"),)
+    whole = TABLES["target"].key("target")
+    assert whole is not None
+    project = parse_project(f"{text}\n[target.t]\ntarget = {whole.example}", "examples")
+    assert [(it.name, it.text) for it in project.targets] == [
+        ("s", "x86-64-v4:znver4+avx512vnni"),
+        ("t", "x86-64-v4"),
+    ]
 
 
 def test_the_example_is_three_models_with_two_targets_and_a_test(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "devices as a text": (
         {"devices": "acc=null"},
         "argument devices",
-        "expected a dict, such as {'acc': 'null'}, got 'acc=null'",
+        "expected a dict, such as {'acc': 'cpu:1'}, got 'acc=null'",
         "give a dict",
     ),
     "place as a list": (

@@ -149,6 +149,19 @@ def test_wrong_binding(
     assert all((caught.value.where, caught.value.why, caught.value.do))
 
 
+def test_a_bundle_for_two_devices_on_a_machine_with_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The device that is missing is refused by name, with what is there; both run on the one if the
+    user says so."""
+    monkeypatch.setattr("ingot_runtime_devices.host_memory.ID_COUNT", 1)
+    with pytest.raises(ingot_runtime.IncompatibleError) as caught:
+        ingot_runtime.load(folder / "two")
+    assert "device 'aux' wants null:1; there is null:0" in str(caught.value)
+    assert "--device aux=null:0" in caught.value.do
+    assert right(ingot_runtime.load(folder / "two", devices={"aux": "null:0"}))
+
+
 @pytest.mark.parametrize("part", ["bind_device", "attached"])
 def test_devices_that_are_not_installed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, part: str

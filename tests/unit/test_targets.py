@@ -44,7 +44,6 @@ def test_any_spelling_has_one_canonical_form(family: object, data: st.DataObject
         ("x86-64-v4-avx512vl", "x86-64-v3+avx512bw+avx512cd+avx512dq+avx512f"),
         ("x86-64-v2+avx+avx2+bmi1+bmi2+f16c+fma+lzcnt+movbe", "x86-64-v3"),
         ("x86-64-v4:znver4-avx512f+avxvnni", "x86-64-v3:znver4+avxvnni"),
-        ("aarch64:cortex-a53+bf16-bf16", "aarch64:cortex-a53"),
     ],
 )
 def test_features_bring_and_take_others(text: str, canonical: str) -> None:

@@ -90,6 +90,15 @@ class VariantImage:
 
 
 @dataclass(frozen=True, slots=True)
+class DefaultValue:
+    """What an input is where a call does not give it; ``content``: elements in row-major order."""
+
+    position: int
+    shape: tuple[int, ...]
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class BundleContents:
     """A whole bundle.
 
@@ -106,6 +115,7 @@ class BundleContents:
     weights: Sequence[Chunk] = ()
     weights_bytes: tuple[int, ...] = ()
     libraries: tuple[LibrarySpec, ...] = ()
+    defaults: tuple[DefaultValue, ...] = ()
     lock: Mapping[str, object] = field(default_factory=dict[str, object])
     debug: Mapping[str, object] = field(default_factory=dict[str, object])
 

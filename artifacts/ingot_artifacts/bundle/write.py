@@ -7,11 +7,12 @@ FORMAT.md, its root digest. Not done here: compiling, packing weights, their tre
 
 import errno
 import os
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ingot_artifacts.bundle.contents import BundleContents, Chunk, bytes_of
+from ingot_artifacts.bundle.contents import BundleContents, Chunk, DefaultValue, bytes_of
 from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.plan_of import plan_of
@@ -20,6 +21,7 @@ from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
 from ingot_runtime.format.debug import decode_record
+from ingot_runtime.format.defaults import decode_default, head_size_bytes
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
@@ -31,6 +33,7 @@ _ORDER = (
     head.PLAN,
     head.TREE,
     head.LOCK,
+    head.DEFAULT,
     head.PROGRAM,
     head.DEBUG,
     head.CODE,
@@ -150,9 +153,18 @@ def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -
         payloads[head.PROGRAM, index] = variant.program
     for index, library in enumerate(contents.libraries):
         payloads[head.LIBRARY, index] = library.image
+    for value in contents.defaults:
+        payload = _default(value)
+        decode_default(payload, plan.inputs[value.position], f"default {value.position}")
+        payloads[head.DEFAULT, value.position] = payload
     for kind in (head.LOCK, head.DEBUG):
         decode_record(payloads[kind, 0], kind)
     return payloads
+
+
+def _default(value: DefaultValue) -> bytes:
+    words = struct.pack(f"<{1 + len(value.shape)}q", len(value.shape), *value.shape)
+    return words.ljust(head_size_bytes(len(value.shape)), b"\0") + value.content
 
 
 def _debug_record(contents: BundleContents) -> dict[str, object]:
@@ -182,5 +194,7 @@ def _layout(payloads: Payloads, weights_sizes_bytes: tuple[int, ...]) -> list[he
         alignment = head.alignment_of(kind)
         offset, size_bytes = end + -end % alignment, sizes[kind, id_]
         end = offset + size_bytes
-        sections.append(head.Section(kind, id_, offset, size_bytes, alignment, head.NO_DIGEST))
+        flags = head.OPTIONAL if kind == head.DEFAULT else 0
+        row = head.Section(kind, id_, offset, size_bytes, alignment, head.NO_DIGEST, flags)
+        sections.append(row)
     return sections

@@ -11,21 +11,44 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex, cast
 
 from ingot_build_rules.rules.compile_options import AUTO
+from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
 
 
-def read_targets(targets: object) -> tuple[str, ...]:
-    """Read the targets: one text is one target.
+def read_targets(targets: object) -> GivenTargets:
+    """Read the targets: one text is one target, a list has several, each a text or a table of
+    attributes, and a dict has them by name.
+
+    Raises:
+        UserError: no targets.
+    """
+    if isinstance(targets, str):
+        return (targets,)
+    if isinstance(targets, Mapping):
+        named = _dict("targets", "{'edge': 'x86-64-v2'}", cast("object", targets))
+        return dict(zip(named, _targets(named.values(), named), strict=True))
+    return _targets(_items(targets), targets)
+
+
+def _targets(given: Iterable[object] | None, whole: object) -> tuple[GivenTarget, ...]:
+    found = () if given is None else tuple(given)
+    if given is None or not all(isinstance(target, str | Mapping) for target in found):
+        raise _wrong("targets", "texts, such as ['x86-64-v3', 'x86-64-v4']", whole)
+    return cast("tuple[GivenTarget, ...]", found)
+
+
+def read_plugin_texts(plugins: object) -> tuple[str, ...]:
+    """Read where plug-ins are: one text is one plug-in.
 
     Raises:
         UserError: no texts.
     """
-    if isinstance(targets, str):
-        return (targets,)
-    found = _items(targets)
-    if found is None or not all(isinstance(target, str) for target in found):
-        raise _wrong("targets", "texts, such as ['x86-64-v3', 'x86-64-v4']", targets)
+    if isinstance(plugins, str):
+        return (plugins,)
+    found = _items(plugins)
+    if found is None or not all(isinstance(plugin, str) for plugin in found):
+        raise _wrong("plugins", "texts, such as ['accelerator:TARGET']", plugins)
     return cast("tuple[str, ...]", found)
 
 

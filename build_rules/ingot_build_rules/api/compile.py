@@ -14,6 +14,7 @@ from ingot_build_rules.api.arguments import (
     read_check,
     read_count,
     read_place,
+    read_plugin_texts,
     read_shapes,
     read_targets,
     read_texts,
@@ -23,10 +24,16 @@ from ingot_build_rules.api.given_model import given_model
 from ingot_build_rules.api.in_arguments import errors_in_arguments
 from ingot_build_rules.compilation.open_build import BuildSettings
 from ingot_build_rules.compilation.options import Shapes, make_options
+from ingot_build_rules.compilation.plugins import read_plugins
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
     from ingot_build_rules.api.given_model import AnyModel
+    from ingot_build_rules.rules.compile_options import PluginOption
+    from ingot_compiler.backends.target_forms import GivenTargets
+
+
+Targets = str | Sequence[str | Mapping[str, object]] | Mapping[str, str | Mapping[str, object]]
 
 
 @errors_in_arguments()
@@ -36,7 +43,7 @@ def compile(  # noqa: A001
     *,
     dynamic_shapes: object = None,
     graph: str | None = None,
-    targets: str | Sequence[str] = "native",
+    targets: Targets = "native",
     shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
     place: Mapping[str, str] | str | None = None,
@@ -48,6 +55,7 @@ def compile(  # noqa: A001
     cache_shared: bool = False,
     max_bytes: int | None = None,
     other_shapes: str = "general",
+    plugins: str | Sequence[str] = (),
     strict_dims: bool = False,
 ) -> Bundle:
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
@@ -57,9 +65,9 @@ def compile(  # noqa: A001
         example_inputs: of a PyTorch module: what it is called with, a tensor, a tuple, or a dict.
         dynamic_shapes: of a PyTorch module: as ``torch.export.export`` takes them.
         graph: which graph of a folder, where it has several: ``"decoder_model"``.
-        targets: one, or several with one variant each, ``ARCH[:cpu][+feature|-feature]...``.
+        targets: one, or several with one variant each, in any form; a dict gives them names.
         shapes: input name -> ``(1, 3, None, (1, 224))`` with a version of its own; or several.
-        devices: virtual device -> kind; ``host`` is always there.
+        devices: virtual device -> ``"cpu:1"``; ``host`` is always there.
         place: glob over node names -> virtual device or "auto"; or "auto" for all nodes.
         fallback: of nodes placed where there is no code for them: "forbid", "warn" or "allow".
         strip: leave the names of nodes and the loops of kernels out of the bundle.
@@ -67,32 +75,49 @@ def compile(  # noqa: A001
         check: compare with the interpreter, on these inputs or, if True, on generated ones.
         max_bytes: of the model's functions, constants, values on the way to one, planned memory.
         other_shapes: what serves calls of no such shape: the "general" version, or "refuse".
+        plugins: targets from outside, ``"module:TARGET"``; they run with your rights.
         strict_dims: dimensions of one name are one size in every call.
         cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
     Raises:
-        UserError: a wrong argument. ModelError: a wrong model, or PyTorch cannot export it.
-        UnsupportedError: all that is not supported yet, listed. LimitError: it is too large.
-        VerificationError: ``check`` found a fault.
+        UserError: a wrong argument. PluginError: of a plug-in. ModelError: a wrong model or export.
+        UnsupportedError, LimitError: what is not supported, listed. VerificationError: by ``check``.
     """
+    texts, named = _texts(targets, shapes, devices, place), read_plugins(read_plugin_texts(plugins))
     options = make_options(
-        read_targets(targets),
-        read_shapes(shapes),
-        read_texts("devices", "{'acc': 'null'}", devices),
-        read_place(place),
-        strip=strip,
+        *texts,
         other_shapes=other_shapes,
+        strip=strip,
         fallback=fallback,
+        plugins=named,
         strict_dims=strict_dims,
     )
     limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
-    settings, inputs = _settings(workers, cache, shared=cache_shared), read_check(check)
+    settings, inputs = _settings(workers, cache, named, shared=cache_shared), read_check(check)
     given = given_model(model, example_inputs, dynamic_shapes, graph)
     return compile_bundle(given, options, settings, inputs, limit)
 
 
-def _settings(workers: int, cache: str | os.PathLike[str] | None, *, shared: bool) -> BuildSettings:
+def _texts(
+    targets: object, shapes: object, devices: object, place: object
+) -> tuple[GivenTargets, list[dict[str, str]], dict[str, str], tuple[tuple[str, str], ...]]:
+    """What ``make_options`` takes first."""
+    return (
+        read_targets(targets),
+        read_shapes(shapes),
+        read_texts("devices", "{'acc': 'cpu:1'}", devices),
+        read_place(place),
+    )
+
+
+def _settings(
+    workers: int,
+    cache: str | os.PathLike[str] | None,
+    plugins: tuple[PluginOption, ...],
+    *,
+    shared: bool,
+) -> BuildSettings:
     folder = cache_folder(None if cache is None else os.fspath(cache))
     processes = read_count("workers", workers, 1)
-    return BuildSettings(folder, cache_trust(shared=shared), jobs=processes)
+    return BuildSettings(folder, cache_trust(shared=shared), jobs=processes, plugins=plugins)

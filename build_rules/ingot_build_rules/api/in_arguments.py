@@ -60,6 +60,7 @@ ARGUMENTS: dict[str, Callable[[str], str]] = {
     "fallback": lambda value: f"fallback={value!r}" if value else "fallback",
     "max-bytes": lambda _: "max_bytes",
     "place": _table("place", lambda value: value.rpartition("=")),
+    "plugin": lambda value: f"plugins={value!r}" if value else "plugins",
     "shape": _table("shapes", lambda value: value.rpartition("=")),
     "target": lambda value: f"targets={value!r}" if value else "targets",
     "to": lambda stage: f"Bundle.text({stage!r})",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import ingot_runtime
 from ingot_artifacts.store.atomic import sync_folders
+from ingot_build_rules.check.check_plugins import check_plugins
 from ingot_build_rules.check.check_report import CheckFinding, CheckReport
 from ingot_build_rules.check.check_runs import CheckRun, Inputs, SteppedTarget, check_runs, named
 from ingot_build_rules.check.check_stages import check_stages
@@ -87,6 +88,7 @@ def check_bundle(compiled: CompiledModel, path: str, inputs: Inputs | None) -> C
 
 def _check(compiled: CompiledModel, path: str, inputs: Inputs | None) -> CheckReport:
     check_stages(compiled)
+    check_plugins(compiled)
     report = CheckReport()
     for build in compiled.target_builds:
         target = build.target

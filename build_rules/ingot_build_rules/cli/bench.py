@@ -159,13 +159,19 @@ def _call_lines(report: dict[str, Any]) -> list[str]:
     percents = report["call_seconds_percentiles"]
     parts = (f"{name} {console.format_seconds(seconds)}" for name, seconds in percents.items())
     workers = f"{threads} thread{'s' if threads > 1 else ''}"
-    between = f"between {rate['low']:.4g} and {rate['high']:.4g} calls per second, {workers}"
+    median_rate, *ends = (_rate(rate[name]) for name in ("median", "low", "high"))
+    between = f"between {' and '.join(ends)} calls per second, {workers}"
     return [
         f"call    median {median}, between {low} and {high} with {CONFIDENCE:.0%} confidence"
         + _spread(call),
         f"calls   {', '.join(parts)} ({report['call_count']} calls in {report['block_count']} blocks)",
-        f"rate    median {rate['median']:.4g}, {between}" + _spread(rate),
+        f"rate    median {median_rate}, {between}" + _spread(rate),
     ]
+
+
+def _rate(per_second: float) -> str:
+    """A rate without an exponent: ``99,812``, ``4.125``."""
+    return f"{per_second:,.0f}" if per_second >= 1000 else f"{per_second:.4g}"
 
 
 def _spread(found: dict[str, Any]) -> str:

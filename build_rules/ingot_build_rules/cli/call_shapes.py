@@ -56,7 +56,7 @@ def _take_sizes(
 def _shape(name: str, declared: Declared, sizes: Mapping[str, int]) -> tuple[int, ...]:
     missing = [dim for dim in declared if isinstance(dim, str) and dim not in sizes]
     if missing:
-        where, why = f"input {name!r}", f"expected sizes, got {list(declared)}"
+        where, why = f"input {name!r}", f"expected sizes, got [{', '.join(map(str, declared))}]"
         example = "x".join(str(dim if isinstance(dim, int) else 4) for dim in declared)
         do = f"give sizes, such as --shape {name}={example}, or the arrays with --inputs F.npz"
         raise UserError(f"{where} has no fixed shape", where, why, do)

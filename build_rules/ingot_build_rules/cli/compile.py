@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ingot_build_rules.compilation.open_build import BuildSettings
     from ingot_build_rules.engine.events.events import Event, Observer
     from ingot_build_rules.engine.scheduler import Scheduler
-    from ingot_build_rules.rules.compile_options import CompileOptions
+    from ingot_build_rules.rules.compile_options import CompileOptions, PluginOption
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _run_one(arguments: argparse.Namespace) -> None:
     from ingot_build_rules.compilation.options import make_options
     from ingot_build_rules.compilation.output_file import check_output
+    from ingot_build_rules.compilation.plugins import read_plugins
 
     if arguments.from_ is None:
         check_model_kind(arguments.model)
@@ -60,6 +61,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
         arguments.other_shapes,
         strip=arguments.strip,
         fallback=arguments.fallback,
+        plugins=read_plugins(arguments.plugin, os.curdir),
         strict_dims=arguments.strict_dims,
     )
     with compile_output(arguments) as output:
@@ -99,7 +101,7 @@ def _compile(
     with ExitStack() as stack:
         told: list[str] = []
         show = stack.enter_context(build_observer({}, quiet=quiet))
-        settings = _settings(arguments, _without_failures(show, told))
+        settings = _settings(arguments, _without_failures(show, told), options.plugins)
         build = stack.enter_context(open_build(settings))
         outcome = _outcome(_started(build, arguments, options), arguments, output)
         if arguments.depfile is not None:
@@ -154,7 +156,9 @@ def _compile_loops(
         console.print_json({"stage": "object", "output": output, "text": None})
 
 
-def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings:
+def _settings(
+    arguments: argparse.Namespace, observe: Observer, plugins: tuple[PluginOption, ...]
+) -> BuildSettings:
     from ingot_build_rules.compilation.open_build import BuildSettings
     from ingot_build_rules.engine.events.events import Message
     from ingot_build_rules.workspace.action_events import ActionEvents
@@ -168,6 +172,7 @@ def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings
         observers=ActionEvents(observe).observers(),
         makeflags=makeflags(),
         warn=lambda text: observe(Message("warning", text)),
+        plugins=plugins,
     )
 
 
@@ -213,9 +218,8 @@ def _report(
         shown = values | ({"output": "standard output"} if piped else {})
         lines = report_lines(shown, outcome.checked)
         console.print_lines(*lines, file=sys.stderr if piped else sys.stdout)
-        if note := portable_note(shown["output"], arguments.target):
-            console.print_note(note)
-        for note in device_notes(shown["output"], outcome.compiled.compilation.options):
+        notes = device_notes(shown["output"], outcome.compiled.compilation.options)
+        for note in filter(None, (portable_note(shown["output"], arguments.target), *notes)):
             console.print_note(note)
 
 

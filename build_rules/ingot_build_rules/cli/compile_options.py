@@ -23,6 +23,7 @@ _SAID_BY = {
         "place",
         "device",
         "fallback",
+        "plugin",
         "weights",
         "check",
         "depfile",

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.cli.console import format_bytes, format_seconds
+from ingot_build_rules.cli.console import counted, format_bytes, format_seconds
 from ingot_build_rules.cli.placement_lines import placement_lines
 
 if TYPE_CHECKING:
@@ -52,12 +52,8 @@ def report_lines(values: dict[str, Any], checked: CheckReport | None) -> list[st
     lines = [f"{values['output']}: {size}, digest {values['digest'][:16]}, {seconds}"]
     for variant in values["variants"]:
         workspace = format_bytes(variant["planned_bytes"])
-        kernels = _counted(variant["kernel_count"], "kernel", "kernels")
-        made = f"{kernels} for {_counted(variant['launch_count'], 'launch', 'launches')}"
+        kernels = counted(variant["kernel_count"], "kernel")
+        made = f"{kernels} for {counted(variant['launch_count'], 'launch')}"
         lines.append(f"  {variant['target']}: {made}, workspace {workspace}")
     lines += placement_lines(values["placement"])
     return [*lines, *([f"  {checked}"] if checked is not None else [])]
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"

@@ -68,6 +68,12 @@ def format_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> li
     return lines
 
 
+def counted(count: int, one: str) -> str:
+    """Return a number of things: ``1 launch``, ``3 kernels``."""
+    many = f"{one}es" if one.endswith("ch") else f"{one}s"
+    return f"{count} {one if count == 1 else many}"
+
+
 def format_bytes(size_bytes: int) -> str:
     """Format a size for people: ``102.6 MB``."""
     value = float(size_bytes)

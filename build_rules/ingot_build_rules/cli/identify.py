@@ -11,6 +11,15 @@ import argparse
 from ingot_build_rules.cli import console
 
 
+def _kinds() -> tuple[str, ...]:
+    """The kinds of devices beside the host that the loader can open here."""
+    try:
+        from ingot_runtime_devices.registry import OPEN
+    except ImportError:  # a package of its own
+        return ()
+    return tuple(OPEN)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Print what the probe finds, and the target that ``native`` stands for."""
     from ingot_build_rules.compilation.host_target import resolve_target
@@ -22,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         "level": target.level,
         "native": str(target),
         "features": sorted(machine_features()),
-        "devices": ["host"],
+        "devices": ["host", *_kinds()],
     }
     rows = [(name, it if isinstance(it, str) else " ".join(it)) for name, it in found.items()]
     console.print_report(found, console.format_table(rows), as_json=arguments.json)

@@ -109,7 +109,7 @@ def _device_row(row: dict[str, Any]) -> tuple[str, ...]:
     library = row["library"]
     return (
         f"  {row['name']}:",
-        f"{row['launch_count']} launches,",
+        f"{console.counted(row['launch_count'], 'launch')},",
         f"pool {size_text(row['pool_bytes'])},",
         "code of the variant" if library is None else f"code of library {library},",
         f"imports {', '.join(row['imports'])}" if row["imports"] else "",
@@ -132,7 +132,9 @@ def fusion_lines(debug: dict[str, Any]) -> list[str]:
     parts: list[str] = []
     for target, launches in debug.get("launches", {}).items():
         saved = console.format_bytes(sum(launch["saved_bytes"] for launch in launches))
-        parts.append(f"fusion for {target}: {len(launches)} launches, {saved} never reach memory")
+        parts.append(
+            f"fusion for {target}: {console.counted(len(launches), 'launch')}, {saved} never reach memory"
+        )
         for number, launch in enumerate(launches):
             parts += _launch_lines(number, launch)
     refusals = [_refusal_line(refusal) for refusal in debug.get("refusals", [])]

@@ -69,11 +69,16 @@ BUNDLE = Argument("bundle", "BUNDLE", "an .ingot file", "bundle")
 TARGETS = Argument(
     "words", "TARGET", "bundles, tests or output files (default: all)", "project-name", "*"
 )
-NAMED_TARGETS = Argument("words", "TARGET", "bundles, tests or output files", "project-name", "+")
 
 JSON = Option("--json", "print one JSON object instead of text")
 DEBUG = Option("--debug", "show the traceback of an error")
 QUIET = Option("-q --quiet", "no progress, no summary")
+PLUGIN = Option(
+    "--plugin",
+    "a target from outside, which runs with your rights (docs/plugins.md)",
+    "MODULE:TARGET[,ATTRIBUTE=VALUE]",
+    repeats=True,
+)
 JOBS = Option("-j --jobs", "processes at most (default: all processors)", "N", "jobs")
 DIGEST = Option(
     "--digest",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ingot_build_rules.reproduce.bundle_difference import KernelDifference
     from ingot_build_rules.reproduce.find_blame import Load
     from ingot_build_rules.reproduce.reproduce import Reproduction, RequestedOptions
+    from ingot_build_rules.rules.compile_options import PluginOption
 
 _DO = {
     "option": "build with the recorded option, or accept the other bundle",
@@ -49,24 +50,37 @@ def run(arguments: argparse.Namespace) -> int:
     named = arguments.lock or lock_path(arguments.bundle)
     lock = read_lock(named) if arguments.lock or os.path.exists(named) else None
     lock_name = os.path.basename(named) if lock else ""
-    requested, notes = _requested(arguments.source, arguments.bundle)
+    plugins = _plugins(arguments)
+    requested, notes = _requested(arguments.source, arguments.bundle, plugins)
     folder = cache_folder(arguments.cache)
     trust = cache_trust(shared=arguments.cache_shared, writes=arguments.cached)
     with _old_values(folder, trust) as old_value:
         bundle, source = arguments.bundle, arguments.source
-        request = Request(bundle, source, lock, lock_name, requested, old_value)
-        found = reproduce(request, lambda: _build(arguments, folder, trust))
+        request = Request(bundle, source, lock, lock_name, requested, old_value, plugins)
+        found = reproduce(request, lambda: _build(arguments, folder, trust, plugins))
     _report(found, (*notes, *found.notes), arguments, time.perf_counter() - started)
     return 0
 
 
-def _requested(folder: str, bundle: str) -> tuple[RequestedOptions | None, tuple[str, ...]]:
+def _plugins(arguments: argparse.Namespace) -> tuple[PluginOption, ...]:
+    """Those that the command names; they may lie in the source folder."""
+    from ingot_build_rules.compilation.plugins import read_plugins
+
+    source = arguments.source
+    return read_plugins(
+        arguments.plugin, source if os.path.isdir(source) else os.path.dirname(source)
+    )
+
+
+def _requested(
+    folder: str, bundle: str, plugins: tuple[PluginOption, ...]
+) -> tuple[RequestedOptions | None, tuple[str, ...]]:
     """What the project asks for today; that it cannot be read is no reason not to make the bundle
     again."""
     from ingot_build_rules.workspace.requested_options import requested_options
 
     try:
-        return requested_options(folder, bundle), ()
+        return requested_options(folder, bundle, {option.where for option in plugins}), ()
     except UserError as error:
         return None, (f"ingot.toml was left out: {error.what}",)
 
@@ -92,7 +106,9 @@ def _old_values(folder: str, trust: Trust) -> Generator[Load]:
 
 
 @contextmanager
-def _build(arguments: argparse.Namespace, folder: str, trust: Trust) -> Generator[Scheduler]:
+def _build(
+    arguments: argparse.Namespace, folder: str, trust: Trust, plugins: tuple[PluginOption, ...]
+) -> Generator[Scheduler]:
     """A build in a cache of its own, which is empty, unless the user's may be used."""
     from ingot_build_rules.cli.build_progress import build_observer
     from ingot_build_rules.compilation.open_build import BuildSettings, open_build
@@ -105,7 +121,12 @@ def _build(arguments: argparse.Namespace, folder: str, trust: Trust) -> Generato
         observe = stack.enter_context(build_observer({}, quiet=arguments.quiet or arguments.json))
         policy, observers = Policy(keep_going=True), ActionEvents(observe).observers()
         settings = BuildSettings(
-            folder, trust, jobs=arguments.jobs, policy=policy, observers=observers
+            folder,
+            trust,
+            jobs=arguments.jobs,
+            policy=policy,
+            observers=observers,
+            plugins=plugins,
         )
         yield stack.enter_context(open_build(settings))
 

@@ -73,7 +73,7 @@ def _values(path: str, found: VerifiedBundle, seconds: float) -> dict[str, objec
 
 
 def _line(path: str, found: VerifiedBundle, seconds: float) -> str:
-    kernels = f"{found.kernel_count} kernels for {', '.join(found.targets)}"
+    kernels = f"{console.counted(found.kernel_count, 'kernel')} for {', '.join(found.targets)}"
     what = f"all {console.format_bytes(found.size_bytes)} of {found.section_count} sections"
     made = f"digest {found.digest[:16]}, {console.format_seconds(seconds)}"
     return f"{path}: verified {what}, {kernels}, {made}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
+from ingot_build_rules.compilation.claimed_code import claimed_support
 from ingot_build_rules.compilation.device_table import kind_code
 from ingot_build_rules.compilation.kernel_uses import KernelUses, kernel_uses, kernels_on
 from ingot_build_rules.compilation.model_source import ModelSource
@@ -111,6 +112,7 @@ class Compilation(ModelStages):
         uses = kernel_uses([own for _, own in compiled], fused.devices)
         kernels = kernels_on((0,), [uses])
         main = await self._main(stages, compiled, plan, uses, kernels)
+        support = await claimed_support(self, stages, compiled, support)
         link = _link_inputs(HOST, target, kernels, support, main.content)
         image, known = await self.need(LINK, link, target), parse_target(HOST, target)
         return Variant(
@@ -221,6 +223,7 @@ class Compilation(ModelStages):
             tree=tree,
             weights_bytes=layout.section_bytes,
             weights=tuple(weight.digest for weight in imported.weights),
+            defaults=imported.defaults,
             toolchain=self._toolchain,
         )
         return await self.need(BUNDLE, inputs)

@@ -17,6 +17,7 @@ from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.describe_placement import describe_placement
 from ingot_build_rules.compilation.model_source import Model, open_model
 from ingot_build_rules.compilation.output_file import check_output
+from ingot_build_rules.compilation.plugins import with_plugins
 from ingot_build_rules.compilation.target_build import TargetBuild
 from ingot_build_rules.compilation.toolchain import toolchain, zig_digest
 from ingot_build_rules.compilation.weight_layout import WeightLayout
@@ -165,5 +166,6 @@ def compile_model(
     Raises:
         UserError: the file is not there or not readable.
     """
-    build, source = NaiveBuild(RULEBOOK, observer), open_model(model, file_digest)
+    build = NaiveBuild(with_plugins(RULEBOOK, options.plugins), observer)
+    source = open_model(model, file_digest)
     return CompiledModel(Compilation(build, source, options, toolchain(zig_digest())))

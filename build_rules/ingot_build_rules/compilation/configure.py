@@ -19,7 +19,8 @@ from ingot_build_rules.compilation.host_target import resolve_target
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions, DeviceOption
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.targets.target import parse_target as parse_processor
-from ingot_compiler.backends.registry import BACKENDS, backend_of, parse_target
+from ingot_compiler.backends.registry import BACKENDS, backend_of
+from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets, read_target
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.message import OptionRef
 from ingot_compiler.placement.configuration import Configuration
@@ -32,27 +33,28 @@ KINDS_WITH_CODE = tuple(backend.kind for backend in BACKENDS if backend.kind != 
 
 
 def configure(
-    targets: Sequence[str] = (),
+    targets: GivenTargets = (),
     devices: Mapping[str, str] | None = None,
-    named_targets: Mapping[str, str] | None = None,
+    named_targets: Mapping[str, GivenTarget] | None = None,
     default: str = HOST,
 ) -> Configuration:
     """Make the configuration of one compilation; the same is meant by any order.
 
     Args:
-        targets: of the host.
+        targets: of the host, perhaps by name.
         devices: name -> text, without the host.
-        named_targets: name -> text: what ``target=NAME`` of a device may say as well.
+        named_targets: further names that ``target=NAME`` of a device may say.
         default: the device for what nothing else decides.
 
     Raises:
         UserError: an unknown target, feature, kind, key or default, a device that is declared
             twice, code that cannot run beside the host. UnsupportedError: a kind without code.
     """
-    host = _host_targets(targets)
+    own = dict(targets) if isinstance(targets, Mapping) else {}
+    host = _host_targets(tuple(own.values()) or tuple(targets))
     texts = [str(target) for target in host]
     read = [
-        _device(name, text, texts, named_targets or {})
+        _device(name, text, texts, {**(named_targets or {}), **own})
         for name, text in sorted((devices or {}).items())
     ]
     notes = [note for each in read for note in _beside_host(each, host)]
@@ -80,13 +82,13 @@ def device_options(configuration: Configuration) -> tuple[DeviceOption, ...]:
     )
 
 
-def _host_targets(texts: Sequence[str]) -> list[Target]:
-    found = {str(target): target for target in map(resolve_target, texts or ("native",))}
+def _host_targets(given: Sequence[GivenTarget]) -> list[Target]:
+    found = {str(target): target for target in map(resolve_target, given or ("native",))}
     return [found[text] for text in sorted(found)]
 
 
 def _device(
-    name: str, text: str, host_targets: Sequence[str], named_targets: Mapping[str, str]
+    name: str, text: str, host_targets: Sequence[str], named_targets: Mapping[str, GivenTarget]
 ) -> DeviceOption:
     where = OptionRef("device", f"{name}={text}")
     if name == HOST:
@@ -96,16 +98,24 @@ def _device(
         given = read_device_text(text, "", KINDS)
     except InputError as error:
         raise UserError(error.what, where, error.why, error.do) from None
-    if given.kind not in KINDS_WITH_CODE:
+    _check_kind(given.kind, given.scope, where)
+    wanted = named_targets.get(given.target, given.target)
+    target = str(read_target(given.kind, wanted, host_targets))
+    return DeviceOption(name, given.kind, given.id, target, given.scope)
+
+
+def _check_kind(kind: str, scope: str, where: OptionRef) -> None:
+    if kind not in KINDS_WITH_CODE:
         raise UnsupportedError(
-            f"no code generation for {given.kind!r} devices yet",
+            f"no code generation for {kind!r} devices yet",
             where=where,
             why=f"this version makes code for the host and for {', '.join(KINDS_WITH_CODE)}",
             do="leave the nodes on the host",
         )
-    wanted = named_targets.get(given.target, given.target)
-    target = str(parse_target(given.kind, wanted, tuple(host_targets)))
-    return DeviceOption(name, given.kind, given.id, target, given.scope)
+    scopes = backend_of(kind).scopes
+    if scopes is not None and scope not in ("", *scopes):
+        what, do = f"unknown scope {scope!r} of a {kind} device", "leave scope= out"
+        raise UserError(what, where, f"expected {' or '.join(scopes)}", do)
 
 
 def _beside_host(option: DeviceOption, host: Sequence[Target]) -> list[str]:

@@ -20,7 +20,7 @@ from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.rules.bundle import BundleParts
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import Imported
-from ingot_build_rules.rules.infer_types import Typed
+from ingot_build_rules.rules.infer_types import TypedGraph
 from ingot_build_rules.rules.model_file import opened_model
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.errors import ModelError
@@ -80,7 +80,7 @@ class TextCompilation(Compilation):
         self._imported = Imported(
             build.keep(ImportedModel((), (), (), (), (), ())), build.keep(names), weights
         )
-        self._typed = Typed(build.keep(self._stage_graph), build.keep(()))
+        self._typed = TypedGraph(build.keep(self._stage_graph), build.keep(()))
         self._placed = build.keep(stage) if isinstance(stage, PlacedGraph) else None
 
     async def imported(self) -> Imported:
@@ -91,7 +91,7 @@ class TextCompilation(Compilation):
         """The text's file."""
         return (self._path,)
 
-    async def typed(self) -> Typed:
+    async def typed(self) -> TypedGraph:
         """Stage 3: the text's; that of a placed graph has its copies."""
         return self._typed
 

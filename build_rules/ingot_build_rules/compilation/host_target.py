@@ -1,11 +1,13 @@
 """A target of the host, as a user names it.
 
-In: a text. Out: a ``Target``. Not done here: reading it (``ingot_compiler.backends.host.targets``).
+In: any form of it. Out: a ``Target``. Not done here: reading it (``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
 
+from ingot_build_rules.rules.compile_options import HOST
 from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
+from ingot_compiler.backends.target_forms import GivenTarget, target_text
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.message import OptionRef, message
 from ingot_runtime.format.plan import DEVICE_KINDS
@@ -13,13 +15,14 @@ from ingot_runtime.format.plan import DEVICE_KINDS
 _BESIDE_HOST = DEVICE_KINDS[1:]
 
 
-def resolve_target(text: str) -> Target:
-    """Read one target; ``native`` becomes the explicit features of this machine, found by the
+def resolve_target(given: GivenTarget) -> Target:
+    """Read one target in any form; ``native`` becomes the explicit features of this machine, found by the
     loader's own probe.
 
     Raises:
         UserError: no such target, a feature that it does not have, or a device beside the host.
     """
+    text = target_text(HOST, given)
     # "cpu" alone is what other tools call this machine.
     if text.partition(":")[0] in _BESIDE_HOST and text != "cpu":
         do = message("declare a device: ", OptionRef("device", f"NAME={text}"))

@@ -15,17 +15,20 @@ from ingot_build_rules.compilation.device_table import DeviceTable
 from ingot_build_rules.compilation.memory_limit import MemoryLimit
 from ingot_build_rules.compilation.model_source import ModelSource
 from ingot_build_rules.compilation.placed_by import with_its_glob
+from ingot_build_rules.compilation.plugin_table import OF_PLUGINS, PluginTable
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
-from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule
+from ingot_build_rules.engine.actions.rule import AnyRule, Inputs, Output, Rule
+from ingot_build_rules.rules.claim import CLAIM, ClaimInputs
 from ingot_build_rules.rules.compile_options import AUTO, CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
-from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs, Typed
+from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs, TypedGraph
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
+from ingot_build_rules.rules.rewrite import REWRITE, RewriteInputs
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
-from ingot_compiler.ir.in_names import error_in_names, refers
-from ingot_compiler.ir.profile import profile_text
+from ingot_compiler.ir.in_names import error_in_names, refers, text_in_names
+from ingot_compiler.ir.profile import named_profile
 from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
@@ -50,6 +53,8 @@ class ModelStages:
         self.options = options
         self.limit = MemoryLimit(max_bytes)
         self.devices = DeviceTable(options.devices)
+        self.plugins = PluginTable(options.plugins)
+        self.plugin_actions: list[tuple[AnyRule, Any, Any]] = []
         self._source = source
         self._made: dict[str, Any] = {}
 
@@ -74,14 +79,14 @@ class ModelStages:
         """Stage 3."""
         return (await self.typed()).graph
 
-    async def typed(self) -> Typed:
+    async def typed(self) -> TypedGraph:
         """Stage 3, and what the model's file says wrongly of it."""
         imported = await self.imported()
         return await self.need(INFER_TYPES, InferInputs(imported.model, imported.weights))
 
     async def optimized(self) -> Artifact[OptimizedGraph]:
         """Stage 4."""
-        return await self.need(OPTIMIZE, OptimizeInputs(await self.graph()))
+        return await self.once("optimized", self._optimize)
 
     async def placed(self) -> Artifact[PlacedGraph]:
         """Stage 5."""
@@ -101,7 +106,10 @@ class ModelStages:
         """Return a rule's results; stages after import refer to nodes by ordinal, their errors get
         the names here."""
         try:
-            return await self.build.need_all(rule, inputs, labels)
+            results = await self.build.need_all(rule, inputs, labels)
+            if rule.name in OF_PLUGINS:
+                self.plugin_actions += [(rule, *pair) for pair in zip(inputs, results, strict=True)]
+            return results
         except IngotError as error:
             if isinstance(error, LimitError) and not error.where:
                 raise error.at(next(filter(None, labels), rule.name)) from error
@@ -129,6 +137,10 @@ class ModelStages:
             self.limit.check(expanded_bytes, what, f"model {source.name!r}")
         return imported
 
+    async def _optimize(self) -> Artifact[OptimizedGraph]:
+        optimized = await self.need(OPTIMIZE, OptimizeInputs(await self.graph()))
+        return (await self._rewritten((optimized,)))[0]
+
     async def _place(self) -> Artifact[PlacedGraph]:
         return (await self._place_all((await self.optimized(),)))[0]
 
@@ -136,7 +148,8 @@ class ModelStages:
         self, optimized: Sequence[Artifact[OptimizedGraph]], labels: Sequence[str] = ()
     ) -> tuple[Artifact[PlacedGraph], ...]:
         try:
-            return await self.need_all(PLACE, list(map(self._place_inputs, optimized)), labels)
+            inputs = list(map(self._place_inputs, optimized))
+            return await self._claimed(await self.need_all(PLACE, inputs, labels), labels)
         except UnsupportedError as error:
             raise with_its_glob(error, await self.names(), self.options.place) from error
 
@@ -152,9 +165,35 @@ class ModelStages:
             options.fallback,
         )
 
+    async def _rewritten(
+        self, optimized: Sequence[Artifact[OptimizedGraph]], labels: Sequence[str] = ()
+    ) -> tuple[Artifact[OptimizedGraph], ...]:
+        """What plug-ins make of graphs before these are placed."""
+        passes = self.plugins.passes()
+        if not passes:
+            return tuple(optimized)
+        hooks, settings = zip(*passes, strict=True)
+        inputs = [RewriteInputs(each, hooks, settings) for each in optimized]
+        return await self.need_all(REWRITE, inputs, labels)
+
+    async def _claimed(
+        self, placed: Sequence[Artifact[PlacedGraph]], labels: Sequence[str] = ()
+    ) -> tuple[Artifact[PlacedGraph], ...]:
+        """Placed graphs with the composites of plug-ins."""
+        claimers = self.plugins.claimers()
+        if not claimers:
+            return tuple(placed)
+        hooks, settings = zip(*claimers, strict=True)
+        inputs = [ClaimInputs(each, hooks, settings) for each in placed]
+        return await self.need_all(CLAIM, inputs, labels)
+
     async def _place_specialisations(self) -> tuple[Artifact[PlacedGraph], ...]:
         typed = await self.typed()
         profiles, graph = typed.profiles, typed.graph
-        labels = list(map(profile_text, profiles))
+        if not profiles:
+            return ()
+        names = await self.names()
+        labels = [text_in_names(named_profile(profile), names) for profile in profiles]
         inputs = [OptimizeInputs(graph, profile) for profile in profiles]
-        return await self._place_all(await self.need_all(OPTIMIZE, inputs, labels), labels)
+        optimized = await self._rewritten(await self.need_all(OPTIMIZE, inputs, labels), labels)
+        return await self._place_all(optimized, labels)

@@ -24,9 +24,11 @@ from ingot_build_rules.compilation.own_code import (
     module_code_of,
     tool_path,
 )
+from ingot_build_rules.compilation.plugins import with_plugins
 from ingot_build_rules.engine.actions.backlog import Backlog
 from ingot_build_rules.engine.actions.codec import Codec
 from ingot_build_rules.engine.actions.key import KeyMaker
+from ingot_build_rules.engine.actions.rule import Rulebook
 from ingot_build_rules.engine.actions.values import Values
 from ingot_build_rules.engine.cache.action_cache import ActionCache
 from ingot_build_rules.engine.cache.code_digest import CodeDigests
@@ -37,6 +39,7 @@ from ingot_build_rules.engine.executors.lint import LintExecutor
 from ingot_build_rules.engine.executors.local import LocalExecutor
 from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
+from ingot_build_rules.rules.compile_options import PluginOption
 from ingot_build_rules.rules.registry import RULEBOOK
 
 
@@ -47,7 +50,8 @@ class BuildSettings:
     everything in this one; more are started when there is enough to do. ``rehash``: look into every
     file. ``makeflags``: names the jobserver of a make that shares out jobs; ``warn`` is told when
     it cannot be had. ``lint``: run everything again, in this process, and fail what reads a file
-    that its key does not know of. ``history``: rule -> seconds of one action in past builds."""
+    that its key does not know of. ``history``: rule -> seconds of one action in past builds.
+    ``plugins``: those that the user has named: no other code from outside ever runs."""
 
     cache_folder: str
     trust: Trust
@@ -62,6 +66,7 @@ class BuildSettings:
     warn: Callable[[str], None] = lambda _: None
     lint: bool = False
     history: Mapping[str, float] = field(default_factory=dict[str, float])
+    plugins: tuple[PluginOption, ...] = ()
 
 
 @contextmanager
@@ -76,9 +81,10 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         cache = stack.enter_context(_opened_cache(settings))
         files = disk_files(settings)
         values, backlog = Values(cache.blobs, Codec(RULEBOOK.types)), Backlog(settings.history)
-        executor = _executor(settings, cache, values, backlog, stack)
+        rulebook = with_plugins(RULEBOOK, settings.plugins)
+        executor = _executor(settings, rulebook, cache, values, backlog, stack)
         build = Scheduler(
-            RULEBOOK, values, executor, ActionCache(cache.index, cache.blobs), cache.leases, files,
+            rulebook, values, executor, ActionCache(cache.index, cache.blobs), cache.leases, files,
             key_maker(settings, files), _policy(settings), settings.observers, backlog,
         )  # fmt: skip
         try:
@@ -130,16 +136,21 @@ def _policy(settings: BuildSettings) -> Policy:
 
 
 def _executor(
-    settings: BuildSettings, cache: Cache, values: Values, backlog: Backlog, stack: ExitStack
+    settings: BuildSettings,
+    rulebook: Rulebook,
+    cache: Cache,
+    values: Values,
+    backlog: Backlog,
+    stack: ExitStack,
 ) -> Executor:
     if settings.lint:
         folders = [folder for layer in cache.layers for folder in layer.folders]
-        return LintExecutor(RULEBOOK, values, [*PACKAGE_FOLDERS.values(), *folders])
-    inline = InlineExecutor(RULEBOOK, values)
+        return LintExecutor(rulebook, values, [*PACKAGE_FOLDERS.values(), *folders])
+    inline = InlineExecutor(rulebook, values)
     if settings.jobs == 1:
         return inline
     addresses = [layer.address for layer in cache.layers]
-    pool = PoolExecutor(RULEBOOK, addresses, cache.temporary, _tokens(settings, stack))
+    pool = PoolExecutor(rulebook, addresses, cache.temporary, _tokens(settings, stack))
     return LocalExecutor(inline, pool, settings.jobs, backlog, settings.warn)
 
 

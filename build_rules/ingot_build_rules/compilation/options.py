@@ -18,7 +18,9 @@ from ingot_build_rules.rules.compile_options import (
     OTHER_SHAPES,
     REFUSE,
     CompileOptions,
+    PluginOption,
 )
+from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
 from ingot_compiler.ir.message import OptionRef, joined, message
@@ -34,7 +36,7 @@ ANY_OTHER = ""
 
 
 def make_options(
-    targets: Sequence[str] = (),
+    targets: GivenTargets = (),
     shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
     place: Sequence[tuple[str, str]] = (),
@@ -43,7 +45,8 @@ def make_options(
     *,
     strip: bool = False,
     fallback: str = FORBID,
-    named_targets: Mapping[str, str] | None = None,
+    plugins: Sequence[PluginOption] = (),
+    named_targets: Mapping[str, GivenTarget] | None = None,
     strict_dims: bool = False,
 ) -> CompileOptions:
     """Check and order the options; ``configure`` says what is assumed of targets and devices.
@@ -76,6 +79,7 @@ def make_options(
         strict_dims=strict_dims,
         other_shapes=other_shapes,
         fallback=fallback,
+        plugins=tuple(plugins),
     )
 
 

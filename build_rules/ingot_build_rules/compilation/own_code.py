@@ -54,8 +54,24 @@ def code_of(digests: CodeDigests) -> Callable[[Rule[object, object]], str]:
 
 
 def module_code_of(digests: CodeDigests) -> Callable[[str], str]:
-    """Return the function from a module to the digest of the code that it can run."""
-    return lambda module: _digest(code_parts(digests, module))
+    """Return the function from a module, perhaps of a plug-in, to the digest of the code that it
+    can run."""
+
+    def code(module: str) -> str:
+        include_outside(digests, module)
+        return _digest(code_parts(digests, module))
+
+    return code
+
+
+def include_outside(digests: CodeDigests, module: str) -> None:
+    """Let digests of our own code know that of a plug-in's module as well."""
+    if not digests.knows(module):
+        from ingot_build_rules.compilation.outside_code import outside_code
+
+        code = outside_code(module)
+        files = [file for _, file in code.files if not digests.knows(file.module)]
+        digests.include(files, dict(code.distributions), sys.path)
 
 
 def _digest(code: Code) -> str:

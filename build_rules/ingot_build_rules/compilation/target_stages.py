@@ -13,9 +13,12 @@ from ingot_build_rules.compilation.kernel_uses import KernelUses, kernel_uses
 from ingot_build_rules.compilation.model_stages import ModelStages
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
+from ingot_build_rules.rules.codegen_claimed import CODEGEN_CLAIMED
 from ingot_build_rules.rules.fuse import FUSE, Fused, FusedConstant, FuseInputs
 from ingot_build_rules.rules.kernel_object import KernelObject
-from ingot_build_rules.rules.lower import LOWER, Lowered, LowerInputs
+from ingot_build_rules.rules.lower import LOWER, LowerInputs
+from ingot_build_rules.rules.lower_claimed import LOWER_CLAIMED
+from ingot_build_rules.rules.lowered import Lowered
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
 from ingot_compiler.backends.backend import Backend
 from ingot_compiler.ir.errors import LimitError
@@ -50,8 +53,9 @@ class TargetStages:
     async def lowered(self) -> tuple[Lowered, ...]:
         """Stage 7, one per group."""
         fused = await self.fused()
-        inputs = [self._lowering(fused, group) for group in range(len(fused.groups))]
-        return await self._model.need_all(LOWER, inputs, await self._labels())
+        labels = await self._labels()
+        lowered = [self._lowered(fused, group, labels[group]) for group in range(len(labels))]
+        return await self._model.build.gather(lowered)
 
     async def steps(self) -> tuple[GroupSteps, ...]:
         """What runs for each group."""
@@ -103,10 +107,15 @@ class TargetStages:
             model.limit.check(total_bytes, f"the constants of {self.target}", where)
         return fused
 
-    def _lowering(self, fused: Fused, group: int) -> LowerInputs:
-        device = fused.devices[group]
-        hook = self._backends[device].lower_group
-        return LowerInputs(fused.groups[group], hook, self._targets[device])
+    async def _lowered(self, fused: Fused, group: int, label: str) -> Lowered:
+        """By the back end of the group's device, or by the plug-in that has claimed it."""
+        device, model = fused.devices[group], self._model
+        content, target = fused.groups[group], self._targets[device]
+        if plugin := fused.plugins[group]:
+            claimed = model.plugins.lowering(plugin, content, target)
+            return await model.need(LOWER_CLAIMED, claimed, label)
+        inputs = LowerInputs(content, self._backends[device].lower_group, target)
+        return await model.need(LOWER, inputs, label)
 
     async def _compile(self) -> tuple[Compiled, ...]:
         """Each group's loops and kernels; what groups have in common is asked for once."""
@@ -125,11 +134,17 @@ class TargetStages:
 
     async def _compile_group(self, fused: Fused, group: int, label: str) -> Compiled:
         """A group's kernels are asked for as soon as its own loops are there, not when all are."""
-        lowered = await self._model.need(LOWER, self._lowering(fused, group), label)
-        device = fused.devices[group]
+        lowered, model = await self._lowered(fused, group, label), self._model
+        device, plugin = fused.devices[group], fused.plugins[group]
         hook, target = self._backends[device].compile_kernel, self._targets[device]
+        labels = [label] * len(lowered.programs)
+        if plugin:
+            found = [model.plugins.codegen(plugin, each, target) for each in lowered.programs]
+            claimed = [inputs for inputs in found if inputs is not None]
+            if claimed:
+                return lowered, await model.need_all(CODEGEN_CLAIMED, claimed, labels)
         inputs = [CodegenInputs(program, hook, target) for program in lowered.programs]
-        return lowered, await self._model.need_all(CODEGEN, inputs, [label] * len(inputs))
+        return lowered, await model.need_all(CODEGEN, inputs, labels)
 
     async def _labels(self) -> tuple[str, ...]:
         return await self._model.once(f"labels {self.position}", self._make_labels)

@@ -6,14 +6,16 @@ compiling.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingot_build_rules.compilation.host_target import resolve_target
 from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.compilation.plugins import read_plugins
 from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ModelSpec, ProjectModel
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_compiler.ir.errors import PluginError, UnsupportedError, UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,11 @@ def _request(
             other_shapes,
             strip=bundle.strip,
             fallback=bundle.fallback,
+            plugins=read_plugins(bundle.plugins, posixpath.dirname(path)),
             named_targets=texts,
             strict_dims=bundle.strict_dims,
         )
-    except (UnsupportedError, UserError) as error:
+    except (UnsupportedError, UserError, PluginError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path
         where = f"{file}, [bundle.{bundle.name}]"
         raise type(error)(error.what, where, error.why, error.do) from None

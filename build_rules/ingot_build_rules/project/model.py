@@ -50,6 +50,7 @@ class BundleSpec:
 
     ``targets``: names of ``ProjectModel.targets``, or target texts. ``devices``: name -> kind,
     sorted, without the host. ``place``: (glob over node names, device name), as for ``make_options``.
+    ``plugins``: "module:TARGET" each, in the order of preference.
     ``shapes``, ``other_shapes``: in the place of the model's; None for these.
     """
 
@@ -62,6 +63,7 @@ class BundleSpec:
     output: str
     strip: bool = False
     fallback: str = FORBID
+    plugins: tuple[str, ...] = ()
     strict_dims: bool = False
     shapes: Profiles | None = None
     other_shapes: str | None = None

@@ -22,7 +22,6 @@ def parse_project(text: str, path: str, config: Mapping[str, str] | None = None)
     Raises:
         UserError: the text is not TOML, or everything that is wrong with the project, each with its
             line.
-        UnsupportedError: plugins.
     """
     tree, places = read_toml(text, path)
     tree, places, problems = override(tree, places, config or {})

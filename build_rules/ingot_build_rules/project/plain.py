@@ -41,6 +41,7 @@ def _bundle(spec: BundleSpec) -> dict[str, Any]:
         "planner": spec.planner,
         "strip": spec.strip,
         "fallback": spec.fallback,
+        "plugins": list(spec.plugins),
         "strict_dims": spec.strict_dims,
         "output": spec.output,
         "shapes": None if spec.shapes is None else [dict(profile) for profile in spec.shapes],

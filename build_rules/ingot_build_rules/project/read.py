@@ -23,8 +23,8 @@ from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.references import check_references
 from ingot_build_rules.project.tables import Tables, Values, read_tables
 from ingot_build_rules.project.toml_text import Tree
-from ingot_build_rules.rules.compile_options import FORBID, GENERAL
-from ingot_compiler.ir.errors import UnsupportedError
+from ingot_build_rules.rules.compile_options import FORBID, GENERAL, HOST
+from ingot_compiler.backends.target_forms import target_text
 
 RELATIVE_TOLERANCE = 1e-4
 """Of the largest magnitude: what the self-check allows one f32 kernel."""
@@ -35,7 +35,6 @@ def read_tree(tree: Tree, findings: Findings) -> ProjectModel:
 
     Raises:
         UserError: everything that is wrong with it.
-        UnsupportedError: it names plugins, which this version does not load.
     """
     tables = read_tables(tree, findings)
     check_references(tables, findings)
@@ -49,7 +48,6 @@ def read_tree(tree: Tree, findings: Findings) -> ProjectModel:
 def _make_project(tables: Tables, findings: Findings) -> ProjectModel:
     """All values are right here, and all that must be there is."""
     settings, defaults = tables.settings["project"], tables.settings["defaults"]
-    _refuse_plugins(settings, findings)
     many = tables.groups["bundle"]
     return ProjectModel(
         name=settings.get("name", ""),
@@ -58,17 +56,11 @@ def _make_project(tables: Tables, findings: Findings) -> ProjectModel:
         targets=tuple(_target(*item) for item in _lined("target", tables, findings)),
         models=tuple(_model(*item, defaults) for item in _lined("model", tables, findings)),
         bundles=tuple(
-            _bundle(*item, defaults, many) for item in _lined("bundle", tables, findings)
+            _bundle(*item, defaults, many, settings.get("plugins", ()))
+            for item in _lined("bundle", tables, findings)
         ),
         tests=tuple(_test(*item) for item in _lined("test", tables, findings)),
     )
-
-
-def _refuse_plugins(settings: Values, findings: Findings) -> None:
-    if "plugins" in settings:
-        where = findings.locate(("project", "plugins")).text
-        why = f"expected built-in targets alone, got {', '.join(settings['plugins'])}"
-        raise UnsupportedError("no targets from plugins yet", where, why, "remove plugins")
 
 
 def _lined(kind: str, tables: Tables, findings: Findings) -> list[tuple[str, int, Values]]:
@@ -78,7 +70,7 @@ def _lined(kind: str, tables: Tables, findings: Findings) -> list[tuple[str, int
 
 
 def _target(name: str, line: int, values: Values) -> TargetSpec:
-    return TargetSpec(name, values["target"], line)
+    return TargetSpec(name, values.get("target") or target_text(HOST, values), line)
 
 
 def _model(name: str, line: int, values: Values, defaults: Values) -> ModelSpec:
@@ -88,7 +80,12 @@ def _model(name: str, line: int, values: Values, defaults: Values) -> ModelSpec:
 
 
 def _bundle(
-    name: str, line: int, values: Values, defaults: Values, many: Collection[str]
+    name: str,
+    line: int,
+    values: Values,
+    defaults: Values,
+    many: Collection[str],
+    plugins: tuple[str, ...],
 ) -> BundleSpec:
     file = f"{name}/{STEM}" if name in many else name
     return BundleSpec(
@@ -102,6 +99,7 @@ def _bundle(
         strip=values.get("strip", defaults.get("strip", False)),
         strict_dims=values.get("strict-dims", defaults.get("strict-dims", False)),
         output=values.get("output", f"dist/{file}.ingot"),
+        plugins=values.get("plugins", plugins),
         shapes=values.get("shape"),
         other_shapes=values.get("other-shapes"),
         line=line,

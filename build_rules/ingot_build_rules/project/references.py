@@ -16,7 +16,7 @@ from ingot_build_rules.project.problems import Findings, did_you_mean, one_of
 from ingot_build_rules.project.tables import Tables, Values
 from ingot_build_rules.project.values import header
 from ingot_build_rules.rules.compile_options import AUTO, HOST
-from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.backends.target_forms import GivenTarget, read_target
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.errors import InputError
 from ingot_runtime.format.device_text import read_device_text
@@ -72,8 +72,25 @@ def _check_named_target(name: str, values: Values, findings: Findings) -> None:
     if name == NATIVE or _target_error(name) is None:
         why = f"{name!r} is a target that is always there"
         findings.add(("target", name), f"target name {name!r} is taken", why, "choose another name")
-    if "target" in values:
-        _check_target(("target", name, "target"), values["target"], (), findings)
+    path = ("target", name)
+    if "target" not in values:
+        _check_attributes(path, values, findings)
+    elif len(values) > 1:
+        others = ", ".join(sorted(set(values) - {"target"}))
+        what, why = f"{header(path)} has 'target' and {others}", "expected one or the other"
+        findings.add(path, what, why, "leave 'target' out, or all others")
+    else:
+        _check_target((*path, "target"), values["target"], (), findings)
+
+
+def _check_attributes(path: Path, values: Values, findings: Findings) -> None:
+    """A target that is given by its attributes."""
+    if "level" not in values:
+        what, why = f"{header(path)} lacks 'target'", "expected target = ..., got no such key"
+        do = 'add for example: target = "x86-64-v4"'
+        findings.add(path, what, why, do)
+    elif error := _target_error(values):
+        findings.add(path, error.what, error.why, error.do)
 
 
 def _check_targets(path: Path, values: Values, tables: Tables, findings: Findings) -> None:
@@ -93,9 +110,9 @@ def _check_target(path: Path, text: str, declared: Collection[str], findings: Fi
         )
 
 
-def _target_error(text: str) -> UserError | None:
+def _target_error(given: GivenTarget) -> UserError | None:
     try:
-        parse_target(text)
+        read_target(HOST, given)
     except UserError as error:
         return error
     return None

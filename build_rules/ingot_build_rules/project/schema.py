@@ -44,6 +44,7 @@ class Table:
 
 _TARGETS = TableKey("targets", "texts", '["x86-64-v3"]')
 _PLANNER = TableKey("planner", "text", '"best"', choices=ALL_PLANNERS)
+_PLUGINS = TableKey("plugins", "texts", '["package.module:TARGET"]')
 _STRIP = TableKey("strip", "flag", "true")
 _STRICT_DIMS = TableKey("strict-dims", "flag", "true")
 _SHAPE = TableKey("shape", "shapes", '{ x = "1x3x224x224" }')
@@ -56,14 +57,21 @@ TABLES: Mapping[str, Table] = {
             TableKey("name", "text", '"camera"'),
             TableKey("cache", "text", '".ingot/cache"'),
             TableKey("default-targets", "texts", '["a"]'),
-            TableKey("plugins", "texts", '["package.module:TARGET"]'),
+            _PLUGINS,
         ),
         named=False,
     ),
     "defaults": Table(
         (_TARGETS, _PLANNER, _STRIP, _STRICT_DIMS, _SHAPE, _OTHER_SHAPES), named=False
     ),
-    "target": Table((TableKey("target", "text", '"x86-64-v4"', required=True),)),
+    "target": Table(
+        (
+            TableKey("target", "text", '"x86-64-v4"'),
+            TableKey("level", "text", '"x86-64-v4"'),
+            TableKey("cpu", "text", '"znver4"'),
+            TableKey("features", "texts", '["avx512vnni"]'),
+        )
+    ),
     "model": Table(
         (TableKey("source", "text", '"models/a.onnx"', required=True), _SHAPE, _OTHER_SHAPES)
     ),
@@ -78,6 +86,7 @@ TABLES: Mapping[str, Table] = {
             TableKey("devices", "pairs", '{ acc = "null:0" }'),
             TableKey("place", "places", '{ "/layer1/*" = "acc" }'),
             TableKey("fallback", "text", '"warn"', choices=FALLBACKS),
+            _PLUGINS,
             _SHAPE,
             _OTHER_SHAPES,
         )

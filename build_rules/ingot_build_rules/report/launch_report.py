@@ -25,7 +25,7 @@ def describe_launches(fused: FusedGraph, symbols: Sequence[str], names: Names) -
     return [
         {
             "kernel": symbols[launch.program],
-            "kind": launch.group.kind,
+            "kind": ".".join(filter(None, (launch.group.plugin, launch.group.kind))),
             "nodes": [list(names.nodes[ordinal]) for ordinal in launch.group.source],
             "reads": [
                 type_in_names(operand.type, names)

@@ -14,11 +14,14 @@ from ingot_build_rules.compilation.plain_values import (
     as_text,
     as_texts,
 )
-from ingot_build_rules.rules.compile_options import FORBID, CompileOptions
+from ingot_build_rules.rules.compile_options import FORBID, CompileOptions, PluginOption
+from ingot_compiler.plugins.settings import PluginSettings
 
 
 def recorded_options(record: object) -> CompileOptions:
     """Return the options that a record has.
+
+    The plug-ins among them are not those that the user names now: who uses them compares first.
 
     Raises:
         KeyError, TypeError, ValueError: not a record of options. UserError: values that this
@@ -33,6 +36,7 @@ def recorded_options(record: object) -> CompileOptions:
         raise ValueError("no target")
     devices, planner = as_texts(values["devices"]), as_text(values["planner"])
     other_shapes, strip = as_text(values["other_shapes"]), as_flag(values["strip"])
+    plugins = [_plugin(as_table(each)) for each in as_list(values.get("plugins", []))]
     # Older records have neither.
     fallback = as_text(values.get("fallback", FORBID))
     strict_dims = as_flag(values.get("strict_dims", False))
@@ -46,4 +50,15 @@ def recorded_options(record: object) -> CompileOptions:
         strip=strip,
         fallback=fallback,
         strict_dims=strict_dims,
+        plugins=plugins,
     )
+
+
+def _plugin(values: dict[str, object]) -> PluginOption:
+    """A plug-in as it is recorded; nothing of it is imported."""
+    attributes = as_table(values["attributes"])
+    kept = {name: each for name, each in attributes.items() if isinstance(each, str | int)}
+    if len(kept) < len(attributes):
+        raise TypeError("expected attributes that are texts, whole numbers or truth values")
+    settings = PluginSettings(as_text(values["name"]), tuple(sorted(kept.items())))
+    return PluginOption(as_text(values["target"]), settings)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import filecmp
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
@@ -28,7 +28,9 @@ from ingot_build_rules.reproduce.bundle_record import read_record
 from ingot_build_rules.reproduce.changed_code import ChangedCode, changed_code
 from ingot_build_rules.reproduce.find_blame import Evidence, Load, find_blames
 from ingot_build_rules.reproduce.find_model import FoundModel, Sought, find_model
-from ingot_build_rules.rules.compile_options import CompileOptions
+from ingot_build_rules.rules.compile_options import CompileOptions, PluginOption
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.message import OptionRef, message
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class RequestedOptions:
 @dataclass(frozen=True, slots=True)
 class Request:
     """A bundle and its source ``folder``. ``lock_name``: what messages call the lock file;
-    ``old_value``: results of the build that made the bundle, as far as somebody has them."""
+    ``old_value``: results of the build that made the bundle, as far as somebody has them;
+    ``plugins``: those that the user names, no others are run."""
 
     bundle: str
     folder: str
@@ -52,6 +55,7 @@ class Request:
     lock_name: str = ""
     requested: RequestedOptions | None = None
     old_value: Load = field(default=lambda _: None)
+    plugins: tuple[PluginOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +93,22 @@ def reproduce(
     digest = verify_whole_bundle(request.bundle).digest
     described = describe_bundle(request.bundle)
     record = read_record(described, request.bundle)
+    _check_plugins(record.options.plugins, request)
     with opened() as build:
         return _Reproducer(request, digest, Side(described, record), build).result()
+
+
+def _check_plugins(recorded: Sequence[PluginOption], request: Request) -> None:
+    """That the user has named every plug-in that a bundle records: a file alone runs no code."""
+    named = {option.where for option in request.plugins}
+    for option in recorded:
+        if option.where not in named:
+            raise UserError(
+                f"the bundle was made with plug-in {option.settings.plugin}",
+                request.bundle,
+                f"its lock names {option.where}, whose code would run",
+                message("if you trust it, name it: ", OptionRef("plugin", option.where)),
+            )
 
 
 @dataclass(frozen=True, slots=True)

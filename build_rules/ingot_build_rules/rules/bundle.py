@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.compile_options import HOST, WARN, CompileOptions
+from ingot_build_rules.rules.default_input import DefaultInput
 from ingot_build_rules.rules.interface import Interface, NamedTensor
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_build_rules.rules.variant import Library, Variant
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ingot_artifacts.bundle.contents import (
         BundleContents,
         BundleTensor,
+        DefaultValue,
         DeviceSpec,
         LibrarySpec,
         VariantImage,
@@ -58,6 +60,7 @@ class BundleInputs:
     weights_bytes: tuple[int, ...]
     weights: tuple[str, ...]
     toolchain: tuple[tuple[str, str], ...]
+    defaults: tuple[DefaultInput, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ def _contents(inputs: BundleInputs) -> BundleContents:
         libraries=tuple(map(_library, inputs.libraries)),
         variants=tuple(map(_image, inputs.variants, inputs.ranges)),
         weights_bytes=inputs.weights_bytes,
+        defaults=tuple(map(_default, inputs.defaults)),
         lock=_lock(inputs),
         debug=_debug(inputs, names),
     )
@@ -123,6 +127,12 @@ def _tensor(tensor: NamedTensor) -> BundleTensor:
     from ingot_artifacts.bundle.contents import BundleTensor
 
     return BundleTensor(tensor.name, tensor.dtype, tensor.shape)
+
+
+def _default(default: DefaultInput) -> DefaultValue:
+    from ingot_artifacts.bundle.contents import DefaultValue
+
+    return DefaultValue(default.position, default.shape, bytes(default.content.value()))
 
 
 def _devices(inputs: BundleInputs) -> tuple[DeviceSpec, ...]:
@@ -299,7 +309,7 @@ BUNDLE = Rule(
     (
         "names", "interface", "graph", "optimized", "placed", "specialisations", "profiles", "options",
         "variants", "libraries", "ranges", "packed", "tree", "weights_bytes", "weights",
-        "toolchain",
+        "toolchain", "defaults",
     ),
     _compute,
 )  # fmt: skip

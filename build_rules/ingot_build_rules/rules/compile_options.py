@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ingot_compiler.plugins.settings import PluginSettings
+
 HOST = "host"
 AUTO = "auto"
 """In the place of a device: the cost model chooses one."""
@@ -36,13 +38,27 @@ class DeviceOption:
 
 
 @dataclass(frozen=True, slots=True)
+class PluginOption:
+    """A target from outside: ``where`` it is, "module:attribute", and what it is told."""
+
+    where: str
+    settings: PluginSettings
+
+    def plain(self) -> dict[str, object]:
+        """Return it as a bundle's lock has it."""
+        attributes = dict(self.settings.attributes)
+        return {"target": self.where, "name": self.settings.plugin, "attributes": attributes}
+
+
+@dataclass(frozen=True, slots=True)
 class CompileOptions:
     """Everything that decides the bundle beside the model; sorted where order means nothing.
 
     ``targets``: of the host, as their back end prints them. ``shapes``: one profile each,
     (input name, shape) in the order of the names.
     ``devices``: by name, without the host. ``place``: (glob over node names, device name or
-    ``auto``), the last match counts. ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
+    ``auto``), the last match counts. ``plugins``: in the order in which the user names them.
+    ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
     ``strict_dims``: dimensions of inputs that have one name are one size.
     """
 
@@ -54,6 +70,7 @@ class CompileOptions:
     other_shapes: str = GENERAL
     strip: bool = False
     fallback: str = FORBID
+    plugins: tuple[PluginOption, ...] = ()
     strict_dims: bool = False
 
     def plain(self) -> dict[str, object]:
@@ -62,7 +79,9 @@ class CompileOptions:
         Targets are recorded by their features, so ``native`` is what it was on the machine that
         built.
         """
+        plugins = {"plugins": [plugin.plain() for plugin in self.plugins]} if self.plugins else {}
         return {
+            **plugins,
             "targets": list(self.targets),
             "shapes": [dict(profile) for profile in self.shapes],
             "devices": {device.name: str(device) for device in self.devices},

@@ -56,13 +56,14 @@ class FusedConstant:
 @dataclass(frozen=True, slots=True)
 class Fused:
     """``groups``: one per kernel launch, in canonical numbers, so that equal layers are one
-    artifact; ``sources`` and ``devices``: the imported nodes of each, and where it runs; ``inputs``
-    and ``outputs``: types of the graph's."""
+    artifact; ``sources`` and ``devices``: the imported nodes of each, where it runs, and the plug-in that has claimed it (""
+    for none); ``inputs`` and ``outputs``: types of the graph's."""
 
     fused: Artifact[FusedGraph]
     groups: tuple[Artifact[Group], ...]
     sources: tuple[tuple[int, ...], ...]
     devices: tuple[int, ...]
+    plugins: tuple[str, ...]
     constants: tuple[FusedConstant, ...]
     inputs: tuple[TensorType, ...]
     outputs: tuple[TensorType, ...]
@@ -87,6 +88,7 @@ def _compute(context: RuleContext, inputs: FuseInputs) -> Fused:
         tuple(context.keep(canonical_group(group)) for group in groups),
         tuple(group.source for group in groups),
         tuple(group.device for group in groups),
+        tuple(group.plugin for group in groups),
         _constants(context, fused),
         fused.inputs,
         fused.outputs,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import FileDigests, Rule, RuleContext
+from ingot_build_rules.rules.default_input import DefaultInput
 from ingot_build_rules.rules.model_file import FileState, read_model
 from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
 from ingot_compiler.ir.errors import ModelError
@@ -24,7 +25,7 @@ from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
     from ingot_compiler.frontend.imported import ImportedModel
-    from ingot_compiler.ir.graph import Names
+    from ingot_compiler.ir.graph import ConstantSource, Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Imported:
     names: Artifact[Names]
     weights: tuple[Artifact[memoryview], ...]
     external: tuple[str, ...] = ()
+    defaults: tuple[DefaultInput, ...] = ()
 
 
 class _Weights:
@@ -115,7 +117,13 @@ def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
         context.keep(names),
         tuple(weights.artifacts),
         tuple(sorted(external.locations)),
+        tuple(_default(weights, *default) for default in model.defaults),
     )
+
+
+def _default(weights: _Weights, position: int, source: ConstantSource) -> DefaultInput:
+    shape = tuple(size for size in source.type.shape if isinstance(size, int))
+    return DefaultInput(position, shape, weights.artifacts[int(source.weight)])
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class InferInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedGraph:
     """``contradictions``: what the file says of types that is not so, by numbers of nodes;
     ``profiles``: the sizes for which the user wants versions of their own (``--shape``)."""
 
@@ -38,7 +38,7 @@ class Typed:
     profiles: tuple[Profile, ...] = ()
 
 
-def _compute(context: RuleContext, inputs: InferInputs) -> Typed:
+def _compute(context: RuleContext, inputs: InferInputs) -> TypedGraph:
     from ingot_compiler.frontend import infer_types as frontend
     from ingot_compiler.ir.verify import verify
 
@@ -49,7 +49,7 @@ def _compute(context: RuleContext, inputs: InferInputs) -> Typed:
     typed = frontend.infer_types(inputs.model.value(), read)
     verify(typed.graph)
     contradictions = context.keep(typed.contradictions)
-    return Typed(context.keep(typed.graph), contradictions, typed.profiles)
+    return TypedGraph(context.keep(typed.graph), contradictions, typed.profiles)
 
 
 def _resolve(_: FileDigests, inputs: InferInputs, constant: str) -> str:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
+from ingot_build_rules.rules.lowered import Lowered
 
 if TYPE_CHECKING:
     from ingot_compiler.backends.backend import LowerGroup
     from ingot_compiler.lowering.fused import Group
-    from ingot_compiler.lowering.group_steps import GroupSteps
-    from ingot_compiler.lowering.loops import LoopProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +25,6 @@ class LowerInputs:
     group: Artifact[Group]
     hook: str
     target: str
-
-
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """``steps``: launches of ``programs``, each an artifact of its own, so that equal kernels are
-    compiled once."""
-
-    steps: GroupSteps
-    programs: tuple[Artifact[LoopProgram], ...]
 
 
 def _compute(context: RuleContext, inputs: LowerInputs) -> Lowered:

@@ -9,20 +9,26 @@ from ingot_artifacts.errors import ArtifactError, OutputError
 from ingot_build_rules.engine.actions.rule import AnyRule, Rulebook
 from ingot_build_rules.rules.artifact_types import ARTIFACT_TYPES
 from ingot_build_rules.rules.bundle import BUNDLE
+from ingot_build_rules.rules.claim import CLAIM
 from ingot_build_rules.rules.codegen import CODEGEN
+from ingot_build_rules.rules.codegen_claimed import CODEGEN_CLAIMED
 from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN
 from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT
 from ingot_build_rules.rules.digest_weights import DIGEST_WEIGHTS
 from ingot_build_rules.rules.fuse import FUSE
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
 from ingot_build_rules.rules.infer_types import INFER_TYPES
+from ingot_build_rules.rules.join_libraries import JOIN_LIBRARIES
 from ingot_build_rules.rules.link import LINK
 from ingot_build_rules.rules.lower import LOWER
+from ingot_build_rules.rules.lower_claimed import LOWER_CLAIMED
+from ingot_build_rules.rules.make_library import MAKE_LIBRARY
 from ingot_build_rules.rules.names import NAMES
 from ingot_build_rules.rules.optimize import OPTIMIZE
 from ingot_build_rules.rules.pack_constant import PACK_CONSTANT
 from ingot_build_rules.rules.place import PLACE
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY
+from ingot_build_rules.rules.rewrite import REWRITE
 from ingot_build_rules.rules.run_test import RUN_TEST
 from ingot_compiler.backends.registry import BACKENDS
 from ingot_compiler.ir import errors
@@ -33,14 +39,20 @@ BUNDLE_RULES: tuple[AnyRule, ...] = (
     NAMES,
     INFER_TYPES,
     OPTIMIZE,
+    REWRITE,
     PLACE,
+    CLAIM,
     FUSE,
     PACK_CONSTANT,
     DIGEST_WEIGHTS,
     LOWER,
+    LOWER_CLAIMED,
     PLAN_MEMORY,
     CODEGEN,
+    CODEGEN_CLAIMED,
     CODEGEN_SUPPORT,
+    MAKE_LIBRARY,
+    JOIN_LIBRARIES,
     CODEGEN_MAIN,
     LINK,
     BUNDLE,
@@ -51,6 +63,7 @@ RULES: tuple[AnyRule, ...] = (*BUNDLE_RULES, RUN_TEST)
 ERRORS: tuple[type[Exception], ...] = (
     errors.UserError,
     errors.ModelError,
+    errors.PluginError,
     errors.BuildError,
     errors.UnsupportedError,
     errors.LimitError,
@@ -77,8 +90,14 @@ LOADABLE: dict[str, tuple[str, ...]] = {
     CODEGEN.name: tuple(backend.compile_kernel for backend in BACKENDS),
     CODEGEN_SUPPORT.name: tuple(backend.compile_support for backend in BACKENDS),
     LINK.name: tuple(backend.link_image for backend in BACKENDS),
+    REWRITE.name: (),
+    CLAIM.name: (),
+    LOWER_CLAIMED.name: (),
+    CODEGEN_CLAIMED.name: (),
+    MAKE_LIBRARY.name: (),
 }
-"""Rule -> the hooks of back ends that its inputs may name."""
+"""Rule -> the hooks of back ends that its inputs may name; those of plug-ins are named by the
+user."""
 
 RULEBOOK = Rulebook(
     "ingot_build_rules.rules.registry:RULEBOOK", RULES, ARTIFACT_TYPES, ERRORS, LOADABLE

@@ -15,8 +15,10 @@ from ingot_build_rules.view.evaluate_call import LaunchStep
 from ingot_compiler.ir.dims import Dim, evaluate, symbol_set
 from ingot_compiler.ir.types import dtype_size_bits
 from ingot_compiler.lowering.loops import (
+    Address,
     Apply,
     Attention,
+    CallExtern,
     Contraction,
     Depthwise,
     DepthwisePlane,
@@ -113,6 +115,10 @@ class _Count:
                 self.attention(statement, trips)
             case Transpose():
                 self.transpose(statement, trips)
+            case CallExtern(arguments=arguments):
+                for argument in arguments:
+                    if isinstance(argument, Address):  # as far as anybody knows, all of it
+                        self.elements[argument.buffer] = math.inf
 
     def value(self, value: Value, trips: float) -> None:
         """Add a value that is computed ``trips`` times."""

@@ -23,6 +23,7 @@ from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.describe_placement import describe_placement
 from ingot_build_rules.compilation.lock_file import lock_path
 from ingot_build_rules.compilation.model_source import open_model
+from ingot_build_rules.compilation.plugins import plugin_files
 from ingot_build_rules.engine.actions.action import Action
 from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.errors import BuildStoppedError
@@ -129,7 +130,8 @@ class Workspace:
         result = self.results[request.bundle.name]
         path = self._model_path(request)
         source = open_model(path, self.build.files.digest)
-        result.sources = ((path, source.digest),)
+        plugins = plugin_files(request.options.plugins)
+        result.sources = ((path, source.digest), *plugins)
         compilation = Compilation(self.build, source, request.options, self.toolchain)
         result.compilation = compilation
         parts = await compilation.bundle_parts()

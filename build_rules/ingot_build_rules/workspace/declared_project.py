@@ -13,12 +13,17 @@ from typing import Any, Self
 from ingot_build_rules.compilation.options import Shapes
 from ingot_build_rules.project.config import override
 from ingot_build_rules.project.expand import Expansion, expand
-from ingot_build_rules.project.model import ProjectModel
+from ingot_build_rules.project.model import FILE_NAME, ProjectModel
 from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.read import read_tree
 from ingot_build_rules.project.toml_text import Places, Tree, locator, read_toml
-from ingot_build_rules.workspace.project_files import find_project, folder_lister, read_project_file
+from ingot_build_rules.workspace.project_files import (
+    find_project,
+    folder_lister,
+    read_project_file,
+)
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.printable import printable
 
 PathText = str | os.PathLike[str]
 _IN_PYTHON = "ingot.Project"
@@ -48,6 +53,12 @@ class DeclaredProject:
         if settings:
             self._tree["project"] = settings
 
+    def __repr__(self) -> str:
+        tables = ((kind, ", ".join(self._tree.get(kind, {}))) for kind in ("bundle", "test"))
+        told = "; ".join(f"{kind}s {names}" for kind, names in tables if names) or "empty"
+        where = self.folder if self.path == _IN_PYTHON else self.path
+        return printable(f"<ingot.Project {where}: {told}>")
+
     @classmethod
     def load(cls, path: PathText = ".", config: Mapping[str, str] | None = None) -> Self:
         """Read a project file: ``path`` is the file, or a folder in or below the project's;
@@ -66,9 +77,18 @@ class DeclaredProject:
         project.path, project._places, project._tree = file, places, dict(tree)
         return project
 
-    def target(self, name: str, target: str) -> None:
-        """Name a target: ``ARCH[:cpu][+feature|-feature]...``."""
-        self._declare("target", name, {"target": target})
+    def target(
+        self,
+        name: str,
+        target: str | None = None,
+        *,
+        level: str | None = None,
+        cpu: str | None = None,
+        features: Sequence[str] | None = None,
+    ) -> None:
+        """Name a target: a text, ``ARCH[:cpu][+feature|-feature]...``, or its attributes."""
+        attributes = {"level": level, "cpu": cpu, "features": features}
+        self._declare("target", name, _given({"target": target, **attributes}))
 
     def model(
         self,
@@ -95,6 +115,7 @@ class DeclaredProject:
         devices: Mapping[str, str] | None = None,
         place: Mapping[str, str] | str | None = None,
         fallback: str | None = None,
+        plugins: Sequence[str] | None = None,
         shape: Shapes | None = None,
         other_shapes: str | None = None,
     ) -> None:
@@ -102,7 +123,7 @@ class DeclaredProject:
         values: Tree = {"model": model, "targets": targets, "planner": planner, "strip": strip}
         files = {"output": output, "devices": devices, "place": place, "fallback": fallback}
         shapes = {"shape": shape, "other-shapes": other_shapes, "strict-dims": strict_dims}
-        more = {**files, **shapes}
+        more = {**files, **shapes, "plugins": plugins}
         self._declare("bundle", name, _given({**values, **more}))
 
     def test(
@@ -126,8 +147,10 @@ class DeclaredProject:
         """Return the data as declared, globs as they are written.
 
         Raises:
-            UserError: everything that is wrong with it. UnsupportedError: plugins.
+            UserError: everything that is wrong with it.
         """
+        if self.path == _IN_PYTHON and "bundle" not in self._tree:
+            raise self._without_bundles()
         return read_tree(self._tree, Findings(self.path, locator(self._places, self.path)))
 
     def expand(self) -> Expansion:
@@ -137,6 +160,14 @@ class DeclaredProject:
             UserError: as ``freeze``; a glob that finds nothing.
         """
         return expand(self.freeze(), folder_lister(self.folder), self.path)
+
+    def _without_bundles(self) -> UserError:
+        """Most likely, a file was to be read."""
+        do = "declare one: project.model('a', source='a.onnx'); project.bundle('a', model='a')"
+        if os.path.exists(os.path.join(self.folder, FILE_NAME)):
+            do = f"read the {FILE_NAME} there: ingot.Project.load({self.folder!r})"
+        why = "expected at least one bundle, got none"
+        return UserError("the project is empty", _IN_PYTHON, why, do)
 
     def _declare(self, kind: str, name: str, values: Tree) -> None:
         tables = self._tree.get(kind, {})

@@ -7,6 +7,7 @@ In: the result of a build. Out: ``NAME.lock.json``, or an error. Not done here: 
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 from ingot_build_rules.compilation.lock_file import (
@@ -17,6 +18,7 @@ from ingot_build_rules.compilation.lock_file import (
     relative_sources,
     write_lock,
 )
+from ingot_build_rules.compilation.plugins import plugin_files
 from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.workspace.target_result import TargetResult
 from ingot_compiler.ir.errors import UserError, VerificationError
@@ -75,6 +77,12 @@ def _difference(name: str, found: LockFile, locked: LockFile) -> tuple[str, str]
 
 def _lock(folder: str, request: CompileRequest, result: TargetResult, code: CodeRecord) -> LockFile:
     options = request.options.plain()
-    return LockFile(
-        result.root, relative_sources(folder, result.sources), options, result.toolchain, code
-    )
+    sources = [pair for pair in result.sources if pair not in _installed(folder, request)]
+    return LockFile(result.root, relative_sources(folder, sources), options, result.toolchain, code)
+
+
+def _installed(folder: str, request: CompileRequest) -> set[tuple[str, str]]:
+    """Files of plug-ins that are not the project's own: each machine has them in another place."""
+    inside = os.path.join(os.path.realpath(folder), "")
+    files = plugin_files(request.options.plugins)
+    return {pair for pair in files if not os.path.realpath(pair[0]).startswith(inside)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ingot_build_rules.compilation.open_build import BuildSettings, code_digests_of, open_build
@@ -31,7 +31,9 @@ from ingot_build_rules.engine.events.history import (
 )
 from ingot_build_rules.engine.events.trace_file import read_trace
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
+from ingot_build_rules.project.compile_requests import compile_requests
 from ingot_build_rules.project.selection import Selection
+from ingot_build_rules.rules.compile_options import PluginOption
 from ingot_build_rules.workspace.action_events import ActionEvents
 from ingot_build_rules.workspace.build_project import Workspace
 from ingot_build_rules.workspace.build_request import BuildRequest
@@ -90,6 +92,7 @@ def opened_build(
     tests = (f"test.{name}" for name in selection.tests)
     see(BuildStarted((*selection.bundles, *tests), request.jobs))
     settings = _settings(request, see, medians(samples))
+    settings = replace(settings, plugins=_plugins(loaded, selection))
     with open_build(settings) as build:
         tools = tools_of(build.files, code_digests_of(settings))
         workspace = _workspace(loaded, request, build, tools, see)
@@ -97,6 +100,16 @@ def opened_build(
         if not request.dry_run:
             write_workspace(loaded.folder, workspace.state, request.trust.key)
             write_history(history_path(loaded), with_events(samples, events))
+
+
+def _plugins(loaded: LoadedProject, selection: Selection) -> tuple[PluginOption, ...]:
+    """The plug-ins of the bundles that are asked for, and of those that tests run."""
+    tested = {spec.bundle for spec in loaded.project.tests if spec.name in selection.tests}
+    wanted = tested.union(selection.bundles)
+    specs = loaded.project.bundles
+    names = [spec.name for spec in specs if spec.plugins and spec.name in wanted]
+    requests = compile_requests(loaded.project, names, loaded.path)
+    return tuple(dict.fromkeys(each for item in requests for each in item.options.plugins))
 
 
 def _workspace(

@@ -6,19 +6,24 @@ In: the project's folder, a bundle's path. Out: ``RequestedOptions``. Not done h
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 from ingot_build_rules.project.compile_requests import compile_requests
 from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ProjectModel
 from ingot_build_rules.reproduce.reproduce import RequestedOptions
 from ingot_build_rules.workspace.open_workspace import LoadedProject, load_project
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.message import OptionRef
 
 
-def requested_options(folder: str, bundle: str) -> RequestedOptions | None:
+def requested_options(
+    folder: str, bundle: str, plugins: Collection[str] = ()
+) -> RequestedOptions | None:
     """Return the options of the one bundle that has this output, or else an output of this name;
-    None where there is none.
+    None where there is none. ``plugins``: where those are that may be imported.
 
     Raises:
-        UserError: everything that is wrong with ``ingot.toml``.
+        UserError: everything that is wrong with ``ingot.toml``; it names another plug-in.
     """
     if not os.path.isfile(os.path.join(folder, FILE_NAME)):
         return None
@@ -26,6 +31,10 @@ def requested_options(folder: str, bundle: str) -> RequestedOptions | None:
     spec = _with_output(loaded, bundle)
     if spec is None:
         return None
+    others = [text for text in spec.plugins if text.partition(",")[0] not in plugins]
+    if others:
+        what = f"it names plug-in {others[0]}, and the command does not"
+        raise UserError(what, FILE_NAME, do=OptionRef("plugin", others[0]))
     (request,) = compile_requests(loaded.project, [spec.name], loaded.path)
     where = f"[bundle.{spec.name}] of {FILE_NAME}"
     return RequestedOptions(where, request.options, _is_native(loaded.project, spec))

@@ -16,6 +16,7 @@ from ingot_build_rules.engine.actions.rule import FileDigests
 from ingot_build_rules.engine.cache.code_digest import CodeDigests
 from ingot_build_rules.engine.events.explain import Code
 from ingot_build_rules.rules.registry import RULEBOOK, RULES
+from ingot_compiler.backends.tags.read_tags import TAGS_PATH
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,13 @@ def tools_of(files: FileDigests, digests: CodeDigests) -> Tools:
         digests,
         code,
         digest(everything),
-        (*filter(None, map(_path_of, names)), *digests.records(), zig, sys.executable),
+        (
+            *filter(None, map(_path_of, names)),
+            *digests.records(),
+            zig,
+            sys.executable,
+            str(TAGS_PATH),  # what a tag stands for is in no key, but decides what is asked for
+        ),
     )
 
 

@@ -71,12 +71,28 @@ same bytes on every machine."""
 
 
 @dataclass(frozen=True, slots=True)
+class TargetAttribute:
+    """One attribute of a target, a text or a list of texts; in the target's text ``prefix`` stands
+    before each. ``example``: a value."""
+
+    name: str
+    prefix: str
+    example: str
+    is_list: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Backend:
     """One kind of device, as ``ingot_runtime.format.plan.DEVICE_KINDS`` names it, and its hooks, of
     the types above.
 
     ``costs``: measured once by ``tests/benchmarks/bench_placement.py``, which says how far they are
-    from the truth; none, and ``--place auto`` cannot be asked for. ``is_processor``: its code runs on the host's processor, whose targets are its own.
+    from the truth; none, and ``--place auto`` cannot be asked for.
+    ``is_processor``: its code runs on the host's processor, whose targets are its own.
+    ``attributes``: of its targets, in the order of their text, the first one required; none if a
+    target is a text and nothing else. ``derived``: what follows from them. ``tags``: the group of
+    ``targets.toml`` that has names of its targets. ``scopes``: the memories of a device that a user
+    may name, None where any name may be one.
     """
 
     kind: str
@@ -89,3 +105,7 @@ class Backend:
     refuse_op: str = "ingot_compiler.placement.placing_rules:refuse_nothing"
     costs: DeviceCosts | None = None
     is_processor: bool = False
+    attributes: tuple[TargetAttribute, ...] = ()
+    derived: tuple[str, ...] = ()
+    tags: str = ""
+    scopes: tuple[str, ...] | None = None

@@ -32,7 +32,7 @@ Numbered = tuple[int, ImportedNode]
 _NAMES = ("then_branch", "else_branch")
 
 
-class Scope(Protocol):
+class NodeScope(Protocol):
     """What translates nodes; ``values``: tensor ordinal -> value id."""
 
     @property
@@ -40,7 +40,7 @@ class Scope(Protocol):
         """Of all tensors that it sees."""
         ...
 
-    def inner(self) -> Scope:
+    def inner(self) -> NodeScope:
         """One that begins with the same values, and keeps its own."""
         ...
 
@@ -54,7 +54,7 @@ class Scope(Protocol):
 class _Branch:
     """One branch with the nodes that have moved into it; ``dead``: why it can never run."""
 
-    scope: Scope
+    scope: NodeScope
     region: OpenRegion
     dead: Text = ""
 
@@ -78,7 +78,7 @@ class Apart:
     """The work on one If; ``declared``: what the file says of the outputs of the model; ``outputs``:
     of the graph or region that the If is in."""
 
-    scope: Scope
+    scope: NodeScope
     context: OpContext
     node: ImportedNode
     declared: Mapping[int, DeclaredType]

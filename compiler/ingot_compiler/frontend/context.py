@@ -39,7 +39,6 @@ from ingot_compiler.ir.types import FLOATS, DType, TensorType
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX, SIZE_BYTES_MAX
 
 RANK_MAX = 64  # of an intermediate tensor; inputs and outputs have the bundle format's own limit
-_COMPARISONS = ("equal", "less", "less_equal")  # of sizes, as values of tensors
 INDEX_DTYPES = ("i32", "i64")  # of ONNX's indices
 _LITERAL_COUNT_MAX = 1024
 _FLOAT_COUNT_MAX = 64  # of a tensor whose floats are looked at: factors of sizes
@@ -108,22 +107,26 @@ class OpContext(OnnxNode):
         self, op: OpName, operands: tuple[int, ...], attributes: dict[str, Attribute]
     ) -> None:
         """Note which sizes the op compares, where the file may call them by one name."""
-        same_names, table = self.translation.same_names, self.translation.known_values
+        same_names = self.translation.same_names
         if not same_names.groups:
             return
         types = [self.type_of(operand) for operand in operands]
         if op == "reshape":
             same_names.compare_reshape(types[0].shape, attribute_dims(attributes, "shape"))
         elif len(operands) > 1:
-            same_names.compare_constraints(
-                types, OPS_BY_NAME[op].infer(types, attributes).constraints
-            )
-        if op in _COMPARISONS:
-            found = [known_or_none(table.get(operand)) for operand in operands]
-            known = [values for values in found if values is not None and is_known(values)]
-            if len(known) == len(operands):
-                pairs = np.broadcast_arrays(*known)
-                same_names.compare_shapes(*(values.ravel().tolist() for values in pairs))
+            inferred = OPS_BY_NAME[op].infer(types, attributes)
+            same_names.compare_constraints(types, inferred.constraints)
+            if inferred.results[0].dtype == "bool":
+                self._compare_known(operands)
+
+    def _compare_known(self, operands: tuple[int, ...]) -> None:
+        """Note the sizes whose values an op compares."""
+        table = self.translation.known_values
+        found = [known_or_none(table.get(operand)) for operand in operands]
+        known = [values for values in found if values is not None and is_known(values)]
+        if len(known) == len(operands):
+            pairs = np.broadcast_arrays(*known)
+            self.translation.same_names.compare_shapes(*(one.ravel().tolist() for one in pairs[:2]))
 
     def _add_or_know(
         self,

@@ -21,6 +21,7 @@ from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attri
 from ingot_compiler.frontend.check_functions import check_functions
 from ingot_compiler.frontend.check_names import check_names
 from ingot_compiler.frontend.check_nodes import canonical_domain, check_node
+from ingot_compiler.frontend.default_inputs import COUNT_MAX, default_inputs, with_shape
 from ingot_compiler.frontend.find_further import Refused, SmallConstants, find_further
 from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported, tensor_finding
 from ingot_compiler.frontend.imported import (
@@ -30,6 +31,7 @@ from ingot_compiler.frontend.imported import (
     ImportedModel,
     ImportedNode,
     ImportedRegion,
+    fits_input,
 )
 from ingot_compiler.frontend.input_profiles import Shapes
 from ingot_compiler.frontend.input_types import has_dtype, input_types
@@ -50,6 +52,7 @@ from ingot_compiler.frontend.weights import Weights
 from ingot_compiler.ir.constants import ConstantWriter
 from ingot_compiler.ir.errors import LimitError, ModelError
 from ingot_compiler.ir.graph import ConstantSource, Names
+from ingot_compiler.ir.types import TensorType
 from ingot_runtime.format.limits import TENSOR_COUNT_MAX
 
 _NO_DTYPE = "an element type that Ingot has not"
@@ -96,6 +99,7 @@ class _Importer:
         strict_dims: bool,
     ) -> None:
         self.strict_dims = strict_dims
+        self.ir_version = model.ir_version
         self.graph: GraphProto = model.graph
         self.opsets = {
             canonical_domain(entry.domain): entry.version for entry in model.opset_import
@@ -106,6 +110,7 @@ class _Importer:
         self.dtypes = _dtypes(model.graph)
         self.findings: list[ImportFinding] = []
         self.ignored: list[str] = []
+        self.optional: dict[str, int] = {}  # inputs with a default -> their position
         self.ordinals: dict[str, int] = {"": ABSENT}
         self.tensor_count = 0
         self.inner_nodes: list[tuple[str, str]] = []  # (name, op) of those inside regions
@@ -128,9 +133,10 @@ class _Importer:
         declared = tuple(map(_declared, graph.output))
         opsets = self._used_opsets(nodes)
         stored = tuple(constant for _, constant in initializers)
+        defaults = () if self.findings else self._defaults(graph, typed.types)
         model = ImportedModel(
             typed.types, stored, imported, outputs, declared, opsets, typed.profiles,
-            alike=typed.alike, declared_inside=self._declared_inside(graph, imported),
+            alike=typed.alike, defaults=defaults, declared_inside=self._declared_inside(graph, imported),
         )  # fmt: skip
         called = tuple((node_name(node), node.op_type) for node in nodes) + tuple(self.inner_nodes)
         names = Names(
@@ -166,8 +172,13 @@ class _Importer:
     def _inputs(self, graph: GraphProto, nodes: Sequence[NodeProto]) -> list[ValueInfoProto]:
         """The inputs that a caller gives: not the constants, which older files list as inputs, and
         not those of a type that Ingot has not where nobody reads them."""
-        constants = {tensor.name for tensor in graph.initializer}
         read = {name for node in nodes for name in names_read(node)} | {*_names(graph.output)}
+        optional = default_inputs(graph, self.ir_version, read)
+        if len(optional) > COUNT_MAX:
+            what = f"that {len(optional)} inputs have defaults"
+            self.ignored.append(f"{what}: so many are the weights, which no call gives")
+            optional = []
+        constants = {tensor.name for tensor in graph.initializer} - {*optional}
         inputs: list[ValueInfoProto] = []
         for value in graph.input:
             if value.name in constants:
@@ -176,7 +187,27 @@ class _Importer:
                 inputs.append(value)
             else:
                 self.ignored.append(f"input {value.name!r}: nobody reads it")
+        inputs = [with_shape(value, self.graph) for value in inputs]
+        places = {value.name: position for position, value in enumerate(inputs)}
+        self.optional = {name: places[name] for name in optional}
         return inputs
+
+    def _defaults(
+        self, graph: GraphProto, types: Sequence[TensorType]
+    ) -> tuple[tuple[int, ConstantSource], ...]:
+        """The values of inputs that a call need not give."""
+        found: list[tuple[int, ConstantSource]] = []
+        for tensor in graph.initializer:
+            if tensor.name in self.optional:
+                position, where = self.optional[tensor.name], f"initializer {tensor.name!r}"
+                raw = self.detached.get(tensor.name)
+                default = self.weights.store(tensor, where, raw)
+                if not fits_input(default.type, types[position]):
+                    why = f"expected {types[position]} as the input declares, got {default.type}"
+                    what, do = "the default of an input contradicts it", "export the model again"
+                    raise ModelError(what, where, why, do)
+                found.append((position, default))
+        return tuple(sorted(found, key=itemgetter(0)))
 
     def _declared_inside(
         self, graph: GraphProto, nodes: Sequence[ImportedNode]
@@ -233,7 +264,7 @@ class _Importer:
         is_whole = graph is self.graph  # only its own tensors were detached
         stored: list[tuple[int, ConstantSource]] = []
         for tensor in graph.initializer:
-            if tensor.name not in used:
+            if tensor.name not in used or (is_whole and tensor.name in self.optional):
                 continue
             where = f"initializer {tensor.name!r}"
             try:

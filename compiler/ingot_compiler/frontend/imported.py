@@ -102,8 +102,16 @@ class ImportedModel:
         0  # of the bodies that took the place of calls of the model's own functions
     )
     alike: tuple[tuple[str, ...], ...] = ()  # symbols of inputs that the file calls by one name
+    defaults: tuple[tuple[int, ConstantSource], ...] = ()  # of inputs, by position
     declared_inside: tuple[tuple[int, DeclaredType], ...] = ()  # of nodes' results, by ordinal
 
     def opset(self, domain: str) -> int:
         """The opset version of a domain that some node uses."""
         return dict(self.opsets)[domain]
+
+
+def fits_input(default: TensorType, kind: TensorType) -> bool:
+    """Whether a value of one type may be an input of another, which may have open sizes."""
+    pairs = zip(default.shape, kind.shape, strict=False)
+    same = default.dtype == kind.dtype and default.rank == kind.rank
+    return same and all(size == dim or not isinstance(dim, int) for size, dim in pairs)

@@ -31,6 +31,7 @@ from ingot_compiler.frontend.imported import (
 )
 from ingot_compiler.frontend.verify_imported import (
     DECLARED,
+    DEFAULT,
     INITIALIZER,
     INPUT,
     OUTPUT,
@@ -69,6 +70,7 @@ class _Parser:
         expanded_bytes = self.expanded_bytes()
         inputs = self.inputs()
         profiles = self.profiles()
+        defaults = self.defaults()
         alike = self.alike()
         initializers = self.initializers(len(inputs))
         nodes: list[ImportedNode] = []
@@ -79,7 +81,7 @@ class _Parser:
         reader.expect("}")
         return ImportedModel(
             inputs, initializers, tuple(nodes), outputs, declared, opsets, profiles,
-            expanded_bytes, alike, inside,
+            expanded_bytes, alike, defaults, inside,
         )  # fmt: skip
 
     def expanded_bytes(self) -> int:
@@ -104,6 +106,15 @@ class _Parser:
         while self.reader.accept("specialisation"):
             profiles.append(read_profile(self.reader))
         return tuple(profiles)
+
+    def defaults(self) -> tuple[tuple[int, ConstantSource], ...]:
+        """``default %0: f32[3] weight 0``, ..."""
+        found: list[tuple[int, ConstantSource]] = []
+        while self.starts("default", (DEFAULT, len(found))):
+            position = self.reader.value()
+            self.reader.expect(":")
+            found.append((position, self.constant()))
+        return tuple(found)
 
     def alike(self) -> tuple[tuple[str, ...], ...]:
         """``alike s0, s2``, one for each name that several dimensions have."""

@@ -40,6 +40,8 @@ def _lines(model: ImportedModel) -> Iterator[str]:
         yield f"  input %{ordinal}: {tensor}"
     for profile in model.profiles:
         yield f"  specialisation {profile_text(profile)}"
+    for position, constant in model.defaults:
+        yield f"  default %{position}: {_attribute(constant)}"
     for names in model.alike:
         yield f"  alike {', '.join(names)}"
     for ordinal, constant in enumerate(model.initializers, len(model.inputs)):

@@ -101,6 +101,7 @@ class Scope:
         return Apart(scope, context, node, declared, run.outputs).translate(rest)
 
     def sees(self, node: ImportedNode) -> bool:
+        """Whether the operands of a node, and what its regions read, have values."""
         return all(read in self.values for read in node.reads() if read != ABSENT)
 
     def take(self, node: ImportedNode, results: Sequence[int]) -> None:
@@ -157,6 +158,7 @@ class Scope:
                 return
 
     def context_of(self, ordinal: int, node: ImportedNode, used: frozenset[int]) -> OpContext:
+        """What a node is translated with."""
         operands = tuple(
             None if operand == ABSENT else self.values[operand] for operand in node.operands
         )

@@ -8,15 +8,11 @@ from __future__ import annotations
 from ingot_compiler.frontend.compose import (
     binary_scalar,
     cast,
-    full,
-    iota,
     reduce,
-    reshape,
     size_scalar,
-    slice_axis,
 )
 from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.ir.dims import Dim, dim_add
+from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits
 
 _UNSIGNED_OF: dict[DType, DType] = {"i8": "u8", "i16": "u16", "i32": "u32", "i64": "u64"}
@@ -60,29 +56,29 @@ def order(context: OpContext, x: int, *, largest: bool, count: Dim | None = None
 def positions_of_true(context: OpContext, mask: int) -> int:
     """i64[r]: ascending positions of the true elements of a bool vector; r is known at run time
     only."""
-    (count,) = context.shape_of(mask)
-    flags = cast(context, mask, "i64")
-    place = context.add("cumsum", flags, axis=0, exclusive=True, reverse=False)
-    total = reduce(context, flags, "sum", (0,), keepdims=True)
+    total = reduce(context, cast(context, mask, "i64"), "sum", (0,), keepdims=True)
     (found,) = context.read_dims(total)
-    # Positions of false elements go to one more place behind the others.
-    spare = context.integers([count])
-    target = context.add("select", mask, place, reshape(context, spare, ()))
-    numbers = iota(context, count)
-    base = full(context, "i64", 0, (dim_add(count, 1),))
-    written = context.add("scatter_elements", base, target, numbers, axis=0, reduction="none")
-    return slice_axis(context, written, 0, 0, found)
+    return context.add("positions_of_true", mask, count=found)
 
 
-def split_index(context: OpContext, index: int, sizes: tuple[Dim, ...]) -> list[int]:
-    """Row-major positions as one index per axis."""
+def split_index(
+    context: OpContext, index: int, sizes: tuple[Dim, ...], *, is_inside: bool
+) -> list[int]:
+    """Row-major positions as one index per axis, i64. Where positions are known to lie inside,
+    known sizes are divided by in 32 bits: a division by a constant is then a multiplication in
+    lanes."""
+    count = dim_product(sizes)
+    is_short = is_inside and isinstance(count, int) and count < 1 << 31
+    dtype: DType = "i32" if is_short else "i64"
+    index = cast(context, index, dtype)
     parts: list[int] = []
-    for size in reversed(sizes):
-        length = size_scalar(context, size)
-        one = context.add("max", length, context.scalar("i64", 1))
-        parts.append(context.add("mod", index, one))
-        index = context.add("div", index, one)
-    return parts[::-1]
+    for size in reversed(sizes[1:]):
+        length = cast(context, size_scalar(context, size), dtype)
+        one = context.add("max", length, context.scalar(dtype, 1))
+        before = context.add("div", index, one)
+        parts.append(context.add("sub", index, context.add("mul", before, one)))
+        index = before
+    return [cast(context, part, "i64") for part in (index, *reversed(parts))]
 
 
 def is_true(context: OpContext, x: int) -> int:

@@ -22,13 +22,14 @@ from ingot_compiler.frontend.imported import (
     ImportedModel,
     ImportedNode,
     ImportedRegion,
+    fits_input,
 )
 from ingot_compiler.ir.dims import Dim, is_symbol_name, symbol, symbols_of
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.problem import Path, Problem, require_none
 
-INPUT, INITIALIZER, OUTPUT, DECLARED = -1, -2, -3, -4
+INPUT, INITIALIZER, OUTPUT, DECLARED, DEFAULT = -1, -2, -3, -4, -5
 """First numbers of paths of what is no node."""
 
 
@@ -73,6 +74,7 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
         yield Problem((), "opsets", "every domain once, in order", repr(domains), "opsets")
     yield from _sizes(model)
     yield from _alike(model)
+    yield from _defaults(model)
     if len(model.declared) != len(model.outputs):
         got = f"{len(model.declared)} for {len(model.outputs)}"
         yield Problem((), "outputs", "a declared type for each output", got, "declared types")
@@ -91,6 +93,20 @@ def _sizes(model: ImportedModel) -> Iterator[Problem]:
                 yield Problem((), "specialisation", expected, str(item), "sizes given")
         if len({item.symbol for item in profile}) != len(profile):
             yield Problem((), "specialisation", "one size for each symbol", "two", "sizes given")
+
+
+def _defaults(model: ImportedModel) -> Iterator[Problem]:
+    left = set(range(len(model.inputs)))
+    for number, (position, constant) in enumerate(model.defaults):
+        path = (DEFAULT, number)
+        if position not in left:
+            yield Problem(path, "default", "an input, once", f"%{position}", "defaults")
+            continue
+        left.discard(position)
+        yield from _constant(constant, path, f"default {number}")
+        kind = model.inputs[position]
+        if not fits_input(constant.type, kind):
+            yield Problem(path, "default", f"a value of {kind}", str(constant.type), "defaults")
 
 
 def _alike(model: ImportedModel) -> Iterator[Problem]:

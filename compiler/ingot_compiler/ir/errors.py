@@ -23,6 +23,10 @@ class BuildError(IngotError):
     exit_code = 2
 
 
+class PluginError(BuildError):
+    """A plug-in that the user named does not do what plug-ins have to."""
+
+
 class UnsupportedError(IngotError):
     """The request is valid, and Ingot does not do it yet."""
 

@@ -106,7 +106,9 @@ class _Run:
         """The results of an op with regions; the symbols of their sizes are bound."""
         operands = [self.values[operand] for operand in node.operands]
         types = [self.graph.types[result] for result in node.results]
-        if node.op == "if":
+        if node.op == "composite":
+            results = self.region(node.regions[0], operands, dict(self.bindings))
+        elif node.op == "if":
             results = run_if(node, operands, self.bindings, self.region)
         else:
             results = run_loop(node, types, operands, self.bindings, self.region)

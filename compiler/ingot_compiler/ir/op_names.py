@@ -21,6 +21,8 @@ OpName = Literal[
     # control flow
     "if",
     "loop",
+    # what a plug-in computes
+    "composite",
     # elementwise, one operand
     "abs",
     "acos",
@@ -86,6 +88,7 @@ OpName = Literal[
     "gather_elements",
     "gather_nd",
     "pad",
+    "positions_of_true",
     "reshape",
     "scatter_elements",
     "scatter_nd",

@@ -15,6 +15,7 @@ from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import nodes_text
 from ingot_compiler.lowering.fused import FusedGraph
 from ingot_compiler.lowering.fusion.anchor import Anchor
+from ingot_compiler.lowering.fusion.composite import fuse_composite
 from ingot_compiler.lowering.fusion.control import CONTROL_RULES
 from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf
 from ingot_compiler.lowering.fusion.device_rules import DeviceRules
@@ -22,6 +23,7 @@ from ingot_compiler.lowering.fusion.flatten import FlatGraph, flatten
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import image_demands
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
+from ingot_compiler.lowering.fusion.require_sizes import require_sizes
 from ingot_compiler.lowering.fusion.store_outputs import store_outputs
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.ops import ELEMENTS, INDEXED_OPERANDS
@@ -91,22 +93,16 @@ class _Walk:
         fuser, anchor = self.fuser, self.anchors[index]
         if index in self.flat.regions:
             CONTROL_RULES[node.op](fuser, node, self.flat.regions[index], self.run)
+        elif node.op == "composite":
+            fuse_composite(fuser, node)
         elif not _is_folded(fuser.values, node):
-            _require(fuser, node)
+            require_sizes(fuser, node)
             if node.op in MOVEMENT:
                 MOVEMENT[node.op](fuser, node)
             elif anchor is not None:
                 anchor.rule(fuser, index, node)
             elif node.op != "constant":
                 _defer_elements(fuser, index, node)
-
-
-def _require(fuser: Fuser, node: Node) -> None:
-    """What must hold of sizes before the node's kernel runs."""
-    fuser.require(fuser.requirements.of_sizes(node))
-    if node.op in ELEMENTS or node.op == "broadcast_to":
-        fuser.require(fuser.requirements.of_counts(node))
-    fuser.require(fuser.requirements.of_shape_constraints(node))
 
 
 def _is_folded(values: FusionValues, node: Node) -> bool:
@@ -121,7 +117,7 @@ def _is_folded(values: FusionValues, node: Node) -> bool:
 def _refuse_unknown(values: FusionValues, graph: Graph, anchors: Sequence[Anchor | None]) -> None:
     pairs = zip(graph.nodes, anchors, strict=True)
     ops = {node.op for node, anchor in pairs if not anchor and not _is_folded(values, node)}
-    unknown = sorted(ops - {"constant", *ELEMENTS, *MOVEMENT, *CONTROL_RULES})
+    unknown = sorted(ops - {"composite", "constant", *ELEMENTS, *MOVEMENT, *CONTROL_RULES})
     if unknown:
         raise UnsupportedError(
             f"no lowering for {', '.join(unknown)}",

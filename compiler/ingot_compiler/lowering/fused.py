@@ -62,7 +62,9 @@ class Group:
     ``kind`` picks the lowering; ``nodes`` in order; ``operands`` are read, ``results`` written;
     values between are never stored. ``types`` gives the type of every value that the nodes name.
     ``anchor`` indexes the node that decides the loops (contraction, reduction), -1 when all are
-    elementwise. ``stop_reason``: why no later operation joined, where one was offered.
+    elementwise. ``stop_reason``: why no later operation joined, where one was offered. ``plugin``:
+    the plug-in that has claimed the operations and lowers them, ``kind`` is its name for them; ""
+    where the device's back end does.
     """
 
     kind: str
@@ -74,6 +76,7 @@ class Group:
     source: tuple[int, ...] = ()
     device: int = 0
     stop_reason: str = ""
+    plugin: str = ""
 
     @property
     def fills_halo(self) -> bool:

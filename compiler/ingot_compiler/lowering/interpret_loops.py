@@ -13,13 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import evaluate
-from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.errors import InternalError, ModelError
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits
 from ingot_compiler.lowering.interpret_blocks import block_results
 from ingot_compiler.lowering.interpret_scalars import Number, apply_function, cast, round_to
 from ingot_compiler.lowering.interpret_values import Array, Memory, Names, Symbols
 from ingot_compiler.lowering.loops import (
     Block,
+    CallExtern,
     For,
     If,
     Let,
@@ -76,7 +77,10 @@ class _Machine:
                     self._execute(statement, symbols, names)
 
     def _execute(
-        self, statement: Store | For | If | Require | Block, symbols: Symbols, names: Names
+        self,
+        statement: Store | For | If | Require | CallExtern | Block,
+        symbols: Symbols,
+        names: Names,
     ) -> None:
         """Run a statement that names nothing."""
         match statement:
@@ -93,6 +97,9 @@ class _Machine:
                 if not self.memory.value(condition, symbols, names):
                     where = f"requirement {number} of a kernel"
                     raise ModelError("a requirement of the model does not hold", where)
+            case CallExtern(symbol, _, _):
+                why = "its meaning is that of the composite in the graph"
+                raise InternalError("a function of a library has no oracle", symbol, why)
             case _:
                 results = block_results(statement, self.memory, self.f32_lanes, symbols, names)
                 for place, made in results:

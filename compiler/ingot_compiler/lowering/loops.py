@@ -159,6 +159,28 @@ class If:
 
 
 @dataclass(frozen=True, slots=True)
+class Address:
+    """Where element ``index`` of buffer number ``buffer`` lies: an argument of ``CallExtern``."""
+
+    buffer: int
+    index: Dim
+
+
+ExternArgument = Address | FromIndex | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class CallExtern:
+    """Call the C function ``symbol``, which a plug-in's library has: a pointer for each
+    ``Address``, numbers by their dtypes. It returns an ``int``; let the kernel return
+    ``RC_REQUIREMENT + number`` unless that is 0. Not inside a loop in lanes."""
+
+    symbol: str
+    number: int
+    arguments: tuple[ExternArgument, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RegisterTile:
     """Register block of a contraction: ``rows`` x ``vectors`` accumulators, each a vector register
     of sums."""
@@ -342,7 +364,7 @@ class Transpose:
 
 Block = Contraction | Depthwise | DepthwisePlane | Attention | Transpose
 """What covers many elements in an order of its own, and runs its ``epilogue`` for each."""
-Statement = Let | LetIndex | Store | For | Reduce | Require | If | Block
+Statement = Let | LetIndex | Store | For | Reduce | Require | If | CallExtern | Block
 
 
 def widened_to(dtype: DType) -> tuple[DType, ...]:

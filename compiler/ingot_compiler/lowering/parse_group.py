@@ -18,9 +18,11 @@ from ingot_compiler.lowering.fused import Group, Operand, View
 
 
 def read_group(reader: Reader, places: Places, path: Path) -> Group:
-    """``KIND on device 1 anchor 0 @[1] { NODES, reads, writes, knows, ends }``; the places of its
+    """``KIND of PLUGIN on device 1 anchor 0 @[1] { NODES, reads, writes, knows, ends }``; the places of its
     nodes, which begin with ``path``, are added to ``places``."""
-    kind, device = reader.name("a kind of kernel"), read_device(reader)
+    kind = reader.name("a kind of kernel")
+    plugin = reader.name("a plug-in") if reader.accept("of") else ""
+    device = read_device(reader)
     anchor = reader.integer() if reader.accept("anchor") else -1
     source = read_source(reader)
     reader.expect("{")
@@ -32,7 +34,7 @@ def read_group(reader: Reader, places: Places, path: Path) -> Group:
     stop_reason = reader.string() if reader.accept("stop_reason") else ""
     reader.expect("}")
     types = tuple(sorted(values.types.items()))
-    return Group(kind, nodes, operands, results, types, anchor, source, device, stop_reason)
+    return Group(kind, nodes, operands, results, types, anchor, source, device, stop_reason, plugin)
 
 
 def read_device(reader: Reader) -> int:

@@ -14,10 +14,12 @@ from ingot_compiler.ir.read_terms import at_float, read_dim, read_dtype, read_fl
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import (
+    Address,
     Apply,
     Compare,
     Comparison,
     Constant,
+    ExternArgument,
     FromIndex,
     Load,
     Local,
@@ -49,6 +51,18 @@ def read_value(reader: Reader) -> Value:
         reader.expect("(")
         arguments = reader.items(lambda: read_value(reader), ")")
         return Apply(function, arguments, read_type_behind(reader))
+
+
+def read_argument(reader: Reader) -> ExternArgument:
+    """``b0[INDEX]``, the address of that element; ``1.0:f32``; ``(INDEX):i64``."""
+    start, value = reader.token, read_value(reader)
+    match value:
+        case Load(buffer, index):
+            return Address(buffer, index)
+        case Constant() | FromIndex():
+            return value
+        case _:
+            raise reader.fail("expected an element of a buffer, a number or an index", start)
 
 
 def read_type_behind(reader: Reader) -> DType:

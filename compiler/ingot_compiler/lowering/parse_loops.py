@@ -16,6 +16,7 @@ from ingot_compiler.ir.read_terms import read_dim, read_dtype
 from ingot_compiler.ir.text_reader import Reader, Token
 from ingot_compiler.lowering.loops import (
     Buffer,
+    CallExtern,
     For,
     If,
     Let,
@@ -29,6 +30,7 @@ from ingot_compiler.lowering.loops import (
 from ingot_compiler.lowering.parse_loop_blocks import BLOCK_WORDS, read_block
 from ingot_compiler.lowering.parse_loop_values import (
     read_access,
+    read_argument,
     read_range,
     read_type_behind,
     read_value,
@@ -159,6 +161,15 @@ class _Statements:
         self.reader.expect(":")
         return Require(number, read_value(self.reader))
 
+    def call_extern(self, _: Path) -> CallExtern:
+        """``extern 0: SYMBOL(ARGUMENT, ...)``."""
+        reader = self.reader
+        number = reader.integer()
+        reader.expect(":")
+        symbol = reader.name("a function")
+        reader.expect("(")
+        return CallExtern(symbol, number, reader.items(lambda: read_argument(reader), ")"))
+
     def branch(self, path: Path) -> If:
         """``if CONDITION { ... }``."""
         return If(read_value(self.reader), self.block(path))
@@ -175,5 +186,6 @@ _READERS: Mapping[str, Callable[[_Statements, Path], Statement]] = {
     "unroll": lambda statements, path: statements.loop("unroll", path),
     "index": _Statements.let_index,
     "require": _Statements.require,
+    "extern": _Statements.call_extern,
     "if": _Statements.branch,
 }

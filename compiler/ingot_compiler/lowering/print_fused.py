@@ -146,7 +146,8 @@ def _group(group: Group) -> Iterator[str]:
     """The nodes, with the types of what they make and what is only known here; then what is read
     and written."""
     anchor = f" anchor {group.anchor}" if group.anchor != -1 else ""
-    yield f"kernel {group.kind}{_device(group.device)}{anchor}{_source(group.source)} {{"
+    plugin = f" of {group.plugin}" if group.plugin else ""
+    yield f"kernel {group.kind}{plugin}{_device(group.device)}{anchor}{_source(group.source)} {{"
     types = dict(group.types)
     lines: list[str] = []
     for node in group.nodes:

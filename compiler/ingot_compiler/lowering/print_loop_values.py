@@ -10,9 +10,11 @@ import json
 
 from ingot_compiler.ir.dims import Dim, format_dim
 from ingot_compiler.lowering.loops import (
+    Address,
     Apply,
     Compare,
     Constant,
+    ExternArgument,
     FromIndex,
     Load,
     Local,
@@ -37,6 +39,13 @@ def print_value(value: Value) -> str:
             return f"%{name}:{dtype}"
         case Apply(function, arguments, dtype):
             return f"{function}({', '.join(map(print_value, arguments))}):{dtype}"
+
+
+def print_argument(argument: ExternArgument) -> str:
+    """Print an argument of a call: ``b0[i]`` is the address of that element."""
+    if isinstance(argument, Address):
+        return print_access(argument.buffer, argument.index)
+    return print_value(argument)
 
 
 def print_access(buffer: int, index: Dim) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from ingot_compiler.ir.dims import format_dim
 from ingot_compiler.lowering.loops import (
+    CallExtern,
     For,
     If,
     Let,
@@ -22,7 +23,7 @@ from ingot_compiler.lowering.loops import (
     Store,
 )
 from ingot_compiler.lowering.print_loop_blocks import block_lines
-from ingot_compiler.lowering.print_loop_values import print_access, print_value
+from ingot_compiler.lowering.print_loop_values import print_access, print_argument, print_value
 
 
 def print_loops(program: LoopProgram) -> str:
@@ -61,6 +62,8 @@ def _statement(statement: Statement) -> Iterator[str]:
             yield from _block(f"{kind} {variable} in {format_dim(extent)}", body)
         case Require(number, condition):
             yield f"require {number}: {print_value(condition)}"
+        case CallExtern(symbol, number, arguments):
+            yield f"extern {number}: {symbol}({', '.join(map(print_argument, arguments))})"
         case If(condition, body):
             yield from _block(f"if {print_value(condition)}", body)
         case Reduce():

@@ -19,7 +19,7 @@ _OWN_DEVICE = "a kernel touches buffers of its own device alone"
 
 def find_group_problems(scope: FusedScope, group: Group) -> Iterator[Problem]:
     """Every problem of a kernel: its kind, its nodes, what it reads and writes."""
-    if scope.kinds and group.kind not in scope.kinds:
+    if scope.kinds and not group.plugin and group.kind not in scope.kinds:
         expected = f"one of {' '.join(sorted(scope.kinds))}"
         yield scope.problem(expected, group.kind, "kinds of kernels")
     if not -1 <= group.anchor < len(group.nodes):

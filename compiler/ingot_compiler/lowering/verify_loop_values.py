@@ -27,6 +27,9 @@ from ingot_compiler.lowering.loops import (
 _TYPED = ("cast", "bit_cast")  # their attribute is the type of the result
 INTEGERS: tuple[DType, ...] = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 """What a value may be that an index is made of."""
+EXTERN_NUMBERS: tuple[DType, ...] = ("i32", "u32", "i64", "u64", "f32", "f64")
+"""What a function of a library may be given: C passes narrower numbers in other ways on each
+processor."""
 
 
 def find_value_problems(

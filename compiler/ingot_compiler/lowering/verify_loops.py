@@ -20,7 +20,9 @@ from ingot_compiler.ir.problem import Problem, require_none
 from ingot_compiler.lowering.loop_blocks import BlockParts, block_parts
 from ingot_compiler.lowering.loop_scope import LoopScope
 from ingot_compiler.lowering.loops import (
+    Address,
     Block,
+    CallExtern,
     Contraction,
     For,
     If,
@@ -34,7 +36,11 @@ from ingot_compiler.lowering.loops import (
     Store,
     widened_to,
 )
-from ingot_compiler.lowering.verify_loop_values import INTEGERS, find_value_problems
+from ingot_compiler.lowering.verify_loop_values import (
+    EXTERN_NUMBERS,
+    INTEGERS,
+    find_value_problems,
+)
 
 
 def verify_loops(program: LoopProgram, element_counts: Sequence[Dim] = ()) -> None:
@@ -95,6 +101,8 @@ def _statement(scope: LoopScope, statement: Statement) -> Iterator[Problem]:
             yield from _loop(scope, statement)
         case Require():
             yield from _require(scope, statement)
+        case CallExtern():
+            yield from _call_extern(scope, statement)
         case Reduce():
             yield from _reduce(scope, statement)
         case _:
@@ -115,6 +123,20 @@ def _require(scope: LoopScope, statement: Require) -> Iterator[Problem]:
     if statement.number < 0:
         got = str(statement.number)
         yield scope.problem("require", "at least 0", got, "numbers of requirements")
+
+
+def _call_extern(scope: LoopScope, statement: CallExtern) -> Iterator[Problem]:
+    """What it is given is there; a call is made once, not once per lane."""
+    for argument in statement.arguments:
+        if isinstance(argument, Address):
+            yield from scope.access("extern", argument.buffer, argument.index)
+        else:
+            yield from find_value_problems(scope, "extern", argument, EXTERN_NUMBERS)
+    if scope.vector:
+        yield scope.problem("extern", "no loop in lanes around it", "one", "loops in lanes")
+    if statement.number < 0:
+        got = str(statement.number)
+        yield scope.problem("extern", "at least 0", got, "numbers of requirements")
 
 
 def _loop(scope: LoopScope, statement: For) -> Iterator[Problem]:

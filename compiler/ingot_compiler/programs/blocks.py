@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ingot_compiler.programs.expressions import (
     Expression,
-    Function,
+    FunctionLiteral,
     GlobalReference,
     IfElse,
     LetIn,
@@ -55,7 +55,7 @@ class Blocks:
         return one
 
 
-def find_blocks(function: Function) -> Blocks:
+def find_blocks(function: FunctionLiteral) -> Blocks:
     """The blocks of a function, whose own body is block 1 in block 0."""
     order = list(post_order([function]))
     counts: dict[Expression, int] = {}
@@ -86,7 +86,9 @@ def find_blocks(function: Function) -> Blocks:
 
 def opens_block(parent: Expression, index: int) -> bool:
     """Whether an operand is a block of its own, in braces."""
-    return isinstance(parent, Function) or (isinstance(parent, IfElse | MatchData) and index > 0)
+    return isinstance(parent, FunctionLiteral) or (
+        isinstance(parent, IfElse | MatchData) and index > 0
+    )
 
 
 def _is_body(parent: Expression, index: int) -> bool:
@@ -103,11 +105,11 @@ def _too_deep(order: list[Expression], counts: dict[Expression, int]) -> set[Exp
     found: set[Expression] = set()
     depths: dict[Expression, int] = {}
     for expression in order:
-        if isinstance(expression, LetIn):
+        if isinstance(expression, LetIn) or _is_word(expression):
             depths[expression] = 0
             continue
         depth = 1 + max((depths[operand] for operand in expression.operands), default=0)
-        if depth > _DEPTH_MAX and not isinstance(expression, Function):
+        if depth > _DEPTH_MAX and not isinstance(expression, FunctionLiteral):
             found.add(expression)
             depth = 0
         depths[expression] = 0 if counts.get(expression, 0) > 1 else depth

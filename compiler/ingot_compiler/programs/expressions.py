@@ -90,7 +90,7 @@ class OperatorCall(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Apply(Expression):
+class FunctionCall(Expression):
     """A call of a function."""
 
     callee: Expression
@@ -124,7 +124,7 @@ class KernelCall(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Function(Expression):
+class FunctionLiteral(Expression):
     """A function literal; it may read variables from around it.
 
     ``device`` is where the result is. A ``primitive`` function is compiled as one kernel: its body

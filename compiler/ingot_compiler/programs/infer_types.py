@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.programs.expressions import (
-    Apply,
     Construct,
     DeviceCopy,
     Expression,
-    Function,
+    FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -34,6 +35,7 @@ from ingot_compiler.programs.expressions import (
 )
 from ingot_compiler.programs.operators import find_operator
 from ingot_compiler.programs.program import Program
+from ingot_compiler.programs.show import show
 from ingot_compiler.programs.types import (
     UNIT,
     DataType,
@@ -73,10 +75,13 @@ def infer_types(program: Program) -> ProgramTypes:
     return ProgramTypes(inference.types, tuple(inference.problems))
 
 
-def function_type(function: Function) -> FunctionType:
+def function_type(function: FunctionLiteral) -> FunctionType:
     """The type that a literal states."""
     parameters = tuple(parameter.type or UNIT for parameter in function.parameters)
     return FunctionType(parameters, function.result_type)
+
+
+_Key = tuple[str, tuple[Type, ...], tuple[tuple[str, Attribute], ...]]
 
 
 @dataclass(slots=True)
@@ -86,6 +91,7 @@ class _Inference:
     problems: list[TypeProblem] = field(default_factory=list[TypeProblem])
     values: dict[Variable, Expression] = field(default_factory=dict[Variable, Expression])
     fields: dict[Variable, Type] = field(default_factory=dict[Variable, Type])
+    known: dict[_Key, Type] = field(default_factory=dict["_Key", Type])
 
     def run(self, roots: Sequence[Expression]) -> None:
         constructors = self.program.constructors()
@@ -109,8 +115,7 @@ class _Inference:
         try:
             type_ = self.rule(expression, known)
         except OpTypeError as error:
-            name = type(expression).__name__
-            rule = expression.operator if isinstance(expression, OperatorCall) else name
+            rule = show(expression, 1)
             problem = TypeProblem(expression, rule, str(error.expected), str(error.got))
             self.problems.append(problem)
         else:
@@ -124,12 +129,12 @@ class _Inference:
             case GlobalReference():
                 return self.global_type(expression)
             case OperatorCall():
-                return _operator_call(expression, operands)
-            case Apply():
+                return self.operator_call(expression, tuple(operands))
+            case FunctionCall():
                 return _applied(operands[0], operands[1:])
             case KernelCall():
                 return self.kernel_call(expression, operands)
-            case Function():
+            case FunctionLiteral():
                 _require_same(expression.result_type, operands[0], "a body")
                 return function_type(expression)
             case LetIn() | OnDevice() | DeviceCopy():
@@ -151,12 +156,22 @@ class _Inference:
             return self.fields[variable]
         value = self.values.get(variable)
         require(value is not None, "a variable that something binds", f"%{variable.name}")
-        if isinstance(value, Function):
+        if isinstance(value, FunctionLiteral):
             return function_type(value)
         found = self.types.get(value) if value is not None else None
         if found is None:
             raise OpTypeError("a value that does not read itself", f"%{variable.name}")
         return found
+
+    def operator_call(self, call: OperatorCall, operands: tuple[Type, ...]) -> Type:
+        """By the operator's rule; equal layers are looked at once."""
+        key = call.operator, operands, call.attributes
+        if key not in self.known:
+            operator = find_operator(call.operator)
+            if operator is None:
+                raise OpTypeError("an operator", call.operator)
+            self.known[key] = operator.infer(operands, dict(call.attributes))
+        return self.known[key]
 
     def global_type(self, reference: GlobalReference) -> Type:
         """What the function states."""
@@ -201,13 +216,6 @@ class _Inference:
 def _bound(pattern: Pattern, types: Iterable[Type]) -> dict[Variable, Type]:
     pairs = zip(pattern.variables, types, strict=False)
     return {variable: type_ for variable, type_ in pairs if variable is not None}
-
-
-def _operator_call(call: OperatorCall, operands: Sequence[Type]) -> Type:
-    operator = find_operator(call.operator)
-    if operator is None:
-        raise OpTypeError("an operator", call.operator)
-    return operator.infer(operands, dict(call.attributes))
 
 
 def _applied(callee: Type, arguments: Sequence[Type]) -> Type:

@@ -19,11 +19,11 @@ from ingot_compiler.ir.text_reader import Reader, Token
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice
 from ingot_compiler.programs.device_text import read_block, read_name
 from ingot_compiler.programs.expressions import (
-    Apply,
     Construct,
     DeviceCopy,
     Expression,
-    Function,
+    FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -41,7 +41,7 @@ from ingot_compiler.programs.expressions import (
     WriteReference,
 )
 from ingot_compiler.programs.parse_type import read_program_type
-from ingot_compiler.programs.program import Alias, Kernel, KernelBuffer
+from ingot_compiler.programs.program import Alias, KernelBuffer, ProgramKernel
 from ingot_compiler.programs.types import FunctionType, TupleType, Type
 
 Node = TypeVar("Node", bound=Expression)
@@ -69,7 +69,7 @@ class ProgramReader:
         """A type."""
         return read_program_type(self.reader, self.data)
 
-    def function(self, start: Token, primitive: bool = False) -> Function:
+    def function(self, start: Token, primitive: bool = False) -> FunctionLiteral:
         """Parameters, result and body of a function."""
         self.reader.expect("(")
         self._scopes.append({})
@@ -79,12 +79,12 @@ class ProgramReader:
         result = self.type()
         body = self._block()
         self._scopes.pop()
-        made = Function(
+        made = FunctionLiteral(
             parameters, result, body, device, primitive=primitive, span=self.span(start)
         )
         return self._made(made, start)
 
-    def kernel(self) -> Kernel:
+    def kernel(self) -> ProgramKernel:
         """``kernel @k(%a: TYPE) -> TYPE { BODY } buffers (%a: TYPE scope "s", ...)``."""
         start = self.reader.expect("kernel")
         self.reader.expect("@")
@@ -100,7 +100,7 @@ class ProgramReader:
             aliases.append(self._alias())
         types = tuple(one.type or TupleType(()) for one in reference.parameters)
         signature = FunctionType(types, reference.result_type)
-        return Kernel(name, signature, buffers, reference, tuple(aliases), self.span(start))
+        return ProgramKernel(name, signature, buffers, reference, tuple(aliases), self.span(start))
 
     def expression(self) -> Expression:
         """An expression, with the calls and projections behind it."""
@@ -110,7 +110,7 @@ class ProgramReader:
             while True:
                 if self.reader.accept("("):
                     arguments = self.reader.items(self.expression, ")")
-                    found = self._made(Apply(found, arguments, span=self.span(start)), start)
+                    found = self._made(FunctionCall(found, arguments, span=self.span(start)), start)
                 elif self.reader.accept("."):
                     index = self.reader.integer()
                     found = self._made(Projection(found, index, span=self.span(start)), start)

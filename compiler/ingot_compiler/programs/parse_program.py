@@ -19,16 +19,16 @@ names of what is called (``verify_program``).
 from __future__ import annotations
 
 from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 from ingot_compiler.programs.device_text import read_device
-from ingot_compiler.programs.expressions import Function
+from ingot_compiler.programs.expressions import FunctionLiteral
 from ingot_compiler.programs.parse_expression import ProgramReader
 from ingot_compiler.programs.program import (
-    HOST,
     Constructor,
     DataDefinition,
-    Kernel,
     Program,
+    ProgramKernel,
 )
 from ingot_compiler.programs.verify_program import find_program_problems
 
@@ -56,11 +56,11 @@ def _program(source: ProgramReader) -> Program:
         devices.append(declared)
         source.devices[declared.name] = declared.device
     data = _data(source)
-    kernels: dict[str, Kernel] = {}
+    kernels: dict[str, ProgramKernel] = {}
     while reader.at("kernel"):
         kernel = source.kernel()
         kernels[kernel.name] = kernel
-    functions: dict[str, Function] = {}
+    functions: dict[str, FunctionLiteral] = {}
     while reader.token.kind != "END":
         start = reader.expect("def")
         reader.expect("@")

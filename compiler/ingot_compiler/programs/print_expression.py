@@ -12,11 +12,11 @@ from ingot_compiler.ir.print_graph import format_attribute
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.blocks import LET, Blocks, find_blocks
 from ingot_compiler.programs.expressions import (
-    Apply,
     Construct,
     DeviceCopy,
     Expression,
-    Function,
+    FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -52,13 +52,13 @@ class FunctionPrinter:
         self._variables: dict[Variable, str] = {}
         self._taken: set[str] = set()
 
-    def lines(self, head: str, function: Function) -> list[str]:
+    def lines(self, head: str, function: FunctionLiteral) -> list[str]:
         """The function behind ``head``."""
         self._blocks = find_blocks(function)
         self._numbers, self._variables, self._taken = {}, {}, set()
         return self._function(head, function).split("\n")
 
-    def _function(self, head: str, function: Function) -> str:
+    def _function(self, head: str, function: FunctionLiteral) -> str:
         parameters = ", ".join(map(self._parameter, function.parameters))
         device = self._block(function.device)
         body = self._braces(function, 0, function.body)
@@ -88,7 +88,7 @@ class FunctionPrinter:
         """Bindings of a block, then its result."""
         while isinstance(root, LetIn) and root not in self._blocks.named:
             value = root.value
-            if isinstance(value, Function):  # it may call itself
+            if isinstance(value, FunctionLiteral):  # it may call itself
                 name = self._bound(root.variable)
                 yield from self._numbered(block, value)
             else:
@@ -128,7 +128,7 @@ class FunctionPrinter:
                 return self._variables[expression]
             case GlobalReference():
                 return f"@{expression.name}"
-            case Function():
+            case FunctionLiteral():
                 return self._function("primitive fn" if expression.primitive else "fn", expression)
             case LetIn():
                 return self._braces(expression, LET, expression)
@@ -141,7 +141,7 @@ class FunctionPrinter:
                 return f"({self._texts(expression.items)}{comma})"
             case Projection():
                 return f"{self._in_parentheses(expression.value)}.{expression.index}"
-            case Apply():
+            case FunctionCall():
                 callee = self._in_parentheses(expression.callee)
                 return f"{callee}({self._texts(expression.arguments)})"
             case _:

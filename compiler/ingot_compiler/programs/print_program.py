@@ -14,7 +14,7 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.device_text import print_block, print_device
 from ingot_compiler.programs.print_expression import FunctionPrinter
-from ingot_compiler.programs.program import Kernel, KernelBuffer, Program
+from ingot_compiler.programs.program import KernelBuffer, Program, ProgramKernel
 
 
 def print_program(program: Program, canonical: bool = False) -> str:
@@ -53,7 +53,7 @@ class _DeviceNames:
         return "" if device.is_open else f" {print_block(json.loads(self.name(device)))}"
 
 
-def _kernel(kernel: Kernel, names: _DeviceNames) -> list[str]:
+def _kernel(kernel: ProgramKernel, names: _DeviceNames) -> list[str]:
     printer = FunctionPrinter(names.block, names.name, canonical=False)
     lines = printer.lines(f"kernel @{kernel.name}", kernel.reference)
     buffers = ", ".join(map(_buffer, kernel.buffers))

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.placement.virtual_device import DeclaredDevice
-from ingot_compiler.programs.expressions import NOWHERE, Function, TextSpan
+from ingot_compiler.programs.expressions import NOWHERE, FunctionLiteral, TextSpan
 from ingot_compiler.programs.types import FunctionType, Type
-
-HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class ProgramKernel:
     """Compiled code: a signature, and its buffers in the order in which they are passed: the
     tensors of each parameter, tuples flattened, then those of the result.
 
@@ -62,7 +61,7 @@ class Kernel:
     name: str
     type: FunctionType
     buffers: tuple[KernelBuffer, ...]
-    reference: Function
+    reference: FunctionLiteral
     aliases: tuple[Alias, ...] = ()
     span: TextSpan = NOWHERE
 
@@ -74,10 +73,10 @@ class Program:
     ``default`` names the device of what nothing else decides.
     """
 
-    functions: Mapping[str, Function]
+    functions: Mapping[str, FunctionLiteral]
     devices: tuple[DeclaredDevice, ...] = ()
     data: tuple[DataDefinition, ...] = ()
-    kernels: Mapping[str, Kernel] = field(default_factory=dict[str, Kernel])
+    kernels: Mapping[str, ProgramKernel] = field(default_factory=dict[str, ProgramKernel])
     default: str = HOST
 
     def constructors(self) -> dict[str, tuple[DataDefinition, Constructor]]:

@@ -7,11 +7,11 @@ In: an expression. Out: one line, cut where it is deep. Not done here: a text th
 from __future__ import annotations
 
 from ingot_compiler.programs.expressions import (
-    Apply,
     Construct,
     DeviceCopy,
     Expression,
-    Function,
+    FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -36,12 +36,12 @@ def show(expression: Expression, depth: int = _DEPTH_MAX) -> str:
         return f"%{expression.name}"
     if isinstance(expression, GlobalReference):
         return f"@{expression.name}"
-    if isinstance(expression, Function):
+    if isinstance(expression, FunctionLiteral):
         return f"fn({', '.join(show(parameter) for parameter in expression.parameters)})"
     if depth == 0:
         return "..."
     operands = ", ".join(show(operand, depth - 1) for operand in expression.operands)
-    if isinstance(expression, Apply):
+    if isinstance(expression, FunctionCall):
         rest = ", ".join(show(argument, depth - 1) for argument in expression.arguments)
         return f"{show(expression.callee, depth - 1)}({rest})"
     if isinstance(expression, Projection):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ingot_compiler.programs.expressions import Expression, Function
+from ingot_compiler.programs.expressions import Expression, FunctionLiteral
 
 
 def with_devices(expression: Expression) -> tuple[Expression, ...]:
     """The operands, but for the body of a primitive function: it has no devices of its own."""
-    is_kernel = isinstance(expression, Function) and expression.primitive
+    is_kernel = isinstance(expression, FunctionLiteral) and expression.primitive
     return () if is_kernel else expression.operands
 
 

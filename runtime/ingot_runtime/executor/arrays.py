@@ -233,10 +233,14 @@ def _checked(
     sizes: "dict[int, tuple[int, str]]",
 ) -> "Array":
     where, expected = f"input {tensor.name!r}", describe(tensor, plan)
-    if tensor.name not in given:
+    if tensor.name in given:
+        value = given[tensor.name]
+    elif tensor.name in plan.defaults:
+        value = default_of(tensor, plan)
+    else:
         why = f"expected {expected}, got nothing"
         raise InputError(f"missing input {tensor.name!r}", where, why, "give it")
-    array, dtype = _as_array(tensor, given[tensor.name], where), dtype_of(tensor.dtype)
+    array, dtype = _as_array(tensor, value, where), dtype_of(tensor.dtype)
     why = f"expected {expected}, got {array.dtype}[{', '.join(map(str, array.shape))}]"
     if array.dtype != dtype:
         do = f"convert it: x.astype({dtype.name!r})"
@@ -254,6 +258,12 @@ def _checked(
             at, do = f"{where}, axis {axis}", f"give size {known} there"
             raise InputError(f"wrong shape of input {tensor.name!r}", at, why, do)
     return array
+
+
+def default_of(tensor: TensorPlan, plan: BundlePlan) -> "Array":
+    """Return what an input is where a call does not give it; read-only."""
+    shape, data = plan.defaults[tensor.name]
+    return np.frombuffer(data, dtype_of(tensor.dtype)).reshape(shape)
 
 
 def _as_array(tensor: TensorPlan, value: "Any", where: str) -> "Array":

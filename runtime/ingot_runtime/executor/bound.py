@@ -7,7 +7,7 @@ In: a plan, what makes and runs a frame, arrays. Out: ``Bound``. Not done here: 
 import numpy as np
 
 from ..errors import InputError
-from .arrays import aligned_empty, checked_inputs, describe
+from .arrays import aligned_empty, checked_inputs, default_of, describe
 from .numpy_dtypes import bits_of, dtype_of
 
 TYPE_CHECKING = False
@@ -37,7 +37,9 @@ class Bound:
         self._run = run_frame
         inputs, outputs = _by_name("inputs", given_inputs), _by_name("outputs", given_outputs)
         for tensor in plan.inputs:
-            if tensor.name not in inputs and tensor.is_static:
+            if tensor.name not in inputs and tensor.name in plan.defaults:
+                inputs[tensor.name] = default_of(tensor, plan).copy()
+            elif tensor.name not in inputs and tensor.is_static:
                 inputs[tensor.name] = aligned_empty(tensor.dims, dtype_of(tensor.dtype))
                 inputs[tensor.name].fill(0)
         checked = checked_inputs(plan, inputs)

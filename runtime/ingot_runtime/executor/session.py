@@ -38,11 +38,14 @@ _NOT_STEPPED = ("a native main is not stepped", 'load(..., executor="vm")')
 
 class TensorSpec:
     """An input or output: ``name``; ``shape`` with symbols by name; ``element``, our name of the
-    element type."""
+    element type; ``has_default``: a call need not give it."""
 
-    __slots__ = ("_code", "element", "name", "shape")
+    __slots__ = ("_code", "element", "has_default", "name", "shape")
 
-    def __init__(self, tensor: TensorPlan, symbols: tuple[str, ...]) -> None:
+    def __init__(
+        self, tensor: TensorPlan, symbols: tuple[str, ...], has_default: bool = False
+    ) -> None:
+        self.has_default = has_default
         self.name = tensor.name
         self.shape = tensor.shape(symbols)
         self._code = tensor.dtype
@@ -82,7 +85,9 @@ class Session:
         """Take over `lanes`, which are of one bundle."""
         loaded = lanes[0].loaded
         plan = loaded.plan
-        self.inputs = tuple(TensorSpec(tensor, plan.symbols) for tensor in plan.inputs)
+        self.inputs = tuple(
+            TensorSpec(tensor, plan.symbols, tensor.name in plan.defaults) for tensor in plan.inputs
+        )
         self.outputs = tuple(TensorSpec(tensor, plan.symbols) for tensor in plan.outputs)
         self.digest = loaded.source.root_digest.hex()
         self._lanes = lanes
@@ -191,7 +196,7 @@ class Session:
             outputs: likewise, writable; those left out are made.
 
         Raises:
-            InputError: an array does not fit; the message says what is expected.
+            InputError: an array does not fit.
         """
         from .bound import Bound
 

@@ -2,7 +2,8 @@
 
 In: nothing. Out: struct tables (field name, type) and their offsets, at which the compiler emits
 loads and the loader packs. All little-endian, natural alignment, pointers as ``u64``. Not done
-here: ctypes, packing, LLVM. Version rule: FORMAT.md, "call struct".
+here: ctypes, packing, LLVM. FORMAT.md, "Image", says what each means and when a version changes;
+comments here are on what only the loader and its own images know.
 """
 
 ABI_VERSION = 2
@@ -34,17 +35,12 @@ TENSOR = Struct(
     (("data", "u64"), ("shape", "u64"), ("bytes", "u64"), ("rank", "u32"), ("dtype", "u32")),
 )
 
-# One virtual device; of the host, `self` and the functions are 0. The functions get `self` first
-# and return 0, RC_DEVICE, or (launch alone) the code of a requirement:
-#   copy: i32(self, i64 target_device, i64 source_device, u64 to, u64 from, i64 bytes); called on
-#       the target unless that is a host, else on the source
-#   launch: i32(self, i32 kernel, u64* arguments, i64 buffer_count, i64 scalar_count); the arguments
-#       are buffers, the device's scratch last, then scalars, extent, grain
+# One virtual device.
 DEVICE = Struct(
     "device",
     (
         ("kind", "u32"), ("id", "u32"), ("self", "u64"), ("copy", "u64"), ("launch", "u64"),
-        ("weights", "u64"),  # address of the device's weights section, or 0
+        ("weights", "u64"),
     ),
 )  # fmt: skip
 
@@ -56,36 +52,29 @@ CALL = Struct(
         ("n_devices", "u32"), ("flags", "u32"),
         ("inputs", "u64"),  # tensor[n_inputs]
         ("outputs", "u64"),  # tensor[n_outputs]; `main` fills in shapes that are symbolic
-        ("weights", "u64"),  # base address of the weights section (host)
+        ("weights", "u64"),  # of the host
         ("workspaces", "u64"),  # u64[n_devices]: address or handle of each device's pool
         ("workspace_bytes", "u64"),  # u64[n_devices]: bytes given, or needed (FLAG_SIZES_ONLY)
         ("weights_bytes", "u64"), ("devices", "u64"),  # device[n_devices]
-        ("pool", "u64"),  # POOL page, or 0: run everything on the calling thread
+        ("pool", "u64"),  # a page as POOL_OFFSETS, or 0: run everything on the calling thread
         ("error", "u64"),  # char[error_cap]
         ("error_cap", "u32"), ("error_len", "u32"),
         ("profile", "u64"), ("profile_context", "u64"),  # void(*)(context, launch, end) or 0
-        ("watch", "u64"),  # WATCH: how a call is stopped, or 0
-        ("grow", "u64"),  # u64(*)(u64 device, u64 bytes): a block for one call, or 0
-        ("scratch", "u64"),  # scratch_stride bytes per host thread, 64-byte aligned
+        ("watch", "u64"), ("grow", "u64"),
+        ("scratch", "u64"),
         ("scratch_stride", "u64"),  # bytes given per thread, or needed (FLAG_SIZES_ONLY)
-        ("frame", "u64"),  # registers and buffer addresses of `main`, 16-byte aligned
-        ("frame_bytes", "u64"),  # bytes given; as many as the image's export says
+        ("frame", "u64"), ("frame_bytes", "u64"),
     ),
 )  # fmt: skip
 
-# How a call is stopped from outside: looked at before every launch, on every jump back of `main`,
-# and between the pieces of a long launch.
+# How a call is stopped from outside.
 WATCH = Struct(
     "watch",
     (
-        ("cancel", "u32"),  # set by anybody: the call ends with RC_CANCELLED
-        ("timed_out", "u32"),  # set by the call where `deadline` was the reason
-        ("clock", "u64"),  # i32(*)(i32 clock, timespec*): clock_gettime(3), or 0: no deadline
-        ("deadline", "u64"),  # nanoseconds of CLOCK_MONOTONIC_COARSE at which the call ends, or 0
-        ("poll", "u64"),  # i32(*)(u64 context), or 0: asked now and then; not 0 ends the call
-        ("poll_context", "u64"),
-        ("poll_interval", "u64"),  # nanoseconds between two calls of `poll`
-        ("poll_next", "u64"),  # nanoseconds at which `poll` is due; the caller sets it to 0
+        ("cancel", "u32"), ("timed_out", "u32"),  # the second: set by the call, for `deadline`
+        ("clock", "u64"), ("deadline", "u64"),
+        ("poll", "u64"), ("poll_context", "u64"), ("poll_interval", "u64"),
+        ("poll_next", "u64"),  # when `poll` is due; the caller sets it to 0
     ),
 )  # fmt: skip
 
@@ -135,30 +124,26 @@ POOL_OFFSETS = {
 POOL_SIZE_BYTES = 4096
 POOL_QUIT_BIT = 31  # of `epoch`
 
-# An image (flat position-independent binary) starts with its export table: u32 words, in this
-# order. Offsets count from the image's base; 0 = absent. IMAGE_HEADER, then EXPORTS, then one
-# offset per kernel in the variant's kernel order. text_bytes: a multiple of 4096; rodata follows.
+# An image starts with u32 words: IMAGE_HEADER, then the offsets of EXPORTS, then of the kernels.
 IMAGE_MAGIC = 0x494E4749
 IMAGE_HEADER = ("magic", "abi", "text_bytes", "export_count", "kernel_count")
 EXPORTS = (
-    "main",  # i32 main(call*)
-    # i32 launch(pool*, kernel, buffers*, scalars*, extent, grain, scratch*, scratch_stride, watch*)
+    "main",
     "launch",
     "worker",  # void worker(pool*, i64 thread_index): returns after quit
-    "blake3_verify",  # a kernel over MiBs: buffers base, tree, VERIFIED; scalar: the first MiB
-    "checksum_verify",  # the same by the lane checksum
+    "blake3_verify",
+    "checksum_verify",
     "sigbus_handler",  # void handler(i32, siginfo*, ucontext*)
     "python_poll",  # i32 python_poll(PYTHON_POLL*): lets signal handlers run; 1 where one raised
-    "program_digest",  # 32 bytes: sha256 of the encoded program that `main` was made from
-    "interface_digest",  # 32 bytes: `interface.interface_digest` of what `main` expects
-    "frame_bytes",  # u64: size of the frame that `main` needs
+    "program_digest",
+    "interface_digest",
+    "frame_bytes",
 )
 # What the image of a library must not have: a device knows the program as kernels alone.
 VARIANT_EXPORTS = ("main", "program_digest", "interface_digest", "frame_bytes")
 LIBRARY_EXPORTS = ("launch",)  # what it must have; the others may be there
 # Exports that are data: their sizes in bytes. All others are code.
 DATA_SIZES_BYTES = {"program_digest": 32, "interface_digest": 32, "frame_bytes": 8}
-# Kernel, over its parallel index: i32 kernel(u64* buffers, i64* scalars, first, last, scratch*).
 
 # What the verifying kernels leave: the count of good MiBs, the least bad one (start with ~0).
 # Verified are those MiBs alone that were counted.

@@ -18,8 +18,8 @@ _FORMS = {
     "inputs": "  {name}: {dtype}{shape}",
     "outputs": "  {name}: {dtype}{shape}",
     "devices": "  {name}: {kind}:{id}",
-    "libraries": "  {kind} {target}: {kernel_count} kernels, needs {features}",
-    "variants": "  {target}: {kernel_count} kernels, workspace {workspace_bytes}, needs {features}",
+    "libraries": "  {kind} {target}: {kernels}, needs {features}",
+    "variants": "  {target}: {kernels}, workspace {workspace_bytes}, needs {features}",
     "sections": "  {kind} {id}: {size_bytes} bytes at {offset}",
 }
 
@@ -70,8 +70,10 @@ def _printed(row: "dict[str, Any]") -> "dict[str, Any]":
     workspaces = (
         f"{size} bytes" if size else "as calls need" for size in row.get("workspace_bytes", ())
     )
+    count = row.get("kernel_count")
     return {
         **row,
+        "kernels": f"{count} kernel{'s' * (count != 1)}",
         "shape": f"[{', '.join(map(str, row.get('shape', ())))}]",
         "features": ", ".join(row.get("features", ())) or "nothing",
         "workspace_bytes": ", ".join(workspaces),

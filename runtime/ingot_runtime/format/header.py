@@ -38,9 +38,10 @@ NO_DIGEST = bytes(32)
 
 # Section kinds; a kind's id says which one: the variant's, the device's or the library's index,
 # else 0.
-MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG, LIBRARY = range(1, 10)
+MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG, LIBRARY, DEFAULT = range(1, 11)
 KIND_NAMES = (
     "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", "library",
+    "default",
 )  # fmt: skip
 # Of those that are not 256 MiB.
 _SIZE_BYTES_MAX = {
@@ -88,6 +89,11 @@ class Section:
     def is_known(self) -> bool:
         """Whether this version knows the kind; it skips others."""
         return self.kind < len(KIND_NAMES)
+
+    @property
+    def is_required(self) -> bool:
+        """Whether no reader may skip it."""
+        return self.is_known and self.kind != DEFAULT
 
     @property
     def kind_name(self) -> str:
@@ -201,7 +207,7 @@ def _check_row(row: Section, where: str, end: int, file_size_bytes: int) -> None
     require_all(
         where,
         (kind >= 1, "unknown kind of section", f"kind {kind}"),
-        (row.flags == (0 if row.is_known else OPTIONAL), "unknown flags", f"flags {row.flags}"),
+        (row.flags == (0 if row.is_required else OPTIONAL), "unknown flags", f"flags {row.flags}"),
         (alignment in aligned, "wrong alignment", f"expected {aligned[0]}, got {alignment}"),
         (not alignment or not offset % alignment, "misaligned section", f"offset {offset}"),
         (end <= offset, "section overlaps the one before it", f"offset {offset} before {end}"),
@@ -218,7 +224,7 @@ def check_kinds(
 ) -> None:
     """Check that exactly the sections that the plan implies are there, that each tree fits its
     weights, and that these are last. ``memories``: the devices that may have weights."""
-    table = {(row.kind, row.id): row for row in sections if row.is_known}
+    table = {(row.kind, row.id): row for row in sections if row.is_required}
     ids = [id_ for kind, id_ in table if kind == WEIGHTS]
     for id_ in ids:
         why = f"section weights {id_}"

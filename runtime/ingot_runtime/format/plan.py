@@ -21,6 +21,10 @@ from .limits import (
 )
 from .words import Reader
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Default = tuple[tuple[int, ...], bytes]
+
 PLAN_VERSION = 1
 DEVICE_KINDS = ("host", "cuda", "opencl", "null", "cpu")
 _RANK_VALUE_MAX = 1 << 31
@@ -109,7 +113,9 @@ class BundlePlan:
     library i (library, i).
     """
 
-    __slots__ = ("devices", "inputs", "libraries", "model", "outputs", "symbols", "variants")
+    __slots__ = (
+        "defaults", "devices", "inputs", "libraries", "model", "outputs", "symbols", "variants",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -128,6 +134,8 @@ class BundlePlan:
         self.outputs = outputs
         self.variants = variants
         self.libraries = libraries
+        # Of inputs that a call need not give, by name; in sections of their own.
+        self.defaults: "dict[str, Default]" = {}
 
     def kernel_counts(self, variant: VariantPlan) -> tuple[int, ...]:
         """Return how many kernels each device has where `variant` runs."""

@@ -227,6 +227,18 @@ def _require_known(source: Source) -> None:
         )
 
 
+def _read_defaults(source: Source, plan: BundlePlan, ids: list[int]) -> None:
+    """Put the defaults of inputs into the plan."""
+    from .defaults import decode_default
+
+    for id_ in ids:
+        name = f"section default {id_}"
+        require(id_ < len(plan.inputs), "a default of no input", name, f"{len(plan.inputs)} inputs")
+        tensor = plan.inputs[id_]
+        data = source.section(head.DEFAULT, id_)
+        plan.defaults[tensor.name] = decode_default(data, tensor, name)
+
+
 def read_plan(source: Source) -> BundlePlan:
     """Read and check plan and manifest, and that the section table has what they imply."""
     plan = decode_plan(source.section(head.PLAN))
@@ -236,6 +248,9 @@ def read_plan(source: Source) -> BundlePlan:
     same = source.section(head.MANIFEST) == manifest_bytes(plan)
     why = "the manifest is not the one of this plan"
     require(same, "manifest and plan disagree", "section manifest 0", why)
+    defaults = [row.id for row in source.sections if row.kind == head.DEFAULT]
+    if defaults:
+        _read_defaults(source, plan, defaults)
     weights_bytes = weights_sizes_bytes(source, plan)[0]
     for variant in plan.variants:
         # Sorted: the last one ends last.

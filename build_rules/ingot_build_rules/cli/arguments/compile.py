@@ -5,6 +5,7 @@ from ingot_build_rules.cli.options import (
     CACHES,
     JOBS,
     JSON,
+    PLUGIN,
     QUIET,
     Argument,
     Example,
@@ -71,6 +72,7 @@ OPTIONS = (
         default="forbid",
         choices=("forbid", "warn", "allow"),
     ),
+    PLUGIN,
     Option(
         "--from",
         f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",

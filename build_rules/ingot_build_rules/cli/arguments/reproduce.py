@@ -1,7 +1,15 @@
 """What ``ingot reproduce`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
 (``cli.reproduce``)."""
 
-from ingot_build_rules.cli.options import BUNDLE, CACHE, JOBS, JSON, Example, Option
+from ingot_build_rules.cli.options import (
+    BUNDLE,
+    CACHE,
+    JOBS,
+    JSON,
+    PLUGIN,
+    Example,
+    Option,
+)
 
 ARGUMENTS = (BUNDLE,)
 OPTIONS = (
@@ -19,6 +27,7 @@ OPTIONS = (
         "json",
     ),
     Option("--cached", "take results from the cache and leave them there; this proves less"),
+    PLUGIN,
     JOBS,
     Option("-q --quiet", "no progress"),
     *CACHE,

@@ -1,9 +1,9 @@
 """What ``ingot why`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
 (``cli.why``)."""
 
-from ingot_build_rules.cli.options import JSON, NAMED_TARGETS, PROJECT, Example
+from ingot_build_rules.cli.options import JSON, PROJECT, TARGETS, Example
 
-ARGUMENTS = (NAMED_TARGETS,)
+ARGUMENTS = (TARGETS,)
 OPTIONS = (*PROJECT, JSON)
 EXAMPLES = (
     Example("ingot why detector", "what has changed since the last build of this bundle"),

@@ -111,7 +111,7 @@ def _refused(action: ActionSpec, why: str) -> ActionError:
 
 def perform(rule: AnyRule, inputs: Any, values: Values, rulebook: Rulebook) -> Outcome:
     """Run ``rule``; every exception but Ctrl-C becomes an outcome."""
-    loadable = rulebook.loadable.get(rule.name, ())
+    loadable = rulebook.loadable_by(rule)
     context = RunningAction(
         values, [where for where in rule.loaded_by(inputs) if where in loadable]
     )

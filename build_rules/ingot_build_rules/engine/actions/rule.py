@@ -115,7 +115,8 @@ class Rulebook:
 
     ``where``: "module:attribute" of this very object; ``types``: class of an artifact -> its
     module; ``errors``: classes of errors with the arguments (what, where, why, do). ``loadable``:
-    rule -> all that inputs of it may name as code.
+    rule -> all that inputs of it may name as code; ``outside``: code that is no part of this
+    program and that its user has named, which any rule that loads code may load.
     """
 
     where: str
@@ -123,6 +124,7 @@ class Rulebook:
     types: Mapping[str, str]
     errors: Sequence[type[Exception]]
     loadable: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    outside: tuple[str, ...] = ()
     by_name: dict[str, AnyRule] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -134,6 +136,10 @@ class Rulebook:
         )
         assert {rule.name for rule in self.rules if rule.loads} == self.loadable.keys()
         object.__setattr__(self, "by_name", table)
+
+    def loadable_by(self, rule: AnyRule) -> tuple[str, ...]:
+        """Return every "module:attribute" that inputs of a rule may name."""
+        return (*self.loadable[rule.name], *self.outside) if rule.loads else ()
 
     def modules_of(self, rule: AnyRule) -> tuple[str, ...]:
         """Return the modules whose code any action of a rule may run: its own, then those that it

@@ -61,6 +61,26 @@ class CodeDigests:
         self._closures: dict[str, frozenset[str]] = {}
         self._listed: dict[str, tuple[tuple[str, str], ...]] = {}
 
+    def include(
+        self,
+        files: Iterable[SourceFile],
+        distributions: Mapping[str, str],
+        search_path: Sequence[str],
+    ) -> None:
+        """Know code from outside as well, which none of the packages imports: its ``files``, and
+        the distributions that it imports."""
+        self._add(files)
+        self._distributions |= distributions
+        for name in distributions:
+            self._references |= {name: (), f"{name}^": ()}
+        facts = FileFacts(None, "", saves=False)
+        new = {name for name in distributions.values() if name not in self._installed}
+        self._installed |= find_installed(new, search_path, facts)
+
+    def knows(self, module: str) -> bool:
+        """Whether it has the module's code."""
+        return module in self._files
+
     def digest(self, module: str) -> str:
         """Return 64 hex digits that name the code that ``module`` can run.
 

@@ -45,6 +45,17 @@ def source_files(top: str, root: str, facts: FileFacts) -> Iterator[SourceFile]:
         yield SourceFile(f"{top}/{entry.path[start:]}", module, digest, found)
 
 
+def source_file(module: str, path: str) -> SourceFile:
+    """Return a module that is one file and in no package.
+
+    Raises:
+        OSError: it is not readable.
+    """
+    with open(path, "rb") as file:
+        digest, found = _read(module, file.read(), is_package=False)
+    return SourceFile(os.path.basename(path), module, digest, found)
+
+
 # A process that opens several caches asks for the same sources in each, and parsing takes most of a
 # second.
 @functools.cache

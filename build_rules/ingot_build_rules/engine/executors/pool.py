@@ -147,7 +147,7 @@ class PoolExecutor:
         )
 
     def _start(self) -> WorkerProcess:
-        self._workers.append(start_worker(self._rulebook.where, self._temporary, self._addresses))
+        self._workers.append(start_worker(self._rulebook, self._temporary, self._addresses))
         return self._workers[-1]
 
     def _outcome(self, worker: WorkerProcess) -> tuple[Handle, Outcome]:

@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import IO, cast
 
 from ingot_artifacts.store.folder_layer import open_blobs
@@ -26,16 +27,20 @@ from ingot_build_rules.engine.executors.wire import framed, plain_outcome, read_
 _PR_SET_PDEATHSIG = 1
 
 
-def serve(where: str, temporary: str, addresses: Sequence[str]) -> None:
+def serve(
+    where: str, temporary: str, addresses: Sequence[str], outside: Sequence[str] = ()
+) -> None:
     """Run actions of the rulebook at ``where`` ("module:attribute") over the blobs of a cache whose
     layers have these addresses.
 
-    Temporary files lie in the folder ``temporary``.
+    Temporary files lie in the folder ``temporary``; ``outside``: code that the user has named
+    (``Rulebook.outside``).
     """
     _die_with(os.getppid())
     collect_rarely()
     module, attribute = where.split(":")
-    rulebook = cast("Rulebook", getattr(importlib.import_module(module), attribute))
+    known = cast("Rulebook", getattr(importlib.import_module(module), attribute))
+    rulebook = replace(known, outside=tuple(outside))
     values = Values(open_blobs(addresses), Codec(rulebook.types))
     source, sink = _take_pipes()
     tempfile.tempdir = temporary

@@ -21,6 +21,7 @@ from typing import IO
 
 from ingot_build_rules.engine.actions.action_spec import ActionSpec
 from ingot_build_rules.engine.actions.errors import ActionError
+from ingot_build_rules.engine.actions.rule import Rulebook
 from ingot_build_rules.engine.executors.executor import Handle
 from ingot_build_rules.engine.executors.wire import framed
 
@@ -28,10 +29,10 @@ from ingot_build_rules.engine.executors.wire import framed
 _BOOT = """
 import os, sys
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-end = 4 + int(sys.argv[3])
+end = 5 + int(sys.argv[4])
 sys.path[:] = sys.argv[end:]
 from ingot_build_rules.engine.executors.worker import serve
-serve(*sys.argv[1:3], sys.argv[4:end])
+serve(*sys.argv[1:3], sys.argv[5:end], sys.argv[3].split())
 """
 
 
@@ -100,14 +101,15 @@ class WorkerProcess:
         return self.process.wait()
 
 
-def start_worker(rules: str, temporary: str, addresses: Sequence[str]) -> WorkerProcess:
-    """Start a worker that knows the ``rules`` of a module, reads blobs at ``addresses`` and keeps
-    its files in ``temporary``.
+def start_worker(rulebook: Rulebook, temporary: str, addresses: Sequence[str]) -> WorkerProcess:
+    """Start a worker that knows a rulebook, reads blobs at ``addresses`` and keeps its files in
+    ``temporary``.
 
     Raises:
         ActionError: the system starts no more processes.
     """
-    arguments = [rules, temporary, str(len(addresses)), *addresses, *sys.path]
+    outside = " ".join(rulebook.outside)
+    arguments = [rulebook.where, temporary, outside, str(len(addresses)), *addresses, *sys.path]
     command = [sys.executable, "-I", "-c", _BOOT, *arguments]
     try:
         os.makedirs(temporary, 0o700, exist_ok=True)

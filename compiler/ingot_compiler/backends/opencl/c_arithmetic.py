@@ -33,7 +33,7 @@ _WRAPPING = {
 _SIGNED = {"sdiv": "/", "srem": "%", "ashr": ">>", "and": "&", "or": "|", "xor": "^"}
 _ORDERED = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _FUNCTIONS = {
-    "sqrt": "sqrt", "floor": "FLOOR", "ceil": "CEIL", "roundeven": "ROUND_EVEN", "trunc": "TRUNC",
+    "floor": "FLOOR", "ceil": "CEIL", "roundeven": "ROUND_EVEN", "trunc": "TRUNC",
 }  # fmt: skip
 _EXTREMES = {"min": "<", "max": ">"}
 _SIGN_BITS = {"float": "0x80000000u", "double": "0x8000000000000000UL"}
@@ -131,14 +131,15 @@ def call(name: str, element: str, lanes: int, operands: Sequence[str]) -> str:
 def saturated(source: str, target: str, lanes: int, text: str) -> str:
     """``fptosi.sat``: what does not fit becomes the nearest integer, NaN 0."""
     kind, bits = type_name(target, lanes), 8 * size_bytes(target)
-    if lanes > 1 and size_bytes(source) != size_bytes(target):
-        return f"convert_{kind}_sat({text})"
     least, most = (scalar_text(str(number), target, 0) for number in _range(bits))
-    floats = type_name(source, lanes)
+    floats, masked = type_name(source, lanes), size_bytes(source) != size_bytes(target)
     low, high = (f"({floats})({sign}0x1p{bits - 1})" for sign in ("-", ""))
-    whole = f"({text} < {low}) ? ({kind})({least}) : {converted(kind, lanes, text)}"
-    number = f"({text} == {text}) ? ({whole}) : ({kind})(0)"
-    return f"({text} >= {high}) ? ({kind})({most}) : ({number})"
+    below, whole, above = (
+        converted(kind, lanes, f"({condition})") if masked and lanes > 1 else f"({condition})"
+        for condition in (f"{text} < {low}", f"{text} == {text}", f"{text} >= {high}")
+    )
+    inside = f"{below} ? ({kind})({least}) : {converted(kind, lanes, text)}"
+    return f"{above} ? ({kind})({most}) : ({whole} ? ({inside}) : ({kind})(0))"
 
 
 def _range(bits: int) -> tuple[int, int]:
@@ -169,6 +170,14 @@ def _with_sign(element: str, lanes: int, operands: Sequence[str]) -> str:
     return f"as_{type_name(element, lanes)}({bits})"
 
 
+def _square_root(element: str, lanes: int, operands: Sequence[str]) -> str:
+    function = f"SQRT_{scalar_name(element)}"
+    if lanes <= 1:
+        return f"{function}({operands[0]})"
+    texts = ", ".join(f"{function}({operands[0]}.s{lane})" for lane in range(lanes))
+    return f"({type_name(element, lanes)})({texts})"
+
+
 def _funnel(element: str, lanes: int, operands: Sequence[str]) -> str:
     """``fshl``: the upper half of two numbers beside each other, shifted left."""
     high, low, by = operands
@@ -183,4 +192,5 @@ _OTHERS: dict[str, Callable[[str, int, Sequence[str]], str]] = {
     "copysign": _with_sign,
     "fabs": _magnitude,
     "fshl": _funnel,
+    "sqrt": _square_root,
 }

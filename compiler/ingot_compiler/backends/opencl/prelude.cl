@@ -23,6 +23,15 @@
 #define ROUND_EVEN(value) rint(value)
 #endif
 
+// Lane by lane: PoCL 3.0 cannot compile its own square root of eight doubles.
+#if __has_builtin(__builtin_sqrt)
+#define SQRT_float(value) __builtin_sqrtf(value)
+#define SQRT_double(value) __builtin_sqrt(value)
+#else
+#define SQRT_float(value) sqrt(value)
+#define SQRT_double(value) sqrt(value)
+#endif
+
 // Vectors in memory lie at multiples of an element.
 #define IN_MEMORY(element, size) \
   typedef element##2 __attribute__((aligned(size))) element##2_at; \

@@ -50,7 +50,7 @@ def _in_other_shape(
 ) -> int:
     """The indices belong to the image that was pooled, which may be smaller than the one wanted."""
     flat = context.scalar("i64", 0)
-    for part, size in zip(split_index(context, indices, own), wanted, strict=True):
+    for part, size in zip(split_index(context, indices, own, is_inside=False), wanted, strict=True):
         row = context.add("mul", flat, size_scalar(context, size))
         flat = context.add("add", row, part)
     return flat

@@ -61,7 +61,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     kept = _kept(context, boxes, ranked, candidates)
     total = batches * classes * count
     found = positions_of_true(context, reshape(context, kept, (total,)))
-    batch, class_, _ = split_index(context, found, shape)
+    batch, class_, _ = split_index(context, found, shape, is_inside=True)
     box = context.add("gather", reshape(context, ranked, (total,)), found, axis=0)
     columns = [unsqueeze(context, part, (1,)) for part in (batch, class_, box)]
     return (concat(context, columns, 1),)

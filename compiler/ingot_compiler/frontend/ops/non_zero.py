@@ -21,7 +21,8 @@ def _translate(context: OpContext) -> Sequence[int]:
     (count,) = context.shape_of(found)
     if not shape:
         return (reshape(context, slice_axis(context, found, 0, 0, 0), (0, count)),)
-    rows = [reshape(context, part, (1, count)) for part in split_index(context, found, shape)]
+    parts = split_index(context, found, shape, is_inside=True)
+    rows = [reshape(context, part, (1, count)) for part in parts]
     return (concat(context, rows, 0),)
 
 

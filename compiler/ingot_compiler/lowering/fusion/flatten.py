@@ -78,13 +78,14 @@ class _Flattening:
         operands = tuple(names.get(operand, operand) for operand in node.operands)
         results = tuple(names.get(result, result) for result in node.results)
         device = self.device_of[results[0]] if results else 0
-        flat = replace(node, operands=operands, results=results, regions=())
+        kept = node.regions if node.op == "composite" else ()  # it reads nothing outside
+        flat = replace(node, operands=operands, results=results, regions=kept)
         rule = self.expansions[device].get(node.op)
         if rule is None:
             self.nodes.append(flat)
         else:
             self._expand(flat, device, rule)
-        if node.regions:
+        if node.regions and not kept:
             self.regions[index] = tuple(self._region(region, names) for region in node.regions)
 
     def _expand(self, node: Node, device: int, rule: Expansion) -> None:

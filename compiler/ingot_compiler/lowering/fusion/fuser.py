@@ -24,7 +24,12 @@ from ingot_compiler.lowering.fused import Requirement, Step
 from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf, join
 from ingot_compiler.lowering.fusion.grouping import refusal
 from ingot_compiler.lowering.fusion.layout import Halo, natural_order
-from ingot_compiler.lowering.fusion.make_group import group_of_halo, group_of_results, group_of_tree
+from ingot_compiler.lowering.fusion.make_group import (
+    group_of_composite,
+    group_of_halo,
+    group_of_results,
+    group_of_tree,
+)
 from ingot_compiler.lowering.fusion.requirements import Checked, Requirements
 from ingot_compiler.lowering.fusion.run_time_symbols import RunTimeSymbols
 from ingot_compiler.lowering.fusion.storage import Places, Storage, Stored
@@ -157,6 +162,13 @@ class Fuser:
         for value, place in results:
             self.storage.put(value, place)
         self._steps.append(group_of_results(self.values, kind, node, leaves, results))
+
+    def compute_composite(self, node: Node, nodes: Sequence[Node], leaves: Sequence[Leaf]) -> None:
+        """Append the kernel of a composite that consists of ``nodes``, its results dense."""
+        results = [(value, self._dense_place(value)) for value in node.results]
+        for value, place in results:
+            self.storage.put(value, place)
+        self._steps.append(group_of_composite(self.values, node, nodes, leaves, results))
 
     def _dense_place(self, value: int) -> Stored:
         kind = self.values.type_of(value)

@@ -20,6 +20,7 @@ from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.kinds.argument_reduce import ARGUMENT_REDUCE
 from ingot_compiler.lowering.kinds.conv_transpose import CONV_TRANSPOSE
 from ingot_compiler.lowering.kinds.cumsum import CUMSUM
+from ingot_compiler.lowering.kinds.gather_true import GATHER_TRUE, WORKSPACES
 from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.pool import POOL
@@ -131,6 +132,13 @@ def argsort(fuser: Fuser, index: int, node: Node) -> None:
     fuser.compute_results(kind, node, [fuser.leaf(operand)], _added(fuser, node, needed))
 
 
+def positions_of_true(fuser: Fuser, index: int, node: Node) -> None:
+    """The kernel counts what it has found in workspace."""
+    del index
+    leaves = [fuser.leaf(operand) for operand in node.operands]
+    fuser.compute_results(GATHER_TRUE, node, leaves, _added(fuser, node, WORKSPACES))
+
+
 LOOP_ANCHORS: dict[str, Anchor] = {
     "argmax": Anchor(stored_only(ARGUMENT_REDUCE)),
     "argmin": Anchor(stored_only(ARGUMENT_REDUCE)),
@@ -142,6 +150,7 @@ LOOP_ANCHORS: dict[str, Anchor] = {
     "layer_norm": Anchor(rows),
     "log_softmax": Anchor(rows),
     "max_pool": Anchor(pool, reads_image=True),
+    "positions_of_true": Anchor(positions_of_true),
     "reduce": Anchor(reduce),
     "resize": Anchor(stored_only(RESIZE)),
     "rms_norm": Anchor(rows),

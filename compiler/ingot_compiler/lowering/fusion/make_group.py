@@ -66,6 +66,28 @@ def group_of_halo(values: FusionValues, value: int, place: Stored, halo: Halo) -
     return Group(FILL_HALO.name, (node,), (), (result,), ((value, kind),), 0, source, device)
 
 
+def group_of_composite(
+    values: FusionValues,
+    composite: Node,
+    nodes: Sequence[Node],
+    leaves: Sequence[Leaf],
+    results: Sequence[tuple[int, Stored]],
+) -> Group:
+    """The kernel of a plug-in: ``nodes`` say what it computes."""
+    operands, stored = _operands(values, leaves), _operands(values, results)
+    made = {item for node in nodes for item in node.results}
+    return Group(
+        composite.text("name"),
+        tuple(nodes),
+        tuple(operands.values()),
+        tuple(stored.values()),
+        tuple((item, values.type_of(item)) for item in sorted({*operands, *stored, *made})),
+        source=composite.source,
+        device=values.device_of(composite.results[0]),
+        plugin=composite.text("plugin"),
+    )
+
+
 def group_of_results(
     values: FusionValues,
     kind: Kind,

@@ -8,6 +8,7 @@ from ingot_compiler.lowering.kinds.argument_reduce import ARGUMENT_REDUCE
 from ingot_compiler.lowering.kinds.conv_transpose import CONV_TRANSPOSE
 from ingot_compiler.lowering.kinds.cumsum import CUMSUM
 from ingot_compiler.lowering.kinds.fill_halo import FILL_HALO
+from ingot_compiler.lowering.kinds.gather_true import GATHER_TRUE
 from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.pointwise import POINTWISE
@@ -25,6 +26,7 @@ _ALL = (
     CONV_TRANSPOSE,
     CUMSUM,
     FILL_HALO,
+    GATHER_TRUE,
     GROUP_NORM,
     POINTWISE,
     POOL,

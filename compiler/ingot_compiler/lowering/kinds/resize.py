@@ -1,6 +1,6 @@
 """Resampling: indices and weights once per row and column, elements that lie together in lanes.
 
-In: a group anchored by ``resize``, with elementwise followers. Out: its loop program: units are
+In: a group anchored by ``resize``, with elementwise followers. Out: its loop programs: units are
 outer positions. Not done here: deciding sizes and scales (the frontend).
 
 Coordinates are computed in f64. Up to sixteen taps are written out; more (antialias) are nested
@@ -14,13 +14,20 @@ from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import FLOATS
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.fused import Group, buffers_of
+from ingot_compiler.lowering.group_steps import (
+    GroupLaunch,
+    GroupSteps,
+    LoweredGroup,
+    one_launch,
+)
 from ingot_compiler.lowering.guards import clamped
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.resize_axis import ResizeAxis, resize_axis, tap_weight
 from ingot_compiler.lowering.kinds.resize_scope import ResizeScope
+from ingot_compiler.lowering.kinds.split_resize import WORKSPACE, split_resize
 from ingot_compiler.lowering.loops import (
     Apply,
     Constant,
@@ -38,10 +45,26 @@ Chosen = Mapping[int, Dim]
 """The index of x that was chosen along each axis so far, before clamping."""
 
 
-def lower_resize(group: Group, target: KernelTarget) -> LoopProgram:
-    """Outer positions in units, then the second innermost axis of the result's layout, then the
-    innermost in lanes."""
+def lower_resize(group: Group, target: KernelTarget) -> LoweredGroup:
+    """One launch, or one for the axis in lanes behind one for the others."""
     del target
+    parts = split_resize(group)
+    if parts is None:
+        return one_launch(_program(group))
+    before, behind, workspace = parts
+    count = workspace.type.element_count
+    numbers = {buffer: number for number, buffer in enumerate((*buffers_of(group), WORKSPACE))}
+    launches = tuple(
+        GroupLaunch(number, tuple(numbers[buffer] for buffer in buffers_of(part)))
+        for number, part in enumerate((before, behind))
+    )
+    steps = GroupSteps(launches, ((workspace.type.dtype, count),))
+    return LoweredGroup(steps, (_program(before), _program(behind)))
+
+
+def _program(group: Group) -> LoopProgram:
+    """Outer positions in units, then the second innermost axis of the result's layout, then the
+    innermost in lanes: around the rows where indices and weights are the same for all of them."""
     scope = ResizeScope.of(group)
     elements, anchor = scope.elements, group.nodes[group.anchor]
     shape, result = dict(group.types)[anchor.results[0]].shape, group.results[0]
@@ -57,8 +80,17 @@ def lower_resize(group: Group, target: KernelTarget) -> LoopProgram:
         levels.append(elements.take())
     value = _extrapolated(scope, axes, _Sums(scope, axes, space.indices()).value())
     elements.given[anchor.results[0]] = elements.let(value, scope.dtype)
-    lanes = For("c", shape[lane], "vector", (*levels[2], *elements.stored(result, space)))
-    body = (For("x", shape[row[0]], "serial", (*levels[1], lanes)),) if row else (lanes,)
+    stored = elements.stored(result, space)
+
+    def in_rows(*body: Statement) -> tuple[Statement, ...]:
+        return (For("x", shape[row[0]], "serial", (*levels[1], *body)),) if row else body
+
+    if lane in axes and not axes.keys() & set(row):
+        body: tuple[Statement, ...] = (
+            For("c", shape[lane], "vector", (*levels[2], *in_rows(*stored))),
+        )
+    else:
+        body = in_rows(For("c", shape[lane], "vector", (*levels[2], *stored)))
     work = dim_product(tuple(shape[axis] for axis in (lane, *row)))
     units = dim_product(tuple(shape[axis] for axis in outer))
     return finish_program(elements.buffers, (*levels[0], *body), units, grain_for(dim_mul(work, 8)))
@@ -144,4 +176,4 @@ def _extrapolated(scope: ResizeScope, axes: Mapping[int, ResizeAxis], value: Val
     return value if compute == scope.dtype else Apply("cast", (value,), scope.dtype)
 
 
-RESIZE = Kind("resize", one_kernel(lower_resize), ResultLayout.LIKE_FIRST_OPERAND)
+RESIZE = Kind("resize", lower_resize, ResultLayout.LIKE_FIRST_OPERAND)

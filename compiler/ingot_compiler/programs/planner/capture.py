@@ -14,20 +14,20 @@ from dataclasses import dataclass, field, replace
 
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
-    Apply,
     DeviceCopy,
     Expression,
-    Function,
+    FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     LetIn,
     OnDevice,
     Variable,
 )
+from ingot_compiler.programs.kernel_scopes import with_scopes
 from ingot_compiler.programs.operators import is_source
-from ingot_compiler.programs.planner.kernel_scopes import with_scopes
 from ingot_compiler.programs.planner.network import Domain, FunctionDomain, Network, result_cell
 from ingot_compiler.programs.planner.solution import Solution
-from ingot_compiler.programs.program import Kernel, Program
+from ingot_compiler.programs.program import Program, ProgramKernel
 from ingot_compiler.programs.walk import post_order, with_devices
 
 
@@ -42,7 +42,9 @@ def capture(program: Program, network: Network, solution: Solution) -> Program:
     return replace(program, functions=functions, kernels=planned)
 
 
-def _planned_kernel(kernel: Kernel, domain: FunctionDomain | None, solution: Solution) -> Kernel:
+def _planned_kernel(
+    kernel: ProgramKernel, domain: FunctionDomain | None, solution: Solution
+) -> ProgramKernel:
     """The kernel with the scopes that its arguments are in; one that nobody calls as it is."""
     if domain is None:
         return kernel
@@ -60,19 +62,19 @@ class _Capture:
     )
     devices: dict[int, VirtualDevice] = field(default_factory=dict[int, VirtualDevice])
 
-    def function(self, function: Function) -> Function:
+    def function(self, function: FunctionLiteral) -> FunctionLiteral:
         """A global function."""
         for expression in post_order([function], with_devices):
-            if isinstance(expression, Function):
+            if isinstance(expression, FunctionLiteral):
                 self.parameters(expression)
         for expression in post_order([function], with_devices):
             if expression not in self.made:
                 self.made[expression] = self.rebuilt(expression)
         made = self.made[function]
-        assert isinstance(made, Function)
+        assert isinstance(made, FunctionLiteral)
         return made
 
-    def parameters(self, function: Function) -> None:
+    def parameters(self, function: FunctionLiteral) -> None:
         """Write the devices of parameters where they are bound; readers follow."""
         if function.primitive:
             return
@@ -94,14 +96,14 @@ class _Capture:
     def rebuilt(self, expression: Expression) -> Expression:
         """The expression with planned operands."""
         match expression:
-            case Function(primitive=True):
+            case FunctionLiteral(primitive=True):
                 return expression
-            case Function():
+            case FunctionLiteral():
                 return self.literal(expression)
             case LetIn():
                 value = self.operand(expression, 0, None)
                 return replace(expression, value=value, body=self.let_body(expression))
-            case Apply():
+            case FunctionCall():
                 return self.call(expression)
             case OnDevice():
                 return self.annotation(expression)
@@ -113,7 +115,7 @@ class _Capture:
                 operands = [self.operand(expression, index, around) for index in range(count)]
                 return expression.with_operands(operands)
 
-    def literal(self, function: Function) -> Function:
+    def literal(self, function: FunctionLiteral) -> FunctionLiteral:
         """A function with its devices."""
         device = self.at(function)
         parameters = [self.made[parameter] for parameter in function.parameters]
@@ -128,7 +130,7 @@ class _Capture:
         """The body, which is where the whole is."""
         return self.source_at(let.body, self.at(let))
 
-    def call(self, call: Apply) -> Expression:
+    def call(self, call: FunctionCall) -> Expression:
         """The function stands as it is; arguments are where it wants them."""
         around = self.at(call)
         count = len(call.operands)
@@ -184,7 +186,7 @@ class _Capture:
 
 def fixed(expression: Expression, device: VirtualDevice) -> Expression:
     """The expression, said to be on ``device`` unless it says so itself."""
-    if isinstance(expression, Variable | GlobalReference | Function):
+    if isinstance(expression, Variable | GlobalReference | FunctionLiteral):
         return expression
     if isinstance(expression, OnDevice) and expression.is_fixed and expression.device == device:
         return expression

@@ -16,10 +16,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice, join
-from ingot_compiler.programs.planner.eliminate import Elimination
+from ingot_compiler.programs.planner.eliminate import CostTable, Elimination
 from ingot_compiler.programs.planner.network import LinkKind
 
 _STEP = 1 << 40  # more than any sum of the costs one kind below
+_NEVER = 1 << 250
 Label = tuple[VirtualDevice, str]
 
 
@@ -51,7 +52,8 @@ def choose_copies(region: CopyRegion) -> CopyChoice:
         [number for number, candidate in enumerate(candidates) if _fits(label, candidate)]
         for label in region.labels
     ]
-    taken = Elimination(allowed, _tables(region, candidates)).run()
+    chosen = Elimination(list(map(len, allowed)), _tables(region, candidates, allowed)).run()
+    taken = [numbers[number] for numbers, number in zip(allowed, chosen, strict=True)]
     pairs = [
         (candidates[taken[left]], candidates[taken[right]]) for left, right, _, _ in region.links
     ]
@@ -81,32 +83,26 @@ def _fits(label: Label, candidate: Label) -> bool:
 
 
 def _tables(
-    region: CopyRegion, candidates: Sequence[Label]
-) -> Iterator[tuple[tuple[int, int], list[list[int]]]]:
+    region: CopyRegion, candidates: Sequence[Label], allowed: Sequence[Sequence[int]]
+) -> Iterator[CostTable]:
     """Costs of pairs of classes, by their candidates."""
-    count = len(candidates)
     last = max((position for *_, position in region.links), default=0) + 1
     differs = [[_difference(one, other) for other in candidates] for one in candidates]
-    never = 1 << 200
     for left, right, kind, position in region.links:
         # Breaking a later link is cheaper: a value stays where it is read first.
         weight = _STEP ** (2 + LinkKind.FREE - kind) + (last - position)
-        costs = [
-            [weight + (differ == 2) * _STEP if differ else 0 for differ in row] for row in differs
-        ]
-        yield (left, right), costs
-    for pairs, part in ((region.same_place, 0), (region.same_scope, 1)):
-        for pair in pairs:
-            yield (
-                pair,
-                [
-                    [
-                        0 if candidates[i][part] == candidates[j][part] else never
-                        for j in range(count)
-                    ]
-                    for i in range(count)
-                ],
-            )
+        costs = 0, weight, weight + _STEP
+        pairs = itertools.product(allowed[left], allowed[right])
+        if left != right:
+            yield CostTable((left, right), [costs[differs[one][other]] for one, other in pairs])
+    for shared, part in ((region.same_place, 0), (region.same_scope, 1)):
+        for left, right in shared:
+            pairs = itertools.product(allowed[left], allowed[right])
+            table = [
+                0 if candidates[one][part] == candidates[other][part] else _NEVER
+                for one, other in pairs
+            ]
+            yield CostTable((left, right), table)
 
 
 def _difference(one: Label, other: Label) -> int:

@@ -13,14 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.errors import ModelError, UserError
+from ingot_compiler.placement.configuration import HOST, Configuration
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
-    Apply,
     Construct,
     DeviceCopy,
     Expression,
-    Function,
+    FunctionCall,
+    FunctionLiteral,
     GlobalReference,
     IfElse,
     KernelCall,
@@ -35,10 +36,9 @@ from ingot_compiler.programs.expressions import (
     Variable,
     WriteReference,
 )
+from ingot_compiler.programs.kernel_scopes import get_scopes
 from ingot_compiler.programs.operators import Operator, find_operator, is_source
-from ingot_compiler.programs.plan_devices import PlanDevices
 from ingot_compiler.programs.planner.copyable import is_copyable
-from ingot_compiler.programs.planner.kernel_scopes import get_scopes
 from ingot_compiler.programs.planner.network import (
     Domain,
     FunctionDomain,
@@ -58,7 +58,7 @@ from ingot_compiler.programs.walk import post_order, with_devices
 def collect(
     program: Program,
     types: Mapping[Expression, Type],
-    devices: PlanDevices,
+    configuration: Configuration,
     order: tuple[str, ...],
 ) -> Network:
     """The network of a program, its functions visited in ``order``.
@@ -66,7 +66,7 @@ def collect(
     Raises:
         ModelError: an annotation asks for a kind of device that there is none of.
     """
-    collector = _Collector(program, types, devices)
+    collector = _Collector(program, types, configuration)
     for name in order:
         collector.declare(name)
     for name in order:
@@ -78,7 +78,7 @@ def collect(
 class _Collector:
     program: Program
     types: Mapping[Expression, Type]
-    devices: PlanDevices
+    configuration: Configuration
     network: Network = field(default_factory=Network)
     globals: dict[str, Domain] = field(default_factory=dict[str, Domain])
     annotated: set[Expression] = field(default_factory=set[Expression])
@@ -88,7 +88,7 @@ class _Collector:
         """Give a global function its cells before any call of it is looked at."""
         self.globals[name] = self.signature(self.program.functions[name])
 
-    def signature(self, function: Function) -> Domain:
+    def signature(self, function: FunctionLiteral) -> Domain:
         """Cells of a literal: its parameters' own, and new ones for the result."""
         parameters = tuple(self.variable(parameter) for parameter in function.parameters)
         result = self.new(function.result_type)
@@ -116,15 +116,11 @@ class _Collector:
 
     def pin(self, cell: int, device: VirtualDevice, rule: str, expression: Expression) -> None:
         """Ask for a device."""
-        canonical = self.devices.canonical(device)
-        if canonical is None:
-            known = ", ".join(map(str, self.devices))
-            raise ModelError(
-                f"no device fits {device}",
-                f"{show(expression)} at {expression.span}",
-                f"expected one that fits one of {known}",
-                "declare such a device with a target, or name another one",
-            )
+        try:
+            canonical = self.configuration.canonical(device)
+        except UserError as error:
+            where = f"{show(expression)} at {expression.span}"
+            raise ModelError(error.what, where, error.why, error.do) from None
         self.network.pins.append(Pin(cell, canonical, rule, expression))
 
     def link(
@@ -173,10 +169,10 @@ class _Collector:
             self.copyable[type_] = is_copyable(type_, self.program.data)
         return self.copyable[type_]
 
-    def visit_all(self, function: Function) -> None:
+    def visit_all(self, function: FunctionLiteral) -> None:
         """All expressions of a global function, operands first; kernels have no expressions."""
         for expression in post_order([function], with_devices):
-            if isinstance(expression, Function) and expression not in self.network.domains:
+            if isinstance(expression, FunctionLiteral) and expression not in self.network.domains:
                 self.signature(expression)
             self.visit(expression)
 
@@ -189,11 +185,11 @@ class _Collector:
                 self.network.domains[expression] = self.globals[expression.name]
             case OperatorCall():
                 self.operator_call(expression)
-            case Apply():
+            case FunctionCall():
                 self.call(expression)
             case KernelCall():
                 self.kernel_call(expression)
-            case Function():
+            case FunctionLiteral():
                 self.function(expression)
             case LetIn():
                 self.let(expression)
@@ -224,25 +220,25 @@ class _Collector:
         if operator.on_host or operator.on_attribute:
             result = self.network.new_cell()
             device = self.result_device(call, operator)
-            self.pin(result, device, f"is where {call.operator} gives its result in", call)
+            self.pin(result, device, "is where the result is of", call)
         self.network.domains[call] = result
         for index in range(len(call.arguments)):
             if index in operator.host_operands:
                 on_host = self.network.new_cell()
-                rule = f"is where {call.operator} reads operand {index} in"
-                self.pin(on_host, self.devices.host, rule, call)
-                self.use(call, index, on_host, f"is operand {index} of {call.operator}")
+                rule = f"is where the host reads operand {index} of"
+                self.pin(on_host, self.configuration.named(HOST), rule, call)
+                self.use(call, index, on_host, f"is operand {index} of")
             else:
-                self.use(call, index, cell, f"is operand {index} of {call.operator}")
+                self.use(call, index, cell, f"is operand {index} of")
 
     def result_device(self, call: OperatorCall, operator: Operator) -> VirtualDevice:
         """The host, or the declared device that the call names."""
         if operator.on_host:
-            return self.devices.host
+            return self.configuration.named(HOST)
         name = dict(call.attributes)["device"]
         return next(one.device for one in self.program.devices if one.name == name)
 
-    def call(self, call: Apply) -> None:
+    def call(self, call: FunctionCall) -> None:
         """Arguments and result as the function has them, the same at all calls."""
         domain = self.network.domains[call.callee]
         assert isinstance(domain, FunctionDomain)
@@ -275,7 +271,7 @@ class _Collector:
             self.link(cell, domain.result, LinkKind.PLACE, rule, call)
         return domain
 
-    def function(self, function: Function) -> None:
+    def function(self, function: FunctionLiteral) -> None:
         """The result is what the body gives; a primitive function is one call."""
         domain = self.network.domains[function]
         assert isinstance(domain, FunctionDomain)
@@ -285,7 +281,7 @@ class _Collector:
         self.use(function, 0, domain.result, "is the result of")
         self.fix_where_bound(function.body, domain.result)
 
-    def primitive(self, function: Function, domain: FunctionDomain) -> None:
+    def primitive(self, function: FunctionLiteral, domain: FunctionDomain) -> None:
         """All on one device unless declared; scopes apart as soon as one is declared."""
         given = [parameter.device for parameter in function.parameters]
         scoped = any(device.memory_scope for device in (*given, function.device))

@@ -9,18 +9,19 @@ the device of its result; the same for each call of an operator or a function; t
 
 from __future__ import annotations
 
+from ingot_compiler.placement.configuration import Configuration
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
-    Apply,
     DeviceCopy,
     Expression,
-    Function,
+    FunctionCall,
+    FunctionLiteral,
     KernelCall,
     LetIn,
     OnDevice,
     OperatorCall,
 )
-from ingot_compiler.programs.plan_devices import PlanDevices
+from ingot_compiler.programs.plan_devices import complete, is_placed
 from ingot_compiler.programs.planner.network import (
     Domain,
     FunctionDomain,
@@ -39,10 +40,10 @@ def give_defaults(
     order: tuple[str, ...],
     network: Network,
     solution: Solution,
-    devices: PlanDevices,
+    configuration: Configuration,
 ) -> None:
     """Decide every cell."""
-    defaults = _Defaults(network, solution, devices)
+    defaults = _Defaults(network, solution, configuration)
     for name in order:
         for expression in pre_order(program.functions[name], with_devices):
             defaults.visit(expression)
@@ -52,25 +53,26 @@ def give_defaults(
 
 
 class _Defaults:
-    def __init__(self, network: Network, solution: Solution, devices: PlanDevices) -> None:
+    def __init__(self, network: Network, solution: Solution, configuration: Configuration) -> None:
         self.network = network
         self.solution = solution
-        self.devices = devices
+        self.configuration = configuration
+        self.default = configuration.default_device
 
     def visit(self, expression: Expression) -> None:
         """The defaults of one expression."""
         match expression:
-            case Function():
+            case FunctionLiteral():
                 domain = self.network.domains[expression]
                 self.result_first(domain, expression, "the result of")
-            case Apply():
+            case FunctionCall():
                 domain = self.network.expected[expression, 0]
                 self.result_first(domain, expression, "the result of")
             case OperatorCall() | KernelCall() | OnDevice() | DeviceCopy():
                 self.operation(expression)
             case LetIn():
                 whole = result_cell(self.network.domains[expression])
-                self.decide(whole, self.devices.default, "the default device, for", expression)
+                self.decide(whole, self.default, "the default device, for", expression)
                 device = self.solution.device(whole)
                 for leaf in leaves(self.network.domains[expression.variable]):
                     self.decide(leaf, device, "the device of the whole", expression)
@@ -80,7 +82,7 @@ class _Defaults:
     def operation(self, expression: Expression) -> None:
         """The result, then the operands."""
         result = result_cell(self.network.domains[expression])
-        self.decide(result, self.devices.default, "the default device, for", expression)
+        self.decide(result, self.default, "the default device, for", expression)
         device = self.solution.device(result)
         for index in range(len(expression.operands)):
             expected = self.network.expected.get((expression, index))
@@ -93,7 +95,7 @@ class _Defaults:
         """The result, then all parameters."""
         assert isinstance(domain, FunctionDomain)
         result = result_cell(domain)
-        self.decide(result, self.devices.default, f"the default device, for {rule}", expression)
+        self.decide(result, self.default, f"the default device, for {rule}", expression)
         device = self.solution.device(result)
         for leaf in leaves(domain):
             self.decide(leaf, device, f"the device of {rule}", expression)
@@ -102,14 +104,13 @@ class _Defaults:
         """What no call reads: items of tuples, variables of patterns."""
         domain = self.network.domains.get(expression)
         for leaf in leaves(domain) if domain is not None else ():
-            self.decide(leaf, self.devices.default, "the default device, for", expression)
+            self.decide(leaf, self.default, "the default device, for", expression)
 
     def decide(self, cell: int, device: VirtualDevice, rule: str, expression: Expression) -> None:
         """Complete a cell unless it is decided."""
-        place = self.solution.places.label(cell)
-        if place.device_type and place.id >= 0 and place.target:
+        if is_placed(self.solution.places.label(cell)):
             return
         known = self.solution.device(cell)
-        complete = self.devices.complete(known, device)
-        held = self.solution.pin(Pin(cell, complete, f"is {rule}", expression))
-        assert held, (known, complete)
+        whole = complete(self.configuration, known, device)
+        held = self.solution.pin(Pin(cell, whole, f"is {rule}", expression))
+        assert held, (known, whole)

@@ -6,14 +6,16 @@ Not done here: the steps (one file each).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from ingot_compiler.placement.configuration import Configuration
 from ingot_compiler.programs.infer_types import infer_types
-from ingot_compiler.programs.plan_devices import PlanDevices, plan_devices
+from ingot_compiler.programs.plan_devices import plan_configuration
 from ingot_compiler.programs.planner.capture import capture
 from ingot_compiler.programs.planner.collect import collect
 from ingot_compiler.programs.planner.defaults import give_defaults
 from ingot_compiler.programs.planner.function_order import function_order
+from ingot_compiler.programs.planner.name_devices import name_devices
 from ingot_compiler.programs.planner.network import Network
 from ingot_compiler.programs.planner.prepare import prepare
 from ingot_compiler.programs.planner.solution import Solution
@@ -32,7 +34,7 @@ class Plan:
     solution: Solution
 
 
-def plan(program: Program, devices: PlanDevices | None = None) -> Plan:
+def plan(program: Program, configuration: Configuration | None = None) -> Plan:
     """Plan a program that ``verify_program`` accepts.
 
     Raises:
@@ -40,12 +42,12 @@ def plan(program: Program, devices: PlanDevices | None = None) -> Plan:
             of.
         UserError: no host is declared.
     """
-    devices = devices or plan_devices(program)
+    configuration = configuration or plan_configuration(program)
     prepared = prepare(program)
     types = infer_types(prepared).types
     order = function_order(prepared)
-    network = collect(prepared, types, devices, order)
+    network = collect(prepared, types, configuration, order)
     solution = solve(network)
-    give_defaults(prepared, order, network, solution, devices)
+    give_defaults(prepared, order, network, solution, configuration)
     planned = capture(prepared, network, solution)
-    return Plan(replace(planned), prepared, network, solution)
+    return Plan(name_devices(planned), prepared, network, solution)

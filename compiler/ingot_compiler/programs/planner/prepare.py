@@ -12,7 +12,7 @@ from dataclasses import replace
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED
 from ingot_compiler.programs.expressions import (
     Expression,
-    Function,
+    FunctionLiteral,
     KernelCall,
     OnDevice,
     Projection,
@@ -27,9 +27,9 @@ def prepare(program: Program) -> Program:
     return replace(program, functions=functions)
 
 
-def _prepared(function: Function) -> Function:
+def _prepared(function: FunctionLiteral) -> FunctionLiteral:
     made = rebuild(function, _rule)
-    assert isinstance(made, Function)
+    assert isinstance(made, FunctionLiteral)
     return made
 
 

@@ -20,18 +20,27 @@ def join_scopes(one: str, other: str) -> str | None:
 
 @dataclass(slots=True)
 class Solution:
-    """Classes of cells by device and target, and by scope; ``kept`` are the links that hold,
-    ``cut`` those that a copy breaks, ``pins`` what decided."""
+    """Classes of cells by device and target, and by scope; ``kept_places`` and ``kept_scopes`` are
+    the links that hold, ``cut`` those that a copy breaks, ``pins`` what decided, those of the
+    network first."""
 
     places: Classes[VirtualDevice] = field(default_factory=lambda: Classes(UNCONSTRAINED, join))
     scopes: Classes[str] = field(default_factory=lambda: Classes("", join_scopes))
-    kept: list[Link] = field(default_factory=list[Link])
+    kept_places: list[Link] = field(default_factory=list[Link])
+    kept_scopes: list[Link] = field(default_factory=list[Link])
     cut: list[Link] = field(default_factory=list[Link])
     pins: list[Pin] = field(default_factory=list[Pin])
+    _made: dict[tuple[VirtualDevice, str], VirtualDevice] = field(
+        default_factory=dict[tuple[VirtualDevice, str], VirtualDevice]
+    )
 
     def device(self, cell: int) -> VirtualDevice:
-        """What is decided of a cell."""
-        return replace(self.places.label(cell), memory_scope=self.scopes.label(cell))
+        """What is decided of a cell; equal devices are one object."""
+        place, scope = self.places.label(cell), self.scopes.label(cell)
+        made = self._made.get((place, scope))
+        if made is None:
+            made = self._made[place, scope] = replace(place, memory_scope=scope)
+        return made
 
     def pin(self, pin: Pin) -> bool:
         """Whether a cell can be where the pin says; then it is."""
@@ -40,9 +49,12 @@ class Solution:
             pin.cell, pin.device.memory_scope
         )
 
-    def merge(self, link: Link, with_scopes: bool = True) -> bool:
+    def merge(self, link: Link) -> bool:
         """Whether two cells can be on one device; then they are."""
-        self.kept.append(link)
-        return self.places.merge(link.left, link.right) and (
-            not with_scopes or self.scopes.merge(link.left, link.right)
-        )
+        self.kept_scopes.append(link)
+        return self.merge_places(link) and self.scopes.merge(link.left, link.right)
+
+    def merge_places(self, link: Link) -> bool:
+        """Whether two cells can be on one device in whatever scopes; then they are."""
+        self.kept_places.append(link)
+        return self.places.merge(link.left, link.right)

@@ -28,8 +28,10 @@ def solve(network: Network) -> Solution:
         solution.places.add()
         solution.scopes.add()
     for link in network.links:
-        if link.kind <= LinkKind.PLACE:
-            solution.merge(link, with_scopes=link.kind == LinkKind.HARD)
+        if link.kind == LinkKind.HARD:
+            solution.merge(link)
+        elif link.kind == LinkKind.PLACE:
+            solution.merge_places(link)
     for pin in network.pins:
         if not solution.pin(pin):
             raise conflict(network, pin)
@@ -86,7 +88,7 @@ def _apply(link: Link, index: int, choice: CopyChoice, solution: Solution) -> No
         return
     solution.cut.append(link)
     if choice.keeps_place[index]:
-        assert solution.places.merge(link.left, link.right)
+        assert solution.merge_places(link)
 
 
 def _all_join(part: _Parts, solution: Solution) -> bool:

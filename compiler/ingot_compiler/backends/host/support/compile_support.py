@@ -15,7 +15,7 @@ from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
 
-_FLAGS = (
+C_FLAGS = (
     "-std=c11", "-O2", "-g0", "-fPIE", "-ffreestanding", "-fno-builtin", "-ffp-contract=off",
     "-fno-vectorize", "-fno-slp-vectorize", "-fno-stack-protector", "-fno-sanitize=all",
     "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-ffunction-sections",
@@ -38,7 +38,7 @@ def compile_support(target: Target, source: str = "support.c") -> bytes:
     with tempfile.TemporaryDirectory(prefix="ingot-support-") as folder:
         _write_sources(folder, target)
         target_flags = ("-target", target.zig_triple, f"-mcpu={target.zig_cpu}")
-        done = run_zig(("cc", *target_flags, *_FLAGS, "-c", source, "-o", "support.o"), folder)
+        done = run_zig(("cc", *target_flags, *C_FLAGS, "-c", source, "-o", "support.o"), folder)
         if done.returncode:
             raise InternalError(
                 "the support functions do not compile",

@@ -143,25 +143,33 @@ def parse_target(text: str) -> Target:
     The cpu only tunes the order of instructions; the level and the features say which may be used.
 
     Raises:
-        UserError: an unknown architecture, cpu or feature, or a feature of the architecture's
-            baseline removed.
+        UserError: an unknown architecture, cpu or feature, a feature twice, or one of the
+            architecture's baseline removed.
     """
     family, level = _level_of(text)
     rest, cpu = text[len(level) :], ""
     if rest.startswith(":"):
         cpu, rest = _take_name("cpu", rest[1:], family.tunings, text)
-    features = frozenset(LEVELS[level])
+    features, given = frozenset(LEVELS[level]), set[str]()
     while rest:
         sign = rest[0]
         name, rest = _take_name(
             "feature", rest[1:], [feature.name for feature in family.features], text
         )
+        _require_once(name, given, text)
         features = (
             features | family.closed(frozenset((name,)))
             if sign == "+"
             else family.without(features, name)
         )
     return _target_of(family, features, cpu, text)
+
+
+def _require_once(name: str, given: set[str], text: str) -> None:
+    if name in given:
+        why = "expected it once, added or removed"
+        raise UserError(f"feature {name!r} is given twice", f"target {text}", why, "leave one out")
+    given.add(name)
 
 
 def native_target(features: Sequence[str], arch: str = "x86-64") -> Target:

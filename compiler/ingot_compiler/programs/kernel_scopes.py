@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.programs.program import Alias, Kernel, KernelBuffer
+from ingot_compiler.programs.program import Alias, KernelBuffer, ProgramKernel
 from ingot_compiler.programs.types import TupleType, Type
 
 
-def get_scopes(kernel: Kernel) -> tuple[str, ...]:
+def get_scopes(kernel: ProgramKernel) -> tuple[str, ...]:
     """The scope of each parameter and of the result; "" where any will do.
 
     Raises:
@@ -36,7 +36,7 @@ def get_scopes(kernel: Kernel) -> tuple[str, ...]:
     return tuple(scopes)
 
 
-def with_scopes(kernel: Kernel, scopes: Sequence[str]) -> Kernel:
+def with_scopes(kernel: ProgramKernel, scopes: Sequence[str]) -> ProgramKernel:
     """The kernel with the given scopes for its parameters and its result, "" leaves one as it is;
     other names of a buffer follow it."""
     buffers = [
@@ -52,7 +52,7 @@ def with_scopes(kernel: Kernel, scopes: Sequence[str]) -> Kernel:
     return replace(kernel, buffers=tuple(buffers), aliases=tuple(aliases))
 
 
-def _groups(kernel: Kernel) -> list[list[KernelBuffer]]:
+def _groups(kernel: ProgramKernel) -> list[list[KernelBuffer]]:
     """The buffers of each parameter, and of the result."""
     counts = [_tensor_count(type_) for type_ in (*kernel.type.parameters, kernel.type.result)]
     if sum(counts) != len(kernel.buffers):

@@ -1,0 +1,24 @@
+"""What runs for one group, and the loops of its kernels.
+
+In: nothing. Out: ``Lowered``. Not done here: making it (``lower``, ``lower_claimed``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingot_build_rules.engine.actions.artifact import Artifact
+
+if TYPE_CHECKING:
+    from ingot_compiler.lowering.group_steps import GroupSteps
+    from ingot_compiler.lowering.loops import LoopProgram
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """``steps``: launches of ``programs``, each an artifact of its own, so that equal kernels are
+    compiled once."""
+
+    steps: GroupSteps
+    programs: tuple[Artifact[LoopProgram], ...]
