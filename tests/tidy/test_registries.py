@@ -23,7 +23,7 @@ from ingot_build_rules.text.stages import STAGES
 from ingot_compiler.frontend.ops import OPS_BY_NAME
 
 CLI_HELPERS = {
-    "arrays", "build_progress", "build_report", "build_tally", "cache_report", "call_shapes", "candidates", "compile_folder", "compile_options", "compile_output", "compile_report", "console", "device_notes", "entry", "failure", "found_models", "in_four_parts", "inspect_memory", "inspect_variant", "kind_of_file",
+    "arrays", "build_progress", "build_report", "build_tally", "cache_report", "call_shapes", "candidates", "compile_folder", "compile_options", "compile_output", "compile_report", "console", "device_notes", "entry", "failure", "found_models", "in_four_parts", "inspect_memory", "inspect_variant",
     "jobserver_flags",
     "live_progress", "main", "manual_page", "meant", "no_op", "options", "placement_lines", "portable_note", "project_draft", "temporary_bundle", "terminal", "usage", "verbs",
 }  # fmt: skip

@@ -99,13 +99,14 @@ def test_a_quiet_machine(
         assert re.search(f"^{line}$", text, re.MULTILINE), text
 
 
-def test_large_rates_have_no_exponent() -> None:
-    """99,812 calls per second are not 9.981e+04."""
-    rate = {"median": 99_812.4, "low": 1000.0, "high": 1e6, "spread": 0.01, "is_noisy": False}
-    report = {"call_seconds": rate, "calls_per_second": rate, "threads": 1, "call_count": 1}
-    report |= {"call_seconds_percentiles": {}, "block_count": 1}
-    line = bench._call_lines(report)[-1]
-    assert line.startswith("rate    median 99,812, between 1,000 and 1,000,000 calls per second")
+def test_large_rates_have_no_exponent(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """100,000 calls per second are not 1e+05."""
+    monkeypatch.setattr(bench, "measure_blocks", measured([1e-5] * 20))
+    assert run(folder, "m.ingot") == 0
+    line = "rate    median 100,000, between 100,000 and 100,000 calls per second"
+    assert line in capsys.readouterr().out
 
 
 def test_a_model_is_compiled_over_the_users_cache(

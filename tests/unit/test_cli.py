@@ -13,11 +13,11 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from ingot_build_rules.cli.main import main
+from ingot_runtime_devices.registry import OPEN
 
 
 def small_model(path: Path, columns: int = 5) -> Path:
@@ -106,10 +106,10 @@ def test_inspect_has_the_users_names_of_sizes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Types of launches have them, as inputs do; lists are no lists of Python."""
-    model = onnx.load(small_model(tmp_path / "m.onnx"))
+    model = ModelProto.FromString(small_model(tmp_path / "m.onnx").read_bytes())
     for tensor in (*model.graph.input, *model.graph.output):
         tensor.type.tensor_type.shape.dim[0].dim_param = "rows"
-    onnx.save(model, tmp_path / "m.onnx")
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     names = ["-q", "--target", "x86-64-v2", "-o", str(tmp_path / "m.ingot")]
     assert main(["compile", str(tmp_path / "m.onnx"), *names]) == 0
     assert main(["inspect", str(tmp_path / "m.ingot")]) == 0
@@ -157,7 +157,35 @@ def test_bench_and_identify(bundle: Path, capsys: pytest.CaptureFixture[str]) ->
     assert seconds["p10"] <= seconds["p50"] <= seconds["p90"]
     assert len(report["launches"]) == 1
     assert main(["identify", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["level"]
+    machine = json.loads(capsys.readouterr().out)
+    assert machine["level"]
+    assert machine["devices"] == ["host", *OPEN]
+
+
+def test_identify_without_devices(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the package of devices is not installed there is the host."""
+    monkeypatch.setitem(sys.modules, "ingot_runtime_devices.registry", None)
+    assert main(["identify", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["devices"] == ["host"]
+
+
+def test_a_note_on_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A device that needs more than a variant of the host is told of, by compile and by build."""
+    small_model(tmp_path / "m.onnx")
+    device = "acc=cpu,target=x86-64-v3"
+    arguments = ["--target", "x86-64-v2", "--device", device, "-o", str(tmp_path / "o.ingot")]
+    assert main(["compile", str(tmp_path / "m.onnx"), *arguments]) == 0
+    expected = "device 'acc' needs avx avx2"
+    assert expected in capsys.readouterr().err
+    (tmp_path / "ingot.toml").write_text(
+        '[model.m]\nsource = "m.onnx"\n[target.edge]\nlevel = "x86-64-v3"\n'
+        '[bundle.m]\nmodel = "m"\ntargets = ["x86-64-v2"]\n'
+        'devices = { acc = "cpu:2,target=edge" }\n'
+    )
+    assert main(["build", "-C", str(tmp_path)]) == 0
+    assert expected in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -397,7 +425,7 @@ def test_arrays_in_the_place_of_a_bundle(
 ) -> None:
     """They were meant for another option; bytes that say nothing are shown."""
     np.savez(tmp_path / "x.npz", x=np.ones(3))
-    assert_refused(capsys, ["run", str(tmp_path / "x.npz")], 1, "it is arrays", "--inputs")
+    assert_refused(capsys, ["run", str(tmp_path / "x.npz")], 1, "it is arrays", "as its inputs")
     (tmp_path / "x").write_bytes(b"\x8aING\0")
     assert_refused(capsys, ["run", str(tmp_path / "x")], 1, "not a bundle", "8a 49 4e 47 00")
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from onnx import TensorProto, helper
 from tests.hostile.model_builder import relu_chain
@@ -180,3 +181,18 @@ def test_every_option_has_its_argument() -> None:
     assert named == set(in_arguments.ARGUMENTS)
     for text in in_arguments.OPTIONS_IN_TEXTS:
         assert any(text in source for source in sources), text
+
+
+def test_files_of_another_kind(tmp_path: Path) -> None:
+    """A file that is no model is told by its kind, as by the command."""
+    np.savez(tmp_path / "x.npz", x=np.ones(3))
+    (tmp_path / "m.pt").write_bytes(b"PK")
+    ingot.compile(SOURCE).save(tmp_path / "m.ingot")
+    for name, kind in (
+        ("x.npz", "it is arrays of numpy"),
+        ("m.pt", "it is a file of PyTorch"),
+        ("m.ingot", "it is a bundle, which is compiled already"),
+    ):
+        with pytest.raises(ingot.IngotError, match="not an ONNX model") as caught:
+            ingot.compile(tmp_path / name)
+        assert caught.value.why == kind

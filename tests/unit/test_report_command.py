@@ -102,6 +102,11 @@ def test_no_run(folder: Path, tmp_path: Path) -> None:
         (("fixed.ingot", "-o", "fixed.ingot"), "the output is an input"),
         (("fixed.ingot", "--variant", "x86-64-v9"), "x86-64-v9"),
         (("fixed.ingot", "--against", "none.ingot"), "none.ingot"),
+        (("fixed.ingot", "--against", "x.npz"), "it is arrays of numpy"),
+        (
+            ("open.ingot", "--shape", "x=2x40", "--against", "fixed.ingot"),
+            "where: fixed.ingot, --shape x=2x40",
+        ),
     ],
 )
 def test_errors(

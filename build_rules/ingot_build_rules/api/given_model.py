@@ -49,6 +49,10 @@ def given_model(
 
         return GivenModel(one_graph(os.fspath(model), graph))
     _refuse("graph", graph, "a folder of several graphs")
+    if isinstance(model, str | os.PathLike):
+        from ingot_build_rules.compilation.kind_of_file import check_model_kind
+
+        check_model_kind(os.fspath(model))
     return GivenModel(cast("Model", model))
 
 

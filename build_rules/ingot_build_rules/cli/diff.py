@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.kind_of_file import check_bundle_kind
+from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
 
 _WIDTH_MAX = 240
 

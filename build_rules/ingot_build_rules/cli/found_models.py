@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ingot_build_rules.cli.kind_of_file import OTHER_KINDS
+from ingot_build_rules.compilation.kind_of_file import OTHER_KINDS
 from ingot_build_rules.project.names import is_glob, is_plain
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.ingot_error import IngotError

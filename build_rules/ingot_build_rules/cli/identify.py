@@ -13,11 +13,13 @@ from ingot_build_rules.cli import console
 
 def _kinds() -> tuple[str, ...]:
     """The kinds of devices beside the host that the loader can open here."""
+    from ingot_runtime.errors import IncompatibleError
+    from ingot_runtime.loader.bind_devices import devices_module
+
     try:
-        from ingot_runtime_devices.registry import OPEN
-    except ImportError:  # a package of its own
+        return tuple(devices_module("registry", "this machine").OPEN)
+    except IncompatibleError:  # they are a package of their own
         return ()
-    return tuple(OPEN)
 
 
 def run(arguments: argparse.Namespace) -> int:

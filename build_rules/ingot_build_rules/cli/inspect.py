@@ -14,8 +14,8 @@ from ingot_build_rules.cli import console
 from ingot_build_rules.cli.call_shapes import call_shapes
 from ingot_build_rules.cli.inspect_memory import memory_lines, memory_values, size_text
 from ingot_build_rules.cli.inspect_variant import only_variant
-from ingot_build_rules.cli.kind_of_file import check_bundle_kind
 from ingot_build_rules.cli.placement_lines import placement_lines
+from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
 from ingot_build_rules.text.stripped import STRIPPED, is_stripped
 from ingot_compiler.ir.errors import UserError
 

@@ -12,8 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.kind_of_file import check_bundle_kind
+from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
     from ingot_build_rules.view.report_data import Measured
@@ -119,7 +120,13 @@ def _against(arguments: argparse.Namespace, launches: list[dict[str, Any]]) -> d
     from ingot_build_rules.view.compare_launches import compare_launches
     from ingot_build_rules.view.launch_rows import launch_rows
 
-    subject, measured, _ = _looked_at(arguments, arguments.against, None)
+    check_bundle_kind(arguments.against)
+    try:
+        subject, measured, _ = _looked_at(arguments, arguments.against, None)
+    except IngotError as error:
+        if arguments.against in error.where:
+            raise
+        raise error.at(f"{arguments.against}, {error.where}") from None
     others = launch_rows(subject, None if measured is None else measured.launches)
     return {
         "model": subject.described["model"],

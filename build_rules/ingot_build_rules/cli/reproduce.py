@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.failure import FailedCommand
-from ingot_build_rules.cli.kind_of_file import check_bundle_kind
+from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError, VerificationError
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import arrays, console, usage
-from ingot_build_rules.cli.kind_of_file import check_bundle_kind
+from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session

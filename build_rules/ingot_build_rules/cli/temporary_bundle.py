@@ -16,8 +16,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.kind_of_file import check_bundle_kind, check_model_kind
 from ingot_build_rules.cli.options import usable_cpu_count
+from ingot_build_rules.compilation.kind_of_file import check_bundle_kind, check_model_kind
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.header import MAGIC
 

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.kind_of_file import check_bundle_kind
+from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.json_output import error_values
 

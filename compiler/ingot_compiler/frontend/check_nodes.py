@@ -16,12 +16,11 @@ from onnx.defs import OpSchema
 
 from ingot_compiler.frontend.expand_function import function_opset
 from ingot_compiler.frontend.findings import ImportFinding
+from ingot_compiler.frontend.oldest_opset import OPSET_MIN
 from ingot_compiler.frontend.ops import OPS_BY_NAME
 from ingot_compiler.frontend.sort_nodes import describe_node, node_name
 from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import ModelError
-
-OPSET_MIN = 7
 
 
 def check_node(node: NodeProto, opsets: Mapping[str, int], dtype: str) -> ImportFinding | None:
@@ -53,7 +52,7 @@ def _reason(node: NodeProto, domain: str, opset: int) -> str:
         return "no translation for an op of this domain"
     newest = onnx.defs.onnx_opset_version()
     if opset > newest:
-        return f"this build reads opsets {OPSET_MIN} to {newest}"
+        return f"this build reads opsets 1 to {newest}"
     schema = _schema(node.op_type, opset)
     if schema is None:
         return _unknown(node.op_type, opset)
@@ -61,9 +60,8 @@ def _reason(node: NodeProto, domain: str, opset: int) -> str:
     op = OPS_BY_NAME.get(node.op_type)
     if op is None:
         return "" if function_opset(schema, opset) else "no translation"
-    if opset < OPSET_MIN and _since(node.op_type, OPSET_MIN) != schema.since_version:
-        return f"the op differs from opset {OPSET_MIN}, the oldest that this build reads"
-    if schema.since_version < op.since:
+    # Nodes of older opsets are brought into the form of this one.
+    if max(schema.since_version, _since(node.op_type, OPSET_MIN)) < op.since:
         return f"only its form of opset {op.since} and later has a translation"
     return ""
 

@@ -23,7 +23,7 @@ def _always(_: OpContext) -> bool:
 @dataclass(frozen=True, slots=True)
 class OnnxOp:
     """One ONNX op. ``translate`` covers every opset version of the op from ``since`` on (7 is the
-    oldest that is read).
+    oldest: nodes of older ones are brought into its form before).
 
     Where ``applies`` says no, ONNX's own function body is translated in place of the op.
     """

@@ -1,7 +1,7 @@
 """A model file as ONNX's own data, ready to be imported.
 
 In: the file's bytes. Out: a ``ModelProto`` without its large tensors and without functions of its
-own, at an opset that translations know. Not done here: what is in it (``import_model``), how large
+own. Not done here: what is in it (``import_model``), how large
 its functions may become (``check_functions``).
 """
 
@@ -16,7 +16,6 @@ from onnx import ModelProto
 from ingot_compiler.frontend.check_nodes import canonical_domain
 from ingot_compiler.frontend.detach_tensors import detach_tensors
 from ingot_compiler.frontend.sort_nodes import all_nodes
-from ingot_compiler.frontend.upgrade_opset import upgrade_opset
 from ingot_compiler.ir.errors import ModelError
 
 
@@ -57,13 +56,7 @@ def _names(model: ModelProto) -> Iterator[object]:
 
 
 def expand_functions(model: ModelProto) -> ModelProto:
-    """The model with the bodies of its own functions in the place of their calls, at an opset that
-    translations know where the converter can bring it there."""
-    return upgrade_opset(_inlined(model))
-
-
-def _inlined(model: ModelProto) -> ModelProto:
-    """Replace calls of the model's own functions by their bodies."""
+    """The model with the bodies of its own functions in the place of their calls."""
     if not model.functions:
         return model
     try:

@@ -17,7 +17,8 @@ ARGUMENTS = (
     Argument(
         "model",
         "MODEL",
-        "an .onnx file, external data beside it; a folder of such graphs (with --from: a text)",
+        "an .onnx file, external data beside it; a program (.ingot-text);"
+        " a folder of graphs (with --from: a text)",
         "model",
     ),
 )
@@ -82,7 +83,7 @@ OPTIONS = (
     ),
     Option(
         "--weights",
-        "with --from: the constants by number; with --to graph, placed: write them",
+        "with --from or a program: the constants by number; with --to graph, placed: write them",
         "F.npz",
         "arrays",
     ),

@@ -16,8 +16,8 @@ from ingot_compiler.backends.opencl.c_values import CValue, scalar_name, scalar_
 from ingot_compiler.backends.opencl.instruction import (
     Array,
     Block,
-    Function,
     Instruction,
+    IrFunction,
     operands,
     parts,
     phi_sources,
@@ -70,7 +70,7 @@ def _table(scope: CScope, array: Array) -> str:
     return f"__constant {scalar_name(array.element)} {name}[] = {{{numbers}}};"
 
 
-def _declare_phis(scope: CScope, function: Function) -> None:
+def _declare_phis(scope: CScope, function: IrFunction) -> None:
     """Variables that jumps assign to; each is set from a copy, as all change at once."""
     for block in function.blocks:
         for instruction in block.instructions:
@@ -85,7 +85,7 @@ def _declare_phis(scope: CScope, function: Function) -> None:
                     scope.declarations.append(f"  {declared}")
 
 
-def _translate(scope: CScope, function: Function, block: Block, found: Instruction) -> None:
+def _translate(scope: CScope, function: IrFunction, block: Block, found: Instruction) -> None:
     name, opcode, rest = found.result, found.opcode, found.rest
     if name in scope.values:  # an argument, or a phi
         return
@@ -212,7 +212,7 @@ def _call(scope: CScope, name: str, rest: str) -> None:
         _lanewise(scope, name, arguments, lambda e, n, t: c_arithmetic.call(short, e, n, t))
 
 
-def _branch(scope: CScope, function: Function, block: Block, rest: str) -> None:
+def _branch(scope: CScope, function: IrFunction, block: Block, rest: str) -> None:
     if rest.startswith("label"):
         _jump(scope, function, block, rest.removeprefix("label %"))
         return
@@ -224,7 +224,7 @@ def _branch(scope: CScope, function: Function, block: Block, rest: str) -> None:
     _jump(scope, function, block, otherwise)
 
 
-def _jump(scope: CScope, function: Function, block: Block, label: str) -> None:
+def _jump(scope: CScope, function: IrFunction, block: Block, label: str) -> None:
     """Assign what the phis of the block at ``label`` take from this one, and go there."""
     target = next(each for each in function.blocks if each.label == label)
     pairs = list[tuple[str, str]]()

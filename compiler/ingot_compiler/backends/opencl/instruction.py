@@ -1,6 +1,6 @@
 """The text of one LLVM IR function, taken apart: blocks, instructions, operands.
 
-In: module text as ``host.writer`` leaves it. Out: ``Function``. Not done here: what an instruction
+In: module text as ``host.writer`` leaves it. Out: ``IrFunction``. Not done here: what an instruction
 means (``c_arithmetic``, ``c_memory``, ``c_function``).
 """
 
@@ -44,14 +44,14 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class IrFunction:
     """The blocks of the one function of a module, its tables."""
 
     arrays: tuple[Array, ...]
     blocks: tuple[Block, ...]
 
 
-def read_function(text: str) -> Function:
+def read_function(text: str) -> IrFunction:
     """Take the text of a module apart."""
     head, _, body = f"\n{text}".partition("\ndefine ")
     arrays = tuple(
@@ -59,7 +59,7 @@ def read_function(text: str) -> Function:
         for found in map(_ARRAY.match, head.splitlines())
         if found
     )
-    return Function(arrays, tuple(_blocks(body.splitlines()[1:])))
+    return IrFunction(arrays, tuple(_blocks(body.splitlines()[1:])))
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[Block]:

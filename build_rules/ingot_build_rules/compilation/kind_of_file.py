@@ -1,5 +1,5 @@
-"""What a file is that a verb cannot take: a bundle in the place of a model, a model in the place of
-a bundle, a file of another tool, text, nothing.
+"""What a file is that is not what was expected: a bundle in the place of a model, a model in the
+place of a bundle, a file of another tool, text, nothing.
 
 In: the path that the user gave. Out: an error that says what it is and what to do, if it is one of
 these. Not done here: reading models and bundles, whose own errors tell of every other file.
@@ -29,7 +29,7 @@ OTHER_KINDS = {
     ".tflite": f"a model of TensorFlow Lite: {_EXPORT}, with tf2onnx",
 }
 """Ending of a file -> why it is no source of a bundle."""
-_ARRAYS = "arrays of numpy: give them to --inputs of `ingot run`"
+_ARRAYS = "arrays of numpy: give them to a bundle that runs, as its inputs"
 _CONTENTS = {
     b"\x80\x02": f"a pickle, as PyTorch writes: {_EXPORT}, with torch.onnx.export",
     b"\x93NUMPY": _ARRAYS,
