@@ -72,7 +72,7 @@ def test_random_programs_all() -> None:
     assert seed < 2 * ALL
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(min_value=SAMPLE))
 def test_random_programs_by_hypothesis(seed: int) -> None:
     """The same for programs that hypothesis chooses."""
