@@ -13,4 +13,5 @@ BACKEND = Backend(
     compile_kernel="ingot_compiler.backends.opencl.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.opencl.compile_support:compile_support",
     link_image="ingot_compiler.backends.opencl.link_library:link_library",
+    scopes=("global",),
 )
