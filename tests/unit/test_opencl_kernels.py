@@ -78,7 +78,8 @@ def functions(dtype: DType) -> list[tuple[LoopProgram, int]]:
             result: DType = "bool" if name in _BOOLS or logical else dtype
             loads = tuple(Load(number, _J) for number in range(count))
             value = Apply(name, loads, result)
-            made.append((elementwise(value, (*(dtype,) * count, result)), count))
+            operands: list[DType] = [dtype] * count
+            made.append((elementwise(value, [*operands, result]), count))
     return made
 
 
@@ -121,8 +122,13 @@ def cast(source: DType, target: DType) -> LoopProgram:
 @pytest.mark.slow
 def test_every_cast_is_the_interpreters() -> None:
     """Between all pairs of element types."""
-    pairs = [(source, target) for source in _DTYPES for target in _DTYPES if source != target]
-    check([cast(*pair) for pair in pairs], [[numbers(source, 3)] for source, _ in pairs])
+    pairs: list[tuple[DType, DType]] = [
+        (source, target) for source in _DTYPES for target in _DTYPES if source != target
+    ]
+    check(
+        [cast(source, target) for source, target in pairs],
+        [[numbers(source, 3)] for source, _ in pairs],
+    )
 
 
 def strided() -> LoopProgram:

@@ -19,7 +19,8 @@ MIDDLE = (LOWERING, MEMORY, HOST_PROGRAM, BACKENDS)
 KINDS, FUSION, PLANNERS = f"{LOWERING}kinds/", f"{LOWERING}fusion/", f"{MEMORY}planners/"
 PLACE, EMITTERS = f"{COMPILER}/placement/place.py", f"{BACKENDS}host/emit/"
 HOST, NULL, REGISTRY = f"{BACKENDS}host/", f"{BACKENDS}null/", f"{BACKENDS}registry.py"
-BACK_ENDS = (HOST, NULL)
+OPENCL = f"{BACKENDS}opencl/"
+BACK_ENDS = (HOST, NULL, OPENCL)
 DRIVER = (
     "ingot_build_rules/compilation/",
     "ingot_build_rules/text/",
@@ -105,6 +106,13 @@ def test_the_key_of_a_test_holds_the_loader() -> None:
         for path in PACKAGES[name].rglob("*.py")
     ]
     assert {path for path in files if path.startswith(LOADER)} <= reached
+
+
+def test_the_key_of_an_opencl_library_holds_its_prelude() -> None:
+    """A file of C that a hook reads is code of the hook."""
+    digests = code_digests(None)
+    files = {path for path, _ in digests.files_of("ingot_compiler.backends.opencl.link_library")}
+    assert f"{OPENCL}prelude.cl" in files
 
 
 def test_what_is_not_reached_is_there() -> None:

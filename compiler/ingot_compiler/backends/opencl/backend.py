@@ -17,4 +17,5 @@ BACKEND = Backend(
     costs=DeviceCosts(
         90e9, 20e9, 10e9, launch_seconds=80e-6, copy_seconds=35e-6, copy_bytes_per_second=8e9
     ),
+    scopes=("global",),
 )

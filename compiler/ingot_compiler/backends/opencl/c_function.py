@@ -189,7 +189,8 @@ def _extract(scope: CScope, name: str, rest: str) -> None:
 
 def _call(scope: CScope, name: str, rest: str) -> None:
     found = _CALL.match(rest)
-    assert found, rest
+    if found is None:
+        raise InternalError("a call has no form in OpenCL C", why=rest)
     result, function, arguments = found.groups()
     short = _SUFFIX.sub("", function)
     if short in ("masked.load", "masked.gather"):

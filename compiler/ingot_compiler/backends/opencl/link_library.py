@@ -29,7 +29,11 @@ def link_library(
     source = "\n".join(text for _, _, text in texts)
     has_double = "double" in source
     head = f"{HEAD} {_FP64}" if has_double else HEAD
-    prelude = resources.files(__package__).joinpath("prelude.cl").read_text(encoding="ascii")
+    prelude = (
+        resources.files("ingot_compiler.backends.opencl")
+        .joinpath("prelude.cl")
+        .read_text(encoding="ascii")
+    )
     pragmas = ["#pragma OPENCL FP_CONTRACT ON"]
     if has_double:
         pragmas.insert(0, f"#pragma OPENCL EXTENSION {_FP64} : enable")
