@@ -118,7 +118,7 @@ ROWS = (
             "tests/unit/test_configuration.py::test_what_is_refused",
             "tests/unit/test_configuration.py::test_two_scopes_of_one_device",
         ),
-        25,
+        28,
     ),
     Row(
         "16",
