@@ -95,15 +95,15 @@ def _fallback(row: PlacedRow, _other: str, globs: Globs) -> str:
 
 
 _SENTENCES: Mapping[str, Callable[[PlacedRow, str, Globs], str]] = {
-    "input": lambda *_: "the caller gives it, on the host",
+    "input": lambda _row, _other, _globs: "the caller gives it, on the host",
     "marked": lambda row, _, globs: f"put on {row.device} by {_asked_for(row, globs)}",
     "auto": _auto,
     "follows": lambda _row, other, _: f"no option names it: it follows {other}, which it reads",
     "host_only": _host_only,
     "fallback": _fallback,
-    "default": lambda *_: "nothing says otherwise",
+    "default": lambda _row, _other, _globs: "nothing says otherwise",
     "read_by": lambda _row, other, _: f"a constant, which lies where it is read first: by {other}",
-    "returned": lambda *_: "a constant that the model returns",
+    "returned": lambda _row, _other, _globs: "a constant that the model returns",
     "copied_for": lambda row, other, _: f"copied to {row.device} for {row.reader or other}",
     "made_for": lambda row, other, _: f"a constant, made on {row.device} once more for {other}",
 }
