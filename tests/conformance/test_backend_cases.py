@@ -3,6 +3,7 @@ known failures."""
 
 from __future__ import annotations
 
+import collections
 import json
 import os
 import signal
@@ -59,6 +60,24 @@ def test_all_cases(tmp_path: Path) -> None:
     ] == []
     refused = [detail for category, detail in outcomes.values() if category == "refused"]
     assert [detail for detail in refused if "op " not in detail and "dtype " not in detail] == []
+
+
+@pytest.mark.slow
+def test_node_cases_on_an_opencl_device(tmp_path: Path) -> None:
+    """With every node there, at least 1,400 pass; none crashes, and what is wrong is wrong on the
+    host as well, or refused."""
+    results = tmp_path / "results.json"
+    run("--kinds", "node", "--device", "opencl", "--json", str(results))
+    outcomes = json.loads(results.read_text())
+    counts = collections.Counter(category for category, _ in outcomes.values())
+    assert counts["pass"] >= 1400, counts
+    assert counts["crash"] + counts["error"] == 0, counts
+    known = known_failures.read()
+    assert [
+        name
+        for name, (category, _) in outcomes.items()
+        if category == "wrong" and name not in known
+    ] == []
 
 
 @pytest.mark.slow

@@ -11,7 +11,11 @@ ROWS = (
     Row("51", "a program without devices is the host's"),
     Row("52", "a piece of storage is on one device"),
     Row("53", "a pool is as large as what lies in it, and views are right"),
-    Row("54", "copies give exact results, also after saving and loading"),
+    Row(
+        "54",
+        "copies give exact results, also after saving and loading",
+        ("tests/unit/test_opencl_models.py::test_two_devices_of_the_kind",),
+    ),
     Row("55", "devices are bound by position"),
     Row("56", "remote devices"),
     Row("57", "one host module imports the libraries of the devices; symbols are unique"),
@@ -24,7 +28,14 @@ ROWS = (
     Row("64", "the device table: the host first, indexes in range"),
     Row("65", "damage is found, wherever it is"),
     Row("66", "constants bound late: limit, missing, extra, twice"),
-    Row("67", "a missing library or kernel is an error at load"),
+    Row(
+        "67",
+        "a missing library or kernel is an error at load",
+        (
+            "tests/unit/test_opencl_device.py::test_a_damaged_library",
+            "tests/unit/test_opencl_device.py::test_source_that_does_not_compile",
+        ),
+    ),
     Row(
         "68",
         "devices are bound at load, ids respected, a missing one refused",

@@ -21,6 +21,7 @@ from ingot_build_rules.cli.compile_report import CompileOutcome, report_lines, r
 from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_build_rules.compilation.kind_of_file import check_model_kind
+from ingot_build_rules.compilation.program_suffix import PROGRAM
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile, and say what came out."""
+    if arguments.from_ is None and arguments.model.endswith(f".{PROGRAM}"):
+        arguments.from_ = PROGRAM
     check_options(arguments)
     if arguments.from_ is None and os.path.isdir(arguments.model):
         from ingot_build_rules.cli.compile_folder import compile_folder
@@ -60,6 +63,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
         arguments.planner,
         arguments.other_shapes,
         strip=arguments.strip,
+        fallback=arguments.fallback,
         plugins=read_plugins(arguments.plugin, os.curdir),
         strict_dims=arguments.strict_dims,
     )

@@ -10,17 +10,21 @@ import argparse
 import os
 
 from ingot_build_rules.cli.compile_output import STANDARD_OUTPUT
+from ingot_build_rules.compilation.program_suffix import PROGRAM
+from ingot_build_rules.rules.compile_options import FORBID
 from ingot_build_rules.text.stages import FROM_LOOPS_TO, STAGES
 from ingot_compiler.ir.errors import UserError
 
 _WHERE = "command ingot compile"
 _SAID_BY = {
+    PROGRAM: ("shape", "place", "device", "fallback"),
     "graph": ("shape", "place"),
-    "placed": ("shape", "place", "device"),
+    "placed": ("shape", "place", "device", "fallback"),
     "loops": (
         "shape",
         "place",
         "device",
+        "fallback",
         "plugin",
         "weights",
         "check",
@@ -63,11 +67,21 @@ def check_options(arguments: argparse.Namespace) -> None:
 def _check_from(arguments: argparse.Namespace, stage: str) -> None:
     """Refuse what the text of a stage says already, and a stage that comes before it."""
     for name in _SAID_BY[stage]:
-        if getattr(arguments, name) not in ([], None, False):
-            why = f"the text of a {stage} stage says it already, or has no place for it"
-            raise UserError(f"--{name} with --from {stage}", _WHERE, why, f"leave --{name} out")
-    later = FROM_LOOPS_TO if stage == "loops" else STAGES[STAGES.index(stage) :]
+        if getattr(arguments, name) not in ([], None, False, FORBID):
+            why = f"the text of a {_named(stage)} says it already, or has no place for it"
+            what = f"--{name} with {_given(stage)}"
+            raise UserError(what, _WHERE, why, f"leave --{name} out")
+    first = "graph" if stage == PROGRAM else stage
+    later = FROM_LOOPS_TO if stage == "loops" else STAGES[STAGES.index(first) :]
     if arguments.to is not None and arguments.to not in later:
-        what = f"--to {arguments.to} with --from {stage}"
+        what = f"--to {arguments.to} with {_given(stage)}"
         why = f"expected one of {', '.join(later)}, got {arguments.to!r}"
         raise UserError(what, _WHERE, why, "choose a later stage")
+
+
+def _named(stage: str) -> str:
+    return "program" if stage == PROGRAM else f"{stage} stage"
+
+
+def _given(stage: str) -> str:
+    return f"an .{PROGRAM} file" if stage == PROGRAM else f"--from {stage}"

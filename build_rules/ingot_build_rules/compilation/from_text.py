@@ -126,11 +126,12 @@ def placed_options(placed: PlacedGraph, options: CompileOptions) -> CompileOptio
     Raises:
         UserError, UnsupportedError: there is no code for one of them.
     """
-    texts = {item.name: _device_text(item.device) for item in placed.devices[1:]}
+    texts = {item.name: device_text(item.device) for item in placed.devices[1:]}
     return replace(options, devices=device_options(configure(options.targets, texts)))
 
 
-def _device_text(device: VirtualDevice) -> str:
+def device_text(device: VirtualDevice) -> str:
+    """A device as ``--device`` says it behind the name."""
     parts = [f"{device.device_type}:{max(device.id, 0)}"]
     parts += [f"target={device.target.partition(':')[2]}"] if device.target else []
     parts += [f"scope={device.memory_scope}"] if device.memory_scope else []

@@ -1,0 +1,61 @@
+"""A program in its text form as a model: ``ingot compile FILE.ingot-text``.
+
+In: the text. Out: ``ProgramModel``: the graph of its plan, the names of its inputs and nodes, its
+devices. Not done here: planning (``programs.planner``), compiling (``from_text``).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from ingot_build_rules.compilation.from_text import device_text, read_text
+from ingot_build_rules.compilation.stage_weights import StageWeights, constants_of, weight_number
+from ingot_compiler.ir.graph import Graph
+from ingot_compiler.placement.configuration import HOST
+from ingot_compiler.programs.lower_program import ENTRY, LoweredProgram, lower_program
+from ingot_compiler.programs.parse_program import parse_program
+from ingot_compiler.programs.planner.plan import plan
+from ingot_compiler.programs.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramModel:
+    """``devices``: beside the host, by name, as ``--device`` says them; ``names``: as the file of
+    weights has them."""
+
+    graph: Graph
+    devices: dict[str, str]
+    names: dict[str, Any]
+
+    def named(self, given: StageWeights) -> StageWeights:
+        """The weights with the names of the program, where their file says none."""
+        return given if given.names is not None else StageWeights(given.weights, self.names)
+
+
+def read_program(path: str) -> ProgramModel:
+    """Read, plan and lower a program.
+
+    Raises:
+        UserError: no such file, no host. ModelError: it is no program, or its annotations
+            contradict. UnsupportedError: it is no graph.
+    """
+    made = plan(parse_program(read_text(path))).program
+    lowered = lower_program(made)
+    used = {node.mark for node in lowered.graph.nodes} - {"", HOST}
+    devices = {one.name: device_text(one.device) for one in made.devices if one.name in used}
+    return ProgramModel(lowered.graph, devices, _names(path, made, lowered))
+
+
+def _names(path: str, program: Program, lowered: LoweredProgram) -> dict[str, Any]:
+    graph = lowered.graph
+    weight_count = 1 + max(map(weight_number, constants_of(graph)), default=-1)
+    return {
+        "model": os.path.splitext(os.path.basename(path))[0],
+        "inputs": [parameter.name for parameter in program.functions[ENTRY].parameters],
+        "outputs": [f"output{index}" for index in range(len(graph.outputs))],
+        "nodes": [[place, expression] for place, expression in lowered.sources],
+        "symbols": [],
+        "weights": [f"weight{index}" for index in range(weight_count)],
+    }

@@ -1,0 +1,91 @@
+"""``ingot compile FILE.ingot-text``: a program is a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot_runtime
+import ingot_runtime.npz as runtime_npz
+from ingot_build_rules.cli.main import main
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "program.ingot-text"
+TARGET = ("--target", "x86-64-v3", "-q")
+
+
+def refused(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
+    """The error of a command that ends with ``code``, without a traceback."""
+    assert main(["compile", *arguments, *TARGET]) == code
+    text = capsys.readouterr().err
+    assert text.startswith("error: ")
+    assert "Traceback" not in text
+    return text
+
+
+def write_npz(path: Path, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    """A file of weights by number."""
+    with path.open("wb") as file:
+        runtime_npz.write_npz(file, arrays)
+
+
+def test_a_program_becomes_a_bundle(tmp_path: Path) -> None:
+    """The example runs on the host and on its device, under the names of its text, and gives what
+    numpy gives."""
+    random = np.random.default_rng(0)
+    weights = random.standard_normal((8, 8)).astype(np.float32)
+    write_npz(tmp_path / "w.npz", {"0": weights})
+    output = str(tmp_path / "p.ingot")
+    arguments = [str(EXAMPLE), "--weights", str(tmp_path / "w.npz"), "-o", output]
+    assert main(["compile", *arguments, *TARGET]) == 0
+    x = random.standard_normal((3, 8)).astype(np.float32)
+    with ingot_runtime.load(output) as session:
+        assert [spec.name for spec in session.inputs] == ["x"]
+        assert set(session.devices) == {"host", "acc"}
+        results = session.run({"x": x})
+    hidden = np.maximum(x @ weights, 0)
+    np.testing.assert_allclose(results["output0"], x + hidden, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(results["output1"], -hidden, rtol=1e-5, atol=1e-6)
+
+
+def test_stages_of_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    """The graph of a program's plan is printed, with its marks, and every later stage."""
+    assert main(["compile", str(EXAMPLE), "--to", "graph", *TARGET]) == 0
+    text = capsys.readouterr().out
+    assert text.count('on "acc"') == 5
+    assert text.count('on "host"') == 1
+    assert main(["compile", str(EXAMPLE), "--to", "placed", *TARGET]) == 0
+    assert "copy(" in capsys.readouterr().out
+
+
+def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options that the text says already, a stage before it, and what is no program or no graph."""
+    path = str(EXAMPLE)
+    text = refused(capsys, 1, path, "--device", "a=cpu:1")
+    assert "--device with an .ingot-text file" in text
+    text = refused(capsys, 1, path, "--to", "imported")
+    assert "--to imported with an .ingot-text file" in text
+    other = tmp_path / "other.ingot-text"
+    other.write_text('device "host" id 0 type "host"\ndef @main(%x: f32[3]) -> f32[3] { %y }\n')
+    text = refused(capsys, 1, str(other))
+    assert "line 2, column 35" in text
+    assert "expected a variable that is bound here, got '%y'" in text
+    other.write_text(
+        'device "host" id 0 type "host"\ndef @main(%x: f32[3]) -> f32[3] { @main(%x) }\n'
+    )
+    text = refused(capsys, 3, str(other))
+    assert "recursion in a compiled program" in text
+    assert "@main(%x) at line 2, column 35" in text
+    assert "no such model file" in refused(capsys, 1, str(tmp_path / "none.ingot-text"))
+
+
+def test_a_constant_of_another_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The constant is named by its number."""
+    arguments = [str(EXAMPLE), "-o", str(tmp_path / "p.ingot")]
+    write_npz(tmp_path / "w.npz", {"0": np.zeros(3, np.float32)})
+    arguments += ["--weights", str(tmp_path / "w.npz")]
+    text = refused(capsys, 1, *arguments)
+    assert "a constant without its weight" in text
+    assert "constant 0" in text
