@@ -151,7 +151,10 @@ def _unknown(wanted: str, known: Sequence[str], where: str) -> UserError:
 def _globs(lock: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Those that the bundle was made with, as far as the lock tells them."""
     options: object = lock.get("options")
-    pairs = cast("Mapping[str, object]", options).get("place") if isinstance(options, dict) else 0
+    table: Mapping[str, object] = {}
+    if isinstance(options, dict):
+        table = cast("Mapping[str, object]", options)
+    pairs: object = table.get("place")
     found: list[tuple[str, str]] = []
     for pair in cast("list[object]", pairs) if isinstance(pairs, list) else ():
         items = cast("list[object]", pair) if isinstance(pair, list) else []
