@@ -7,9 +7,11 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import pocl_linker
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("ingot", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -30,6 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="ingot-test-state-")
     # Two OpenCL devices, each of one thread, on every machine.
     os.environ |= {"POCL_DEVICES": "pthread pthread", "POCL_MAX_PTHREAD_COUNT": "1"}
+    if pocl_linker.is_needed():
+        folder = Path(os.environ["XDG_STATE_HOME"])
+        pocl_linker.write_linker(folder)
+        os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
 @pytest.fixture(scope="module", autouse=True)

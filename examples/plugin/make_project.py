@@ -21,7 +21,9 @@ SIZE = 16
 def blocks() -> onnx.ModelProto:
     """``x = relu(x + x @ w)``, twice, then a sum with a row, which is no sum of equal shapes."""
     random = np.random.default_rng(7)
-    nodes, weights, value = [], [], "x"
+    nodes: list[onnx.NodeProto] = []
+    weights: list[onnx.TensorProto] = []
+    value = "x"
     for block in range(2):
         weight = random.normal(0, 0.2, (SIZE, SIZE)).astype(np.float32)
         weights.append(numpy_helper.from_array(weight, f"w{block}"))

@@ -8,6 +8,7 @@ running anything (every launch here is of no units).
 import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -53,6 +54,8 @@ class Builder:
             if answer:
                 what = "the driver does not compile a library of OpenCL C"
                 do = "use another driver, or put these nodes on the host"
+                if shutil.which("ld") is None:  # which PoCL calls
+                    do = f"install a C compiler, whose linker some drivers need; or {do}"
                 raise IncompatibleError(what, where, answer, do)
             self._proved.add(key)
 

@@ -102,14 +102,16 @@ ROWS = (
             "tests/unit/test_configuration.py::test_what_is_left_out_is_filled_in",
             "tests/unit/test_configuration.py::test_what_is_refused",
         ),
+        28,
     ),
     Row(
         "14",
-        "a host that was overridden, or is no cpu, is told of",
+        "a host that is no processor is refused; a device that needs more than its host is told of",
         (
             "tests/unit/test_configuration.py::test_what_is_refused",
             "tests/unit/test_configuration.py::test_a_device_that_needs_more_than_its_host_is_told_of",
         ),
+        28,
     ),
     Row(
         "15",
@@ -118,15 +120,16 @@ ROWS = (
             "tests/unit/test_configuration.py::test_what_is_refused",
             "tests/unit/test_configuration.py::test_two_scopes_of_one_device",
         ),
-        25,
+        28,
     ),
     Row(
         "16",
-        "the default device: by option, by the one kind, the host; none is invented",
+        "the default device: the one that is named, else the host; none is invented",
         (
             "tests/unit/test_configuration.py::test_what_is_left_out_is_filled_in",
             "tests/unit/test_configuration.py::test_what_is_refused",
         ),
+        28,
     ),
     Row(
         "17",
@@ -144,10 +147,11 @@ ROWS = (
     ),
     Row(
         "19",
-        "one target, a list and a table give the same configuration; a separate host is told of",
+        "one target, a list and a table give the same configuration; there is no separate host",
         (
             "tests/unit/test_target_forms.py::test_one_target_a_list_and_a_table_give_the_same_configuration",
             "tests/unit/test_configuration.py::test_what_is_refused",
         ),
+        28,
     ),
 )

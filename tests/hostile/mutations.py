@@ -32,7 +32,7 @@ _WORD = 1 << 64
 _HEADER_FIELDS = ((0, 8), (8, 2), (10, 2), (12, 4), (16, 4), (20, 4), (24, 8), (32, 8))
 _ROW_FIELDS = ((0, 4), (4, 4), (8, 8), (16, 8), (24, 4), (28, 4), (32, 8))
 _JUNK: tuple[Any, ...] = (None, True, 0, -1, "x", b"x", [], [[]], {}, {"x": 0})
-_SMALL = (head.MANIFEST, head.PLAN, head.TREE, head.LOCK, head.PROGRAM, head.DEBUG)
+_SMALL = (head.MANIFEST, head.PLAN, head.TREE, head.LOCK, head.PROGRAM, head.DEBUG, head.DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)

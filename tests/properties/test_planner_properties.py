@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.random_programs import C, G, RandomProgram, small_program
 from tests.unit.program_harness import canonical, check_same_results, erased
@@ -72,7 +72,7 @@ def test_random_programs_all() -> None:
     assert seed < 2 * ALL
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(st.integers(min_value=SAMPLE))
 def test_random_programs_by_hypothesis(seed: int) -> None:
     """The same for programs that hypothesis chooses."""

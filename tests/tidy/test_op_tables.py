@@ -33,6 +33,7 @@ REGISTRIES = {
     "lowering/print_loop_values.py": "signs of comparisons",
     "passes/canonical/elementwise.py": "rules of a pass",
     "passes/canonical/movement.py": "rules of a pass",
+    "placement/op_work.py": "operations of a product",
 }
 REST = {
     "backends/host/emit/kernels/epilogue.py", "backends/host/emit/reduce.py",

@@ -17,7 +17,7 @@ from tests.tidy.registries import (
 )
 from tests.tidy.source import ROOT, modules
 
-from ingot_build_rules.cli.verbs import VERBS
+from ingot_build_rules.cli.verbs import VERBS, module_of
 from ingot_build_rules.text.stage_text import STAGE_TEXTS
 from ingot_build_rules.text.stages import STAGES
 from ingot_compiler.frontend.ops import OPS_BY_NAME
@@ -25,7 +25,7 @@ from ingot_compiler.frontend.ops import OPS_BY_NAME
 CLI_HELPERS = {
     "arrays", "build_progress", "build_report", "build_tally", "cache_report", "call_shapes", "candidates", "compile_folder", "compile_options", "compile_output", "compile_report", "console", "device_notes", "entry", "failure", "found_models", "in_four_parts", "inspect_memory", "inspect_variant",
     "jobserver_flags",
-    "live_progress", "main", "manual_page", "meant", "no_op", "options", "portable_note", "project_draft", "temporary_bundle", "terminal", "usage", "verbs",
+    "live_progress", "main", "manual_page", "meant", "no_op", "options", "placement_lines", "portable_note", "project_draft", "temporary_bundle", "terminal", "usage", "verbs",
 }  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def test_files_of_onnx_ops_have_their_names() -> None:
 
 def test_verbs_and_modules_agree() -> None:
     """Every verb has its module, and every module of the command is a verb or a named helper."""
-    verbs = {name for name, _ in VERBS}
+    verbs = {module_of(name) for name, _ in VERBS}
     names = {module.name for module in modules("ingot_build_rules.cli")}
     described = {name for name in names if name.startswith("ingot_build_rules.cli.arguments.")}
     stems = {name.rsplit(".", 1)[1] for name in names - described} - {"cli", "arguments"}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
 from tests.unit.end_to_end_harness import Feed, make_model, node, run_all_ways, tensor
 
 from ingot_build_rules.compilation.compile_model import CompiledModel, compile_model
@@ -30,7 +30,8 @@ def texts(*names: str) -> list[str]:
 
 def chain(*ops: str) -> ModelProto:
     """Unary ops, and binary ones of the value and the input, one after the other."""
-    nodes, value = [], "x"
+    nodes: list[NodeProto] = []
+    value = "x"
     for number, op in enumerate(ops):
         operands = value if op in ("Relu", "Neg", "Tanh") else f"{value} x"
         made = "y" if number == len(ops) - 1 else f"v{number}"

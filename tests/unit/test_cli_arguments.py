@@ -12,7 +12,7 @@ from ingot_build_rules.cli.candidates import FILES
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.usage import READERS, Parser
 from ingot_build_rules.cli.verbs import VERBS, read_verb
-from ingot_build_rules.rules.compile_options import GENERAL, OTHER_SHAPES
+from ingot_build_rules.rules.compile_options import FALLBACKS, FORBID, GENERAL, OTHER_SHAPES
 
 NAMES = [name for name, _ in VERBS]
 TEXT_KINDS = {"folder", "planner", "project-name", "target", "text", "verb", *FILES}
@@ -40,6 +40,12 @@ def test_every_kind_of_value_is_known() -> None:
     kinds = {argument.kind for verb in verbs for argument in verb.arguments}
     kinds |= {option.kind for verb in verbs for option in verb.options}
     assert kinds == TEXT_KINDS | READERS.keys()
+
+
+def test_fallbacks_are_those_of_the_options() -> None:
+    """The data of a verb repeat them, since a completion imports no dataclass."""
+    option = next(each for each in read_verb("compile").options if each.names == "--fallback")
+    assert (option.choices, option.default) == (FALLBACKS, FORBID)
 
 
 def test_other_shapes_are_those_of_the_options() -> None:

@@ -251,3 +251,19 @@ def test_control_flow_on_a_device(glob: str, what: str, where: str, why: str) ->
     assert (caught.value.what, caught.value.where) == (what, where)
     assert why in caught.value.why
     assert caught.value.do
+
+
+FOUR = ("stem", "body", "mean", "end")
+
+
+@pytest.mark.slow
+def test_all_placements_over_three(expected: bytes) -> None:
+    """3^4 placements of four blocks over the host and two kinds of device with memory of their own;
+    what lies between them runs where its operand is."""
+    devices = {"acc": "null", "other": "cpu:1"}
+    for places in itertools.product(("host", *devices), repeat=4):
+        place = {f"/{block}/*": device for block, device in zip(FOUR, places, strict=True)}
+        bundle = ingot.compile(network(), devices=devices, place=place).to_bytes()
+        for executor in ("aot", "vm"):
+            with ingot_runtime.load(bundle, executor=executor) as session:
+                assert session.run({"x": X})["y"].tobytes() == expected, places

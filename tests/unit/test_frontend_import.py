@@ -82,6 +82,7 @@ def test_initializers_that_are_inputs_are_constants() -> None:
     """Before IR version 4 every initializer was listed as an input; unused ones are not stored at
     all."""
     source = relu_chain()
+    source.ir_version = 3
     source.graph.input.append(value("w", [3, 512]))
     source.graph.initializer.append(numpy_helper.from_array(np.ones(9, np.float32), "unused"))
     imported, names = load(source)

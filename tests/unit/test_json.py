@@ -68,6 +68,8 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
         "inspect a.ingot",
         "inspect b.ingot --fusion",
         "inspect b.ingot --variant aarch64",
+        "why-device a.ingot first",
+        "why-device b.ingot second",
         "run a.ingot --inputs x.npz",
         "run a.ingot --inputs x.npz --trace t.json",
         "run a.ingot --inputs x.npz --executor vm --outputs y.npz",

@@ -34,6 +34,7 @@ def test_a_node_moves_behind_what_it_needs() -> None:
     """exp of relu is written before neg and the claim's sum, and has to run behind the claim."""
     graph = parse_graph(DIAMOND)
     order = run_order(waits_for(graph), [frozenset((0, 5, 1, 3))])
+    assert order is not None
     assert order == ((0, 1, 3, 5), (2,), (4,))
     claim = TakenClaim("p", "all", order[0])
     made = compact(with_composites(graph, order, [claim], first_free_id(graph)))

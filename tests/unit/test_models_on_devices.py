@@ -142,3 +142,32 @@ def test_split_architectures(model: str, split: str) -> None:
         assert found[0] == alone
     for name, array in expected.items():
         assert_close(array, np.asarray(outputs[0][name]), RELATIVE_ERROR_MAX)
+
+
+CUT = ("mobilenet_v2", "bert", "segformer", "sd_unet")
+CUTS = 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", range(CUTS))
+@pytest.mark.parametrize("model", CUT)
+def test_cut_between_two_devices(model: str, cut: int) -> None:
+    """At five points each, drawn by its name: all before the point on one device, all behind it on
+    another kind; the outputs are within the tolerance of all exports, natively and stepped alike."""
+    cases = Cases(model, dynamic=False)
+    (feed,), (expected,) = cases.feeds, cases.expected
+    path = MODELS / model / "static.onnx"
+    names = [each.name for each in onnx.load_model(path).graph.node]
+    at = random.Random(f"{model} {cut}").randrange(1, len(names))
+    place = [(name, "acc" if number < at else "other") for number, name in enumerate(names)]
+    devices = {"acc": "null", "other": "cpu:1"}
+    made = compile_model(path, make_options((TARGET,), devices=devices, place=place))
+    bundle = made.to_bytes()
+    found: list[dict[str, Array]] = []
+    for executor in ("aot", "vm"):
+        with ingot_runtime.load(bundle, executor=executor) as session:
+            found.append(session.run(feed))
+            assert ("acc", "other") in session.device_counts().copies
+    for name, array in expected.items():
+        assert found[0][name].tobytes() == found[1][name].tobytes()
+        assert_close(array, found[0][name], RELATIVE_ERROR_MAX)

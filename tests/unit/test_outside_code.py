@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def test_the_static_closure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (package / "beside.py").write_text("import onnx\n")
     (package / "data.bin").write_bytes(b"1")
     (tmp_path / "closure_helper.py").write_text("def help(): ...\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     names = {name.partition(" ")[0] for name in _parts("closure_plugin.hook")}
     assert names == {
         "closure_plugin/__init__.py", "closure_plugin/hook.py", "closure_plugin/data.bin",
@@ -45,8 +46,8 @@ def test_our_own_code_is_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     call = "from ingot_compiler.backends.host.compile_kernel import compile_kernel\n"
     (tmp_path / "calling_plugin.py").write_text(call)
     (tmp_path / "quiet_plugin.py").write_text("import math\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    digests, found = code_digests(None), []
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    digests, found = code_digests(None), list[set[str]]()
     for module in ("calling_plugin", "quiet_plugin"):
         include_outside(digests, module)
         found.append({name for name, _ in code_parts(digests, module)})

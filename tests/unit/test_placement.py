@@ -12,6 +12,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import OptimizedGraph
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.place import place
+from ingot_compiler.placement.place_reason import PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import (
     UNCONSTRAINED,
@@ -160,7 +161,7 @@ def test_copies_are_explicit_and_shared() -> None:
     assert places(placed) == [
         ("constant", "acc"), ("copy", "acc"), ("exp", "acc"), ("add", "acc"), ("copy", "host"), ("relu", "host")
     ]  # fmt: skip
-    assert placed.reasons[-1] == "marked host"
+    assert placed.reasons[-1] == PlaceReason("marked")
     builder = GraphBuilder([TensorType("f32", (4,))])
     both = [builder.add(op, (0,), {}, (), "acc") for op in ("exp", "neg")]
     twice = place(OptimizedGraph(builder.finish((*both, both[0]))), (HOST, ACC))

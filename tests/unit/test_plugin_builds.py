@@ -110,9 +110,11 @@ def test_errors_of_a_project_name_its_line(project: Path) -> None:
     assert "Traceback" not in failed.stderr
 
 
-def test_check_asks_twice(tmp_path: Path) -> None:
-    """A plug-in that gives something else the second time is found by the self-check."""
-    made = compiled(chain("Neg", "Relu"), "bad_plugins:RANDOM")
+@pytest.mark.parametrize("plugin", ["RANDOM", "UNORDERED"])
+def test_check_asks_twice(plugin: str, tmp_path: Path) -> None:
+    """A plug-in that gives something else the second time, or in another process, is found by the
+    self-check."""
+    made = compiled(chain("Neg", "Relu"), f"bad_plugins:{plugin}")
     made.save(str(tmp_path / "a.ingot"))
     with pytest.raises(PluginError) as caught:
         check_bundle(made, str(tmp_path / "a.ingot"), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.unit.plugin_harness import FOLDER, chain, compiled, texts
@@ -104,7 +104,7 @@ def test_a_module_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """What its import raises is told with the line, also a module that it lacks itself."""
     (tmp_path / "failing_plugin.py").write_text("a = 1\nassert a == 2, 'not two'\n")
     (tmp_path / "lacking_plugin.py").write_text("import no_such_thing_at_all\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with pytest.raises(PluginError) as caught:
         read_plugins(["failing_plugin:TARGET"])
     assert "AssertionError: not two (line 2 of failing_plugin.py)" in caught.value.why
@@ -118,7 +118,7 @@ def test_a_module_that_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     module = tmp_path / "changing_plugin.py"
     text = (FOLDER / "good_plugins.py").read_text()
     module.write_text(text)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     assert read_plugins(["changing_plugin:RELU"])
     module.write_text(text + "\n# changed\n")
     with pytest.raises(UserError) as caught:
@@ -131,12 +131,19 @@ def _function(*_: Any) -> Any:
     return None
 
 
+def _function_of(number: int) -> Any:
+    def inner() -> int:
+        return number
+
+    return inner
+
+
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"name": 3}, "a plug-in, name", "got 3"),
     ({"name": "a-b"}, "a plug-in, name", "got a-b"),
     ({"claim": _function}, "plug-in a, claim and lower", "got claim alone"),
     ({"library": "text"}, "plug-in a, library", "a function that its module names, got text"),
-    ({"library": lambda *_: None}, "plug-in a, library", "a function that its module names"),
+    ({"library": _function_of(3)}, "plug-in a, library", "a function that its module names"),
     ({"passes": 3}, "plug-in a, passes", "a list of Pass, got 3"),
     ({"passes": [3]}, "plug-in a, passes[0]", "a Pass, got 3"),
     ({"passes": [Pass("later", _function)]}, "passes[0].phase", "one of graph, loops, got later"),  # type: ignore[arg-type]
@@ -152,7 +159,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
 def test_parts_of_another_type(parts: dict[str, Any], where: str, why: str) -> None:
     """A plug-in whose parts are none is refused where it is made, in our words."""
     with pytest.raises(PluginError) as caught:
-        Plugin(**{"name": "a", **parts})
+        cast("Any", Plugin)(**{"name": "a", **parts})
     assert where in caught.value.where
     assert why in caught.value.why
     assert "docs/plugins.md" in caught.value.do

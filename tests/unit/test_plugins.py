@@ -16,9 +16,15 @@ import ingot_runtime
 from ingot_build_rules.check.self_check import check_bundle
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
-from ingot_build_rules.compilation.plugins import read_plugins
+from ingot_build_rules.compilation.plugins import read_plugins, with_plugins
+from ingot_build_rules.engine.actions.codec import Codec
+from ingot_build_rules.engine.actions.perform import perform
+from ingot_build_rules.engine.actions.values import MemoryBlobs, Values
+from ingot_build_rules.rules.claim import CLAIM, ClaimInputs
+from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_compiler.placement.parse_placed import parse_placed
 from ingot_compiler.placement.print_placed import print_placed
+from ingot_compiler.plugins.settings import PluginSettings
 
 
 def test_one_extern_call(tmp_path: Path) -> None:
@@ -200,3 +206,18 @@ def test_from_python_in_several_processes(tmp_path: Path) -> None:
     assert made[0] == made[1]
     options = make_options(["x86-64-v3"], plugins=read_plugins(texts("RELU")))
     assert compile_model(model.SerializeToString(), options).to_bytes() == made[0]
+
+
+def test_an_action_loads_what_the_user_named_alone() -> None:
+    """Whatever inputs say, from a cache or a text: a hook that no command has named is not
+    imported."""
+    texts()
+    sys.modules.pop("unnamed_plugin", None)
+    values = Values(MemoryBlobs(), Codec(RULEBOOK.types))
+    placed = values.keep(compiled(chain("Relu")).placed)
+    inputs = ClaimInputs(placed, ("unnamed_plugin:claim",), (PluginSettings("unnamed"),))
+    (option,) = read_plugins(texts("RELU"))
+    for rulebook in (RULEBOOK, with_plugins(RULEBOOK, [option])):
+        outcome = perform(CLAIM, inputs, values, rulebook)
+        assert "is not among the code that the action's inputs may name" in str(outcome.error)
+    assert "unnamed_plugin" not in sys.modules

@@ -35,12 +35,12 @@ graph(%0: f32[s0, 4]) {
   %5 = abs(%4) : f32[s0, 3] @[3] on "host"
   return %5
 }
-%0 on "host": "input of the graph"
-%1 on "acc": "constant, lives where it is read first"
-%2 on "acc": "copied because matmul reads it"
-%3 on "acc": "marked acc"
-%4 on "host": "copied because abs reads it"
-%5 on "host": "marked host"
+%0 on "host": input
+%1 on "acc": read_by %3
+%2 on "acc": copied_for %3
+%3 on "acc": marked
+%4 on "host": copied_for %5
+%5 on "host": marked
 """
 FUSED = """\
 input 0: f32[5, 4]
@@ -156,8 +156,11 @@ def test_every_part_is_read_back(text: Text) -> None:
         (PLACED, '%5 on "host"', '%5 on "acc"', "line 8, column 8", "a node runs where it is marked: expected device 'host', got device 'acc'"),
         (PLACED, '%3 on "acc"', '%3 on "gpu"', "line 14, column 7", "expected a device out of host, acc, got gpu"),
         (PLACED, '%3 on "acc"', '%4 on "acc"', "line 14, column 1", "expected the place of each of 6 values, in order, got '%4'"),
-        (PLACED, '%5 on "host": "marked host"\n', "", "line 15, column 44", "expected a place for each of 6 values, got 5"),
-        (PLACED, '"marked host"', "marked", "line 16, column 15", "expected a string, got 'marked'"),
+        (PLACED, '%5 on "host": marked\n', "", "line 15, column 28", "expected a place for each of 6 values, got 5"),
+        (PLACED, '"host": marked', '"host": asked', "line 16, column 15", "expected one of input marked auto"),
+        (PLACED, "marked\n%4", 'fallback "ac"\n%4', "line 14, column 1", "a reason names a device: expected a device, got 'ac'"),
+        (PLACED, "marked\n%4", "auto [1]\n%4", "line 14, column 1", "a reason compares all devices: expected 2 times, got 1"),
+        (PLACED, "copied_for %3", "copied_for %9", "line 13, column 1", "a reason leads to a value: expected another value, got %9"),
         (PLACED, "abs(%4)", "abs(%3)", "line 8, column 8", "each crossing is a copy: expected values of device 'host', got %3 on device 'acc'"),
         (PLACED, "matmul(", "matmuls(", "line 6, column 8", "matmuls: expected a core op, got matmuls"),
         (FUSED, "buffer b3:", "buffer b4:", "line 7, column 8", 'expected "b3", got \'b4\''),

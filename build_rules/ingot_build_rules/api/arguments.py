@@ -10,6 +10,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex, cast
 
+from ingot_build_rules.rules.compile_options import AUTO
 from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
@@ -71,6 +72,17 @@ def read_texts(argument: str, example: str, given: object) -> dict[str, str]:
     if not all(isinstance(text, str) for text in texts.values()):
         raise _wrong(argument, f"a dict of texts, such as {example}", given)
     return cast("dict[str, str]", texts)
+
+
+def read_place(given: object) -> tuple[tuple[str, str], ...]:
+    """Read a dict of devices by glob; ``auto`` is for all nodes.
+
+    Raises:
+        UserError: anything else.
+    """
+    if given == AUTO:
+        return (("*", AUTO),)
+    return tuple(read_texts("place", "{'/layer1/*': 'acc'}", given).items())
 
 
 def read_count(argument: str, given: object, least: int) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ingot_build_rules.api.arguments import (
     read_check,
     read_count,
+    read_place,
     read_plugin_texts,
     read_shapes,
     read_targets,
@@ -45,7 +46,8 @@ def compile(  # noqa: A001
     targets: Targets = "native",
     shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
-    place: Mapping[str, str] | None = None,
+    place: Mapping[str, str] | str | None = None,
+    fallback: str = "forbid",
     strip: bool = False,
     workers: int = 1,
     check: Check = False,
@@ -59,35 +61,37 @@ def compile(  # noqa: A001
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
     Args:
-        model: path of an ``.onnx`` file, its bytes, or an ``onnx.ModelProto``; a folder that
-            ``optimum`` exported; a PyTorch module, or a program that PyTorch exported.
+        model: an ``.onnx`` file, its bytes, an ``onnx.ModelProto``, a PyTorch module; a folder.
         example_inputs: of a PyTorch module: what it is called with, a tensor, a tuple, or a dict.
         dynamic_shapes: of a PyTorch module: as ``torch.export.export`` takes them.
         graph: which graph of a folder, where it has several: ``"decoder_model"``.
         targets: one, or several with one variant each, in any form; a dict gives them names.
-        shapes: input name -> shape that gets a version of its own, or a list of such dicts:
-            ``(1, 3, 224, 224)`` or ``"1x3x224x224"``; None is any size, ``(1, 8)`` a range.
+        shapes: input name -> ``(1, 3, None, (1, 224))`` with a version of its own; or several.
         devices: virtual device -> ``"cpu:1"``; ``host`` is always there.
-        place: glob over node names -> virtual device.
+        place: glob over node names -> virtual device or "auto"; or "auto" for all nodes.
+        fallback: of nodes placed where there is no code for them: "forbid", "warn" or "allow".
         strip: leave the names of nodes and the loops of kernels out of the bundle.
         workers: processes at most; the bundle is the same for any number.
         check: compare with the interpreter, on these inputs or, if True, on generated ones.
-        max_bytes: how large the model's own functions may become, the constants of a variant, a
-            value on the way to one, and the memory that is planned for a variant.
+        max_bytes: of the model's functions, constants, values on the way to one, planned memory.
         other_shapes: what serves calls of no such shape: the "general" version, or "refuse".
         plugins: targets from outside, ``"module:TARGET"``; they run with your rights.
-        strict_dims: dimensions of one name are one size in every call; others are refused.
+        strict_dims: dimensions of one name are one size in every call.
         cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
     Raises:
         UserError: a wrong argument. PluginError: of a plug-in. ModelError: a wrong model or export.
-        UnsupportedError: all that is not supported yet, listed. LimitError: more than
-            ``max_bytes``, or than a bundle can hold. VerificationError: ``check`` found a fault.
+        UnsupportedError, LimitError: what is not supported, listed. VerificationError: by ``check``.
     """
     texts, named = _texts(targets, shapes, devices, place), read_plugins(read_plugin_texts(plugins))
     options = make_options(
-        *texts, other_shapes=other_shapes, strip=strip, plugins=named, strict_dims=strict_dims
+        *texts,
+        other_shapes=other_shapes,
+        strip=strip,
+        fallback=fallback,
+        plugins=named,
+        strict_dims=strict_dims,
     )
     limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
     settings, inputs = _settings(workers, cache, named, shared=cache_shared), read_check(check)
@@ -103,7 +107,7 @@ def _texts(
         read_targets(targets),
         read_shapes(shapes),
         read_texts("devices", "{'acc': 'cpu:1'}", devices),
-        tuple(read_texts("place", "{'/layer1/*': 'acc'}", place).items()),
+        read_place(place),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,11 @@ from ingot_artifacts.bundle.write import BundleSkeleton, write_with_weights
 from ingot_artifacts.store.atomic import sync_folders
 from ingot_build_rules.api.bundle_facts import BundleFacts, facts_of
 from ingot_build_rules.api.in_arguments import errors_in_arguments
+from ingot_build_rules.compilation.describe_placement import find_fallbacks
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build
 from ingot_build_rules.compilation.output_file import check_output
 from ingot_build_rules.compilation.start_compilation import start_compilation
+from ingot_build_rules.rules.compile_options import WARN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,6 +107,9 @@ def compile_bundle(
     with open_build(settings) as build:
         compiled = start_compilation(build, model.model, options, max_bytes)
         parts = build.run(compiled.compilation.bundle_parts())
+        if options.fallback == WARN:
+            for text in build.run(find_fallbacks(compiled.compilation)):
+                warnings.warn(text, stacklevel=4)
         if check is not False:
             _check(compiled, None if check is True else check)
         return Bundle(parts, facts_of(compiled, parts), model, options, settings)

@@ -57,6 +57,7 @@ def _table(argument: str, separate: Callable[[str], tuple[str, str, str]]) -> Ca
 ARGUMENTS: dict[str, Callable[[str], str]] = {
     "check": lambda value: "check={'INPUT': array}" if value else "check",
     "device": _table("devices", lambda value: value.partition("=")),
+    "fallback": lambda value: f"fallback={value!r}" if value else "fallback",
     "max-bytes": lambda _: "max_bytes",
     "place": _table("place", lambda value: value.rpartition("=")),
     "plugin": lambda value: f"plugins={value!r}" if value else "plugins",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT
 from ingot_build_rules.cli.in_four_parts import in_four_parts
+from ingot_build_rules.cli.placement_lines import placement_lines
 from ingot_runtime.json_output import error_values
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _lines(report: Report, arguments: argparse.Namespace) -> list[str]:
     left = len(changed) - _LIST_MAX
     return [
         *(f"would run {text}, and what depends on it" for text in would_run),
-        *map(_result_line, changed[:_LIST_MAX]),
+        *(line for item in changed[:_LIST_MAX] for line in _result_lines(item)),
         *([f"and {left} more"] if left > 0 else []),
         *_checked_lines(report, arguments),
         summary(report),
@@ -101,6 +102,10 @@ def _checked_lines(report: Report, arguments: argparse.Namespace) -> list[str]:
         *([f"checked: {again}, with the same results"] if arguments.check_hits else []),
         *([f"lint: {ran} actions read only what their keys know"] if arguments.lint else []),
     ]
+
+
+def _result_lines(item: TargetResult) -> list[str]:
+    return [_result_line(item), *placement_lines(item.placement)]
 
 
 def _result_line(item: TargetResult) -> str:

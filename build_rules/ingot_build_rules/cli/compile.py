@@ -63,6 +63,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
         arguments.planner,
         arguments.other_shapes,
         strip=arguments.strip,
+        fallback=arguments.fallback,
         plugins=read_plugins(arguments.plugin, os.curdir),
         strict_dims=arguments.strict_dims,
     )

@@ -11,18 +11,20 @@ import os
 
 from ingot_build_rules.cli.compile_output import STANDARD_OUTPUT
 from ingot_build_rules.compilation.program_suffix import PROGRAM
+from ingot_build_rules.rules.compile_options import FORBID
 from ingot_build_rules.text.stages import FROM_LOOPS_TO, STAGES
 from ingot_compiler.ir.errors import UserError
 
 _WHERE = "command ingot compile"
 _SAID_BY = {
-    PROGRAM: ("shape", "place", "device"),
+    PROGRAM: ("shape", "place", "device", "fallback"),
     "graph": ("shape", "place"),
-    "placed": ("shape", "place", "device"),
+    "placed": ("shape", "place", "device", "fallback"),
     "loops": (
         "shape",
         "place",
         "device",
+        "fallback",
         "plugin",
         "weights",
         "check",
@@ -65,7 +67,7 @@ def check_options(arguments: argparse.Namespace) -> None:
 def _check_from(arguments: argparse.Namespace, stage: str) -> None:
     """Refuse what the text of a stage says already, and a stage that comes before it."""
     for name in _SAID_BY[stage]:
-        if getattr(arguments, name) not in ([], None, False):
+        if getattr(arguments, name) not in ([], None, False, FORBID):
             why = f"the text of a {_named(stage)} says it already, or has no place for it"
             what = f"--{name} with {_given(stage)}"
             raise UserError(what, _WHERE, why, f"leave --{name} out")

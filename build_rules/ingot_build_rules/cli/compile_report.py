@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli.console import counted, format_bytes, format_seconds
+from ingot_build_rules.cli.placement_lines import placement_lines
 
 if TYPE_CHECKING:
     from ingot_build_rules.check.check_report import CheckReport
@@ -54,4 +55,5 @@ def report_lines(values: dict[str, Any], checked: CheckReport | None) -> list[st
         kernels = counted(variant["kernel_count"], "kernel")
         made = f"{kernels} for {counted(variant['launch_count'], 'launch')}"
         lines.append(f"  {variant['target']}: {made}, workspace {workspace}")
+    lines += placement_lines(values["placement"])
     return [*lines, *([f"  {checked}"] if checked is not None else [])]

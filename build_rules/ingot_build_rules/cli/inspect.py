@@ -14,6 +14,7 @@ from ingot_build_rules.cli import console
 from ingot_build_rules.cli.call_shapes import call_shapes
 from ingot_build_rules.cli.inspect_memory import memory_lines, memory_values, size_text
 from ingot_build_rules.cli.inspect_variant import only_variant
+from ingot_build_rules.cli.placement_lines import placement_lines
 from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
 from ingot_build_rules.text.stripped import STRIPPED, is_stripped
 from ingot_compiler.ir.errors import UserError
@@ -70,6 +71,7 @@ def description_lines(described: dict[str, Any]) -> list[str]:
         parts += _bound_lines(described["debug"].get("memory", {}).get(target))
         parts += _device_lines(described["device_use"][target])
     debug = described["debug"]
+    parts += placement_lines(debug.get("placement", []))
     for target, launches in debug.get("launches", {}).items():
         rows = [_launch_row(number, launch) for number, launch in enumerate(launches)]
         for title, count in _versions(debug, target, len(rows)):

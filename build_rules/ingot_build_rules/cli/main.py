@@ -20,7 +20,7 @@ from collections.abc import Callable, Generator, Sequence
 from types import FrameType
 from typing import cast
 
-from ingot_build_rules.cli.verbs import VERBS, read_verb
+from ingot_build_rules.cli.verbs import VERBS, module_of, read_verb
 from ingot_build_rules.engine.executors.garbage import collect_rarely
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime import __version__
@@ -164,7 +164,7 @@ def _run_verb(name: str, texts: Sequence[str]) -> int:
 
     _check_verb(name)
     arguments = Parser(read_verb(name)).parse(texts)
-    module = importlib.import_module(f"ingot_build_rules.cli.{name}")
+    module = importlib.import_module(f"ingot_build_rules.cli.{module_of(name)}")
     return cast("Callable[[object], int]", module.run)(arguments)
 
 

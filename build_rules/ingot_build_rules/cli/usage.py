@@ -152,6 +152,11 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def place(text: str) -> tuple[str, str]:
+    """Read ``GLOB=NAME``; ``auto`` alone is for all nodes that no glob places."""
+    return ("", text) if text == "auto" else pair(text)
+
+
 def device(text: str) -> tuple[str, str]:
     """Read ``NAME=KIND...``; the first ``=`` counts, since what follows has its own."""
     name, equals, value = text.partition("=")
@@ -248,7 +253,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "count": positive,
     "device": device,
     "jobs": positive,
-    "pair": pair,
+    "place": place,
     "seconds": seconds,
     "shape": shape,
     "share": share,

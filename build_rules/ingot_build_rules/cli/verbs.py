@@ -3,7 +3,7 @@
 In: a verb's name. Out: ``VERBS``, ``Verb``. Not done here: the verbs (one module each, beside this
 one, imported when it is asked for).
 
-A verb's module has ``run(arguments) -> exit code``. The module of the same name in ``arguments``
+A verb's module is named like it, with ``_`` for ``-``. It has ``run(arguments) -> exit code``. The module of the same name in ``arguments``
 has ``ARGUMENTS``, ``OPTIONS`` and ``EXAMPLES``.
 """
 
@@ -29,6 +29,7 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("clean", "remove what builds of a project have made"),
     ("run", "run a bundle on inputs from a file"),
     ("inspect", "show what is in a bundle: sections, devices, memory, kernels, assembly"),
+    ("why-device", "say why a node, an input or an output of a bundle is on its device"),
     ("report", "write one page that shows a bundle: graph, kernels, times, memory, assembly"),
     ("diff", "say what differs between two bundles"),
     ("verify", "check every byte of bundles"),
@@ -51,9 +52,14 @@ class Verb(NamedTuple):
     examples: tuple[Example, ...]
 
 
+def module_of(name: str) -> str:
+    """Return the name of a verb's modules."""
+    return name.replace("-", "_")
+
+
 def read_verb(name: str) -> Verb:
     """Return one of ``VERBS`` with its arguments."""
-    data = import_module(f"ingot_build_rules.cli.arguments.{name}")
+    data = import_module(f"ingot_build_rules.cli.arguments.{module_of(name)}")
     return Verb(name, dict(VERBS)[name], data.ARGUMENTS, (*data.OPTIONS, DEBUG), data.EXAMPLES)
 
 

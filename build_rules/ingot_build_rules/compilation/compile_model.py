@@ -14,6 +14,7 @@ from functools import cached_property
 from ingot_artifacts.store.atomic import sync_folders
 from ingot_build_rules.compilation.bundle_file import write_bundle_file
 from ingot_build_rules.compilation.compilation import Compilation
+from ingot_build_rules.compilation.describe_placement import describe_placement
 from ingot_build_rules.compilation.model_source import Model, open_model
 from ingot_build_rules.compilation.output_file import check_output
 from ingot_build_rules.compilation.plugins import with_plugins
@@ -125,11 +126,13 @@ class CompiledModel:
                 return file.read()
 
     def summary(self) -> dict[str, object]:
-        """Return what a report tells: bytes of weights; of each variant its kernels, launches and
-        planned workspace, where open dimensions count as 64."""
+        """Return what a report tells: bytes of weights; where nodes run, if there is more than the
+        host; of each variant its kernels, launches and planned workspace, where open dimensions
+        count as 64."""
         return {
             "model": self.names.model,
             "weights_bytes": self.layout.size_bytes,
+            "placement": self._run(describe_placement(self.compilation)),
             "variants": [
                 {
                     "target": variant.target,

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from ingot_build_rules.rules.compile_options import HOST, DeviceOption
 from ingot_compiler.backends.backend import Backend
 from ingot_compiler.backends.registry import backend_of
+from ingot_compiler.ir.errors import UnsupportedError
+from ingot_compiler.ir.message import OptionRef
+from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
 from ingot_runtime.format.plan import DEVICE_KINDS
 
@@ -47,6 +50,27 @@ class DeviceTable:
     def targets(self, host_target: str) -> tuple[str, ...]:
         """What each device runs, the host's first."""
         return (host_target, *(device.target for device in self.others))
+
+    def refusals(self) -> tuple[str, ...]:
+        """The hook of each device but the host that says which ops it has no code for."""
+        return tuple(backend.refuse_op for backend in self.backends()[1:])
+
+    def costs(self) -> tuple[DeviceCosts, ...]:
+        """What each device costs.
+
+        Raises:
+            UnsupportedError: nobody has measured a kind.
+        """
+        known = [(backend.kind, backend.costs) for backend in self.backends()]
+        for device, (kind, costs) in zip(self.others, known[1:], strict=True):
+            if costs is None:
+                raise UnsupportedError(
+                    f"the costs of {kind!r} devices are not known",
+                    OptionRef("device", f"{device.name}={device}"),
+                    "auto compares devices by what they cost, and nobody has measured this kind",
+                    "place the nodes by hand",
+                )
+        return tuple(costs for _, costs in known if costs is not None)
 
     def declared(self) -> tuple[DeclaredDevice, ...]:
         """The devices as placement knows them."""

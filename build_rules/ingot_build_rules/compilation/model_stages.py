@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ingot_build_rules.compilation.device_table import DeviceTable
 from ingot_build_rules.compilation.memory_limit import MemoryLimit
 from ingot_build_rules.compilation.model_source import ModelSource
+from ingot_build_rules.compilation.placed_by import with_its_glob
 from ingot_build_rules.compilation.plugin_table import OF_PLUGINS, PluginTable
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.engine.actions.rule import AnyRule, Inputs, Output, Rule
 from ingot_build_rules.rules.claim import CLAIM, ClaimInputs
-from ingot_build_rules.rules.compile_options import CompileOptions
+from ingot_build_rules.rules.compile_options import AUTO, CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
 from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs, TypedGraph
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
 from ingot_build_rules.rules.rewrite import REWRITE, RewriteInputs
-from ingot_compiler.ir.errors import LimitError
+from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.in_names import error_in_names, refers, text_in_names
 from ingot_compiler.ir.profile import named_profile
 from ingot_runtime.ingot_error import IngotError
@@ -141,8 +142,28 @@ class ModelStages:
         return (await self._rewritten((optimized,)))[0]
 
     async def _place(self) -> Artifact[PlacedGraph]:
-        inputs = PlaceInputs(await self.optimized(), self.devices.declared())
-        return (await self._claimed((await self.need(PLACE, inputs),)))[0]
+        return (await self._place_all((await self.optimized(),)))[0]
+
+    async def _place_all(
+        self, optimized: Sequence[Artifact[OptimizedGraph]], labels: Sequence[str] = ()
+    ) -> tuple[Artifact[PlacedGraph], ...]:
+        try:
+            inputs = list(map(self._place_inputs, optimized))
+            return await self._claimed(await self.need_all(PLACE, inputs, labels), labels)
+        except UnsupportedError as error:
+            raise with_its_glob(error, await self.names(), self.options.place) from error
+
+    def _place_inputs(self, optimized: Artifact[OptimizedGraph]) -> PlaceInputs:
+        devices, options = self.devices, self.options
+        is_auto = any(device == AUTO for _, device in options.place)
+        return PlaceInputs(
+            optimized,
+            devices.declared(),
+            devices.refusals(),
+            devices.targets("")[1:],
+            devices.costs() if is_auto and devices.others else (),
+            options.fallback,
+        )
 
     async def _rewritten(
         self, optimized: Sequence[Artifact[OptimizedGraph]], labels: Sequence[str] = ()
@@ -171,9 +192,8 @@ class ModelStages:
         profiles, graph = typed.profiles, typed.graph
         if not profiles:
             return ()
-        names, devices = await self.names(), self.devices.declared()
+        names = await self.names()
         labels = [text_in_names(named_profile(profile), names) for profile in profiles]
         inputs = [OptimizeInputs(graph, profile) for profile in profiles]
         optimized = await self._rewritten(await self.need_all(OPTIMIZE, inputs, labels), labels)
-        places = [PlaceInputs(each, devices) for each in optimized]
-        return await self._claimed(await self.need_all(PLACE, places, labels), labels)
+        return await self._place_all(optimized, labels)

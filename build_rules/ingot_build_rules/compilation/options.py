@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from ingot_build_rules.compilation.configure import configure, device_options
 from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import (
+    AUTO,
+    FALLBACKS,
+    FORBID,
     GENERAL,
     OTHER_SHAPES,
     REFUSE,
@@ -28,6 +31,8 @@ Shape = str | Sequence[int | str | tuple[int, int] | None]
 Shapes = Mapping[str, Shape] | Sequence[Mapping[str, Shape]]
 """Input name -> shape: of one profile, or of several in the order of preference."""
 ALL_PLANNERS = ("best", *PLANNERS)
+ANY_OTHER = ""
+"""In the place of a glob: the nodes that no glob places."""
 
 
 def make_options(
@@ -39,6 +44,7 @@ def make_options(
     other_shapes: str = GENERAL,
     *,
     strip: bool = False,
+    fallback: str = FORBID,
     plugins: Sequence[PluginOption] = (),
     named_targets: Mapping[str, GivenTarget] | None = None,
     strict_dims: bool = False,
@@ -51,6 +57,10 @@ def make_options(
     """
     _check_choice("memory planner", "planner", planner, ALL_PLANNERS)
     _check_choice("choice of other shapes", "other_shapes", other_shapes, OTHER_SHAPES)
+    _check_choice("fallback", "fallback", fallback, FALLBACKS)
+    if AUTO in (devices or {}):
+        where, why = OptionRef("device", AUTO), f"{AUTO!r} leaves a node to the cost model"
+        raise UserError("device name taken", where, why, "choose another name")
     configuration = configure(targets, devices, named_targets)
     for glob, device in place:
         _check_device(glob, device, configuration.names)
@@ -63,13 +73,20 @@ def make_options(
         targets=configuration.host_targets,
         shapes=profiles,
         devices=device_options(configuration),
-        place=tuple(place),
+        place=_ordered(place),
         planner=planner,
         strip=strip,
         strict_dims=strict_dims,
         other_shapes=other_shapes,
+        fallback=fallback,
         plugins=tuple(plugins),
     )
+
+
+def _ordered(place: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """What is for all other nodes comes first: any glob that matches wins."""
+    others = [("*", device) for glob, device in place if glob == ANY_OTHER]
+    return (*others, *((glob, device) for glob, device in place if glob != ANY_OTHER))
 
 
 def _check_choice(what: str, option: str, given: str, choices: Sequence[str]) -> None:
@@ -81,7 +98,7 @@ def _check_choice(what: str, option: str, given: str, choices: Sequence[str]) ->
 
 
 def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
-    if device not in declared:
+    if device not in (AUTO, *declared):
         what, where = f"unknown device {device!r}", OptionRef("place", f"{glob}={device}")
         why = f"declared devices are {', '.join(declared)}"
         do = message("declare it with ", OptionRef("device", f"{device}=KIND"))

@@ -69,6 +69,7 @@ def _request(
             bundle.planner,
             other_shapes,
             strip=bundle.strip,
+            fallback=bundle.fallback,
             plugins=read_plugins(bundle.plugins, posixpath.dirname(path)),
             named_targets=texts,
             strict_dims=bundle.strict_dims,

@@ -85,7 +85,7 @@ def _resolve(text: str, tree: Tree, place: Place) -> tuple[Path, ValueKind] | Pr
     key = table.key(path[position]) if len(path) > position else None
     if key is None:
         return _unknown(path, position, [key.name for key in table.keys], place)
-    depth_max = position + (2 if key.kind in ("shapes", "pairs") else 1)
+    depth_max = position + (2 if key.kind in ("shapes", "pairs", "places") else 1)
     if len(path) > depth_max:
         what, why = f"{text!r} is no path", f"{dotted(path[:depth_max])} holds a value, no keys"
         return ProjectProblem(place, what, why, "shorten it")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ingot_build_rules.rules.compile_options import GENERAL
+from ingot_build_rules.rules.compile_options import FORBID, GENERAL
 
 FILE_NAME = "ingot.toml"
 NATIVE = "native"
@@ -49,7 +49,7 @@ class BundleSpec:
     ``{stem}``.
 
     ``targets``: names of ``ProjectModel.targets``, or target texts. ``devices``: name -> kind,
-    sorted, without the host. ``place``: (glob over node names, device name), the last match counts.
+    sorted, without the host. ``place``: (glob over node names, device name), as for ``make_options``.
     ``plugins``: "module:TARGET" each, in the order of preference.
     ``shapes``, ``other_shapes``: in the place of the model's; None for these.
     """
@@ -62,6 +62,7 @@ class BundleSpec:
     planner: str
     output: str
     strip: bool = False
+    fallback: str = FORBID
     plugins: tuple[str, ...] = ()
     strict_dims: bool = False
     shapes: Profiles | None = None

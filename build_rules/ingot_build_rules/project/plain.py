@@ -40,6 +40,7 @@ def _bundle(spec: BundleSpec) -> dict[str, Any]:
         "place": [list(pair) for pair in spec.place],
         "planner": spec.planner,
         "strip": spec.strip,
+        "fallback": spec.fallback,
         "plugins": list(spec.plugins),
         "strict_dims": spec.strict_dims,
         "output": spec.output,

@@ -23,7 +23,7 @@ from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.references import check_references
 from ingot_build_rules.project.tables import Tables, Values, read_tables
 from ingot_build_rules.project.toml_text import Tree
-from ingot_build_rules.rules.compile_options import GENERAL, HOST
+from ingot_build_rules.rules.compile_options import FORBID, GENERAL, HOST
 from ingot_compiler.backends.target_forms import target_text
 
 RELATIVE_TOLERANCE = 1e-4
@@ -94,6 +94,7 @@ def _bundle(
         targets=values.get("targets", defaults.get("targets", (NATIVE,))),
         devices=tuple(sorted(values.get("devices", ()))),
         place=values.get("place", ()),
+        fallback=values.get("fallback", FORBID),
         planner=values.get("planner", defaults.get("planner", "best")),
         strip=values.get("strip", defaults.get("strip", False)),
         strict_dims=values.get("strict-dims", defaults.get("strict-dims", False)),

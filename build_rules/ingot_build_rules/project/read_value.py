@@ -16,6 +16,7 @@ from typing import Any, cast
 from ingot_build_rules.project.lines import Path
 from ingot_build_rules.project.problems import one_of
 from ingot_build_rules.project.schema import TableKey, ValueKind
+from ingot_build_rules.rules.compile_options import AUTO
 from ingot_compiler.ir.given_shape import shape_text
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -97,6 +98,15 @@ def _pairs(given: object, key: TableKey) -> tuple[tuple[str, str], ...]:
     return tuple((name, _inside(name, _text, value, key)) for name, value in _items(given))
 
 
+def _places(given: object, key: TableKey) -> tuple[tuple[str, str], ...]:
+    """Pairs, or ``auto`` for all nodes."""
+    if isinstance(given, str) and given == AUTO:
+        return (("*", AUTO),)
+    if not isinstance(given, Mapping):
+        raise WrongValueError(f'expected a table, or "{AUTO}"')
+    return _pairs(cast("Mapping[str, object]", given), key)
+
+
 def _items(given: object) -> list[tuple[str, object]]:
     if not isinstance(given, Mapping):
         raise WrongValueError("expected a table")
@@ -120,6 +130,7 @@ READERS: Mapping[ValueKind, Reader] = {
     "flag": _flag,
     "shapes": _shapes,
     "pairs": _pairs,
+    "places": _places,
 }
 """By kind of value. Each reader takes what stands there and its key, and raises
 ``WrongValueError``."""

@@ -15,7 +15,7 @@ from ingot_build_rules.project.names import is_known, is_plain
 from ingot_build_rules.project.problems import Findings, did_you_mean, one_of
 from ingot_build_rules.project.tables import Tables, Values
 from ingot_build_rules.project.values import header
-from ingot_build_rules.rules.compile_options import HOST
+from ingot_build_rules.rules.compile_options import AUTO, HOST
 from ingot_compiler.backends.target_forms import GivenTarget, read_target
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.errors import InputError
@@ -44,7 +44,7 @@ def _check_bundle(name: str, values: Values, tables: Tables, findings: Findings)
     _check_targets(path, values, tables, findings)
     devices = dict(values.get("devices", ()))
     _check_devices((*path, "devices"), devices, findings)
-    _check_placements(path, values, {HOST, *devices}, findings)
+    _check_placements(path, values, {HOST, AUTO, *devices}, findings)
 
 
 def _check_test(name: str, values: Values, tables: Tables, findings: Findings) -> None:
@@ -119,9 +119,10 @@ def _target_error(given: GivenTarget) -> UserError | None:
 
 
 def _check_devices(path: Path, devices: Mapping[str, str], findings: Findings) -> None:
-    if HOST in devices:
-        what, why = f"device name {HOST!r} is taken", f"{HOST!r} is always there"
-        findings.add((*path, HOST), what, why, "choose another name")
+    for name, meaning in ((HOST, "is always there"), (AUTO, "leaves a node to the cost model")):
+        if name in devices:
+            what, why = f"device name {name!r} is taken", f"{name!r} {meaning}"
+            findings.add((*path, name), what, why, "choose another name")
     for name, text in devices.items():
         try:
             read_device_text(text, "", KINDS)

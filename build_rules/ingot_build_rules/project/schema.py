@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ingot_build_rules.compilation.options import ALL_PLANNERS
-from ingot_build_rules.rules.compile_options import OTHER_SHAPES
+from ingot_build_rules.rules.compile_options import FALLBACKS, OTHER_SHAPES
 
-ValueKind = Literal["text", "texts", "count", "number", "flag", "shapes", "pairs"]
+ValueKind = Literal["text", "texts", "count", "number", "flag", "shapes", "pairs", "places"]
 EXECUTORS = ("aot", "vm")
 
 
@@ -84,7 +84,8 @@ TABLES: Mapping[str, Table] = {
             _STRICT_DIMS,
             TableKey("output", "text", '"dist/a.ingot"'),
             TableKey("devices", "pairs", '{ acc = "null:0" }'),
-            TableKey("place", "pairs", '{ "/layer1/*" = "acc" }'),
+            TableKey("place", "places", '{ "/layer1/*" = "acc" }'),
+            TableKey("fallback", "text", '"warn"', choices=FALLBACKS),
             _PLUGINS,
             _SHAPE,
             _OTHER_SHAPES,

@@ -13,12 +13,12 @@ from typing import cast
 
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.refusal import Refusal
+from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.constant_expression import constant_values
 from ingot_compiler.lowering.fused import FusedGraph, Group, Launch, all_steps
 from ingot_compiler.lowering.fusion.control import CONTROL_RULES
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
 from ingot_compiler.lowering.ops import ELEMENTS
-from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.versions import versions_of
 from ingot_compiler.memory.memory_plan import MemoryPlan
 

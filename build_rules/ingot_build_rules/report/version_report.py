@@ -7,7 +7,7 @@ here: the launches themselves (``launch_report``).
 from __future__ import annotations
 
 from ingot_compiler.ir.graph import Names
-from ingot_compiler.ir.profile import SizeRange
+from ingot_compiler.ir.profile import Profile, SizeRange
 from ingot_compiler.lowering.fused import FusedGraph, Launch, all_steps
 from ingot_compiler.lowering.versions import versions_of
 
@@ -17,17 +17,20 @@ def describe_versions(fused: FusedGraph, names: Names) -> list[dict[str, object]
     that are not open) whether its calls are ``refused``, and how many ``launches`` it has; they follow one another
     in the list of all.
     """
-    called = dict(names.symbols)
     return [
         {
-            "sizes": [
-                _size(item, called.get(item.symbol, item.symbol)) for item in version.profile
-            ],
+            "sizes": describe_sizes(version.profile, names),
             "refused": version.refuses,
             "launches": sum(isinstance(step, Launch) for step in all_steps(version.steps)),
         }
         for version in versions_of(fused)
     ]
+
+
+def describe_sizes(profile: Profile, names: Names) -> list[list[str]]:
+    """Return the name of each size that is not open, and the number or range that it has."""
+    called = dict(names.symbols)
+    return [_size(item, called.get(item.symbol, item.symbol)) for item in profile]
 
 
 def _size(item: SizeRange, name: str) -> list[str]:

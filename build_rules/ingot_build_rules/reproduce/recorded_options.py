@@ -14,7 +14,7 @@ from ingot_build_rules.compilation.plain_values import (
     as_text,
     as_texts,
 )
-from ingot_build_rules.rules.compile_options import CompileOptions, PluginOption
+from ingot_build_rules.rules.compile_options import FORBID, CompileOptions, PluginOption
 from ingot_compiler.plugins.settings import PluginSettings
 
 
@@ -37,7 +37,9 @@ def recorded_options(record: object) -> CompileOptions:
     devices, planner = as_texts(values["devices"]), as_text(values["planner"])
     other_shapes, strip = as_text(values["other_shapes"]), as_flag(values["strip"])
     plugins = [_plugin(as_table(each)) for each in as_list(values.get("plugins", []))]
-    strict_dims = as_flag(values.get("strict_dims", False))  # older records have none
+    # Older records have neither.
+    fallback = as_text(values.get("fallback", FORBID))
+    strict_dims = as_flag(values.get("strict_dims", False))
     return make_options(
         targets,
         shapes,
@@ -46,6 +48,7 @@ def recorded_options(record: object) -> CompileOptions:
         planner,
         other_shapes,
         strip=strip,
+        fallback=fallback,
         strict_dims=strict_dims,
         plugins=plugins,
     )

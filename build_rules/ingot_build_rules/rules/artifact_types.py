@@ -56,6 +56,8 @@ _MODULES = {
         "RegisterTile Transpose"
     ),
     "ingot_compiler.memory.memory_plan": "MemoryPlan BufferPlacement PoolPlan",
+    "ingot_compiler.placement.device_costs": "DeviceCosts",
+    "ingot_compiler.placement.place_reason": "PlaceReason",
     "ingot_compiler.plugins.settings": "PluginSettings",
     "ingot_compiler.placement.placed": "PlacedGraph",
     "ingot_compiler.placement.virtual_device": "DeclaredDevice VirtualDevice",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
-from ingot_build_rules.rules.compile_options import HOST, CompileOptions
+from ingot_build_rules.rules.compile_options import HOST, WARN, CompileOptions
 from ingot_build_rules.rules.default_input import DefaultInput
 from ingot_build_rules.rules.interface import Interface, NamedTensor
 from ingot_build_rules.rules.packed_constant import PackedConstant
@@ -77,10 +77,21 @@ class BundleParts:
 def _compute(context: RuleContext, inputs: BundleInputs) -> BundleParts:
     from ingot_artifacts.bundle.write import make_skeleton
 
+    if inputs.options.fallback == WARN:
+        _tell_fallbacks(context, inputs)
     skeleton = make_skeleton(_contents(inputs), bytes(inputs.tree.value()))
     return BundleParts(
         skeleton.root, context.keep_bytes(skeleton.prefix), inputs.packed, skeleton.size_bytes
     )
+
+
+def _tell_fallbacks(context: RuleContext, inputs: BundleInputs) -> None:
+    from ingot_build_rules.report.placement_report import fallen_back
+
+    names = inputs.names.value()
+    graphs = (inputs.placed, *inputs.specialisations)
+    for text in dict.fromkeys(text for each in graphs for text in fallen_back(each.value(), names)):
+        context.warn(text)
 
 
 def _contents(inputs: BundleInputs) -> BundleContents:
@@ -213,6 +224,7 @@ def _debug(inputs: BundleInputs, names: Names) -> dict[str, object]:
     return {
         "launches": {variant.target: _launches(inputs, variant, names) for variant in variants},
         **_versions(inputs, names),
+        **_placement(inputs, names),
         "programs": _programs(inputs),
         "refusals": describe_refusals(inputs.optimized.value().refusals, names),
         "messages": name_messages(messages, names),
@@ -234,6 +246,28 @@ def _versions(inputs: BundleInputs, names: Names) -> dict[str, object]:
         for variant in inputs.variants
     }
     return {"versions": found}
+
+
+def _placement(inputs: BundleInputs, told: Names) -> dict[str, object]:
+    """Where every value of each version lives and why, the general version first; nothing where
+    there is the host alone."""
+    from ingot_build_rules.report.placement_report import describe_devices, describe_values
+
+    if not inputs.options.devices:
+        return {}
+    names, globs = inputs.names.value(), inputs.options.place
+    return {
+        "placement": [
+            {
+                **describe_devices(placed.value(), profile, names),
+                "values": describe_values(placed.value(), names, told, globs),
+                "outputs": list(placed.value().graph.outputs),
+            }
+            for profile, placed in zip(
+                ((), *inputs.profiles), (inputs.placed, *inputs.specialisations), strict=True
+            )
+        ]
+    }
 
 
 def _programs(inputs: BundleInputs) -> dict[str, dict[str, bytes]]:

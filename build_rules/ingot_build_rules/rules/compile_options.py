@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from ingot_compiler.plugins.settings import PluginSettings
 
 HOST = "host"
+AUTO = "auto"
+"""In the place of a device: the cost model chooses one."""
+FORBID, WARN, ALLOW = FALLBACKS = ("forbid", "warn", "allow")
+"""What happens to a node that is placed on a device that has no code for it: the model is refused,
+or the host runs it, and the user is told or not."""
 GENERAL, REFUSE = OTHER_SHAPES = ("general", "refuse")
 """What happens to a call that fits no profile: the general version runs, or there is none."""
 
@@ -51,10 +56,10 @@ class CompileOptions:
 
     ``targets``: of the host, as their back end prints them. ``shapes``: one profile each,
     (input name, shape) in the order of the names.
-    ``devices``: by name, without the host. ``place``: (glob over node names, device name), the last
-    match counts. ``plugins``: in the order in which the user names them. ``strip``: the bundle
-    tells neither the names of nodes nor the loops of kernels. ``strict_dims``: dimensions of inputs
-    that have one name are one size.
+    ``devices``: by name, without the host. ``place``: (glob over node names, device name or
+    ``auto``), the last match counts. ``plugins``: in the order in which the user names them.
+    ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
+    ``strict_dims``: dimensions of inputs that have one name are one size.
     """
 
     targets: tuple[str, ...]
@@ -64,6 +69,7 @@ class CompileOptions:
     planner: str = "best"
     other_shapes: str = GENERAL
     strip: bool = False
+    fallback: str = FORBID
     plugins: tuple[PluginOption, ...] = ()
     strict_dims: bool = False
 
@@ -83,5 +89,6 @@ class CompileOptions:
             "planner": self.planner,
             "other_shapes": self.other_shapes,
             "strip": self.strip,
+            "fallback": self.fallback,
             "strict_dims": self.strict_dims,
         }

@@ -99,6 +99,7 @@ class _External:
 
 def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
     from ingot_compiler.frontend import import_model as frontend
+    from ingot_compiler.frontend.place_marks import disagreements
     from ingot_compiler.ir.given_shape import read_shape
 
     weights, external = _Weights(context), _External(context, inputs.path)
@@ -109,6 +110,8 @@ def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
             content, external.read, weights.write, shapes, inputs.place, inputs.max_bytes,
             strict_dims=inputs.strict_dims,
         )  # fmt: skip
+    for text in disagreements([name for name, _ in names.nodes[: len(model.nodes)]], inputs.place):
+        context.warn(text)
     return Imported(
         context.keep(model),
         context.keep(names),

@@ -86,7 +86,12 @@ def _launch(step: Step, known: Mapping[str, Any], process: TraceProcess) -> Entr
 
 def _copy(step: Step, devices: list[str], lane: int, process: TraceProcess) -> Entry:
     source, target = devices[step.source], devices[step.device]
-    arguments = {"source": source, "destination": target, "size_bytes": step.size_bytes}
+    arguments = {
+        "source": source,
+        "destination": target,
+        "size_bytes": step.size_bytes,
+        "buffers": list(step.buffers),
+    }
     ended = step.started_seconds + step.seconds
     name = f"{source} to {target}"
     return process.slice(lane, name, "copy", step.started_seconds, ended, arguments)

@@ -20,6 +20,7 @@ from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.atomic import output_error
 from ingot_build_rules.compilation.bundle_file import is_other_file, write_bundle_file
 from ingot_build_rules.compilation.compilation import Compilation
+from ingot_build_rules.compilation.describe_placement import describe_placement
 from ingot_build_rules.compilation.lock_file import lock_path
 from ingot_build_rules.compilation.model_source import open_model
 from ingot_build_rules.compilation.plugins import plugin_files
@@ -135,6 +136,7 @@ class Workspace:
         result.compilation = compilation
         parts = await compilation.bundle_parts()
         result.root, result.size_bytes = parts.root, parts.size_bytes
+        result.placement = await describe_placement(compilation)
         paths = (await compilation.source_paths())[1:]
         beside = [(path, self.build.files.digest(path)) for path in paths]
         self.check(request, replace(result, sources=(*result.sources, *beside)))

@@ -68,6 +68,7 @@ class Report:
                     "how": item.how,
                     "output": item.path or None,
                     "digest": item.root or None,
+                    "placement": list(item.placement),
                 }
                 for item in self.results
             },

@@ -113,14 +113,15 @@ class DeclaredProject:
         strict_dims: bool | None = None,
         output: PathText | None = None,
         devices: Mapping[str, str] | None = None,
-        place: Mapping[str, str] | None = None,
+        place: Mapping[str, str] | str | None = None,
+        fallback: str | None = None,
         plugins: Sequence[str] | None = None,
         shape: Shapes | None = None,
         other_shapes: str | None = None,
     ) -> None:
         """Declare a bundle of one model; ``shape`` takes the place of the model's."""
         values: Tree = {"model": model, "targets": targets, "planner": planner, "strip": strip}
-        files = {"output": output, "devices": devices, "place": place}
+        files = {"output": output, "devices": devices, "place": place, "fallback": fallback}
         shapes = {"shape": shape, "other-shapes": other_shapes, "strict-dims": strict_dims}
         more = {**files, **shapes, "plugins": plugins}
         self._declare("bundle", name, _given({**values, **more}))

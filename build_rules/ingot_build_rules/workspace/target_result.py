@@ -5,6 +5,7 @@ In: nothing. Out: ``TargetResult``. Not done here: deciding it (``build_project`
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ingot_build_rules.compilation.compilation import Compilation
@@ -16,7 +17,8 @@ from ingot_build_rules.engine.events.trace_file import TracedAction
 class TargetResult:
     """``how``: built, passed (a test), unchanged, failed, skipped, would-build, or of a test
     would-run and would-pass (the cache knows that it passes); ``sources``: (path, digest) of all
-    files that it was made from; ``stamp``: what the bundle looks like; ``test``: the name of a test
+    files that it was made from; ``stamp``: what the bundle looks like; ``placement``: how much of a bundle that was made runs where, nothing if all
+    runs on the host; ``test``: the name of a test
     without its kind, "" for a bundle."""
 
     name: str
@@ -31,6 +33,7 @@ class TargetResult:
     compilation: Compilation | None = None
     toolchain: tuple[tuple[str, str], ...] = ()
     test: str = ""
+    placement: Sequence[Mapping[str, object]] = ()
 
     @property
     def is_bundle_made(self) -> bool:

@@ -15,7 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from ingot_compiler.placement.device_costs import DeviceCosts
+
 if TYPE_CHECKING:
+    from ingot_compiler.ir.graph import Graph, Node
+    from ingot_compiler.ir.message import Text
     from ingot_compiler.lowering.fused import Group
     from ingot_compiler.lowering.fusion.device_rules import DeviceRules
     from ingot_compiler.lowering.group_steps import LoweredGroup
@@ -42,6 +46,9 @@ class Target(Protocol):
         ...
 
 
+RefuseOpFor = Callable[["Node", "Graph", str], "Text"]
+"""(node, its graph, target) -> why a device that runs the target has no code for the node, and what
+it runs; "" where it has. Control flow is never asked about: the host runs it."""
 ParseTarget = Callable[[str, Sequence[str]], Target]
 """(text of the user, "" where none was given; the targets of the host that the bundle is made for)
 -> target.
@@ -79,6 +86,8 @@ class Backend:
     """One kind of device, as ``ingot_runtime.format.plan.DEVICE_KINDS`` names it, and its hooks, of
     the types above.
 
+    ``costs``: measured once by ``tests/benchmarks/bench_placement.py``, which says how far they are
+    from the truth; none, and ``--place auto`` cannot be asked for.
     ``is_processor``: its code runs on the host's processor, whose targets are its own.
     ``attributes``: of its targets, in the order of their text, the first one required; none if a
     target is a text and nothing else. ``derived``: what follows from them. ``tags``: the group of
@@ -93,6 +102,8 @@ class Backend:
     compile_kernel: str
     compile_support: str
     link_image: str
+    refuse_op: str = "ingot_compiler.placement.placing_rules:refuse_nothing"
+    costs: DeviceCosts | None = None
     is_processor: bool = False
     attributes: tuple[TargetAttribute, ...] = ()
     derived: tuple[str, ...] = ()

@@ -14,6 +14,8 @@ from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ranges import equal, is_nonnegative, less, maximum, minimum
 from ingot_compiler.ir.types import FLOATS, DType
 
+_INT_END = 1 << 63
+
 
 def function_of(op: OpName, result: DType) -> Callable[..., Element] | None:
     """What an elementwise op does with elements; None when nothing is known of its results."""
@@ -41,11 +43,16 @@ def _dims(function: Callable[[Dim, Dim], Dim | None]) -> Callable[[Element, Elem
     def lifted(left: Element, right: Element) -> Element:
         a, b = _whole(left), _whole(right)
         try:
-            return None if a is None or b is None else function(a, b)
+            return None if a is None or b is None else _without_wrapping(function(a, b))
         except LimitError:
             return None
 
     return lifted
+
+
+def _without_wrapping(result: Dim | None) -> Dim | None:
+    """A number that 64 bits do not hold is none that a kernel computes."""
+    return result if not isinstance(result, int) or -_INT_END <= result < _INT_END else None
 
 
 def _difference(left: Dim, right: Dim) -> Dim:

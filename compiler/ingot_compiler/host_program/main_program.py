@@ -23,6 +23,7 @@ from ingot_compiler.host_program.main_versions import each_version, fits_profile
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.message import Text
+from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import (
     FusedGraph,
     Requirement,
@@ -31,7 +32,6 @@ from ingot_compiler.lowering.fused import (
     all_steps,
 )
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.versions import Version, versions_of
 from ingot_compiler.memory.memory_plan import MemoryPlan, buffer_bytes
 from ingot_runtime.format.limits import (

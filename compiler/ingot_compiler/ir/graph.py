@@ -34,6 +34,10 @@ if TYPE_CHECKING:  # a new op changes no code that only moves nodes about
     from ingot_compiler.ir.op_names import OpName
 
 
+AUTO = "auto"
+"""The mark of nodes whose device the cost model chooses; no device has this name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """One operation.
@@ -42,7 +46,7 @@ class Node:
     nodes it came
     from (sorted; join with the ``names`` artifact for the user's names). ``regions`` are sub-graphs
     of control-flow ops; they see the values of the enclosing graph. ``mark`` is the user's
-    placement mark (a virtual device's name) or "".
+    placement mark (a virtual device's name, or ``AUTO``) or "".
     """
 
     op: OpName

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ingot_compiler.ir.dims import Dim, symbols_of
+from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import (
     FusedGraph,
     LoopStep,
@@ -22,7 +23,6 @@ from ingot_compiler.lowering.fused import (
     parts_of,
     symbols_set,
 )
-from ingot_compiler.lowering.typical import typical
 from ingot_compiler.memory.memory_plan import (
     ALIGNMENT_BYTES,
     BufferPlacement,

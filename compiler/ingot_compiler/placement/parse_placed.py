@@ -13,6 +13,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.parse_graph import Places, read_graph
 from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.placement.place_reason import NO_VALUE, REASON_KINDS, PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.verify_placed import DEVICE, VALUE, find_placed_problems
 from ingot_compiler.placement.virtual_device import (
@@ -49,10 +50,10 @@ def parse_placed(text: str) -> PlacedGraph:
 
 def _values(
     reader: Reader, places: Places, devices: Sequence[DeclaredDevice], graph: Graph
-) -> list[tuple[int, str]]:
+) -> list[tuple[int, PlaceReason]]:
     """(index of its device, the reason) of each value that comes next."""
     names = [device.name for device in devices]
-    values: list[tuple[int, str]] = []
+    values: list[tuple[int, PlaceReason]] = []
     while reader.token.kind == "VALUE":
         places[VALUE, len(values)] = reader.token
         values.append(_value(reader, len(values), names, graph))
@@ -72,7 +73,7 @@ def _device(reader: Reader, number: int) -> DeclaredDevice:
         raise reader.fail(f"{error.what}: {error.why}", start) from None
 
 
-def _value(reader: Reader, number: int, names: list[str], graph: Graph) -> tuple[int, str]:
+def _value(reader: Reader, number: int, names: list[str], graph: Graph) -> tuple[int, PlaceReason]:
     start = reader.token
     if reader.value() != number or number >= len(graph.types):
         count = len(graph.types)
@@ -85,4 +86,13 @@ def _value(reader: Reader, number: int, names: list[str], graph: Graph) -> tuple
     if name not in names:
         raise reader.fail(f"expected a device out of {', '.join(names)}, got {name}", token)
     reader.expect(":")
-    return names.index(name), reader.string()
+    return names.index(name), _reason(reader)
+
+
+def _reason(reader: Reader) -> PlaceReason:
+    kind = reader.choice(REASON_KINDS)
+    is_value = reader.token.kind == "VALUE" and reader.ahead() != "on"  # not the next line
+    value = reader.value() if is_value else NO_VALUE
+    device = reader.string() if reader.token.kind == "STRING" else ""
+    picoseconds = reader.items(reader.integer, "]") if reader.accept("[") else ()
+    return PlaceReason(kind, value, device, picoseconds)

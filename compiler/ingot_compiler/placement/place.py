@@ -1,56 +1,64 @@
 """Placement: every value gets a virtual device, every crossing becomes a visible ``copy`` node.
 
-In: an optimized graph and the declared devices. Out: ``PlacedGraph``. Not done here: layouts and
-fusion (``fuse``), binding to physical devices (the loader), the choice of a device for cost (marks
-decide).
+In: an optimized graph, the declared devices, what they run and cost. Out: ``PlacedGraph``. Not done
+here: layouts and fusion (``fuse``), binding to physical devices (the loader), the choice of a device
+for a node that is marked ``auto`` (``choose_devices``).
 
 A node runs where it is marked. An unmarked node runs where its first operand lives that is no
-constant, a constant where it is read first, anything else on the host. Inputs and outputs of the
-graph live on the host.
+constant, a constant where it is read first, anything else on the host, and so does what a device
+has no code for. Inputs and outputs of the graph live on the host.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
-from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph, captured, make_attributes
+from ingot_compiler.ir.graph import AUTO, Graph, Node, OptimizedGraph, captured, make_attributes
 from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
 from ingot_compiler.ir.renumber import first_free_id, renumber, with_operands
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.placement.configuration import HOST, Configuration
+from ingot_compiler.placement.choose_devices import HOST_OPS, DeviceChoice, choose_devices
+from ingot_compiler.placement.configuration import Configuration
+from ingot_compiler.placement.place_reason import CANNOT_RUN, NO_VALUE, PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
+from ingot_compiler.placement.placing_rules import PlacingRules
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A device's index and the reason in words."""
+    """A device's index and the reason."""
 
     device: int
-    reason: str
+    reason: PlaceReason
 
 
-def place(optimized: OptimizedGraph, devices: Sequence[DeclaredDevice]) -> PlacedGraph:
+def place(
+    optimized: OptimizedGraph,
+    devices: Sequence[DeclaredDevice],
+    rules: PlacingRules = PlacingRules(),  # noqa: B008 (a value)
+) -> PlacedGraph:
     """Give every value a device and insert a copy once per value and device that needs it.
 
     Raises:
         UserError: a mark names no declared device, a name is declared twice, or the host is
             missing.
-        UnsupportedError: control flow on a device other than the host.
+        UnsupportedError: a node is marked for a device that has no code for it, and ``rules``
+            forbid that the host runs it.
     """
     table = Configuration(tuple(devices)).devices
     graph = optimized.graph
     names = [device.name for device in table]
     _check_marks(graph, names)
-    return _Placement(graph, table, names).run()
+    return _Placement(graph, table, names, rules).run()
 
 
 def _check_marks(graph: Graph, names: Sequence[str]) -> None:
     for node in graph.nodes:
-        if node.mark and node.mark not in names:
+        if node.mark and node.mark not in (*names, AUTO):
             close = difflib.get_close_matches(node.mark, names, n=1)
             declare = message("declare it: ", OptionRef("device", f"{node.mark}=KIND"))
             raise UserError(
@@ -74,66 +82,100 @@ class _Placement:
     end."""
 
     def __init__(
-        self, graph: Graph, devices: tuple[DeclaredDevice, ...], names: Sequence[str]
+        self,
+        graph: Graph,
+        devices: tuple[DeclaredDevice, ...],
+        names: Sequence[str],
+        rules: PlacingRules,
     ) -> None:
         self.graph = graph
         self.devices = devices
         self.names = names
+        self.rules = rules
         self.nodes: list[Node] = []
         free = first_free_id(graph)
         self.types = [*graph.types, *[TensorType("bool", ())] * (free - len(graph.types))]
         self.place_of: dict[int, _Place] = dict.fromkeys(
-            graph.inputs, _Place(0, "input of the graph")
+            graph.inputs, _Place(0, PlaceReason("input"))
         )
         self.copies: dict[tuple[int, int], int] = {}
         self.makers = {result: node for node in graph.nodes for result in node.results}
 
     def run(self) -> PlacedGraph:
         """Decide, then rebuild with copies."""
-        for node in self.graph.nodes:
-            self._decide(node)
+        choices = self._choices()
+        for index, node in enumerate(self.graph.nodes):
+            self._decide(node, choices.get(index))
         self._decide_constants()
         for node in self.graph.nodes:
             self._add(node)
-        reason = "output of the graph"
-        outputs = tuple(self._on(value, 0, (), reason) for value in self.graph.outputs)
+        outputs = tuple(self._on(value, 0, (), NO_VALUE) for value in self.graph.outputs)
         rebuilt = Graph(self.graph.inputs, tuple(self.nodes), outputs, tuple(self.types))
         graph, renamed = renumber(rebuilt)
         places = [self.place_of[old] for old in renamed]
         indices = tuple(place.device for place in places)
-        return PlacedGraph(graph, self.devices, indices, tuple(place.reason for place in places))
+        reasons = tuple(
+            replace(place.reason, value=renamed.get(place.reason.value, NO_VALUE))
+            for place in places
+        )
+        return PlacedGraph(graph, self.devices, indices, reasons)
 
-    def _decide(self, node: Node) -> None:
+    def _choices(self) -> Mapping[int, DeviceChoice]:
+        """The devices of the nodes that are left to us."""
+        if len(self.devices) == 1 or all(node.mark != AUTO for node in self.graph.nodes):
+            return {}
+        return choose_devices(
+            self.graph,
+            self.names,
+            self.rules.costs,
+            lambda node, device: bool(self.rules.refusal(node, self.graph, device)),
+        )
+
+    def _decide(self, node: Node, choice: DeviceChoice | None) -> None:
         """Place a node by its mark or operands; what is computed from constants alone stays
         open."""
         placed = [operand for operand in node.operands if operand in self.place_of]
-        if node.mark:
-            self._refuse_regions(node)
-            place = _Place(self.names.index(node.mark), f"marked {node.mark}")
-        elif node.regions or node.op == "read_dim":
-            place = _Place(0, "control runs on the host")
+        mark = "" if node.mark == AUTO else node.mark
+        if node.op in HOST_OPS or (node.regions and not mark):
+            place = _Place(0, PlaceReason("host_only"))
+        elif mark:
+            place = self._marked(node, self.names.index(mark))
+        elif choice is not None:
+            costs = (CANNOT_RUN if each is None else each for each in choice.picoseconds)
+            place = _Place(choice.device, PlaceReason("auto", picoseconds=tuple(costs)))
         elif placed:
-            maker = self.makers.get(placed[0])
-            made_by = maker.op if maker else "the caller"
-            place = _Place(
-                self.place_of[placed[0]].device, f"follows its operand, made by {made_by}"
-            )
+            place = self._unmarked(node, placed[0])
         else:
             return
         self.place_of.update(dict.fromkeys(node.results, place))
 
-    def _refuse_regions(self, node: Node) -> None:
-        if node.regions and node.mark != HOST:
+    def _marked(self, node: Node, device: int) -> _Place:
+        """Where the user wants it, or on the host, if the device has no code for it."""
+        why = self.rules.refusal(node, self.graph, device)
+        if not why:
+            return _Place(device, PlaceReason("marked"))
+        if self.rules.fallback == "forbid":
             raise UnsupportedError(
                 f"{node.op} on device {node.mark}",
                 where=_nodes(node),
-                why="control flow runs on the host, with all that is in its branches",
+                why=why,
                 do=message(
                     "leave it there: ",
                     OptionRef("place", "ITS NAME=host"),
-                    ", behind what matches it now",
+                    ", behind what matches it now, or give ",
+                    OptionRef("fallback", "warn"),
                 ),
             )
+        return _Place(0, PlaceReason("fallback", device=node.mark))
+
+    def _unmarked(self, node: Node, operand: int) -> _Place:
+        """Where its operand lives, or on the host."""
+        device = self.place_of[operand].device
+        if node.mark == AUTO:  # only the host runs it, or there is no other device
+            return _Place(0, PlaceReason("host_only" if len(self.devices) > 1 else "default"))
+        if self.rules.refusal(node, self.graph, device):
+            return _Place(0, PlaceReason("host_only", operand, self.names[device]))
+        return _Place(device, PlaceReason("follows", operand))
 
     def _decide_constants(self) -> None:
         """Constants live where they are read first; readers come later in the graph and are
@@ -143,10 +185,12 @@ class _Placement:
             if not node.results or node.results[0] in self.place_of:
                 continue
             readers = [index for result in node.results for index in users.get(result, ())]
-            place = _Place(0, "constant that is returned")
+            place = _Place(0, PlaceReason("returned"))
             if readers:
-                device = self._device_of(self.graph.nodes[readers[0]])
-                place = _Place(device, "constant, lives where it is read first")
+                reader = self.graph.nodes[readers[0]]
+                place = _Place(
+                    self._device_of(reader), PlaceReason("read_by", _first_result(reader))
+                )
             self.place_of.update(dict.fromkeys(node.results, place))
 
     def _device_of(self, node: Node) -> int:
@@ -156,29 +200,33 @@ class _Placement:
         device = self._device_of(node)
         read = sorted({*node.operands, *captured(node)})
         replaced = {
-            value: self._on(value, device, node.source, f"{node.op} reads it") for value in read
+            value: self._on(value, device, node.source, _first_result(node)) for value in read
         }
         self.nodes.append(with_operands(node, replaced))
 
-    def _on(self, value: int, device: int, source: tuple[int, ...], reason: str) -> int:
+    def _on(self, value: int, device: int, source: tuple[int, ...], reader: int) -> int:
         """The value on ``device``: itself, or what stands for it there."""
         if self.place_of[value].device == device:
             return value
         if (value, device) not in self.copies:
-            self.copies[value, device] = self._add_copy(value, device, source, reason)
+            self.copies[value, device] = self._add_copy(value, device, source, reader)
         return self.copies[value, device]
 
-    def _add_copy(self, value: int, device: int, source: tuple[int, ...], reason: str) -> int:
+    def _add_copy(self, value: int, device: int, source: tuple[int, ...], reader: int) -> int:
         """One copy, however many read it; what is made of nothing (a constant, a literal) is made
         there again."""
         copied = len(self.types)
         self.types.append(self.types[value])
         maker = self.makers.get(value)
         if maker is not None and not maker.operands and not maker.regions:
-            self.place_of[copied] = _Place(device, f"made here too because {reason}")
+            self.place_of[copied] = _Place(device, PlaceReason("made_for", reader))
             self.nodes.append(replace(maker, results=(copied,)))
         else:
-            self.place_of[copied] = _Place(device, f"copied because {reason}")
+            self.place_of[copied] = _Place(device, PlaceReason("copied_for", reader))
             attributes = make_attributes({"destination": self.devices[device].name})
             self.nodes.append(Node("copy", (value,), (copied,), attributes, (), source))
         return copied
+
+
+def _first_result(node: Node) -> int:
+    return node.results[0] if node.results else NO_VALUE

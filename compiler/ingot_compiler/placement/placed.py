@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.placement.place_reason import PlaceReason
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 
 
@@ -16,11 +17,11 @@ class PlacedGraph:
     """An optimized graph whose values have places.
 
     ``devices``: the table, the host first. ``device_of[value]``: an index into it.
-    ``reasons[value]``: why, in words. ``copy{destination: name of a device}`` nodes are the only
+    ``reasons[value]``: why. ``copy{destination: name of a device}`` nodes are the only
     ones whose operand lives on another device.
     """
 
     graph: Graph
     devices: tuple[DeclaredDevice, ...]
     device_of: tuple[int, ...]
-    reasons: tuple[str, ...]
+    reasons: tuple[PlaceReason, ...]

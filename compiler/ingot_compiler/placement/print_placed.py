@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 
 from ingot_compiler.ir.print_graph import print_graph
+from ingot_compiler.placement.place_reason import NO_VALUE, PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import ANY_ID, DeclaredDevice
 
@@ -34,4 +35,12 @@ def _device(item: DeclaredDevice) -> str:
 
 def _places(placed: PlacedGraph) -> Iterator[str]:
     for value, (device, reason) in enumerate(zip(placed.device_of, placed.reasons, strict=True)):
-        yield f"%{value} on {json.dumps(placed.devices[device].name)}: {json.dumps(reason)}"
+        yield f"%{value} on {json.dumps(placed.devices[device].name)}: {_reason(reason)}"
+
+
+def _reason(reason: PlaceReason) -> str:
+    words: list[str] = [reason.kind]
+    words += [f"%{reason.value}"] if reason.value != NO_VALUE else []
+    words += [json.dumps(reason.device)] if reason.device else []
+    words += [json.dumps(reason.picoseconds)] if reason.picoseconds else []
+    return " ".join(words)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingot_compiler.ir.graph import Graph, Node, captured
+from ingot_compiler.ir.graph import AUTO, Graph, Node, captured
 from ingot_compiler.ir.problem import Part, Path, Problem, require_none
 from ingot_compiler.ir.verify import find_problems
+from ingot_compiler.placement.place_reason import NO_VALUE, PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import HOST_TYPE
 
@@ -37,6 +38,8 @@ def find_placed_problems(placed: PlacedGraph) -> Iterator[Problem]:
     if problem is not None:
         yield problem
         return
+    for value, reason in enumerate(placed.reasons):
+        yield from _reason(placed, value, reason)
     for value in placed.graph.inputs:
         yield from _on_host(placed, value, "inputs of the graph")
     copied: set[tuple[int, int]] = set()
@@ -58,6 +61,18 @@ def _values(placed: PlacedGraph) -> Problem | None:
             expected = f"0 to {len(placed.devices) - 1}"
             return Problem((VALUE, value), f"%{value}", expected, str(device), "devices of values")
     return None
+
+
+def _reason(placed: PlacedGraph, value: int, reason: PlaceReason) -> Iterator[Problem]:
+    """That the chain of reasons can be followed."""
+    part = Part((VALUE, value), f"%{value}")
+    if not NO_VALUE <= reason.value < len(placed.device_of) or reason.value == value:
+        yield part.problem("another value", f"%{reason.value}", "a reason leads to a value")
+    if reason.device and reason.device not in [item.name for item in placed.devices]:
+        yield part.problem("a device", repr(reason.device), "a reason names a device")
+    if reason.picoseconds and len(reason.picoseconds) != len(placed.devices):
+        count = f"{len(placed.devices)} times"
+        yield part.problem(count, str(len(reason.picoseconds)), "a reason compares all devices")
 
 
 def _devices(placed: PlacedGraph) -> Iterator[Problem]:
@@ -100,9 +115,17 @@ def _runs(placed: PlacedGraph, part: Part, node: Node) -> Iterator[Problem]:
     # What is made of nothing is made again wherever it is read; sizes are the host's, whatever
     # their op is marked.
     runs_where_marked = node.mark and node.operands and node.op not in ("copy", *CONTROL)
-    if runs_where_marked and node.mark != placed.devices[device].name:
+    if runs_where_marked and not _may_run(placed, node, device):
         got = _name(placed, device)
         yield part.problem(f"device {node.mark!r}", got, "a node runs where it is marked")
+
+
+def _may_run(placed: PlacedGraph, node: Node, device: int) -> bool:
+    """Whether a marked node may be on a device: the host takes what the user lets it take."""
+    if node.mark in (AUTO, placed.devices[device].name):
+        return True
+    reasons = {placed.reasons[result].kind for result in node.results}
+    return device == 0 and reasons == {"fallback"}
 
 
 def _devices_of(placed: PlacedGraph, node: Node) -> set[int]:

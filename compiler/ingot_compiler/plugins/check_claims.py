@@ -7,6 +7,7 @@ model's nodes. Not done here: which are taken (``choose_claims``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from ingot_compiler.ir.errors import PluginError
 from ingot_compiler.ir.graph import Graph
@@ -48,18 +49,27 @@ def _checked(offer: Offer, claim: object, before: Sequence[frozenset[int]]) -> O
 
 
 def _check_types(offer: Offer, claim: OpClaim) -> None:
-    name, nodes, cost = claim.name, claim.nodes, claim.cost_ns
+    # A plug-in need not be checked by anybody.
+    name, nodes, cost = cast("tuple[object, object, object]", _fields(claim))
     wrong = ""
     if not isinstance(name, str) or not (name.isidentifier() and name.isascii()):
         wrong = f"expected a name of letters, digits and _, got {name!r}"
-    elif not isinstance(nodes, tuple) or not nodes or len(set(nodes)) != len(nodes):
+    elif not _are_indices(nodes):
         wrong = f"{name}: expected a tuple of the indices of nodes, each once, got {nodes!r}"
-    elif not all(isinstance(index, int) for index in nodes):
-        wrong = f"{name}: expected the indices of nodes, got {nodes!r}"
     elif cost is not None and (not isinstance(cost, int) or isinstance(cost, bool) or cost < 0):
         wrong = f"{name}: expected a cost in nanoseconds from 0, or None, got {cost!r}"
     if wrong:
         raise plugin_error(offer.settings, "claim returned a wrong claim", wrong)
+
+
+def _fields(claim: OpClaim) -> tuple[object, ...]:
+    return claim.name, claim.nodes, claim.cost_ns
+
+
+def _are_indices(nodes: object) -> bool:
+    items = cast("tuple[object, ...]", nodes) if isinstance(nodes, tuple) else ()
+    distinct = len(items) > 0 and all(isinstance(index, int) for index in items)
+    return distinct and len(set(items)) == len(items)
 
 
 def _strange(graph: Graph, index: int) -> Text:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.plugins.call_hook import call_hook, plugin_error
+from ingot_compiler.plugins.call_hook import call_hook_for_items, plugin_error
 from ingot_compiler.plugins.elf_symbols import read_symbols
 from ingot_compiler.plugins.plugin import CompileClaimed
 from ingot_compiler.plugins.settings import PluginSettings
@@ -26,11 +26,10 @@ def compile_claimed(
         PluginError: the hook fails, or its object is none, or does not define the symbol.
     """
     call = functools.partial(compile_kernel, program, target, settings)
-    made = call_hook(settings, _HOOK, tuple, call)
-    match made:
+    match call_hook_for_items(settings, _HOOK, call):
         case (str() as symbol, bytes() as content):
             pass
-        case _:
+        case made:
             got = ", ".join(type(item).__name__ for item in made)
             why = f"expected a symbol and the bytes of an object, got ({got})"
             raise plugin_error(settings, f"{_HOOK} returned something else", why)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.renumber import first_free_id, renumber
+from ingot_compiler.placement.place_reason import NO_VALUE
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.verify_placed import verify_placed
 from ingot_compiler.plugins.call_hook import call_hook_for_items
@@ -44,7 +45,10 @@ def partition(placed: PlacedGraph, claimers: Sequence[Claimer]) -> PlacedGraph:
         placed,
         graph=graph,
         device_of=tuple(devices[value] for value in known),
-        reasons=tuple(reasons[value] for value in known),
+        reasons=tuple(
+            replace(reasons[value], value=renamed.get(reasons[value].value, NO_VALUE))
+            for value in known
+        ),
     )
     verify_placed(found)
     return found

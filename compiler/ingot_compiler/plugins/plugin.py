@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from ingot_compiler.ir.errors import PluginError
 from ingot_compiler.plugins.settings import AttributeValue, PluginSettings
@@ -101,7 +101,7 @@ def where_is(function: Callable[..., object]) -> str:
 
 
 def _check(plugin: Plugin) -> None:
-    name: object = plugin.name
+    name = cast("object", plugin.name)  # a plug-in need not be checked by anybody
     if not isinstance(name, str) or not (name.isidentifier() and name.isascii()):
         raise _wrong("a plug-in", "name", "letters, digits and _, such as 'accelerator'", name)
     what = f"plug-in {name}"
@@ -124,7 +124,7 @@ def _check_function(what: str, part: str, function: object) -> None:
 def _check_passes(what: str, passes: object) -> None:
     if not isinstance(passes, list | tuple):
         raise _wrong(what, "passes", "a list of Pass", passes)
-    for number, item in enumerate(passes):
+    for number, item in enumerate(cast("Sequence[object]", passes)):
         part = f"passes[{number}]"
         if not isinstance(item, Pass):
             raise _wrong(what, part, "a Pass", item)
@@ -136,7 +136,7 @@ def _check_passes(what: str, passes: object) -> None:
 def _check_attributes(what: str, attributes: object) -> None:
     if not isinstance(attributes, Mapping):
         raise _wrong(what, "attributes", "names with their defaults", attributes)
-    for name, default in attributes.items():
+    for name, default in cast("Mapping[object, object]", attributes).items():
         if not isinstance(name, str) or not name.isidentifier():
             raise _wrong(what, "attributes", "names of letters, digits and _", name)
         if not isinstance(default, str | int | bool):

@@ -12,8 +12,7 @@ read first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -53,62 +52,17 @@ from ingot_compiler.programs.operators import find_operator
 from ingot_compiler.programs.program import Program
 from ingot_compiler.programs.recover_devices import recover_devices
 from ingot_compiler.programs.show import show
+from ingot_compiler.programs.steps import finish
 from ingot_compiler.programs.types import Type
-
-
-@dataclass(frozen=True, slots=True)
-class TupleValue:
-    """Values side by side, all on one device."""
-
-    items: tuple[Value, ...]
-    device: VirtualDevice
-
-
-@dataclass(frozen=True, slots=True)
-class DataValue:
-    """A constructor and its fields, all on one device."""
-
-    constructor: str
-    fields: tuple[Value, ...]
-    device: VirtualDevice
-
-
-@dataclass(slots=True, eq=False)
-class ReferenceValue:
-    """A place with a content on its device."""
-
-    content: Value
-    device: VirtualDevice
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Closure:
-    """A function with the call in which it was made."""
-
-    function: FunctionLiteral
-    activation: Activation | None
-
-
-Value = Tensor | TupleValue | DataValue | ReferenceValue | Closure
-Steps = Generator["Steps", Value, Value]
-"""A computation that yields those it needs, and is sent their values."""
-
-
-@dataclass(slots=True, eq=False)
-class Activation:
-    """One call of a function: what its variables are, and what has been computed in it."""
-
-    around: Activation | None
-    values: dict[Expression, Value] = field(default_factory=dict[Expression, Value])
-
-    def find(self, variable: Variable) -> Value:
-        """The value of a variable that is bound here or around."""
-        activation: Activation | None = self
-        while activation is not None:
-            if variable in activation.values:
-                return activation.values[variable]
-            activation = activation.around
-        raise AssertionError(variable.name)
+from ingot_compiler.programs.values import (
+    Activation,
+    Closure,
+    DataValue,
+    ReferenceValue,
+    Steps,
+    TupleValue,
+    Value,
+)
 
 
 def interpret_program(
@@ -156,7 +110,7 @@ class _Interpreter:
                 self.bind_sizes(parameter.type, array)
             device = UNCONSTRAINED if self.devices is None else parameter.device
             arguments.append(self.memories.store(array, device))
-        result = _finish(self.call(Closure(function, None), arguments, function))
+        result = finish(self.call(Closure(function, None), arguments, function))
         return tuple(self.arrays(result, function))
 
     def bind_sizes(self, type_: TensorType, array: Array) -> None:
@@ -307,7 +261,7 @@ class _Interpreter:
             assert isinstance(value, Tensor)
             array = self.memories.load(value, value.device, caller)
             activation.values[parameter] = inside.memories.store(array, UNCONSTRAINED)
-        result = _finish(inside.value(closure.function.body, activation))
+        result = finish(inside.value(closure.function.body, activation))
         assert isinstance(result, Tensor)
         return self.stored(inside.arrays(result, caller)[0], self.device(caller))
         yield
@@ -432,21 +386,3 @@ def _rules(interpreter: _Interpreter) -> dict[type[Expression], _Rule]:
         OnDevice: interpreter.annotation,
         DeviceCopy: interpreter.copy,
     }
-
-
-def _finish(steps: Steps) -> Value:
-    """Run a computation and all that it needs, one after the other, without recursion."""
-    stack = [steps]
-    value: Value | None = None
-    while True:
-        try:
-            needed = next(stack[-1]) if value is None else stack[-1].send(value)
-        except StopIteration as stop:
-            stack.pop()
-            value = stop.value
-            if not stack:
-                assert value is not None
-                return value
-        else:
-            stack.append(needed)
-            value = None

@@ -44,6 +44,7 @@ from ingot_compiler.programs.expressions import (
 from ingot_compiler.programs.program import Program
 from ingot_compiler.programs.recover_devices import recover_devices
 from ingot_compiler.programs.show import show
+from ingot_compiler.programs.steps import finish
 
 ENTRY = "main"
 
@@ -139,7 +140,7 @@ class _Lowering:
             types.append(parameter.type)
         builder = GraphBuilder(types)
         closure = _Closure(main, None)
-        result = _finish(self.call(closure, list(builder.inputs), builder, main))
+        result = finish(self.call(closure, list(builder.inputs), builder, main))
         outputs = _tensors(result, main)
         return LoweredProgram(builder.finish(outputs), tuple(self.sources))
 
@@ -365,21 +366,3 @@ def _unsupported(expression: Expression, what: str) -> UnsupportedError:
         "expected calls of known functions, tuples, if over tensors, data that is known",
         "plan it and run it with the interpreter, or write it without",
     )
-
-
-def _finish(steps: _Steps) -> _Known:
-    """Run a computation and all that it needs, without recursion."""
-    stack = [steps]
-    value: _Known | None = None
-    while True:
-        try:
-            needed = next(stack[-1]) if value is None else stack[-1].send(value)
-        except StopIteration as stop:
-            stack.pop()
-            value = stop.value
-            if not stack:
-                assert value is not None
-                return value
-        else:
-            stack.append(needed)
-            value = None

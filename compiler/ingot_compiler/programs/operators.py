@@ -108,7 +108,8 @@ def _infer_split(types: Sequence[Type], attributes: Attributes) -> Type:
 
 
 def _split(arguments: Sequence[Any], attributes: Attributes) -> Any:
-    return tuple(np.split(arguments[0], attributes["parts"], attributes["axis"]))  # type: ignore[arg-type]
+    parts, axis = attribute_int(attributes, "parts"), attribute_int(attributes, "axis")
+    return tuple(np.split(arguments[0], parts, axis))
 
 
 def _infer_alloc_storage(types: Sequence[Type], attributes: Attributes) -> Type:

@@ -180,7 +180,9 @@ class ProgramReader:
         start = self.reader.token
         if self.reader.accept("let"):
             token = self.reader.token
-            variable = self._bind(Variable(self._new_name(), span=self.span(token)), token)
+            name = self._new_name()
+            device = read_block(self.reader, self.devices)
+            variable = self._bind(Variable(name, None, device, span=self.span(token)), token)
             self.reader.expect("=")
             lets.append((start, variable, self.expression()))
         else:

@@ -95,7 +95,8 @@ class FunctionPrinter:
                 yield from self._numbered(block, value)
                 name = ""
             text = self._text(value)
-            yield f"let {name or self._bound(root.variable)} = {text};"
+            device = self._block(root.variable.device)
+            yield f"let {name or self._bound(root.variable)}{device} = {text};"
             root = root.body
         yield from self._numbered(block, root)
         yield self._text(root)

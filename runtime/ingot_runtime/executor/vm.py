@@ -47,11 +47,12 @@ class Step:
 
     ``device`` is the index of the virtual device that launches, or that a copy writes to. Of a
     launch: ``launch``, its ordinal, and ``kernel``, a number in the device's code. Of a copy:
-    ``source``, the device that it reads, and ``size_bytes``. What does not apply is -1.
+    ``source``, the device that it reads, ``size_bytes``, and ``buffers``, the numbers in the program of
+    what it reads and what it writes. What does not apply is -1 or empty.
     """
 
     __slots__ = (
-        "device", "kernel", "launch", "seconds", "size_bytes", "source", "started_seconds",
+        "buffers", "device", "kernel", "launch", "seconds", "size_bytes", "source", "started_seconds",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +63,7 @@ class Step:
         kernel: int = -1,
         source: int = -1,
         size_bytes: int = -1,
+        buffers: "tuple[int, ...]" = (),
     ) -> None:
         """End the step now."""
         self.started_seconds = started
@@ -71,6 +73,7 @@ class Step:
         self.kernel = kernel
         self.source = source
         self.size_bytes = size_bytes
+        self.buffers = buffers
 
 
 class Vm:
@@ -337,7 +340,8 @@ class Vm:
             self._attached.copy(target_device, source_device, to, from_, size_bytes)
         else:
             ctypes.memmove(to, from_, size_bytes)
-        self.done.append(Step(start, target_device, source=source_device, size_bytes=size_bytes))
+        step = Step(start, target_device, -1, -1, source_device, size_bytes, (source, target))
+        self.done.append(step)
 
     def _read(self, register: int, buffer: int, index_register: int, dtype: int) -> None:
         size_bytes = DTYPE_SIZES_BYTES[dtype]

@@ -26,6 +26,17 @@ _VERSION = {
     "launches": int,
 }  # name and sizes of each dimension
 _MEMORY = {"planned_bytes": int, "lower_bound_bytes": int, "fixed": bool}
+_PLACED_VALUE = {
+    "op": str, "nodes": _NODES, "name?": str, "of?": int, "device": str, "reason": str, "from?": int, "asked?": str,
+    "globs?": [int], "picoseconds?": [(str, int)],
+}  # fmt: skip
+_PLACEMENT = {
+    "sizes": [(str, str)],
+    "devices": [{"name": str, "node_count": int, "operation_count": int}],
+    "copies": [{"source": str, "destination": str, "copy_count": int, "size_bytes": int}],
+    "values": [_PLACED_VALUE],
+    "outputs": [int],
+}
 # Maps whose key is "*" are by target.
 SHAPES: "dict[int, Any]" = {
     LOCK: {},
@@ -39,6 +50,7 @@ SHAPES: "dict[int, Any]" = {
             "messages?": {"*": str},
             "memory?": {"*": _MEMORY},
             "versions?": {"*": [_VERSION]},
+            "placement?": [_PLACEMENT],
         },
     },
 }

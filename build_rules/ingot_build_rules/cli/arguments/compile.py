@@ -59,7 +59,20 @@ OPTIONS = (
         "device",
         repeats=True,
     ),
-    Option("--place", "put nodes on a device", "GLOB=NAME", "pair", repeats=True),
+    Option(
+        "--place",
+        "put nodes on a device, the last glob that matches wins; auto: on the device where a call is "
+        "predicted to take the least time (auto alone: all nodes that no glob places)",
+        "GLOB=NAME",
+        "place",
+        repeats=True,
+    ),
+    Option(
+        "--fallback",
+        "of a node that its device has no code for: refuse it (default), or run it on the host",
+        default="forbid",
+        choices=("forbid", "warn", "allow"),
+    ),
     PLUGIN,
     Option(
         "--from",
@@ -113,5 +126,9 @@ EXAMPLES = (
     ),
     Example("ingot compile FOLDER -o DIR", "a bundle of each graph of a folder from optimum"),
     Example("ingot compile model.onnx --check", "compare with an interpreter, node by node"),
+    Example(
+        "ingot compile model.onnx --device acc=null --place auto --place '/head/*=host'",
+        "a second device; the cost model places the nodes, but for those of the head",
+    ),
     Example("ingot compile model.onnx --to fused", "print which ops became one kernel"),
 )

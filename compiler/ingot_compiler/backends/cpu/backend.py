@@ -5,6 +5,7 @@ In: nothing. Out: ``BACKEND``. Not done here: the hooks.
 
 from ingot_compiler.backends.backend import Backend
 from ingot_compiler.backends.host.target_attributes import ATTRIBUTES, DERIVED
+from ingot_compiler.placement.device_costs import DeviceCosts
 
 BACKEND = Backend(
     kind="cpu",
@@ -15,6 +16,9 @@ BACKEND = Backend(
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
     link_image="ingot_compiler.backends.host.link_library:link_library",
     is_processor=True,
+    costs=DeviceCosts(
+        100e9, 40e9, 2.8e9, launch_seconds=60e-6, copy_seconds=10e-6, copy_bytes_per_second=1.6e9
+    ),
     attributes=ATTRIBUTES,
     derived=DERIVED,
     tags="processor",

@@ -6,6 +6,7 @@ In: nothing. Out: ``BACKEND``. Not done here: the hooks; `main`, which is the ho
 
 from ingot_compiler.backends.backend import Backend
 from ingot_compiler.backends.host.target_attributes import ATTRIBUTES, DERIVED
+from ingot_compiler.placement.device_costs import DeviceCosts
 
 BACKEND = Backend(
     kind="host",
@@ -15,6 +16,7 @@ BACKEND = Backend(
     compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
     link_image="ingot_compiler.backends.host.link_variant:link_variant",
+    costs=DeviceCosts(100e9, 40e9, 15e9, launch_seconds=0.5e-6),
     attributes=ATTRIBUTES,
     derived=DERIVED,
     tags="processor",

@@ -30,11 +30,11 @@ from ingot_compiler.ir.dims import (
     symbol,
 )
 from ingot_compiler.ir.types import DType, dtype_size_bytes
+from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Contraction, LoopProgram, PackedPanels
 from ingot_compiler.lowering.space import Run, Space, ceil_div
-from ingot_compiler.lowering.typical import typical
 
 # A B that stays in L2 beside the rows: iterate rows outside, panels inside.
 _SMALL_B_BYTES = 192 * 1024

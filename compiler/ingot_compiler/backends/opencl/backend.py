@@ -4,6 +4,7 @@ In: nothing. Out: ``BACKEND``. Not done here: the hooks.
 """
 
 from ingot_compiler.backends.backend import Backend
+from ingot_compiler.placement.device_costs import DeviceCosts
 
 BACKEND = Backend(
     kind="opencl",
@@ -14,4 +15,7 @@ BACKEND = Backend(
     compile_support="ingot_compiler.backends.opencl.compile_support:compile_support",
     link_image="ingot_compiler.backends.opencl.link_library:link_library",
     scopes=("global",),
+    costs=DeviceCosts(
+        90e9, 20e9, 10e9, launch_seconds=80e-6, copy_seconds=35e-6, copy_bytes_per_second=8e9
+    ),
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -28,7 +29,6 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import Space, point
-from ingot_compiler.lowering.typical import typical
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from functools import cache
 from typing import cast
 
 from ingot_compiler.ir.dims import Dim, Sum, dim_floordiv, symbols_of
+from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.loops import For, LetIndex, LoopProgram, Reduce, Statement, Transpose
-from ingot_compiler.lowering.typical import typical
 
 INDEX = "p"
 UNIT_WORK = 16384  # elementary operations that are worth waking a thread for: some microseconds

@@ -12,12 +12,12 @@ from typing import Literal as OneOf
 from ingot_compiler.ir.dims import Dim, dim_product, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.elements import Elements
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kinds.program import INDEX
 from ingot_compiler.lowering.loops import Apply, For, FromIndex, Statement, Value
 from ingot_compiler.lowering.space import Run, Space
-from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import storage_order
 
 ReduceFunction = OneOf["sum", "product", "max", "min"]

@@ -18,11 +18,11 @@ from ingot_compiler.programs.expressions import (
     Expression,
     FunctionCall,
     FunctionLiteral,
-    GlobalReference,
     LetIn,
     OnDevice,
     Variable,
 )
+from ingot_compiler.programs.fixed import fixed
 from ingot_compiler.programs.kernel_scopes import with_scopes
 from ingot_compiler.programs.operators import is_source
 from ingot_compiler.programs.planner.network import Domain, FunctionDomain, Network, result_cell
@@ -182,12 +182,3 @@ class _Capture:
         if device == destination:
             return value
         return DeviceCopy(fixed(value, device), device, destination, span=parent.span)
-
-
-def fixed(expression: Expression, device: VirtualDevice) -> Expression:
-    """The expression, said to be on ``device`` unless it says so itself."""
-    if isinstance(expression, Variable | GlobalReference | FunctionLiteral):
-        return expression
-    if isinstance(expression, OnDevice) and expression.is_fixed and expression.device == device:
-        return expression
-    return OnDevice(expression, device, constrain_result=True, span=expression.span)

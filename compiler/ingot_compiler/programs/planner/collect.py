@@ -101,12 +101,15 @@ class _Collector:
     def variable(self, variable: Variable) -> Domain:
         """The cells of a variable, wherever it is met first."""
         if variable not in self.network.domains:
-            type_ = variable.type or self.types[variable]
-            domain = self.network.domains[variable] = self.new(type_)
-            if not variable.device.is_open:
-                self.annotated.add(variable)
-                self.pin(result_cell(domain), variable.device, "is declared for", variable)
+            self.bind(variable, variable.type or self.types[variable])
         return self.network.domains[variable]
+
+    def bind(self, variable: Variable, type_: Type) -> None:
+        """New cells for a variable, where it is declared."""
+        domain = self.network.domains[variable] = self.new(type_)
+        if not variable.device.is_open:
+            self.annotated.add(variable)
+            self.pin(result_cell(domain), variable.device, "is declared for", variable)
 
     def new(self, type_: Type) -> Domain:
         """New cells for a value of a type."""
@@ -302,7 +305,7 @@ class _Collector:
         if let.value in self.annotated:
             self.annotated.add(let.variable)
         if let.variable not in self.network.domains:
-            self.network.domains[let.variable] = self.new(self.types[let.value])
+            self.bind(let.variable, self.types[let.value])
         domain = self.network.domains[let.variable]
         self.use(let, 0, domain, f"is the value of %{let.variable.name} in")
         self.fix_where_bound(let.value, domain)

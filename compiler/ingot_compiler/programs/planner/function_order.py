@@ -19,7 +19,7 @@ def function_order(program: Program) -> tuple[str, ...]:
         name: [one.name for one in pre_order(function) if isinstance(one, GlobalReference)]
         for name, function in program.functions.items()
     }
-    used = {name for name in uses for one in uses if one != name and name in uses[one]}
+    used = {callee for name, callees in uses.items() for callee in callees if callee != name}
     roots = sorted(uses, key=lambda name: (name != ENTRY, name in used, name))
     order: dict[str, None] = {}
     for root in roots:
