@@ -23,7 +23,7 @@ from ingot_compiler.ir.errors import UnsupportedError
 TARGET = "x86-64-v2"
 FOUR = ("first", "second", "third", "fourth")
 _ERROR_MAX = 1e-5
-_QUICK = ("bert",)
+_QUICK = ("resnet",)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ BACKEND = Backend(
     compile_kernel="ingot_compiler.backends.opencl.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.opencl.compile_support:compile_support",
     link_image="ingot_compiler.backends.opencl.link_library:link_library",
+    scopes=("global",),
     costs=DeviceCosts(
         90e9, 20e9, 10e9, launch_seconds=80e-6, copy_seconds=35e-6, copy_bytes_per_second=8e9
     ),
-    scopes=("global",),
 )

@@ -24,6 +24,7 @@ _NAMES = {
 }  # fmt: skip
 _UNSIGNED = {"char": "uchar", "short": "ushort", "int": "uint", "long": "ulong"}
 _LEAST = {"int": "(-2147483647 - 1)", "long": "(-9223372036854775807L - 1)"}
+_SAME_LANES = re.compile(r"\(\w+\)\(([^,]+)\)")
 _LEAST_BITS = {"int": 32, "long": 64}
 
 
@@ -56,7 +57,9 @@ class CValue:
         """One lane as a scalar; a scalar stands for all."""
         if self.lanes <= 1:
             return self.text
-        return f"{self.pieces[number // LANES_MAX]}.s{number % LANES_MAX:x}"
+        piece = self.pieces[number // LANES_MAX]
+        same = _SAME_LANES.fullmatch(piece)
+        return same[1] if same else f"{piece}.s{number % LANES_MAX:x}"
 
 
 def scalar_name(element: str) -> str:
