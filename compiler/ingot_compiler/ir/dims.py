@@ -24,7 +24,7 @@ from ingot_compiler.ir.errors import LimitError
 
 # Pure functions of frozen values: what they return is kept, and never changes.
 _CACHED_MAX = 1 << 16
-TERM_COUNT_MAX = 128  # a concatenation of so many inputs of different sizes
+TERM_COUNT_MAX = 1024  # a product of four sums of five: all pads of an image known at run time
 SIZE_MAX = 1 << 13
 DEPTH_MAX = 64  # walks are a few calls of Python per level
 FACTOR_MAX = 1 << 62  # registers are 64 bits wide

@@ -90,15 +90,17 @@ def not_above(size: Dim, limit: Dim, what: str) -> tuple[SizeBound, ...]:
     return (SizeBound(excess, message(what, ": expected at most ", limit, ", got ", size)),)
 
 
-def elements_along(extent: Dim, picked: Dim) -> tuple[SizeBound, ...]:
-    """An axis that ``picked`` elements are taken from is not empty, unless none is taken."""
-    if at_most(1, extent) or picked == 0:
+def elements_along(extent: Dim, picked: Shape) -> tuple[SizeBound, ...]:
+    """An axis that elements are taken from is not empty, unless none is taken; ``picked``: the
+    shape of those that are."""
+    if at_most(1, extent) or 0 in picked:
         return ()
-    excess = dim_mul(1 - dim_min(extent, 1), dim_min(picked, 1))
+    # Not their number: a product of sums has very many terms.
+    is_any = dim_product(tuple(dim_min(size, 1) for size in picked))
+    excess = dim_mul(1 - dim_min(extent, 1), is_any)
     if isinstance(excess, int):
-        raise OpTypeError(
-            "elements along the axis", message("none, of which ", picked, " are taken")
-        )
+        what = message("none, from which a tensor of ", picked, " is taken")
+        raise OpTypeError("elements along the axis", what)
     return (SizeBound(excess, "elements are taken from an empty axis"),)
 
 

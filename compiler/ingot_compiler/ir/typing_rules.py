@@ -148,7 +148,7 @@ def infer_scattered_elements(types: Sequence[TensorType], attributes: Attributes
     for other, (size, index_size) in enumerate(zip(x.shape, indices.shape, strict=True)):
         if other != axis:
             constraints += not_above(index_size, size, f"size of the indices at axis {other}")
-    constraints += elements_along(x.shape[axis], indices.element_count)
+    constraints += elements_along(x.shape[axis], indices.shape)
     for tensor in updates:
         require_same_dtype((x, tensor))
         constraints += equal_shapes("sizes of indices and updates", indices.shape, tensor.shape)

@@ -30,7 +30,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_dtype(indices, INTEGERS)
     axis = attribute_axis(attributes, x.rank)
     result = TensorType(x.dtype, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
-    return Inferred((result,), elements_along(x.shape[axis], result.element_count))
+    return Inferred((result,), elements_along(x.shape[axis], result.shape))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:

@@ -36,7 +36,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     common = (constraint.common for constraint in batch)
     result = TensorType(x.dtype, (*common, *indices.shape[count:-1], *x.shape[count + depth :]))
     axes = x.shape[count : count + depth]
-    picked = (bound for size in axes for bound in elements_along(size, result.element_count))
+    picked = (bound for size in axes for bound in elements_along(size, result.shape))
     return Inferred((result,), (*batch, *picked))
 
 

@@ -52,7 +52,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     from_nothing = any(dim == 0 and out != 0 for dim, out in zip(x.shape, shape, strict=True))
     require(not from_nothing, f"elements to {mode}", x)
     padded = [dim for dim, *pads in axes if pads != [0, 0]]
-    bounds = (bound for dim in padded for bound in elements_along(dim, result.element_count))
+    bounds = (bound for dim in padded for bound in elements_along(dim, result.shape))
     return Inferred((result,), tuple(bounds))
 
 

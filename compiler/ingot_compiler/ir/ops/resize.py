@@ -72,7 +72,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
         shape[axis] = size
     result = TensorType(x.dtype, tuple(shape))
     constraints = (
-        bound for axis in axes for bound in elements_along(x.shape[axis], result.element_count)
+        bound for axis in axes for bound in elements_along(x.shape[axis], result.shape)
     )
     return Inferred((result,), tuple(constraints))
 

@@ -42,7 +42,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     same = equal_shapes("sizes of the picked slices and updates", slices, of_updates)
     attribute_str(attributes, "reduction", SCATTER_REDUCTIONS)
     picked = (
-        bound for size in x.shape[:depth] for bound in elements_along(size, updates.element_count)
+        bound for size in x.shape[:depth] for bound in elements_along(size, updates.shape)
     )
     return Inferred((x,), (*same, *picked))
 
