@@ -102,7 +102,7 @@ ROWS = (
             "tests/unit/test_configuration.py::test_what_is_left_out_is_filled_in",
             "tests/unit/test_configuration.py::test_what_is_refused",
         ),
-        28,
+        21,
     ),
     Row(
         "14",
@@ -111,7 +111,7 @@ ROWS = (
             "tests/unit/test_configuration.py::test_what_is_refused",
             "tests/unit/test_configuration.py::test_a_device_that_needs_more_than_its_host_is_told_of",
         ),
-        28,
+        21,
     ),
     Row(
         "15",
@@ -120,7 +120,7 @@ ROWS = (
             "tests/unit/test_configuration.py::test_what_is_refused",
             "tests/unit/test_configuration.py::test_two_scopes_of_one_device",
         ),
-        28,
+        21,
     ),
     Row(
         "16",
@@ -129,7 +129,7 @@ ROWS = (
             "tests/unit/test_configuration.py::test_what_is_left_out_is_filled_in",
             "tests/unit/test_configuration.py::test_what_is_refused",
         ),
-        28,
+        21,
     ),
     Row(
         "17",
@@ -152,6 +152,6 @@ ROWS = (
             "tests/unit/test_target_forms.py::test_one_target_a_list_and_a_table_give_the_same_configuration",
             "tests/unit/test_configuration.py::test_what_is_refused",
         ),
-        28,
+        21,
     ),
 )

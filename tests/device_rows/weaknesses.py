@@ -164,7 +164,10 @@ ROWS = (
     Row(
         "w35",
         "the planner records why",
-        ("tests/unit/test_planner_reasons.py::test_every_decision_has_a_reason",),
+        (
+            "tests/unit/test_planner_reasons.py::test_every_decision_has_a_reason",
+            "tests/unit/test_why_device.py::test_chains",
+        ),
     ),
     Row(
         "w36",

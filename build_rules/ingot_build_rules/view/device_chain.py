@@ -18,6 +18,7 @@ from ingot_build_rules.view.place_sentence import PlacedRow, sentence
 from ingot_compiler.ir.errors import UserError
 
 _SHOWN_MAX = 3
+_PAIR = 2
 _MADE_NOWHERE = ("copy", "constant", "literal")
 
 
@@ -149,10 +150,14 @@ def _unknown(wanted: str, known: Sequence[str], where: str) -> UserError:
 
 def _globs(lock: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Those that the bundle was made with, as far as the lock tells them."""
-    options = lock.get("options")
-    pairs = cast("Mapping[str, Any]", options).get("place") if isinstance(options, Mapping) else []
-    return [
-        (str(pair[0]), str(pair[1]))
-        for pair in cast("Sequence[Any]", pairs if isinstance(pairs, list) else [])
-        if isinstance(pair, list) and len(pair) == 2
-    ]
+    options: object = lock.get("options")
+    table: Mapping[str, object] = {}
+    if isinstance(options, dict):
+        table = cast("Mapping[str, object]", options)
+    pairs: object = table.get("place")
+    found: list[tuple[str, str]] = []
+    for pair in cast("list[object]", pairs) if isinstance(pairs, list) else ():
+        items = cast("list[object]", pair) if isinstance(pair, list) else []
+        if len(items) == _PAIR:
+            found.append((str(items[0]), str(items[1])))
+    return found

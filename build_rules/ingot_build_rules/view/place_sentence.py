@@ -95,16 +95,22 @@ def _fallback(row: PlacedRow, _other: str, globs: Globs) -> str:
 
 
 _SENTENCES: Mapping[str, Callable[[PlacedRow, str, Globs], str]] = {
-    "input": lambda *_: "the caller gives it, on the host",
-    "marked": lambda row, _, globs: f"put on {row.device} by {_asked_for(row, globs)}",
+    "input": lambda _row, _other, _globs: "the caller gives it, on the host",
+    "marked": lambda row, _other, globs: f"put on {row.device} by {_asked_for(row, globs)}",
     "auto": _auto,
-    "follows": lambda _row, other, _: f"no option names it: it follows {other}, which it reads",
+    "follows": lambda _row, other, _globs: (
+        f"no option names it: it follows {other}, which it reads"
+    ),
     "host_only": _host_only,
     "fallback": _fallback,
-    "default": lambda *_: "nothing says otherwise",
-    "read_by": lambda _row, other, _: f"a constant, which lies where it is read first: by {other}",
-    "returned": lambda *_: "a constant that the model returns",
-    "copied_for": lambda row, other, _: f"copied to {row.device} for {row.reader or other}",
-    "made_for": lambda row, other, _: f"a constant, made on {row.device} once more for {other}",
+    "default": lambda _row, _other, _globs: "nothing says otherwise",
+    "read_by": lambda _row, other, _globs: (
+        f"a constant, which lies where it is read first: by {other}"
+    ),
+    "returned": lambda _row, _other, _globs: "a constant that the model returns",
+    "copied_for": lambda row, other, _globs: f"copied to {row.device} for {row.reader or other}",
+    "made_for": lambda row, other, _globs: (
+        f"a constant, made on {row.device} once more for {other}"
+    ),
 }
 """By kind of reason (``placement.place_reason``)."""

@@ -87,5 +87,6 @@ def _nearest(glob: str, names: Sequence[str]) -> list[str]:
     starts = {name: name.casefold()[: len(said)] for name in dict.fromkeys(names)}
     near = get_close_matches(said, sorted(set(starts.values())), _SHOWN_MAX)
     whole = suggest(glob, names)
-    found = [name for start in near for name in starts if starts[name] == start]
-    return list(dict.fromkeys([*([whole] if whole else []), *found]))[:_SHOWN_MAX]
+    found: list[str] = [whole] if whole else []
+    found += [name for start in near for name in starts if starts[name] == start]
+    return list(dict.fromkeys(found))[:_SHOWN_MAX]

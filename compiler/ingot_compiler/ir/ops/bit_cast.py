@@ -17,7 +17,8 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType, dtype_size_bits
 from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
 
-_WHOLE: frozenset[DType] = INTEGERS | {"f32", "f64"}
+_FLOATS: frozenset[DType] = frozenset(("f32", "f64"))
+_WHOLE = INTEGERS | _FLOATS
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
