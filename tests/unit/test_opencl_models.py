@@ -18,6 +18,7 @@ from tests.unit.test_models import RELATIVE_ERROR_MAX, STATIC, Cases
 
 import ingot
 import ingot_runtime
+from ingot_build_rules.cli.main import main
 from ingot_compiler.ir.errors import UnsupportedError
 
 TARGET = "x86-64-v2"
@@ -131,3 +132,16 @@ def test_two_devices_of_the_kind() -> None:
         edges = session.device_counts().copies
     assert edges["one", "other"][0] == 2
     assert edges["other", "one"][0] == 1
+
+
+def test_the_commands_work_on_such_a_bundle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """verify, and report, which shows each kernel."""
+    places = {"/second/*": "acc"}
+    made = ingot.compile(chain(), targets=[TARGET], devices={"acc": "opencl"}, place=places)
+    path = str(tmp_path / "m.ingot")
+    made.save(path)
+    assert main(["verify", path]) == 0
+    assert main(["report", path, "-o", str(tmp_path / "r.html")]) == 0
+    assert capsys.readouterr().err == ""

@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from ingot_artifacts.inspect.describe import opened, verify_source
 from ingot_compiler.backends.host.support.host import HostDigests
 from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.backends.opencl.link_library import kernel_count
+from ingot_compiler.backends.opencl.read_target import TARGET as OPENCL_C
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
+from ingot_runtime.format.checks import require
 from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.plan import BundlePlan
 from ingot_runtime.format.program_decode import decode_program
@@ -94,6 +97,11 @@ def _verify_code(source: Source, plan: BundlePlan) -> None:
             raise error.at(f"{error.where}, variant {variant.target}") from error
     for index, library in enumerate(plan.libraries):
         image, where = source.section(head.LIBRARY, index), f"section library {index}"
+        if library.target == OPENCL_C:
+            why = f"its table has {kernel_count(image)} kernels, the plan {library.kernel_count}"
+            agrees = kernel_count(image) == library.kernel_count
+            require(agrees, "a library of OpenCL C is damaged", where, why)
+            continue
         page_bytes = _page_bytes(library.target)
         read_exports(image, library.kernel_count, where, page_bytes, is_library=True)
 

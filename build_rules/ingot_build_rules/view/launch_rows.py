@@ -13,6 +13,8 @@ from ingot_build_rules.view.evaluate_call import CopyStep, LaunchStep
 from ingot_build_rules.view.kernel_costs import kernel_costs
 from ingot_build_rules.view.report_subject import ReportSubject
 from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.backends.opencl.read_target import TARGET as OPENCL_C
+from ingot_compiler.backends.opencl.vector_machine import VECTOR_MACHINE
 
 
 def launch_rows(
@@ -59,6 +61,7 @@ def _costs(subject: ReportSubject, step: LaunchStep) -> dict[str, int | None]:
     if loops is None:
         return {"operations": None, "bytes": None}
     sizes = [subject.size_bytes(span) for span in step.buffers]
-    bits = parse_target(subject.code_target(step)).vector_bits
-    costs = kernel_costs(loops, step, sizes, bits)
+    target = subject.code_target(step)
+    machine = VECTOR_MACHINE if target == OPENCL_C else parse_target(target)
+    costs = kernel_costs(loops, step, sizes, machine.vector_bits)
     return {"operations": costs.operation_count, "bytes": costs.touched_bytes}

@@ -15,6 +15,12 @@ HEAD = "ingot opencl library 1"
 _FP64 = "cl_khr_fp64"
 
 
+def kernel_count(library: bytes) -> int:
+    """How many kernels the table of a library lists; -1 where it is none."""
+    table, empty, _ = library.partition(b"\n\n")
+    return table.count(b"\n") if empty and table.startswith(HEAD.encode()) else -1
+
+
 def link_library(
     kernels: Sequence[tuple[str, bytes]], main: bytes | None, support: bytes, target: str
 ) -> bytes:
