@@ -71,9 +71,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
         require(size == 0 or shape[axis] != 0, "elements along the axis", x)
         shape[axis] = size
     result = TensorType(x.dtype, tuple(shape))
-    constraints = (
-        bound for axis in axes for bound in elements_along(x.shape[axis], result.shape)
-    )
+    constraints = (bound for axis in axes for bound in elements_along(x.shape[axis], result.shape))
     return Inferred((result,), tuple(constraints))
 
 

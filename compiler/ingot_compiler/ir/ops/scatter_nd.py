@@ -41,9 +41,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     slices = (*of_indices[:-1], *of_x[depth:])
     same = equal_shapes("sizes of the picked slices and updates", slices, of_updates)
     attribute_str(attributes, "reduction", SCATTER_REDUCTIONS)
-    picked = (
-        bound for size in x.shape[:depth] for bound in elements_along(size, updates.shape)
-    )
+    picked = (bound for size in x.shape[:depth] for bound in elements_along(size, updates.shape))
     return Inferred((x,), (*same, *picked))
 
 
