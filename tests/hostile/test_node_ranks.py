@@ -15,7 +15,7 @@ from onnx.defs import OpSchema
 from tests.hostile.model_builder import FLOAT, INT64, graph_of, model, value
 from tests.unit.frontend_harness import Array
 
-from ingot_compiler.frontend import infer_types
+from ingot_compiler.frontend import scope
 from ingot_compiler.frontend.ops import OPS_BY_NAME
 from ingot_compiler.ir.errors import InternalError, ModelError
 from ingot_runtime.ingot_error import IngotError
@@ -162,7 +162,7 @@ def test_a_bug_in_a_translation_names_the_node(monkeypatch: pytest.MonkeyPatch) 
     def broken(_: object) -> None:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(infer_types, "translate_node", broken)
+    monkeypatch.setattr(scope, "translate_node", broken)
     node = helper.make_node("Neg", ["x"], ["y"], "/head/neg")
     with pytest.raises(InternalError, match="a bug in Ingot") as caught:
         graph_of(model([node], [value("x", [2])], [value("y", None)]))

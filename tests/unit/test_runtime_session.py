@@ -248,8 +248,9 @@ def test_wrong_options(folder: Path, options: dict[str, object], message: str) -
 
 
 def test_missing_device(folder: Path) -> None:
-    """A device that is mapped to one that is not here is refused by name, exit code 5."""
-    with pytest.raises(ingot_runtime.IncompatibleError, match="no device cuda:0 here") as caught:
+    """The host is no other device: refused by both names, exit code 5."""
+    refused = "device 'host' cannot be 'cuda:0'"
+    with pytest.raises(ingot_runtime.IncompatibleError, match=refused) as caught:
         ingot_runtime.load(folder / "static.ingot", devices={"host": "cuda:0"})
     assert caught.value.exit_code == 5
 
