@@ -33,27 +33,28 @@ def test_each_change_at_each_moment(tmp_path: Path) -> None:
     assert len(ends["as expected"]) == len(changing_file.EXPECTED) * len(changing_file.MOMENTS)
 
 
-def require_schedules(folder: Path, count: int) -> None:
+def require_schedules(folder: Path, count: int, expected: frozenset[str]) -> None:
     """Random changes from another thread or process: each load and run ends in a way that it
-    may."""
+    may; some end as ``expected``. When a change meets a run is up to the machine: few schedules may
+    have no such end."""
     ends = trials.run_driver("changing_file", str(folder), str(count), seconds=3600)
     seen = {end: set(end.split(", ")) for end in ends}
     assert {
         end: ends[end] for end, parts in seen.items() if not parts <= set(changing_file.ENDS)
     } == {}
     assert sum(map(len, ends.values())) == count
-    assert {"right", "ChangedError"} <= set().union(*seen.values())
+    assert expected <= set().union(*seen.values())
 
 
 def test_some_schedules(tmp_path: Path) -> None:
     """20 random schedules."""
-    require_schedules(tmp_path, QUICK_SCHEDULES)
+    require_schedules(tmp_path, QUICK_SCHEDULES, frozenset({"right"}))
 
 
 @pytest.mark.slow
 def test_many_schedules(tmp_path: Path) -> None:
     """1,000 random schedules."""
-    require_schedules(tmp_path, SLOW_SCHEDULES)
+    require_schedules(tmp_path, SLOW_SCHEDULES, frozenset({"right", "ChangedError"}))
 
 
 def require_verified(folder: Path, count: int) -> None:
