@@ -14,20 +14,16 @@ from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import FLOATS
-from ingot_compiler.lowering.fused import Group, buffers_of
-from ingot_compiler.lowering.group_steps import (
-    GroupLaunch,
-    GroupSteps,
-    LoweredGroup,
-    one_launch,
-)
+from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
 from ingot_compiler.lowering.guards import clamped
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.resize_axis import ResizeAxis, resize_axis, tap_weight
 from ingot_compiler.lowering.kinds.resize_scope import ResizeScope
-from ingot_compiler.lowering.kinds.split_resize import WORKSPACE, split_resize
+from ingot_compiler.lowering.kinds.split_resize import split_resize
 from ingot_compiler.lowering.loops import (
     Apply,
     Constant,
@@ -52,14 +48,8 @@ def lower_resize(group: Group, target: KernelTarget) -> LoweredGroup:
     if parts is None:
         return one_launch(_program(group))
     before, behind, workspace = parts
-    count = workspace.type.element_count
-    numbers = {buffer: number for number, buffer in enumerate((*buffers_of(group), WORKSPACE))}
-    launches = tuple(
-        GroupLaunch(number, tuple(numbers[buffer] for buffer in buffers_of(part)))
-        for number, part in enumerate((before, behind))
-    )
-    steps = GroupSteps(launches, ((workspace.type.dtype, count),))
-    return LoweredGroup(steps, (_program(before), _program(behind)))
+    programs = _program(before), _program(behind)
+    return launches_in_turn(group, (before, behind), programs, workspace)
 
 
 def _program(group: Group) -> LoopProgram:

@@ -28,8 +28,9 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand, View, buffers_of
-from ingot_compiler.lowering.group_steps import GroupLaunch, GroupSteps, LoweredGroup
+from ingot_compiler.lowering.fused import Group, Operand, View
+from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE, launches_in_turn
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import LANE, Reduction, in_lanes, store_total
 from ingot_compiler.lowering.loops import Load, Local, LoopProgram, Reduce, Store
@@ -39,7 +40,6 @@ from ingot_compiler.lowering.views import lies_as_one
 CHUNK_ELEMENTS = 16384
 SPLIT_ELEMENTS_MIN = 16 * CHUNK_ELEMENTS  # fewer are not worth another launch and waking a thread
 SPLIT_UNITS_MAX = 8  # with more results than that threads have enough to do
-_PARTIALS = -1  # what stands for the workspace among a group's values and buffers
 _WIDE = frozenset(
     ("f32", "f64", "i32", "i64", "u32", "u64")
 )  # sums of others are wider than what a buffer of their type holds
@@ -81,17 +81,12 @@ def lower_split(reduction: Reduction) -> LoweredGroup:
         (reduction.unit_count, chunks, width, is_worth_while(reduction))
     )  # none where it is not used
     kind = TensorType(reduction.result.dtype, (count,))
-    partials = Operand(_PARTIALS, kind, _PARTIALS, View((1,)))
+    partials = Operand(WORKSPACE, kind, WORKSPACE, View((1,)))
     before, behind = _needed(group, reduction.anchor.operands[0]), _needed_behind(reduction)
     first = replace(group, operands=_of(group, before), results=(partials,))
     last = replace(group, operands=(partials, *_of(group, behind)))
-    numbers = {buffer: number for number, buffer in enumerate((*buffers_of(group), _PARTIALS))}
-    launches = tuple(
-        GroupLaunch(program, tuple(numbers[buffer] for buffer in buffers_of(part)))
-        for program, part in enumerate((first, last))
-    )
     programs = _chunk_program(reduction, first, partials), _final_program(reduction, last, partials)
-    return LoweredGroup(GroupSteps(launches, ((kind.dtype, count),)), programs)
+    return launches_in_turn(group, (first, last), programs, partials)
 
 
 def _chunk_program(reduction: Reduction, group: Group, partials: Operand) -> LoopProgram:

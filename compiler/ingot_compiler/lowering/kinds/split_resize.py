@@ -17,10 +17,8 @@ from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE
 from ingot_compiler.lowering.views import dense_view, storage_order
-
-WORKSPACE = -1
-"""What stands for the workspace among a group's values and buffers."""
 
 
 def split_resize(group: Group) -> tuple[Group, Group, Operand] | None:
