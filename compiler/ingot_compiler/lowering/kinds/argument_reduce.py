@@ -11,14 +11,13 @@ from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
-from ingot_compiler.lowering.kinds.lines import line_count, other_axes, point_of_line
+from ingot_compiler.lowering.kinds.lines import line_count, load_of_line, other_axes
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
 from ingot_compiler.lowering.loops import (
     Apply,
     Constant,
     FromIndex,
-    Load,
     Local,
     LoopProgram,
     Reduce,
@@ -39,10 +38,7 @@ def lower_argument_reduce(group: Group, target: KernelTarget) -> LoopProgram:
     shape, dtype = x.type.shape, x.type.dtype
     kept = other_axes(shape, axis)
     buffers = GroupBuffers(group)
-    here, there = (
-        Load(buffers.number(x), point_of_line(shape, axis, symbol(variable)).offset(x.view))
-        for variable in ("i", "j")
-    )
+    here, there = (load_of_line(buffers, x, axis, symbol(variable)) for variable in ("i", "j"))
     function: ReduceFunction = "max" if anchor.op == "argmax" else "min"
     extreme = Reduce("extreme", function, "i", shape[axis], dtype, (), here, lanes=True)
     found: Value = Apply("equal", (there, Local("extreme", dtype)), "bool")

@@ -1,13 +1,16 @@
 """Units that are the lines along one axis of a tensor: one for each point of the other axes.
 
-In: a shape, an axis. Out: a point of a line; how many lines there are. Not done here: what happens
-along a line (``argument_reduce``, ``cumsum``, ``scatter``).
+In: a shape, an axis. Out: a point of a line, and what an operand has there; how many lines there
+are. Not done here: what happens along a line (``argument_reduce``, ``cumsum``, ``radix_sort``).
 """
 
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_product, symbol
+from ingot_compiler.lowering.elements import GroupBuffers
+from ingot_compiler.lowering.fused import Operand
 from ingot_compiler.lowering.kinds.program import INDEX
+from ingot_compiler.lowering.loops import Load
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import Shape
 
@@ -20,6 +23,12 @@ def other_axes(shape: Shape, axis: int) -> tuple[int, ...]:
 def point_of_line(shape: Shape, axis: int, index: Dim) -> Space:
     """Where ``axis`` has ``index``, in the unit's line."""
     return Space(shape, (Run(other_axes(shape, axis), symbol(INDEX)), Run((axis,), index)))
+
+
+def load_of_line(buffers: GroupBuffers, operand: Operand, axis: int, index: Dim) -> Load:
+    """The element of an operand that lies there."""
+    place = point_of_line(operand.type.shape, axis, index).offset(operand.view)
+    return Load(buffers.number(operand), place)
 
 
 def line_count(shape: Shape, axis: int) -> Dim:

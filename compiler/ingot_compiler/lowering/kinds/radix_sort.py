@@ -18,7 +18,7 @@ from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
-from ingot_compiler.lowering.kinds.lines import line_count, point_of_line
+from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -187,8 +187,7 @@ def lower_radix_sort(group: Group, target: KernelTarget) -> LoopProgram:
     length, count, passes = shape[-1], result.type.shape[-1], dtype_size_bytes(dtype)
 
     def key_at(index: Dim) -> Value:
-        place = point_of_line(shape, len(shape) - 1, index).offset(keys.view)
-        return Load(buffers.number(keys), place)
+        return load_of_line(buffers, keys, len(shape) - 1, index)
 
     numbers = [buffers.number(operand) for operand in between]
     row = dim_mul(_ROW, length)

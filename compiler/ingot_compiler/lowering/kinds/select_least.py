@@ -18,7 +18,7 @@ from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
-from ingot_compiler.lowering.kinds.lines import line_count, point_of_line
+from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -123,8 +123,7 @@ def lower_select_least(group: Group, target: KernelTarget) -> LoopProgram:
     kept = _List(buffers.number(own), buffers.number(positions), dtype, count)
 
     def key_at(index: Dim) -> Value:
-        place = point_of_line(shape, len(shape) - 1, index).offset(keys.view)
-        return Load(buffers.number(keys), place)
+        return load_of_line(buffers, keys, len(shape) - 1, index)
 
     i = symbol("i")
     first = For("i", count, "serial", (Let("key", key_at(i)), *kept.insert(i, i, i)))
