@@ -1,0 +1,35 @@
+"""The back end of a device that runs the host's code in memory of its own.
+
+In: the kind. Out: its ``Backend``: kernels and support are the host's, its library has no `main`.
+Not done here: the hooks; which kinds there are.
+"""
+
+from ingot_compiler.backends.backend import Backend
+from ingot_compiler.backends.host.target_attributes import ATTRIBUTES, DERIVED
+from ingot_compiler.placement.device_costs import DeviceCosts
+
+
+def device_backend(kind: str, scopes: tuple[str, ...] | None) -> Backend:
+    """The record; ``scopes``: see ``Backend``."""
+    return Backend(
+        kind=kind,
+        parse_target="ingot_compiler.backends.host.read_device_target:read_device_target",
+        device_rules="ingot_compiler.backends.host.device_rules:device_rules",
+        lower_group="ingot_compiler.backends.host.lower_group:lower_group",
+        compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
+        compile_support="ingot_compiler.backends.host.compile_support:compile_support",
+        link_image="ingot_compiler.backends.host.link_library:link_library",
+        costs=DeviceCosts(
+            100e9,
+            40e9,
+            2.8e9,
+            launch_seconds=60e-6,
+            copy_seconds=10e-6,
+            copy_bytes_per_second=1.6e9,
+        ),
+        is_processor=True,
+        attributes=ATTRIBUTES,
+        derived=DERIVED,
+        tags="processor",
+        scopes=scopes,
+    )
