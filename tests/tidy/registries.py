@@ -103,10 +103,10 @@ def path_of_op(onnx_op: str) -> tuple[str, ...]:
 
     The core op has the ONNX op's name in lower case; its elementwise functions start with it.
     """
-    from ingot_compiler.lowering.ops import ELEMENTS
+    from ingot_compiler.lowering.ops import element_rule
 
     core = onnx_op.lower()
-    sources = [*_down_to_core(onnx_op), _source(ELEMENTS[core]), *_emitters(core)]
+    sources = [*_down_to_core(onnx_op), _source(element_rule(op_name(core))), *_emitters(core)]
     return _with_lists(*((source, _list_of(source)) for source in sources))
 
 
