@@ -55,6 +55,10 @@ class Registry:
                 isinstance(node, ast.Assign)
                 and isinstance(node.value, ast.Dict)
                 and _is_files(node.targets)
+            ) or (
+                isinstance(node, ast.AnnAssign)
+                and isinstance(node.value, ast.Dict)
+                and _is_files([node.target])
             ):
                 names |= {
                     str(value.value)
@@ -71,6 +75,8 @@ def _is_files(targets: list[ast.expr]) -> bool:
 REGISTRIES = (
     Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/op_names.py"),
     Registry("compiler/ingot_compiler/frontend/ops", "compiler/ingot_compiler/frontend/ops/__init__.py"),
+    Registry("compiler/ingot_compiler/frontend/ops/microsoft", "compiler/ingot_compiler/frontend/ops/microsoft/__init__.py"),
+    Registry("compiler/ingot_compiler/frontend/ops/ml", "compiler/ingot_compiler/frontend/ops/ml/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
     Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("image_rows", "kind", "launches_in_turn", "lines", "program", "reduction", "resize_axis", "resize_coordinate", "resize_scope", "row_bodies", "split_reduce", "split_resize", "touched_views", "transposed_plane")),
     Registry("compiler/ingot_compiler/backends/host/kinds", "compiler/ingot_compiler/backends/host/kinds/__init__.py"),
