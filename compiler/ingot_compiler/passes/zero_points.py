@@ -95,6 +95,77 @@ def integer_matmul(sums: Sums, a: Centred, b: Centred) -> int:
     return total
 
 
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """``x`` with one zero point, weights with one for each output channel, perhaps a bias of i32;
+    the attributes of ``conv``."""
+
+    x: Centred
+    w: Centred
+    bias: int | None
+    attributes: Mapping[str, Attribute]
+
+
+def integer_conv(sums: Sums, conv: Convolution) -> int:
+    """``conv(x - p, w - q) + bias``, zeros around ``x - p``."""
+    state = sums.state
+    x, w = sums.moved(conv.x, "u8"), sums.moved(conv.w, "i8")
+    window = dict(conv.attributes)
+    integers = _padded(sums, x, window)
+    shape = state.shape_of(w.integers)
+    bias = () if conv.bias is None else (conv.bias,)
+    if x.zero is not None:
+        own = in_shape(state, _centred_sum(sums, w), (shape[0],), sums.source)
+        moved = sums.add("mul", own, in_shape(state, x.zero, (), sums.source))
+        bias = (sums.add("sub", *bias, moved) if bias else sums.add("neg", moved),)
+    total = sums.add("conv", integers, w.integers, *bias, attributes=window)
+    if w.zero is None:
+        return total
+    windows = _window_sums(sums, integers, shape, window)
+    channels = (shape[0], *(1,) * (len(shape) - 2))
+    zero = w.zero
+    if state.type_of(zero).rank:
+        zero = in_shape(state, zero, channels, sums.source)
+    return sums.add("sub", total, sums.add("mul", windows, zero))
+
+
+def _padded(sums: Sums, x: Centred, window: dict[str, Attribute]) -> int:
+    """The integers of ``x``; ``window`` gets what stands around them. A zero point that is known
+    at run time alone is put there by an op of its own."""
+    value = 0 if x.zero is None else number(sums.state, x.zero)
+    pads = [window["pads_before"], window["pads_after"]]
+    none = tuple(0 for _ in sums.state.shape_of(x.integers)[2:])
+    if value is not None or pads == [none, none]:
+        window["pad_value"] = int(value or 0)
+        return x.integers
+    assert x.zero is not None
+    fill = sums.cast(in_shape(sums.state, x.zero, (), sums.source), "u8")
+    before, after = ((0, 0, *pad) for pad in pads if isinstance(pad, tuple))
+    window |= {"pads_before": none, "pads_after": none, "pad_value": 0}
+    attributes: dict[str, Attribute] = {"before": before, "after": after, "mode": "constant"}
+    return sums.add("pad", x.integers, fill, attributes=attributes)
+
+
+def _centred_sum(sums: Sums, w: Centred) -> int:
+    """The sum of ``w - q`` for each output channel."""
+    shape = sums.state.shape_of(w.integers)
+    total = sums.sum(w.integers, range(1, len(shape)))
+    if w.zero is None:
+        return total
+    return sums.add("sub", total, sums.add("mul", w.zero, _count(sums, shape[1:])))
+
+
+def _window_sums(
+    sums: Sums, integers: int, shape: Sequence[Dim], window: Mapping[str, Attribute]
+) -> int:
+    """The sum of the integers beneath each window: a convolution with ones, of one channel where
+    all channels see the same."""
+    outputs = 1 if window["groups"] == 1 else shape[0]
+    one = sums.state.literal(1, "i8", sums.source)
+    ones = sums.add("broadcast_to", one, attributes={"shape": (outputs, *shape[1:])})
+    return sums.add("conv", integers, ones, attributes=window)
+
+
 def _count(sums: Sums, sizes: Sequence[Dim]) -> int:
     """The product of sizes as a number of i32."""
     count = dim_product(tuple(sizes))
