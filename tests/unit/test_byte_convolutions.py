@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
+from tests.unit.codegen_harness import DOT_PRODUCTS, NUMPY, RUNNABLE, Array
 from tests.unit.ir_harness import run_op
 from tests.unit.lowering_harness import Builder, check_graph
 
@@ -15,6 +15,7 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import DType, TensorType
 
+TARGETS = [*RUNNABLE, *DOT_PRODUCTS]
 PAIRS: list[tuple[DType, DType]] = [("u8", "i8"), ("i8", "i8"), ("u8", "u8"), ("i8", "u8")]
 
 
@@ -106,7 +107,7 @@ def test_machine_code_is_exact(x_dtype: DType, w_dtype: DType, constant: bool) -
         weights = builder.constant(w, w_dtype) if constant else 1
         total = builder.op("conv", 0, weights, **attributes)
         outputs = [total, builder.op("add", total, total)]
-        check_graph(builder, outputs, [x] if constant else [x, w], 0.0, RUNNABLE)
+        check_graph(builder, outputs, [x] if constant else [x, w], 0.0, TARGETS)
 
 
 def test_two_zero_points_around_one_image() -> None:
@@ -118,4 +119,4 @@ def test_two_zero_points_around_one_image() -> None:
         builder.op("conv", 0, weights, **window(2, pad=pad, pad_value=value))
         for pad, value in ((1, 3), (2, 200), (2, 3), (0, 9))
     ]
-    check_graph(builder, outputs, [x], 0.0, RUNNABLE)
+    check_graph(builder, outputs, [x], 0.0, TARGETS)
