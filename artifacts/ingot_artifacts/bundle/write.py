@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
+import msgpack
+
 from ingot_artifacts.bundle.contents import BundleContents, Chunk, DefaultValue, bytes_of
 from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan
@@ -20,13 +22,14 @@ from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree, whole_m
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
-from ingot_runtime.format.debug import decode_record
+from ingot_runtime.format.debug import SHAPES
 from ingot_runtime.format.defaults import decode_default, head_size_bytes
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.plan import BundlePlan, decode_plan, version_minor
 from ingot_runtime.format.sha256 import sha256
+from ingot_runtime.format.shapes import check_shape
 
 _ORDER = (
     head.MANIFEST,
@@ -162,7 +165,9 @@ def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -
         decode_default(payload, plan.inputs[value.position], f"default {value.position}")
         payloads[head.DEFAULT, value.position] = payload
     for kind in (head.LOCK, head.DEBUG):
-        decode_record(payloads[kind, 0], kind)
+        # By the C decoder: the loader's own is for files that somebody else may have written.
+        record = msgpack.unpackb(payloads[kind, 0])
+        check_shape(record, SHAPES[kind], f"section {head.KIND_NAMES[kind]} 0")
     return payloads
 
 

@@ -220,7 +220,7 @@ def _proto(node: ImportedNode, opsets: dict[str, int]) -> NodeProto:
     made = NodeProto(op_type=node.op, domain=node.domain)
     made.input.extend("" if ordinal == ABSENT else str(ordinal) for ordinal in node.operands)
     made.output.extend("" if ordinal == ABSENT else str(ordinal) for ordinal in node.results)
-    kinds = attribute_kinds(node.op, opsets.get(node.domain, 0))
+    kinds = attribute_kinds(node.domain, node.op, opsets.get(node.domain, 0))
     for name, value in node.attributes:
         empty = value == () and name in kinds  # an empty list may be of any kind
         kind = kinds[name].upper() if empty else _kind(value)

@@ -32,6 +32,7 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
@@ -68,7 +69,7 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     """ONNX Conv: input channels-last with halo, weights in panels (or [kernel.., C] for
     depthwise)."""
     dtype = sum_dtype(fuser.values.type_of(node.operands[0]).dtype)
-    x = _converted(fuser, index, node.operands[0], dtype)
+    x = _converted(fuser, index, node.operands[0], _factor_of_conv(fuser, node.operands[0]))
     kind = conv_kind(node, _conv_facts(fuser, node))
     on_plane = kind is DEPTHWISE_PLANE
     image_leaf = fuser.leaf(x) if on_plane else fuser.leaf_at(x, image(fuser, x, node_halo(node)))
@@ -81,8 +82,8 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
 
 def _conv_weights(fuser: Fuser, index: int, node: Node, kind: Kind) -> tuple[Leaf, Node]:
     """The weights as the kernel reads them, and the node that says so."""
-    x, w = node.operands[:2]
-    dtype, shape = sum_dtype(fuser.values.type_of(x).dtype), fuser.values.type_of(w).shape
+    w = node.operands[1]
+    dtype, shape = _factor_of_conv(fuser, w), fuser.values.type_of(w).shape
     if kind is not CONV:
         return depthwise_weights(fuser, node, dtype), node
     if fuser.values.is_constant(w):
@@ -91,6 +92,12 @@ def _conv_weights(fuser: Fuser, index: int, node: Node, kind: Kind) -> tuple[Lea
     w = _converted(fuser, index, w, dtype)
     leaf = conv_weights_at_run_time(fuser, w, node.integer("groups"))
     return leaf, _with(node, node.operands, weight_shape=shape)
+
+
+def _factor_of_conv(fuser: Fuser, value: int) -> DType:
+    """What an operand of a convolution is stored as."""
+    dtype = fuser.values.type_of(value).dtype
+    return dtype if dtype in BYTES else sum_dtype(dtype)
 
 
 def _conv_facts(fuser: Fuser, node: Node) -> ConvFacts:

@@ -32,7 +32,7 @@ def conv_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     values, w = fuser.values, node.operands[1]
     weights = packing.cast_to(values.expression(w), dtype)
     matrix = packing.conv_matrix(weights, node.integer("groups"))
-    panels = packing.pack_panels(matrix, panel_columns(dtype))
+    panels = packing.pack_panels(matrix, panel_columns(sum_dtype(dtype)))
     return fuser.constant(panels, values.device_of(node.results[0]))
 
 
