@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from onnx import ModelProto, helper
-from tests.contrib import cases_products
+from tests.contrib import cases_products, cases_quantised
 from tests.contrib.contrib_case import ContribCase, drawn
 from tests.hostile.model_builder import graph_of
 from tests.unit.frontend_harness import run_model, symbolic
@@ -14,7 +14,9 @@ from ingot_compiler.frontend.op_table import OPS
 from ingot_compiler.frontend.ops import microsoft
 from ingot_compiler.ir.errors import ModelError, UnsupportedError
 
-CASES: dict[str, ContribCase] = {case.name: case for case in [*cases_products.CASES]}
+CASES: dict[str, ContribCase] = {
+    case.name: case for case in [*cases_products.CASES, *cases_quantised.CASES]
+}
 
 
 def test_every_op_has_a_case() -> None:

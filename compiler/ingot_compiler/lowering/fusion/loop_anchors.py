@@ -15,6 +15,7 @@ from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fusion.anchor import Anchor, AnchorRule
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
+from ingot_compiler.lowering.fusion.layout import Halo
 from ingot_compiler.lowering.fusion.relayout import image, relaid
 from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.kinds.argument_reduce import ARGUMENT_REDUCE
@@ -67,7 +68,7 @@ def pool(fuser: Fuser, index: int, node: Node) -> None:
     """Windows over an image."""
     x = node.operands[0]
     none = (0,) * fuser.values.type_of(x).rank
-    leaf = fuser.leaf_at(x, image(fuser, x, (none, none)))
+    leaf = fuser.leaf_at(x, image(fuser, x, Halo(none, none)))
     fuser.defer_anchor(index, replace(node, operands=(leaf[0],)), POOL, [leaf])
 
 

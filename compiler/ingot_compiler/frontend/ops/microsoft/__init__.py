@@ -7,7 +7,21 @@ has no schemas of this domain.
 """
 
 FILES = {
+    "DequantizeLinear": "dequantize_linear",
+    "DynamicQuantizeMatMul": "dynamic_quantize_mat_mul",
     "FusedMatMul": "fused_mat_mul",
+    "MatMulIntegerToFloat": "mat_mul_integer_to_float",
+    "QGemm": "q_gemm",
+    "QLinearAdd": "q_linear_add",
+    "QLinearAveragePool": "q_linear_average_pool",
+    "QLinearConcat": "q_linear_concat",
+    "QLinearGlobalAveragePool": "q_linear_global_average_pool",
+    "QLinearLeakyRelu": "q_linear_leaky_relu",
+    "QLinearMul": "q_linear_mul",
+    "QLinearSigmoid": "q_linear_sigmoid",
+    "QLinearSoftmax": "q_linear_softmax",
+    "QLinearWhere": "q_linear_where",
+    "QuantizeLinear": "quantize_linear",
 }
 """Op of com.microsoft -> its file."""
 
