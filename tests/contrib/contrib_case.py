@@ -21,7 +21,9 @@ Array = npt.NDArray[Any]
 @dataclass(frozen=True, slots=True)
 class ContribCase:
     """``operands``: None where one is absent; ``expected``: None where a result is not asked for;
-    ``constant``: positions of operands that are initializers."""
+    ``constant``: positions of operands that are initializers; ``opset``: of ONNX's own domain;
+    ``is_numpy_only``: ONNX Runtime has no kernel for processors; ``needs_sizes``:
+    the op is refused where they are not known."""
 
     name: str
     op: str
@@ -30,7 +32,10 @@ class ContribCase:
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     constant: Sequence[int] = ()
     domain: str = "com.microsoft"
+    opset: int = 17
     tolerance: float = 1e-5
+    is_numpy_only: bool = False
+    needs_sizes: bool = False
 
     def inputs(self) -> list[Array]:
         """What a caller gives."""
@@ -62,7 +67,7 @@ class ContribCase:
             if array is not None
         ]
         graph = helper.make_graph([node], self.name, inputs, outputs, stored)
-        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
@@ -73,4 +78,9 @@ def _value(name: str, array: Array) -> onnx.ValueInfoProto:
 
 def drawn(*shape: int, seed: int = 0, scale: float = 1.0) -> Array:
     """Normal numbers, f32."""
-    return (scale * np.random.RandomState(seed + len(shape)).randn(*shape)).astype(np.float32)
+    return f32(scale * np.random.RandomState(seed + len(shape)).randn(*shape))
+
+
+def f32(values: object) -> Array:
+    """An array of f32."""
+    return np.asarray(values, dtype=np.float32)

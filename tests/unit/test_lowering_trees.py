@@ -18,7 +18,7 @@ def forest(dtype: DType, trees: int, depth: int, features: int) -> tuple[Array, 
     rng = np.random.default_rng(trees * 31 + depth)
     real, whole = FLOAT[dtype]
     branches: list[tuple[int, float, int, int]] = []
-    leaves = trees << depth
+    leaves, used = trees << depth, 0
 
     def grow(left: int) -> int:
         nonlocal used
@@ -28,11 +28,12 @@ def forest(dtype: DType, trees: int, depth: int, features: int) -> tuple[Array, 
         place = len(branches)
         branches.append((0, 0.0, 0, 0))
         children = (grow(left - 1), grow(left - 1))
-        threshold = float(rng.choice([rng.normal(), np.inf, -np.inf, 0.0], p=[0.9, 0.04, 0.03, 0.03]))
+        threshold = float(
+            rng.choice([rng.normal(), np.inf, -np.inf, 0.0], p=[0.9, 0.04, 0.03, 0.03])
+        )
         branches[place] = (int(rng.integers(features)), threshold, *children)
         return leaves + place
 
-    used = 0
     roots = np.array([grow(depth) for _ in range(trees)], np.int32)
     nodes = np.zeros((leaves + len(branches), 4), whole)
     nodes[:leaves, 2:] = np.arange(leaves)[:, None]
@@ -44,7 +45,8 @@ def forest(dtype: DType, trees: int, depth: int, features: int) -> tuple[Array, 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize(
-    ("rows", "trees", "depth"), [(1, 1, 0), (1, 37, 6), (3, 16, 1), (64, 3, 5), (150, 33, 7), (0, 5, 2)]
+    ("rows", "trees", "depth"),
+    [(1, 1, 0), (1, 37, 6), (3, 16, 1), (64, 3, 5), (150, 33, 7), (0, 5, 2)],
 )
 def test_walk_trees(dtype: DType, rows: int, trees: int, depth: int) -> None:
     """Rows and trees that fill no group are walked too; NaN goes the second way."""

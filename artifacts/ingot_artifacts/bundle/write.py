@@ -27,7 +27,7 @@ from ingot_runtime.format.defaults import decode_default, head_size_bytes
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import BundlePlan, decode_plan
+from ingot_runtime.format.plan import BundlePlan, decode_plan, version_minor
 from ingot_runtime.format.sha256 import sha256
 from ingot_runtime.format.shapes import check_shape
 
@@ -78,12 +78,16 @@ def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
     payloads |= _trees(tree, weights_sizes_bytes)
     sections = _layout(payloads, weights_sizes_bytes)
     end = sections[-1].offset + sections[-1].size_bytes
-    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes))
+    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes), version_minor(plan))
     return BundleSkeleton(root.hex(), prefix, end)
 
 
 def _prefix(
-    sections: list[head.Section], payloads: Payloads, end: int, weights_size_bytes: int
+    sections: list[head.Section],
+    payloads: Payloads,
+    end: int,
+    weights_size_bytes: int,
+    version_minor: int,
 ) -> tuple[bytes, bytes]:
     """Return all bytes before the weights of a file that ends at ``end``, and the root digest; the
     sections get their digests."""
@@ -93,7 +97,7 @@ def _prefix(
             payload = payloads[row.kind, row.id]
             row.digest = sha256(payload)
             prefix[row.offset : row.offset + len(payload)] = payload
-    start, root = encode_head(sections, end)
+    start, root = encode_head(sections, end, version_minor)
     prefix[: len(start)] = start
     return bytes(prefix), root
 

@@ -31,12 +31,21 @@ from ingot_compiler.ir.op import Inferred, TypeRule
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.shapes import reduced_shape
-from ingot_compiler.ir.types import BYTE_DTYPES, FLOATS, SIGNED, UNSIGNED, DType, TensorType
+from ingot_compiler.ir.traits import Trait
+from ingot_compiler.ir.types import (
+    COMPUTED_DTYPES,
+    FLOATS,
+    LOW_BITS,
+    SIGNED,
+    UNSIGNED,
+    DType,
+    TensorType,
+)
 
 INTEGERS: frozenset[DType] = SIGNED | UNSIGNED
 NUMBERS: frozenset[DType] = FLOATS | INTEGERS
 BOOLS: frozenset[DType] = frozenset(("bool",))
-ANY: frozenset[DType] = frozenset(BYTE_DTYPES)
+ANY: frozenset[DType] = frozenset(COMPUTED_DTYPES)
 
 
 def require_operands(types: Sequence[TensorType], count: int, count_max: int | None = None) -> None:
@@ -45,12 +54,16 @@ def require_operands(types: Sequence[TensorType], count: int, count_max: int | N
     require(count <= len(types) <= (count if count_max is None else count_max), text, len(types))
 
 
-def require_whole_bytes(types: Sequence[TensorType]) -> None:
-    """Demand operands whose elements have addresses: what every op asks for."""
+def require_computable(types: Sequence[TensorType], traits: Trait, attributes: Attributes) -> None:
+    """Demand operands of types that are computed in, of every op that does not just move them."""
+    if traits & _MOVES and attributes.get("reduction", "none") == "none":
+        return
     for tensor in types:
-        if tensor.dtype not in ANY:
-            wanted = f"an element type of whole bytes ({' '.join(BYTE_DTYPES)})"
-            raise OpTypeError(wanted, tensor)
+        if tensor.dtype in LOW_BITS:
+            raise OpTypeError("an element type that is computed in; convert it first", tensor)
+
+
+_MOVES = Trait.MOVEMENT | Trait.INDEXED | Trait.CODES
 
 
 def require_dtype(tensor: TensorType, allowed: Collection[DType]) -> None:

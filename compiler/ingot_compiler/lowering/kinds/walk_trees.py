@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
@@ -24,7 +24,6 @@ from ingot_compiler.lowering.loops import (
     Apply,
     Constant,
     For,
-    FromIndex,
     If,
     LetIndex,
     Load,
@@ -37,7 +36,7 @@ from ingot_compiler.lowering.loops import (
 )
 from ingot_compiler.lowering.space import ceil_div
 
-TOGETHER = 16
+TOGETHER = 8
 _ROWS = 64  # of a block: a tree's nodes are loaded into the cache once for all of them
 _STEPS = 4  # before it is looked whether all ways have ended
 
@@ -65,7 +64,7 @@ class _Trees:
         begin = Store(self.result, at, self.root(ways(symbol("w"))[0]))
         reached = Reduce("reached", "max", "w", count, "i32", (), Load(self.result, at), lanes=True)
         goes_on = Apply("less", (Constant(self.leaves - 1, "i32"), Local("reached", "i32")), "bool")
-        step = For("w", count, "vector", self._step(at, ways(symbol("w"))[1]))
+        step = For("w", count, "unroll", self._step(at, ways(symbol("w"))[1]))
         steps = For("k", min(_STEPS, self.depth), "serial", (step,))
         again = For("s", ceil_div(self.depth, _STEPS), "serial", (reached, If(goes_on, (steps,))))
         return (For("w", count, "vector", (begin,)), again)
@@ -90,30 +89,28 @@ def lower_walk_trees(group: Group, target: KernelTarget) -> LoopProgram:
     del target
     buffers, trees = GroupBuffers(group), _trees(group)
     tree_count, rows = group.results[0].type.shape
+    assert isinstance(tree_count, int)
     start = dim_mul(symbol(INDEX), _ROWS)
     own = dim_min(_ROWS, rows - start)
-    tree, t = symbol("t"), symbol("g")
-    first = start + t * TOGETHER
-    whole = For(
-        "g",
-        dim_floordiv(own, TOGETHER),
-        "serial",
-        trees.walk(lambda w: (tree, first + w), TOGETHER),
+    first = start + symbol("g") * TOGETHER
+    groups = trees.walk(lambda w: (symbol("t"), first + w), TOGETHER)
+    whole = For("g", dim_floordiv(own, TOGETHER), "serial", groups)
+    alone = _alone(trees, tree_count, start + own - 1 - symbol("r"))
+    body = (
+        For("t", tree_count, "serial", (whole,)),
+        For("r", dim_mod(own, TOGETHER), "serial", alone),
     )
-    row = start + own - 1 - symbol("r")
-    body: list[Statement] = [For("t", tree_count, "serial", (whole,))]
-    assert isinstance(tree_count, int)
-    count = tree_count // TOGETHER
-    left = []
-    if count:
-        left.append(
-            For("g", count, "serial", trees.walk(lambda w: (t * TOGETHER + w, row), TOGETHER))
-        )
-    if tree_count % TOGETHER:
-        left += trees.walk(lambda w: (count * TOGETHER + w, row), tree_count % TOGETHER)
-    body.append(For("r", dim_mod(own, TOGETHER), "serial", tuple(left)))
     work = dim_mul(dim_min(rows, _ROWS), tree_count * (trees.depth + 1) * 4)
     return finish_program(buffers, body, ceil_div(rows, _ROWS), grain_for(work))
+
+
+def _alone(trees: _Trees, tree_count: int, row: Dim) -> tuple[Statement, ...]:
+    """One row goes down several trees."""
+    count, tree = tree_count // TOGETHER, symbol("g") * TOGETHER
+    groups = For("g", count, "serial", trees.walk(lambda w: (tree + w, row), TOGETHER))
+    left = tree_count % TOGETHER
+    last = trees.walk(lambda w: (count * TOGETHER + w, row), left) if left else ()
+    return (groups, *last) if count else last
 
 
 def _trees(group: Group) -> _Trees:
@@ -121,7 +118,7 @@ def _trees(group: Group) -> _Trees:
     x, nodes, roots = group.operands
     result = group.results[0]
 
-    def element(operand, *indices: Dim) -> Load:
+    def element(operand: Operand, *indices: Dim) -> Load:
         view = operand.view
         offset = view.offset
         for index, stride in zip(indices, view.strides, strict=True):

@@ -7,10 +7,30 @@ has no schemas of this domain.
 """
 
 FILES = {
+    "BiasAdd": "bias_add",
+    "BiasGelu": "bias_gelu",
+    "BiasSoftmax": "bias_softmax",
+    "BiasSplitGelu": "bias_split_gelu",
+    "CDist": "c_dist",
     "DequantizeLinear": "dequantize_linear",
     "DynamicQuantizeMatMul": "dynamic_quantize_mat_mul",
+    "EmbedLayerNormalization": "embed_layer_normalization",
+    "ExpandDims": "expand_dims",
+    "FastGelu": "fast_gelu",
+    "FusedConv": "fused_conv",
+    "FusedGemm": "fused_gemm",
     "FusedMatMul": "fused_mat_mul",
+    "FusedMatMulActivation": "fused_mat_mul_activation",
+    "GatherND": "gather_nd",
+    "Gelu": "gelu",
+    "GemmFastGelu": "gemm_fast_gelu",
+    "GridSample": "grid_sample",
+    "GroupNorm": "group_norm",
     "MatMulIntegerToFloat": "mat_mul_integer_to_float",
+    "NhwcConv": "nhwc_conv",
+    "NhwcFusedConv": "nhwc_fused_conv",
+    "NhwcMaxPool": "nhwc_max_pool",
+    "Pad": "pad",
     "QGemm": "q_gemm",
     "QLinearAdd": "q_linear_add",
     "QLinearAveragePool": "q_linear_average_pool",
@@ -22,8 +42,17 @@ FILES = {
     "QLinearSoftmax": "q_linear_softmax",
     "QLinearWhere": "q_linear_where",
     "QuantizeLinear": "quantize_linear",
+    "QuickGelu": "quick_gelu",
+    "Range": "range",
+    "SimplifiedLayerNormalization": "simplified_layer_normalization",
+    "SkipGroupNorm": "skip_group_norm",
+    "SkipLayerNormalization": "skip_layer_normalization",
+    "SkipSimplifiedLayerNormalization": "skip_simplified_layer_normalization",
+    "TransposeMatMul": "transpose_mat_mul",
+    "Trilu": "trilu",
+    "Unique": "unique",
 }
 """Op of com.microsoft -> its file."""
 
-IN_ONNX_DOMAIN: tuple[str, ...] = ()
+IN_ONNX_DOMAIN = ("SimplifiedLayerNormalization",)
 """Those that ONNX Runtime writes into ONNX's own domain, where ONNX itself has no such op."""
