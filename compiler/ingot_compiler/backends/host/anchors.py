@@ -89,7 +89,7 @@ def _conv_weights(
     w = node.operands[1]
     dtype, shape = _factor_of_conv(fuser, w), fuser.values.type_of(w).shape
     if kind is not CONV:
-        return depthwise_weights(fuser, node, dtype), node
+        return depthwise_weights(fuser, node, dtype), _with(node, node.operands, weight_shape=shape)
     if fuser.values.is_constant(w):
         anchor = _with(node, node.operands, packed=True, weight_shape=shape)
         return conv_panels(fuser, node, dtype, _tap_depth(fuser, anchor, image_leaf)), anchor

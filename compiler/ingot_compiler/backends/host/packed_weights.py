@@ -13,6 +13,7 @@ from ingot_compiler.backends.host.tiles import panel_columns, rows_together, sum
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.loop_anchors import packed_at_run_time
@@ -20,11 +21,13 @@ from ingot_compiler.lowering.fusion.storage import Stored
 
 
 def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
-    """Constant weights of a depthwise ``conv``: [kernel.., C]."""
+    """Constant weights of a depthwise ``conv``: [kernel.., C], or four taps of bytes beside each
+    other."""
     values = fuser.values
     weights = packing.cast_to(values.expression(node.operands[1]), dtype)
     device = values.device_of(node.results[0])
-    return fuser.constant(packing.depthwise_weights(weights), device)
+    together = rows_together(dtype) if dtype in BYTES else 1
+    return fuser.constant(packing.depthwise_weights(weights, together), device)
 
 
 def conv_panels(fuser: Fuser, node: Node, dtype: DType, depth: int) -> Leaf:
