@@ -240,6 +240,40 @@ def test_the_op_becomes_tiles(depth: int, constant: bool, a_dtype: DType, b_dtyp
         assert tiles.b_panels.together == (2 if "i16" in (a_dtype, b_dtype) else 4)
 
 
+@pytest.mark.parametrize(
+    ("a_shape", "b_shape", "together"),
+    [
+        ((2, 3, 9, 8), (2, 3, 8, 32), 4),
+        ((9, 12), (12, 16), 4),
+        ((2, 3, 9, 8), (3, 8, 32), 1),
+        ((2, 2, 8), (2, 8, 16), 1),
+        ((9, 8), (8, 20), 1),
+        ((9, 7), (7, 16), 1),
+    ],
+)
+def test_bytes_made_at_run_time_are_packed_where_they_fill_panels(
+    a_shape: tuple[int, ...], b_shape: tuple[int, ...], together: int
+) -> None:
+    """Whole panels of every product, that rows enough read; else B is read in place: exact, also
+    where B is a transposed view."""
+    a, b = drawn_any(a_shape, "u8", 1), drawn_any(b_shape, "i8", 2)
+    flipped = b.swapaxes(-1, -2).copy()
+    builder = Builder([TensorType("u8", a.shape), TensorType("i8", flipped.shape)])
+    order = (*range(b.ndim - 2), b.ndim - 1, b.ndim - 2)
+    made = builder.op("max", 1, 1)
+    straight = builder.op("transpose", made, permutation=order)
+    outputs = [builder.op("matmul_integer", 0, straight)]
+    check_graph(builder, outputs, [a, flipped], 0.0, [*RUNNABLE, *DOT_PRODUCTS])
+    programs = compile_graph(builder.finish(outputs)).programs
+    (tiles,) = [item for one in programs for item in one.body if isinstance(item, Contraction)]
+    assert (tiles.b_panels.together if tiles.b_panels else 1) == together
+
+
+def drawn_any(shape: tuple[int, ...], dtype: DType, seed: int) -> Array:
+    """`drawn`, of any rank."""
+    return drawn((int(np.prod(shape[:-1])), shape[-1]), dtype, seed).reshape(shape)
+
+
 @pytest.mark.parametrize("dtype", ["i8", "u16", "i32", "u64"])
 def test_products_of_integers_have_tiles(dtype: DType) -> None:
     """``matmul`` of any integers is a contraction, whose sums wrap in the operands' type; batches

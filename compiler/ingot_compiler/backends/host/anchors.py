@@ -20,9 +20,11 @@ from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.backends.host.kinds.matmul import MATMUL
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.packed_weights import (
+    byte_panels_at_run_time,
     conv_panels,
     conv_weights_at_run_time,
     depthwise_weights,
+    fits_panels,
     matrix_panels,
     recurrent_panels,
 )
@@ -136,14 +138,16 @@ def _becomes_output(values: FusionValues, value: int) -> bool:
 
 
 def matmul(fuser: Fuser, index: int, node: Node) -> None:
-    """Numpy matmul: rows contiguous in K; a constant matrix in panels, any other B with contiguous
-    rows."""
+    """Numpy matmul: rows contiguous in K; a constant matrix in panels, and one of bytes that fits
+    them; any other B with contiguous rows."""
     values, b = fuser.values, node.operands[1]
     a_dtype, dtype = _factor_dtypes([values.type_of(operand).dtype for operand in node.operands])
     a = _converted(fuser, index, node.operands[0], a_dtype)
     a_leaf = fuser.leaf_at(a, contiguous(fuser, a))
     if values.is_constant(b) and values.type_of(b).rank == 2:
         b_leaf, extra = matrix_panels(fuser, node, dtype), {"packed": True}
+    elif fits_panels(values, node):
+        b_leaf, extra = byte_panels_at_run_time(fuser, b), {"panels": True}
     else:
         b = _converted(fuser, index, b, dtype)
         b_leaf, extra = fuser.leaf_at(b, contiguous(fuser, b)), {}

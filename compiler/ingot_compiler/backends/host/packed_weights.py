@@ -14,10 +14,14 @@ from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.ir.window_rules import BYTES
+from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.loop_anchors import packed_at_run_time
 from ingot_compiler.lowering.fusion.storage import Stored
+from ingot_compiler.lowering.fusion.values import FusionValues
+
+_ROWS_MIN = 8  # of A, below which B is read in place
 
 
 def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
@@ -47,6 +51,36 @@ def conv_weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
     view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[1], strides[0]))
     packed = TensorType(kind.dtype, (groups, *kind.shape[2:], kind.shape[1], own))
     return packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
+
+
+def fits_panels(values: FusionValues, node: Node) -> bool:
+    """Whether a product's B of bytes, made at run time, fills panels, one for each product, that
+    enough rows of A read."""
+    a, b = (values.type_of(operand) for operand in node.operands)
+    (depth, columns), rows = b.shape[-2:], a.shape[-2]
+    if (
+        not {a.dtype, b.dtype} <= BYTES
+        or not isinstance(depth, int)
+        or not isinstance(columns, int)
+    ):
+        return False
+    filled = depth % rows_together(b.dtype) == 0 and columns % panel_columns("i32") == 0
+    is_read_often = not isinstance(rows, int) or rows >= _ROWS_MIN
+    return filled and is_read_often and b.shape[:-2] == values.type_of(node.results[0]).shape[:-2]
+
+
+def byte_panels_at_run_time(fuser: Fuser, b: int) -> Leaf:
+    """[.., K, N] of bytes copied to panels in the workspace."""
+    stored, kind = fuser.where(b), fuser.values.type_of(b)
+    width, together = panel_columns("i32"), rows_together(kind.dtype)
+    *batch, depth, columns = kind.shape
+    *outer, down, across = stored.view.strides
+    strides = (*outer, width * across, together * down, across, down)
+    panels = (columns // width, depth // together, width, together)
+    packed = TensorType(kind.dtype, (*batch, *panels))
+    return packed_at_run_time(
+        fuser, b, packed, Stored(stored.buffer, View(strides, stored.view.offset))
+    )
 
 
 def matrix_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
