@@ -10,12 +10,18 @@ import numpy as np
 import pytest
 from tests.unit.codegen_harness import DOT_PRODUCTS, NUMPY, RUNNABLE, Array
 from tests.unit.ir_harness import run_op
-from tests.unit.lowering_harness import Builder, check_graph
+from tests.unit.lowering_harness import Builder, check_graph, compile_graph
+from tests.unit.opencl_harness import OpenClPrograms
 
 from ingot_compiler.backends.host.targets.target import Target
+from ingot_compiler.backends.opencl.vector_machine import VECTOR_MACHINE
+from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.lowering.fused import launches_of
+from ingot_compiler.lowering.interpret_loops import interpret_loops
+from ingot_compiler.lowering.loops import Contraction, Depthwise, LoopProgram
 
 TARGETS = [*RUNNABLE, *DOT_PRODUCTS]
 PAIRS: list[tuple[DType, DType]] = [("u8", "i8"), ("i8", "i8"), ("u8", "u8"), ("i8", "u8")]
@@ -151,3 +157,30 @@ def test_two_zero_points_around_one_image() -> None:
         for pad, value in ((1, 3), (2, 200), (2, 3), (0, 9))
     ]
     check_graph(builder, outputs, [x], 0.0, TARGETS)
+
+
+def test_opencl_gives_the_same() -> None:
+    """Dense and depthwise, both signs of each operand: as the interpreter of loops."""
+    found: list[tuple[LoopProgram, list[Array]]] = []
+    for number, dtypes in ((0, PAIRS[0]), (1, PAIRS[3]), (4, PAIRS[1]), (5, PAIRS[2])):
+        x_shape, w_shape, attributes = SHAPES[number]
+        builder = Builder([TensorType(dtypes[0], x_shape)])
+        weights = builder.constant(drawn(w_shape, dtypes[1], 2), dtypes[1])
+        graph = builder.finish([builder.op("conv", 0, weights, **attributes)])
+        compiled = compile_graph(graph, VECTOR_MACHINE)
+        for launch in launches_of(compiled.fused):
+            program = compiled.programs[launch.program]
+            if isinstance(program.body[0], Contraction | Depthwise):
+                specs = [compiled.fused.buffers[buffer] for buffer in launch.buffers]
+                counts = [evaluate(spec.element_count, {}) for spec in specs]
+                kinds = zip(counts, specs, strict=True)
+                found.append((program, [drawn((count,), spec.dtype, 3) for count, spec in kinds]))
+    assert len(found) == 4
+    machine = OpenClPrograms([program for program, _ in found])
+    for number, (program, arrays) in enumerate(found):
+        if isinstance(program.body[0], Depthwise):
+            arrays[1].reshape(-1, 4)[:, 3] = 0  # behind three taps
+        expected = [array.copy() for array in arrays]
+        interpret_loops(program, expected, {}, f32_lanes=VECTOR_MACHINE.f32_lanes)
+        assert machine.run(number, arrays) == 0
+        np.testing.assert_array_equal(arrays[-1], expected[-1])
