@@ -24,9 +24,9 @@ from ingot_compiler.backends.host.packed_weights import (
     conv_panels,
     conv_weights_at_run_time,
     depthwise_weights,
-    fits_panels,
     matrix_panels,
     recurrent_panels,
+    wants_panels,
 )
 from ingot_compiler.backends.host.tiles import sum_dtype
 from ingot_compiler.ir.dims import Dim
@@ -138,15 +138,15 @@ def _becomes_output(values: FusionValues, value: int) -> bool:
 
 
 def matmul(fuser: Fuser, index: int, node: Node) -> None:
-    """Numpy matmul: rows contiguous in K; a constant matrix in panels, and one of bytes that fits
-    them; any other B with contiguous rows."""
+    """Numpy matmul: rows contiguous in K; a constant matrix in panels, and one of bytes that is
+    read often; any other B with contiguous rows."""
     values, b = fuser.values, node.operands[1]
     a_dtype, dtype = _factor_dtypes([values.type_of(operand).dtype for operand in node.operands])
     a = _converted(fuser, index, node.operands[0], a_dtype)
     a_leaf = fuser.leaf_at(a, contiguous(fuser, a))
     if values.is_constant(b) and values.type_of(b).rank == 2:
         b_leaf, extra = matrix_panels(fuser, node, dtype), {"packed": True}
-    elif fits_panels(values, node):
+    elif wants_panels(values, node):
         b_leaf, extra = byte_panels_at_run_time(fuser, b), {"panels": True}
     else:
         b = _converted(fuser, index, b, dtype)
