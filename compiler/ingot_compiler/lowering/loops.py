@@ -250,6 +250,9 @@ class Depthwise:
     ``A[a_index] * W[w_index]``; both have factor 1 for the channel, ``a_index`` is linear in x and
     the taps, ``w_index`` is independent of x. ``epilogue`` as in ``Contraction``, with x and
     channel in scope; the channel is the vector variable.
+
+    Where A and W are of 8-bit integers and the sums i32, four weights along the first tap lie
+    together, with zeros behind the last: ``w_index`` has factor 4 for the channel.
     """
 
     x: str

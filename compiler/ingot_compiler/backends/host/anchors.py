@@ -20,11 +20,13 @@ from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.backends.host.kinds.matmul import MATMUL
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.packed_weights import (
+    byte_panels_at_run_time,
     conv_panels,
     conv_weights_at_run_time,
     depthwise_weights,
     matrix_panels,
     recurrent_panels,
+    wants_panels,
 )
 from ingot_compiler.backends.host.tiles import sum_dtype
 from ingot_compiler.ir.dims import Dim
@@ -89,7 +91,7 @@ def _conv_weights(
     w = node.operands[1]
     dtype, shape = _factor_of_conv(fuser, w), fuser.values.type_of(w).shape
     if kind is not CONV:
-        return depthwise_weights(fuser, node, dtype), node
+        return depthwise_weights(fuser, node, dtype), _with(node, node.operands, weight_shape=shape)
     if fuser.values.is_constant(w):
         anchor = _with(node, node.operands, packed=True, weight_shape=shape)
         return conv_panels(fuser, node, dtype, _tap_depth(fuser, anchor, image_leaf)), anchor
@@ -136,14 +138,16 @@ def _becomes_output(values: FusionValues, value: int) -> bool:
 
 
 def matmul(fuser: Fuser, index: int, node: Node) -> None:
-    """Numpy matmul: rows contiguous in K; a constant matrix in panels, any other B with contiguous
-    rows."""
+    """Numpy matmul: rows contiguous in K; a constant matrix in panels, and one of bytes that is
+    read often; any other B with contiguous rows."""
     values, b = fuser.values, node.operands[1]
     a_dtype, dtype = _factor_dtypes([values.type_of(operand).dtype for operand in node.operands])
     a = _converted(fuser, index, node.operands[0], a_dtype)
     a_leaf = fuser.leaf_at(a, contiguous(fuser, a))
     if values.is_constant(b) and values.type_of(b).rank == 2:
         b_leaf, extra = matrix_panels(fuser, node, dtype), {"packed": True}
+    elif wants_panels(values, node):
+        b_leaf, extra = byte_panels_at_run_time(fuser, b), {"panels": True}
     else:
         b = _converted(fuser, index, b, dtype)
         b_leaf, extra = fuser.leaf_at(b, contiguous(fuser, b)), {}

@@ -109,8 +109,16 @@ def conv_matrix(expression: Graph, groups: int) -> Graph:
     return _reshaped(expression, (groups, channels * math.prod(kernel), own))
 
 
-def depthwise_weights(expression: Graph) -> Graph:
-    """[C, 1, kernel..] -> [kernel.., C]."""
+def depthwise_weights(expression: Graph, together: int = 1) -> Graph:
+    """[C, 1, kernel..] -> [kernel.., C]; with ``together`` taps of the first axis beside each
+    other, and zeros behind the last, [ceil(k0 / together), k1.., C, together]."""
     channels, _, *kernel = _ints(expression)
-    permutation = (*range(1, 1 + len(kernel)), 0)
-    return _rearranged(expression, (channels, *kernel), permutation)
+    rank = len(kernel)
+    if together == 1:
+        return _rearranged(expression, (channels, *kernel), (*range(1, 1 + rank), 0))
+    first, *inner = kernel
+    steps = -(-first // together)
+    expression = _reshaped(expression, (channels, *kernel))
+    expression = _with_zeros(expression, (0, steps * together - first, *(0 for _ in inner)))
+    shape = (channels, steps, together, *inner)
+    return _rearranged(expression, shape, (1, *range(3, 2 + rank), 0, 2))
