@@ -80,6 +80,8 @@ ARITHMETIC: Mapping[str, Arithmetic] = {
     "neg": _by(np.negative),
     "abs": _by(np.absolute),
     "reciprocal": _reciprocal,
+    "bitwise_and": _by(np.bitwise_and),
+    "shift_right": _by(np.right_shift),
     "min": _extreme(np.minimum, True),
     "max": _extreme(np.maximum, False),
 }

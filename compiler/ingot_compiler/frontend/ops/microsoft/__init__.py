@@ -8,6 +8,8 @@ has no schemas of this domain.
 
 FILES = {
     "FusedMatMul": "fused_mat_mul",
+    "GatherBlockQuantized": "gather_block_quantized",
+    "MatMulNBits": "mat_mul_n_bits",
 }
 """Op of com.microsoft -> its file."""
 
