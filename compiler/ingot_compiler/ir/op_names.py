@@ -115,6 +115,7 @@ OpName = Literal[
     "conv",
     "conv_transpose",
     "matmul",
+    "matmul_blocks",
     "matmul_integer",
     "max_pool",
     "resize",

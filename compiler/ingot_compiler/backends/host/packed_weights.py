@@ -116,6 +116,16 @@ def matrix_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     return fuser.constant(panels, values.device_of(node.results[0]))
 
 
+def blocks_in_panels(fuser: Fuser, node: Node) -> list[Leaf]:
+    """The numbers of ``matmul_blocks``, their scales and zero points."""
+    values, width = fuser.values, panel_columns("f32")
+    device = values.device_of(node.results[0])
+    numbers, *parameters = (values.expression(operand) for operand in node.operands[1:])
+    panels = [packing.block_panels(numbers, width)]
+    panels += [packing.parameter_panels(parameter, width) for parameter in parameters]
+    return [fuser.constant(panel, device) for panel in panels]
+
+
 def recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:
     """[D, H, columns] in panels."""
     values, (y, *_) = fuser.values, node.results
