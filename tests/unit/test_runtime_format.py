@@ -152,6 +152,8 @@ BAD: list[tuple[str, tuple[int | tuple[int, ...], ...]]] = [
     ("launch_checked", (0, 1, 0, (), (), 0, 1, (0,))),
     ("buffer_device_weights", (0, 1, 0, 1)),
     ("buffer_device_weights", (0, 0, WEIGHTS_BYTES, 1)),
+    ("held_bytes", (0, 1, 0)),
+    ("held_bytes", (0, 0, 1)),
 ]
 
 

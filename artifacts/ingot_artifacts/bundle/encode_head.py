@@ -11,18 +11,18 @@ from ingot_runtime.format.sha256 import sha256
 def encode_head(sections: list[head.Section], file_size_bytes: int) -> tuple[bytes, bytes]:
     """Return (header + table, root digest)."""
     table = b"".join(map(_row, sections))
-    root = sha256(_header(len(sections), file_size_bytes, head.NO_DIGEST) + table)
-    return _header(len(sections), file_size_bytes, root) + table, root
+    root = sha256(_header(sections, file_size_bytes, head.NO_DIGEST) + table)
+    return _header(sections, file_size_bytes, root) + table, root
 
 
-def _header(section_count: int, file_size_bytes: int, root: bytes) -> bytes:
+def _header(sections: list[head.Section], file_size_bytes: int, root: bytes) -> bytes:
     return head.HEADER.pack(
         head.MAGIC,
         head.VERSION_MAJOR,
-        head.VERSION_MINOR,
+        head.minor_version(row.kind for row in sections),
         head.HEADER_SIZE_BYTES,
         head.ROW_SIZE_BYTES,
-        section_count,
+        len(sections),
         file_size_bytes,
         0,
         root,

@@ -4,7 +4,7 @@ In: a checked source. Out: a dict of str, int, list, dict; or lines. Not done he
 their source nodes (``ingot_artifacts.inspect``).
 """
 
-from .header import VERSION_MAJOR, VERSION_MINOR, Section
+from .header import VERSION_MAJOR, Section, minor_version
 from .manifest import manifest_dict
 from .plan import BundlePlan
 from .source import Source, read_plan
@@ -27,7 +27,7 @@ _FORMS = {
 def describe_source(source: Source) -> "dict[str, Any]":
     """Return ``format``, ``digest``, ``size_bytes``, ``sections``, and what the plan says."""
     return {
-        "format": f"{VERSION_MAJOR}.{VERSION_MINOR}",
+        "format": f"{VERSION_MAJOR}.{minor_version(row.kind for row in source.sections)}",
         "digest": source.root_digest.hex(),
         "size_bytes": source.size_bytes,
         "sections": [_section(row) for row in source.sections],

@@ -21,11 +21,12 @@ from .sha256 import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 MAGIC = b"\x8aINGOT\r\n"
 VERSION_MAJOR = 1
-VERSION_MINOR = 0
+VERSION_MINOR = 1
 
 # magic, major, minor, header bytes, row bytes, section count, file bytes, flags, root digest
 HEADER = struct.Struct("<8sHHIIIQQ32s")
@@ -38,17 +39,24 @@ NO_DIGEST = bytes(32)
 
 # Section kinds; a kind's id says which one: the variant's, the device's or the library's index,
 # else 0.
-MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG, LIBRARY, DEFAULT = range(1, 11)
+MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG, LIBRARY, DEFAULT, STATE = range(1, 12)
 KIND_NAMES = (
     "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", "library",
-    "default",
+    "default", "state",
 )  # fmt: skip
 # Of those that are not 256 MiB.
 _SIZE_BYTES_MAX = {
     MANIFEST: MIB, PLAN: 64 * MIB, WEIGHTS: SIZE_BYTES_MAX, TREE: SIZE_BYTES_MAX, LOCK: 64 * MIB,
 }  # fmt: skip
 _MAPPED = (CODE, WEIGHTS, LIBRARY)
+MAY_MISS = DEFAULT, STATE
 OPTIONAL = 1  # of a row's flags: who does not know the kind skips the section
+
+
+def minor_version(kinds: "Iterable[int]") -> int:
+    """Return the lowest minor version whose readers know all that a bundle with sections of `kinds`
+    requires: 1 where it has states, for its programs ask where they lie."""
+    return 1 if STATE in kinds else 0
 
 
 def kind_name(kind: int) -> str:
@@ -93,7 +101,7 @@ class Section:
     @property
     def is_required(self) -> bool:
         """Whether no reader may skip it."""
-        return self.is_known and self.kind != DEFAULT
+        return self.is_known and self.kind not in MAY_MISS
 
     @property
     def kind_name(self) -> str:
