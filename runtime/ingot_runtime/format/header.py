@@ -21,12 +21,11 @@ from .sha256 import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
 MAGIC = b"\x8aINGOT\r\n"
 VERSION_MAJOR = 1
-VERSION_MINOR = 1
+VERSION_MINOR = 1  # the latest: a bundle has the lowest whose readers know what it requires
 
 # magic, major, minor, header bytes, row bytes, section count, file bytes, flags, root digest
 HEADER = struct.Struct("<8sHHIIIQQ32s")
@@ -51,12 +50,6 @@ _SIZE_BYTES_MAX = {
 _MAPPED = (CODE, WEIGHTS, LIBRARY)
 MAY_MISS = DEFAULT, STATE
 OPTIONAL = 1  # of a row's flags: who does not know the kind skips the section
-
-
-def minor_version(kinds: "Iterable[int]") -> int:
-    """Return the lowest minor version whose readers know all that a bundle with sections of `kinds`
-    requires: 1 where it has states, for its programs ask where they lie."""
-    return 1 if STATE in kinds else 0
 
 
 def kind_name(kind: int) -> str:

@@ -14,8 +14,8 @@ from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
-def _translate(context: OpContext) -> Sequence[int]:
-    a, b = context.operand(0), context.operand(1)
+def product(context: OpContext, a: int, b: int) -> int:
+    """The matrix product of two tensors as numpy has it."""
     rank_a, rank_b = context.rank_of(a), context.rank_of(b)
     if not rank_a or not rank_b:
         raise OpTypeError("rank >= 1", message(context.type_of(a), " and ", context.type_of(b)))
@@ -27,7 +27,11 @@ def _translate(context: OpContext) -> Sequence[int]:
         del shape[-1]
     if rank_a == 1:
         del shape[-1 if rank_b == 1 else -2]
-    return (reshape(context, result, shape),)
+    return reshape(context, result, shape)
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    return (product(context, context.operand(0), context.operand(1)),)
 
 
 OP = OnnxOp("MatMul", _translate)

@@ -12,6 +12,7 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Axis,
     Step,
+    SumLoops,
     side_by_side,
 )
 from ingot_compiler.backends.host.emit.kernels.attention_head import F32, Head, QueryTile
@@ -53,7 +54,9 @@ def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
     weights = tuple((head.score_row(i64(row)), 0) for row in range(layout.rows))
     values, pitch = _values(head)
     b = side_by_side(w.offset(values, columns.first, "float"), columns.vectors, head.lanes)
-    sums = emit_sum(AccumulatorTile(w, weights, b, head.lanes, F32), [Axis(tile.limit, 1, pitch)])
+    sums = emit_sum(
+        AccumulatorTile(w, weights, b, head.lanes, F32), SumLoops((Axis(tile.limit, 1, pitch),))
+    )
     factors = [
         w.splat(w.load(head.factor(i64(row)), "float"), head.lanes) for row in range(layout.rows)
     ]
