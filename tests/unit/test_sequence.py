@@ -110,6 +110,16 @@ def test_reset_begins_anew(session: Session) -> None:
     assert sequence.run(step(3, batch=3))["y"].shape[0] == 3
 
 
+def test_rows_are_taken_back(session: Session) -> None:
+    """What was appended last is forgotten, and another token takes its place."""
+    sequence = session.sequence()
+    sequence.run(step(4))
+    expected = sequence.fork().run(step(1, seed=1))["y"]
+    sequence.run(step(3, seed=2))
+    sequence.truncate(4)
+    assert (sequence.run(step(1, seed=1))["y"] == expected).all()
+
+
 def test_a_fork_goes_its_own_way(session: Session) -> None:
     """Both continue what was there, neither sees what the other does, also when one is closed."""
     sequence = session.sequence()
@@ -201,6 +211,7 @@ def _beams_outside(session: Session) -> None:
         (lambda s: s.sequence().run({"y": 1, **step(1)}), ingot_runtime.InputError, "no input 'y'"),
         (lambda s: s.sequence().run(step(1), {"z": 1}), ingot_runtime.InputError, "no output 'z'"),
         (lambda s: s.sequence().run(step(1), {"y": np.empty(3)}), ingot_runtime.InputError, "output 'y' does not fit"),
+        (lambda s: s.sequence().truncate(1), ingot_runtime.InputError, "expected 0 to 0 rows, got 1"),
         (lambda s: s.sequence().state("x"), ingot_runtime.InputError, "no state 'x'"),
         (lambda s: s.sequence(max_length=0), ingot_runtime.InputError, "an integer of at least 1, got 0"),
         (lambda s: s.sequence(sizes={"heads": 3}), ingot_runtime.InputError, "got 'heads': 3"),

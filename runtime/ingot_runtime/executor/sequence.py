@@ -102,7 +102,15 @@ class Sequence:
     def reset(self) -> None:
         """Empty it; its memory stays."""
         with self._use:
-            self._memory.reset()
+            self._memory.truncate(0)
+
+    def truncate(self, length: int) -> None:
+        """Forget all rows but the first ``length``: what came behind them is taken back."""
+        with self._use:
+            if type(length) is not int or not 0 <= length <= len(self):
+                why = f"expected 0 to {len(self)} rows, got {length!r}"
+                raise InputError("bad length", "sequence.truncate", why)
+            self._memory.truncate(length)
 
     def fork(self) -> "Sequence":
         """Return another sequence that has what this one has, in memory of its own."""

@@ -167,9 +167,9 @@ class StateMemory:
                 raise InputError("bad batch entries", "sequence.reorder", why)
             held[...] = held[chosen]
 
-    def reset(self) -> None:
-        """Forget the rows."""
-        self.lengths = [0] * len(self.lengths)
+    def truncate(self, length: int) -> None:
+        """Forget the rows from ``length`` on."""
+        self.lengths = [min(rows, length) for rows in self.lengths]
 
     def copy(self) -> "StateMemory":
         """Return the same rows in memory of their own, with the same room."""
@@ -183,7 +183,7 @@ class StateMemory:
 
     def free(self) -> None:
         """Give the memory back."""
-        self.reset()
+        self.truncate(0)
         self._block, self.capacity, self._shapes, self._offsets = None, 0, [], []
 
 
