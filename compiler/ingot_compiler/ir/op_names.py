@@ -82,6 +82,7 @@ OpName = Literal[
     "shift_right",
     "sub",
     # movement
+    "append",
     "broadcast_to",
     "concat",
     "gather",

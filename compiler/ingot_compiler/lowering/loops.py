@@ -346,7 +346,8 @@ class Attention:
     ``v_index`` over key and value symbols, all linear; depth has factor 1 in q, the value symbol
     factor 1 in v. ``mask`` is a value over query and key symbols that is added after scaling, or
     None; ``causal`` keeps only keys <= query + ``causal_offset``.
-    ``nan_to_zero``: a row whose scores are all -inf gives 0 instead of NaN. f32. ``epilogue``
+    ``nan_to_zero``: a row whose scores are all -inf gives 0 instead of NaN. f32. ``in_place``: k and v
+    are read where they lie, with factor 1 for depth and value, and not repacked. ``epilogue``
     stores ``Local(accumulator)`` with query and value symbols in scope; value is the vector
     variable.
     """
@@ -373,6 +374,7 @@ class Attention:
     causal: bool
     causal_offset: Dim
     nan_to_zero: bool
+    in_place: bool
     accumulator: str
     epilogue: tuple[Statement, ...]
 

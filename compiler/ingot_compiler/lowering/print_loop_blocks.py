@@ -118,7 +118,12 @@ def _attention(s: Attention) -> Iterator[str]:
     yield f"  k={print_access(s.k, s.k_index)}"
     yield f"  v={print_access(s.v, s.v_index)}"
     yield "  " + _fields(scale=s.scale, mask=None if s.mask is None else print_value(s.mask))
-    yield "  " + _fields(causal=s.causal, causal_offset=s.causal_offset, nan_to_zero=s.nan_to_zero)
+    yield "  " + _fields(
+        causal=s.causal,
+        causal_offset=s.causal_offset,
+        nan_to_zero=s.nan_to_zero,
+        in_place=s.in_place,
+    )
     yield f"  {s.accumulator}: f32 ->"
 
 
