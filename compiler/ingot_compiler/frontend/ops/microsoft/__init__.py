@@ -7,6 +7,7 @@ has no schemas of this domain.
 """
 
 FILES = {
+    "Attention": "attention",
     "BiasAdd": "bias_add",
     "BiasGelu": "bias_gelu",
     "BiasSoftmax": "bias_softmax",
@@ -24,12 +25,15 @@ FILES = {
     "GemmFastGelu": "gemm_fast_gelu",
     "GridSample": "grid_sample",
     "GroupNorm": "group_norm",
+    "GroupQueryAttention": "group_query_attention",
+    "MultiHeadAttention": "multi_head_attention",
     "NhwcConv": "nhwc_conv",
     "NhwcFusedConv": "nhwc_fused_conv",
     "NhwcMaxPool": "nhwc_max_pool",
     "Pad": "pad",
     "QuickGelu": "quick_gelu",
     "Range": "range",
+    "RotaryEmbedding": "rotary_embedding",
     "SimplifiedLayerNormalization": "simplified_layer_normalization",
     "SkipGroupNorm": "skip_group_norm",
     "SkipLayerNormalization": "skip_layer_normalization",
