@@ -86,7 +86,7 @@ def _multi(
 _MULTI = [
     _multi("plain", [_Q, _K, _V], [attention(_PLAIN, _VH)]),
     _multi("scale", [_Q, _K, _V], [attention(scores_of(_QH, _KH, 0.5), _VH)], scale=0.5),
-    _multi("bias", [_Q, _K, _V, _BIAS], [attention(scores_of(*_BIASED[:2]), _BIASED[2])]),
+    _multi("bias", [_Q, _K, _V, _BIAS], [attention(scores_of(_BIASED[0], _BIASED[1]), _BIASED[2])]),
     _multi("packed", [_PACKED], [attention(_PLAIN, _VH)]),
     _multi("packed keys and values", [_Q, _PACKED[:, :, :, 1:].copy()], [attention(_PLAIN, _VH)]),
     _multi("keys and values per head", [_Q, _KH, _VH], [attention(_PLAIN, _VH)]),

@@ -5,7 +5,14 @@ from __future__ import annotations
 
 import pytest
 from onnx import ModelProto, helper
-from tests.contrib import cases_attention, cases_elementwise, cases_products, cases_shapes
+from tests.conformance import coverage
+from tests.contrib import (
+    cases_attention,
+    cases_elementwise,
+    cases_products,
+    cases_quantised,
+    cases_shapes,
+)
 from tests.contrib.contrib_case import ContribCase, drawn, opened
 from tests.hostile.model_builder import graph_of
 from tests.unit.frontend_harness import run_model, symbolic
@@ -14,7 +21,7 @@ from ingot_compiler.frontend.op_table import OPS
 from ingot_compiler.frontend.ops import microsoft
 from ingot_compiler.ir.errors import ModelError, UnsupportedError
 
-MODULES = (cases_attention, cases_elementwise, cases_products, cases_shapes)
+MODULES = (cases_attention, cases_elementwise, cases_products, cases_quantised, cases_shapes)
 CASES: dict[str, ContribCase] = {case.name: case for module in MODULES for case in module.CASES}
 
 
@@ -27,6 +34,12 @@ def _check(case: ContribCase, model: ModelProto) -> None:
     expected = [array for array in case.expected if array is not None]
     found = run_model(model, case.inputs(), expected, case.tolerance, case.tolerance)
     assert (found.kind, found.detail) == ("agrees", "")
+
+
+def test_the_page_of_ops_lists_them() -> None:
+    """docs/coverage.md ends with the ops of the domain."""
+    with open(coverage.PATH, encoding="utf-8") as page:
+        assert page.read().endswith(f"\n{coverage.other_domains()}\n")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -44,8 +57,9 @@ def test_an_op_gives_what_numpy_gives_with_unknown_sizes(name: str) -> None:
 
 def test_a_signature_names_what_the_translation_reads() -> None:
     """Each op of the domain states operands and results, for the onnx package does not."""
-    own = [op for (domain, name), op in OPS.items() if domain or name in microsoft.IN_ONNX_DOMAIN]
-    assert len(own) >= len(microsoft.FILES)
+    own = [op for (_, name), op in OPS.items() if name in microsoft.IN_ONNX_DOMAIN]
+    own += [op for (domain, _), op in OPS.items() if domain == "com.microsoft"]
+    assert len(own) == len(microsoft.FILES)
     assert all(op.signature for op in own)
 
 

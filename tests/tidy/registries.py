@@ -85,7 +85,7 @@ REGISTRIES = (
         "compiler/ingot_compiler/memory/planners/__init__.py",
         ("buffers", "check", "placing", "smallest_plan"),
     ),
-    Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("match", "rewrite")),
+    Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("match", "quantised_values", "rewrite", "zero_points")),
     Registry("compiler/ingot_compiler/backends/host/targets", "compiler/ingot_compiler/backends/host/targets/__init__.py", ("family", "target")),
     Registry(
         "compiler/ingot_compiler/backends/host/emit/math",
@@ -109,10 +109,10 @@ def path_of_op(onnx_op: str) -> tuple[str, ...]:
 
     The core op has the ONNX op's name in lower case; its elementwise functions start with it.
     """
-    from ingot_compiler.lowering.ops import ELEMENTS
+    from ingot_compiler.lowering.ops import element_rule
 
     core = onnx_op.lower()
-    sources = [*_down_to_core(onnx_op), _source(ELEMENTS[core]), *_emitters(core)]
+    sources = [*_down_to_core(onnx_op), _source(element_rule(op_name(core))), *_emitters(core)]
     return _with_lists(*((source, _list_of(source)) for source in sources))
 
 

@@ -15,7 +15,7 @@ from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.fusion.deferred import Deferred, join
 from ingot_compiler.lowering.fusion.grouping import FUSED_NODES_MAX, refusal
-from ingot_compiler.lowering.fusion.layout import ImageDemands, image_demands, natural_order
+from ingot_compiler.lowering.fusion.layout import Halo, ImageDemands, image_demands, natural_order
 from ingot_compiler.lowering.fusion.requirements import Requirements
 from ingot_compiler.lowering.fusion.run_time_symbols import RunTimeSymbols
 from ingot_compiler.lowering.fusion.storage import Storage, Stored
@@ -95,7 +95,7 @@ def test_the_halo_of_a_value_is_enough_for_all_who_read_it() -> None:
     pool = Node("max_pool", (5,), (6,))
     demands = image_demands([(one, True), (two, True), (pool, False)])
     assert demands.channels_last == {0, 5}
-    assert demands.halos == {0: ((0, 0, 1, 3), (0, 0, 1, 2))}
+    assert demands.halos == {0: Halo((0, 0, 1, 3), (0, 0, 1, 2))}
     assert image_demands([(conv_node((0, 0), (0, 0)), True)]).halos == {}
 
 
@@ -209,7 +209,7 @@ def test_storage_forgets_what_a_region_stored_and_keeps_its_buffers() -> None:
     still name the buffers."""
     storage = Storage([(0, IMAGE)])
     before = storage.places()
-    place = storage.workspace(IMAGE, CHANNELS_LAST, 0, ((0, 0, 1, 1), (0, 0, 1, 1)))
+    place = storage.workspace(IMAGE, CHANNELS_LAST, 0, Halo((0, 0, 1, 1), (0, 0, 1, 1)))
     storage.put(1, place)
     storage.put_image(0, place)
     storage.forget_since(before)

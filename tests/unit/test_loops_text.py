@@ -41,7 +41,7 @@ kernel(b0: f32, b1: f32, b2: write f32) scratch 0 {
       column=c columns=16 column_start=0
       taps=(y in 2, x in 3) depth=d in 5 tile=4x2
       a=b0[d + r + x + y]
-      b=b1[16*d + 80*floordiv(c, 16) + mod(c, 16)] panels=16 step=80
+      b=b1[16*d + 80*floordiv(c, 16) + mod(c, 16)] panels=16 step=80 together=1
       acc: f32 -> {
       b2[c + 16*r] = %acc:f32
     }

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
+import msgpack
+
 from ingot_artifacts.bundle.contents import BundleContents, Chunk, DefaultValue, bytes_of
 from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan
@@ -20,13 +22,14 @@ from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree, whole_m
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
-from ingot_runtime.format.debug import decode_record
+from ingot_runtime.format.debug import SHAPES
 from ingot_runtime.format.defaults import decode_default, head_size_bytes
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import BundlePlan, decode_plan
+from ingot_runtime.format.plan import BundlePlan, decode_plan, version_minor
 from ingot_runtime.format.sha256 import sha256
+from ingot_runtime.format.shapes import check_shape
 
 _ORDER = (
     head.MANIFEST,
@@ -75,12 +78,16 @@ def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
     payloads |= _trees(tree, weights_sizes_bytes)
     sections = _layout(payloads, weights_sizes_bytes)
     end = sections[-1].offset + sections[-1].size_bytes
-    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes))
+    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes), version_minor(plan))
     return BundleSkeleton(root.hex(), prefix, end)
 
 
 def _prefix(
-    sections: list[head.Section], payloads: Payloads, end: int, weights_size_bytes: int
+    sections: list[head.Section],
+    payloads: Payloads,
+    end: int,
+    weights_size_bytes: int,
+    version_minor: int,
 ) -> tuple[bytes, bytes]:
     """Return all bytes before the weights of a file that ends at ``end``, and the root digest; the
     sections get their digests."""
@@ -90,7 +97,7 @@ def _prefix(
             payload = payloads[row.kind, row.id]
             row.digest = sha256(payload)
             prefix[row.offset : row.offset + len(payload)] = payload
-    start, root = encode_head(sections, end)
+    start, root = encode_head(sections, end, version_minor)
     prefix[: len(start)] = start
     return bytes(prefix), root
 
@@ -158,7 +165,9 @@ def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -
         decode_default(payload, plan.inputs[value.position], f"default {value.position}")
         payloads[head.DEFAULT, value.position] = payload
     for kind in (head.LOCK, head.DEBUG):
-        decode_record(payloads[kind, 0], kind)
+        # By the C decoder: the loader's own is for files that somebody else may have written.
+        record = msgpack.unpackb(payloads[kind, 0])
+        check_shape(record, SHAPES[kind], f"section {head.KIND_NAMES[kind]} 0")
     return payloads
 
 

@@ -27,16 +27,13 @@ class OptimizeInputs:
 
 def _compute(context: RuleContext, inputs: OptimizeInputs) -> Artifact[OptimizedGraph]:
     from ingot_compiler.ir.specialise import check_sizes, specialise
-    from ingot_compiler.ir.verify import verify
     from ingot_compiler.passes import pipeline
 
     graph = inputs.graph.value()
     if inputs.profile:
         graph = specialise(graph, inputs.profile)
         check_sizes(graph, inputs.profile)
-    optimized = pipeline.optimize(graph)
-    verify(optimized.graph)
-    return context.keep(optimized)
+    return context.keep(pipeline.optimize(graph))
 
 
 OPTIMIZE = Rule("optimize", 1, ("graph", "profile"), _compute)

@@ -265,7 +265,7 @@ class OpContext(OnnxNode):
             vector = self.float_vector(dtype, numbers)
             return self.add("reshape", vector, shape=shape)
         result = self._append("constant", weight=source.weight, dtype=dtype, shape=shape)
-        if dtype in INDEX_DTYPES:
+        if dtype not in FLOATS:
             self.translation.stored[result] = source
         if dtype in ("f32", "f64") and count <= _FLOAT_COUNT_MAX:
             find = cache(partial(self.translation.known_floats, source))

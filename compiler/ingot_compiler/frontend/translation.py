@@ -18,14 +18,14 @@ from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import ConstantSource
-from ingot_compiler.ir.types import DType, dtype_size_bytes
+from ingot_compiler.ir.types import LOW_BITS, DType, dtype_size_bytes
 
 
 @dataclass(slots=True)
 class Translation:
     """The graph built so far, what is known of its values, and where constants are read.
 
-    ``stored``: constants whose elements are indices; ``local``: constants of function bodies, by a
+    ``stored``: constants of integers, which may be indices or zero points; ``local``: constants of function bodies, by a
     name of their own; ``makers``: a size that is known at run time only -> the nodes that compute
     it; ``same_names``: which dimensions of inputs are one size.
     """
@@ -62,8 +62,10 @@ class Translation:
 
 
 def decode(data: memoryview, dtype: DType) -> npt.NDArray[np.generic]:
-    """The elements of a dense little-endian tensor, flat; bf16 as f32."""
+    """The elements of a dense little-endian tensor, flat; bf16 as f32, low-bit types as their bits."""
     if dtype == "bf16":
         return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
+    if dtype in LOW_BITS:
+        return np.frombuffer(data, np.uint8)
     kind = {"f": "f", "i": "i", "u": "u", "b": "u"}[dtype[0]]
     return np.frombuffer(data, np.dtype(f"<{kind}{dtype_size_bytes(dtype)}"))

@@ -95,6 +95,7 @@ OpName = Literal[
     "slice",
     "suppress_overlaps",
     "transpose",
+    "walk_trees",
     # reductions and rows
     "argmax",
     "argmin",

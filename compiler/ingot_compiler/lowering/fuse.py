@@ -26,7 +26,7 @@ from ingot_compiler.lowering.fusion.movement import MOVEMENT
 from ingot_compiler.lowering.fusion.require_sizes import require_sizes
 from ingot_compiler.lowering.fusion.store_outputs import store_outputs
 from ingot_compiler.lowering.fusion.values import FusionValues
-from ingot_compiler.lowering.ops import ELEMENTS, INDEXED_OPERANDS
+from ingot_compiler.lowering.ops import INDEXED_OPERANDS, has_element_rule
 from ingot_compiler.placement.placed import PlacedGraph
 
 
@@ -117,7 +117,8 @@ def _is_folded(values: FusionValues, node: Node) -> bool:
 def _refuse_unknown(values: FusionValues, graph: Graph, anchors: Sequence[Anchor | None]) -> None:
     pairs = zip(graph.nodes, anchors, strict=True)
     ops = {node.op for node, anchor in pairs if not anchor and not _is_folded(values, node)}
-    unknown = sorted(ops - {"composite", "constant", *ELEMENTS, *MOVEMENT, *CONTROL_RULES})
+    known = {"composite", "constant", *MOVEMENT, *CONTROL_RULES}
+    unknown = sorted(op for op in ops - known if not has_element_rule(op))
     if unknown:
         raise UnsupportedError(
             f"no lowering for {', '.join(unknown)}",

@@ -80,7 +80,7 @@ class Group:
 
     @property
     def fills_halo(self) -> bool:
-        """Whether it computes no value of the graph, but writes the zeros around an image."""
+        """Whether it computes no value of the graph, but writes what stands around an image."""
         return self.kind == "fill_halo"
 
 

@@ -192,10 +192,12 @@ class RegisterTile:
 @dataclass(frozen=True, slots=True)
 class PackedPanels:
     """How a packed B lies: ``columns`` of them beside each other, zeros behind the last one;
-    ``step`` elements from a panel to the next."""
+    ``step`` elements from a panel to the next. ``together`` elements along the depth lie beside
+    each other in a column, zeros behind the last one of each tap."""
 
     columns: int
     step: Dim
+    together: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +216,9 @@ class Contraction:
 
     ``dtype`` is the accumulator's: f32, f64, or an integer of 32 or 64 bits. A and B have the
     dtypes of their buffers, each for itself: the accumulator's, or a narrower one of its kind (f16
-    and bf16 for f32, 8 and 16 bits for i32), which is widened where it is read. Where both are i16,
-    the sums i32 and the depth 2, *pairs* may lie beside each other: factor 1 for the depth in A and
-    B, factor 2 for the column. One instruction multiplies a pair and adds the products.
+    and bf16 for f32, 8 and 16 bits for i32), which is widened where it is read. Where the sums are
+    i32, the depth is a number and has factor 1 in A, B may hold two i16 together, or four of 8 bits,
+    for as many of A: their products are added by one instruction, or few.
     """
 
     row: str

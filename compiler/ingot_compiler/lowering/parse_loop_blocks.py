@@ -49,11 +49,12 @@ def _contraction(fields: LoopFields) -> Contraction:
 
 
 def _panels(fields: LoopFields) -> PackedPanels | None:
-    """``panels=16 step=64``, or None."""
+    """``panels=16 step=64 together=1``, or None."""
     fields.reader.expect("panels", "=")
     if fields.reader.accept("None"):
         return None
-    return PackedPanels(fields.reader.integer(), fields.dim("step"))
+    columns, step = fields.reader.integer(), fields.dim("step")
+    return PackedPanels(columns, step, fields.integer("together"))
 
 
 def _depthwise(fields: LoopFields) -> Depthwise | DepthwisePlane:

@@ -53,7 +53,9 @@ def _taps(taps: Sequence[tuple[str, Dim]]) -> str:
 
 
 def _panels(panels: PackedPanels | None) -> str:
-    return f"{panels.columns} step={format_dim(panels.step)}" if panels else "None"
+    if panels is None:
+        return "None"
+    return f"{panels.columns} step={format_dim(panels.step)} together={panels.together}"
 
 
 def _contraction(s: Contraction) -> Iterator[str]:

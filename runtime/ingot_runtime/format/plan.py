@@ -6,7 +6,7 @@ In: bytes of the plan section. Out: the classes below, checked. Not done here: w
 """
 
 from .checks import require, unknown
-from .dtypes import DTYPE_NAMES, DTYPE_SIZES_BYTES
+from .dtypes import DTYPE_NAMES, DTYPE_SIZES_BYTES, MINOR_0_COUNT
 from .limits import (
     DEVICE_COUNT_MAX,
     ELEMENT_COUNT_MAX,
@@ -145,6 +145,12 @@ class BundlePlan:
             else self.libraries[device.library].kernel_count
             for device in self.devices
         )
+
+
+def version_minor(plan: BundlePlan) -> int:
+    """Return the lowest minor version whose readers know every dtype of a plan."""
+    codes = [tensor.dtype for tensor in (*plan.inputs, *plan.outputs)]
+    return 1 if max(codes, default=0) >= MINOR_0_COUNT else 0
 
 
 def decode_plan(data: bytes) -> BundlePlan:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
-from ingot_compiler.backends.host.tiles import has_pairs, panel_columns, sum_dtype
+from ingot_compiler.backends.host.tiles import panel_columns, rows_together, sum_dtype
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
@@ -27,12 +27,13 @@ def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     return fuser.constant(packing.depthwise_weights(weights), device)
 
 
-def conv_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
-    """Constant weights of a ``conv`` in panels."""
+def conv_panels(fuser: Fuser, node: Node, dtype: DType, depth: int) -> Leaf:
+    """Constant weights of a ``conv`` in panels; ``depth`` of a tap."""
     values, w = fuser.values, node.operands[1]
     weights = packing.cast_to(values.expression(w), dtype)
     matrix = packing.conv_matrix(weights, node.integer("groups"))
-    panels = packing.pack_panels(matrix, panel_columns(dtype))
+    width = panel_columns(sum_dtype(dtype))
+    panels = packing.pack_panels(matrix, width, rows_together(dtype), depth)
     return fuser.constant(panels, values.device_of(node.results[0]))
 
 
@@ -45,12 +46,11 @@ def conv_weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
     return packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
 
 
-def matrix_panels(fuser: Fuser, node: Node, a: int, dtype: DType) -> Leaf:
-    """A constant matrix in panels, as factor of ``a``."""
+def matrix_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
+    """A constant matrix in panels."""
     values, width = fuser.values, panel_columns(sum_dtype(dtype))
     matrix = packing.cast_to(values.expression(node.operands[1]), dtype)
-    together = 2 if has_pairs(dtype, values.type_of(a).shape[-1]) else 1
-    panels = packing.pack_matrix(matrix, width, together)
+    panels = packing.pack_matrix(matrix, width, rows_together(dtype))
     return fuser.constant(panels, values.device_of(node.results[0]))
 
 

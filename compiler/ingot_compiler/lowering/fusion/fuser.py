@@ -149,9 +149,8 @@ class Fuser:
         self._compute(value, Deferred((), (self.leaf(value),)), place)
 
     def fill_halo(self, value: int, place: Stored, halo: Halo) -> None:
-        """Append the kernel that writes the zeros around an image, and remember the image."""
+        """Append the kernel that writes what stands around an image."""
         self._steps.append(group_of_halo(self.values, value, place, halo))
-        self.storage.put_image(value, place)
 
     def compute_results(
         self, kind: Kind, node: Node, leaves: Sequence[Leaf], extra: Sequence[int] = ()
@@ -183,6 +182,7 @@ class Fuser:
         place = self.storage.workspace(kind, order, self.values.device_of(value), halo)
         if halo is not None:
             self.fill_halo(value, place, halo)
+            self.storage.put_image(value, place)
         return place
 
     def _compute(self, value: int, tree: Deferred, place: Stored) -> None:

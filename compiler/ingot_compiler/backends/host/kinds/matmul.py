@@ -11,8 +11,8 @@ from ingot_compiler.backends.host.contraction import (
     Product,
     contraction_program,
 )
-from ingot_compiler.backends.host.tiles import has_pairs
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, dim_product, symbol
+from ingot_compiler.backends.host.tiles import rows_together
+from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
@@ -32,19 +32,16 @@ def lower_matmul(group: Group, target: KernelTarget) -> LoopProgram:
 def _one_product(a: Operand, b: Operand, shape: Shape) -> Product:
     assert a.type.rank == len(shape)
     depth, last = a.type.shape[-1], len(shape) - 1
-    pairs = has_pairs(b.type.dtype, depth)
-    taps = (("pair", dim_floordiv(depth, 2)),) if pairs else ()
-    step = dim_mul(2, symbol("pair")) + symbol("k") if pairs else symbol("k")
     rows, strides = a.type.shape[:-1], a.view.strides
     a_row = a.view.offset + flat_offset(symbol("row"), rows, strides[:-1])
     return Product(
         outer=1,
         rows=dim_product(rows),
         columns=shape[-1],
-        taps=taps,
-        depth=2 if pairs else depth,
-        a_index=a_row + dim_mul(step, strides[-1]),
-        b=Panels(pairs),
+        taps=(),
+        depth=depth,
+        a_index=a_row + dim_mul(symbol("k"), strides[-1]),
+        b=Panels(rows_together(b.type.dtype)),
         axes=((), tuple(range(last)), (last,)),
     )
 

@@ -31,7 +31,7 @@ from ingot_compiler.frontend.imported import ABSENT
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.padding_masks import padding_mask
 from ingot_compiler.ir.dims import dim_add, dim_mul
-from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -60,6 +60,8 @@ def _heads(context: OpContext) -> tuple[int, int, int]:
     else:
         parts = [q, k, v]
     parts = _biased(context, parts)
+    for x in parts:
+        require(context.rank_of(x) in (3, 4), "operands of rank 3 or 4", context.type_of(x))
     found = [x if context.rank_of(x) == 4 else split_heads(context, x, heads) for x in parts]
     return found[0], found[1], found[2]
 
@@ -80,6 +82,7 @@ def _biased(context: OpContext, parts: Sequence[int]) -> list[int]:
     bias = context.optional(3)
     if bias is None:
         return list(parts)
+    require(context.rank_of(bias) == 1, "a bias of rank 1", context.type_of(bias))
     start, found = 0, list[int]()
     for x in parts:
         if context.rank_of(x) != 3:

@@ -10,6 +10,7 @@ from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Axis,
+    SumLoops,
     side_by_side,
 )
 from ingot_compiler.backends.host.emit.kernels.attention_head import F32, Head, QueryTile
@@ -51,7 +52,7 @@ def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
     b = side_by_side(first, columns.vectors, head.lanes)
     sums = emit_sum(
         AccumulatorTile(w, weights, b, head.lanes, F32),
-        [Axis(tile.limit, 1, layout.value_padded)],
+        SumLoops((Axis(tile.limit, 1, layout.value_padded),)),
     )
     factors = [
         w.splat(w.load(head.factor(i64(row)), "float"), head.lanes) for row in range(layout.rows)
