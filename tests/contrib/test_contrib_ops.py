@@ -3,6 +3,7 @@ unknown sizes."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from onnx import ModelProto, helper
 from tests.conformance import coverage
@@ -79,6 +80,34 @@ def test_an_unknown_op_is_refused_by_domain_and_name() -> None:
         graph_of(ContribCase("x", "FusedMatMull", [a, a], [a]).model())
     with pytest.raises(UnsupportedError, match=r"domain ai\.onnx\.ml.*ONNX has no such op"):
         graph_of(_in_domain("ai.onnx.ml", 5, "TreeEnsembleX"))
+
+
+def test_what_only_one_machine_or_one_runtime_can_run_is_refused_with_a_way_out() -> None:
+    """Layouts of one machine, and loops of generation in one node."""
+    a = drawn(2, 2)
+    with pytest.raises(UnsupportedError, match="ORT_ENABLE_EXTENDED at most"):
+        graph_of(_in_domain("com.microsoft.nchwc", 1, "Conv"))
+    with pytest.raises(
+        UnsupportedError, match=r"BeamSearch, domain com\.microsoft.*call it in a loop"
+    ):
+        graph_of(ContribCase("x", "BeamSearch", [a], [a]).model())
+
+
+def test_a_cache_written_in_place_is_refused() -> None:
+    """What ONNX Runtime has for GPUs alone is named."""
+    x, cache = drawn(1, 2, 32), drawn(1, 2, 4, 16)
+    operands = [x, x, x, None, None, None, cache, cache, np.array([1], np.int32)]
+    case = ContribCase("x", "MultiHeadAttention", operands, [x], {"num_heads": 2})
+    with pytest.raises(UnsupportedError, match="written in place"):
+        graph_of(case.model())
+    scale = np.ones(1, np.float32)
+    operands = [x, x, x, cache, cache, np.array([4], np.int32), np.array(5, np.int32)]
+    operands += [None, None, None, None, None, scale, scale]
+    case = ContribCase(
+        "x", "GroupQueryAttention", operands, [x], {"num_heads": 2, "kv_num_heads": 2}
+    )
+    with pytest.raises(UnsupportedError, match="a quantised cache"):
+        graph_of(case.model())
 
 
 def test_an_opset_that_is_too_new_is_refused_by_domain() -> None:

@@ -1,7 +1,7 @@
 """The ops of ONNX Runtime's own domain, com.microsoft, that Ingot translates. One file per op and
 one line here.
 
-In: nothing. Out: ``FILES``, ``IN_ONNX_DOMAIN``. Not done here: the table of all ops
+In: nothing. Out: ``FILES``, ``IN_ONNX_DOMAIN``, ``REFUSED``. Not done here: the table of all ops
 (``op_table``). The op's file says what its nodes look like (``OnnxOp.signature``): the onnx package
 has no schemas of this domain.
 """
@@ -60,3 +60,12 @@ FILES = {
 
 IN_ONNX_DOMAIN = ("SimplifiedLayerNormalization",)
 """Those that ONNX Runtime writes into ONNX's own domain, where ONNX itself has no such op."""
+
+_LOOP = "a whole loop of generation in one node: compile its decoder, and call it in a loop"
+REFUSED = {
+    "BeamSearch": _LOOP,
+    "GreedySearch": _LOOP,
+    "Sampling": _LOOP,
+    "WhisperBeamSearch": _LOOP,
+}
+"""Ops that will have no translation, and why."""

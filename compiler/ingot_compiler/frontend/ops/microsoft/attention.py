@@ -54,8 +54,8 @@ def _projected(context: OpContext) -> list[int]:
 
 def _sizes(context: OpContext, merged: int) -> Sequence[int]:
     """The hidden sizes of q, k and v."""
-    total = context.shape_of(merged)[-1]
-    if context.rank_of(merged) != 3 or not isinstance(total, int):
+    total = context.shape_of(merged)[-1] if context.rank_of(merged) == 3 else None
+    if not isinstance(total, int):
         raise OpTypeError("[batch, sequence, known size]", context.type_of(merged))
     sizes = context.ints_or("qkv_hidden_sizes", [total // 3] * 3)
     if len(sizes) != 3 or sum(sizes) != total:

@@ -37,7 +37,7 @@ from ingot_compiler.frontend.compose import (
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.imported import ABSENT
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import read_size
+from ingot_compiler.frontend.operand_sizes import read_size, sizes_of
 from ingot_compiler.frontend.ops.microsoft.rotary_embedding import rotated
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -133,7 +133,7 @@ def _normalised(context: OpContext, x: int, position: int) -> int:
 def _rotated(context: OpContext, q: int, k: int, lengths: _Lengths) -> tuple[int, int]:
     tables = context.operand(7), context.operand(8)
     interleaved = context.bool_attribute("rotary_interleaved")
-    positions = _positions(context, q, lengths, context.shape_of(tables[0])[0])
+    positions = _positions(context, q, lengths, sizes_of(context, tables[0], 2)[0])
     return (
         rotated(context, q, positions, tables, interleaved=interleaved),
         rotated(context, k, positions, tables, interleaved=interleaved),

@@ -21,7 +21,7 @@ def rotated(
 ) -> int:
     """x[B, heads, S, D] turned by the rows of the tables at ``positions`` [B, S]; what the tables
     do not reach stays."""
-    size, reached = context.shape_of(x)[3], context.shape_of(tables[0])[1]
+    size, reached = context.shape_of(x)[3], sizes_of(context, tables[0], 2)[1]
     width = 2 * reached if isinstance(reached, int) and 2 * reached != size else 0
     return as_onnx(
         context,
@@ -59,7 +59,7 @@ def _translate(context: OpContext) -> Sequence[int]:
 
 def _heads(context: OpContext, x: int) -> int:
     """How many heads there are, by the width of the tables."""
-    size, half = context.shape_of(x)[2], context.shape_of(context.operand(2))[1]
+    size, half = context.shape_of(x)[2], sizes_of(context, context.operand(2), 2)[1]
     if not isinstance(size, int) or not isinstance(half, int) or not half:
         raise Unsupported("a number of heads that is known at run time only")
     return size // (2 * half)
