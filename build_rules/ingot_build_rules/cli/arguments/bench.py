@@ -2,6 +2,7 @@
 (``cli.bench``)."""
 
 from ingot_build_rules.cli.options import (
+    BIND,
     CACHE,
     CALL_SHAPE,
     JSON,
@@ -26,6 +27,7 @@ OPTIONS = (
     Option("--seconds", "at least so long (default 2)", "S", "seconds", 2.0),
     Option("--anyway", "give the numbers, also where the machine is too noisy for any"),
     VARIANT,
+    BIND,
     Option("--top", "kernels to list (default 15)", "N", "count", 15),
     Option(
         "--target", "with a model: the target to compile it for (default: native)", "T", "target"
