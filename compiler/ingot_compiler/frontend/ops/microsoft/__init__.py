@@ -13,6 +13,7 @@ FILES = {
     "BiasSplitGelu": "bias_split_gelu",
     "CDist": "c_dist",
     "DequantizeLinear": "dequantize_linear",
+    "DynamicQuantizeLSTM": "dynamic_quantize_lstm",
     "DynamicQuantizeMatMul": "dynamic_quantize_mat_mul",
     "EmbedLayerNormalization": "embed_layer_normalization",
     "ExpandDims": "expand_dims",
