@@ -99,6 +99,15 @@ class DefaultValue:
 
 
 @dataclass(frozen=True, slots=True)
+class StatePair:
+    """Output number ``output`` is input number ``input`` with more behind it along ``axis``."""
+
+    input: int
+    output: int
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
 class BundleContents:
     """A whole bundle.
 
@@ -116,6 +125,7 @@ class BundleContents:
     weights_bytes: tuple[int, ...] = ()
     libraries: tuple[LibrarySpec, ...] = ()
     defaults: tuple[DefaultValue, ...] = ()
+    states: tuple[StatePair, ...] = ()
     lock: Mapping[str, object] = field(default_factory=dict[str, object])
     debug: Mapping[str, object] = field(default_factory=dict[str, object])
 

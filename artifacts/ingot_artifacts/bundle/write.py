@@ -30,6 +30,7 @@ from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.plan import BundlePlan, decode_plan, version_minor
 from ingot_runtime.format.sha256 import sha256
 from ingot_runtime.format.shapes import check_shape
+from ingot_runtime.format.states import ROW, decode_states
 
 _ORDER = (
     head.MANIFEST,
@@ -37,6 +38,7 @@ _ORDER = (
     head.TREE,
     head.LOCK,
     head.DEFAULT,
+    head.STATE,
     head.PROGRAM,
     head.DEBUG,
     head.CODE,
@@ -164,6 +166,10 @@ def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -
         payload = _default(value)
         decode_default(payload, plan.inputs[value.position], f"default {value.position}")
         payloads[head.DEFAULT, value.position] = payload
+    if contents.states:
+        rows = [ROW.pack(pair.input, pair.output, pair.axis) for pair in contents.states]
+        payloads[head.STATE, 0] = b"".join(rows)
+        plan.states = decode_states(payloads[head.STATE, 0], plan)
     for kind in (head.LOCK, head.DEBUG):
         # By the C decoder: the loader's own is for files that somebody else may have written.
         record = msgpack.unpackb(payloads[kind, 0])
@@ -203,7 +209,7 @@ def _layout(payloads: Payloads, weights_sizes_bytes: tuple[int, ...]) -> list[he
         alignment = head.alignment_of(kind)
         offset, size_bytes = end + -end % alignment, sizes[kind, id_]
         end = offset + size_bytes
-        flags = head.OPTIONAL if kind == head.DEFAULT else 0
+        flags = head.OPTIONAL if kind in head.MAY_MISS else 0
         row = head.Section(kind, id_, offset, size_bytes, alignment, head.NO_DIGEST, flags)
         sections.append(row)
     return sections

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         DefaultValue,
         DeviceSpec,
         LibrarySpec,
+        StatePair,
         VariantImage,
     )
     from ingot_build_rules.rules.kernel_object import KernelObject
@@ -118,6 +119,7 @@ def _contents(inputs: BundleInputs) -> BundleContents:
         variants=tuple(map(_image, inputs.variants, inputs.ranges)),
         weights_bytes=inputs.weights_bytes,
         defaults=tuple(map(_default, inputs.defaults)),
+        states=_states(inputs.placed.value()),
         lock=_lock(inputs),
         debug=_debug(inputs, names),
     )
@@ -142,6 +144,13 @@ def _default(default: DefaultInput) -> DefaultValue:
     from ingot_artifacts.bundle.contents import DefaultValue
 
     return DefaultValue(default.position, default.shape, bytes(default.content.value()))
+
+
+def _states(placed: PlacedGraph) -> tuple[StatePair, ...]:
+    from ingot_artifacts.bundle.contents import StatePair
+    from ingot_compiler.lowering.states import states_of
+
+    return tuple(StatePair(item.input, item.output, item.axis) for item in states_of(placed))
 
 
 def _devices(inputs: BundleInputs) -> tuple[DeviceSpec, ...]:

@@ -82,6 +82,7 @@ OpName = Literal[
     "shift_right",
     "sub",
     # movement
+    "append",
     "broadcast_to",
     "concat",
     "gather",
@@ -115,6 +116,7 @@ OpName = Literal[
     "conv",
     "conv_transpose",
     "matmul",
+    "matmul_blocks",
     "matmul_integer",
     "max_pool",
     "resize",

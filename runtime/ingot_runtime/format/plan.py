@@ -106,6 +106,17 @@ class VariantPlan:
         self.ranges = ranges
 
 
+class StatePlan:
+    """Output number ``output`` is input number ``input`` with more behind it along ``axis``."""
+
+    __slots__ = ("axis", "input", "output")
+
+    def __init__(self, input: int, output: int, axis: int) -> None:
+        self.input = input
+        self.output = output
+        self.axis = axis
+
+
 class BundlePlan:
     """The whole plan.
 
@@ -114,7 +125,8 @@ class BundlePlan:
     """
 
     __slots__ = (
-        "defaults", "devices", "inputs", "libraries", "model", "outputs", "symbols", "variants",
+        "defaults", "devices", "inputs", "libraries", "model", "outputs", "states", "symbols",
+        "variants",
     )  # fmt: skip
 
     def __init__(
@@ -136,6 +148,7 @@ class BundlePlan:
         self.libraries = libraries
         # Of inputs that a call need not give, by name; in sections of their own.
         self.defaults: "dict[str, Default]" = {}
+        self.states: tuple[StatePlan, ...] = ()
 
     def kernel_counts(self, variant: VariantPlan) -> tuple[int, ...]:
         """Return how many kernels each device has where `variant` runs."""
@@ -148,9 +161,10 @@ class BundlePlan:
 
 
 def version_minor(plan: BundlePlan) -> int:
-    """Return the lowest minor version whose readers know every dtype of a plan."""
+    """Return the lowest minor version whose readers know every dtype of a plan, and the opcode that
+    programs with states have."""
     codes = [tensor.dtype for tensor in (*plan.inputs, *plan.outputs)]
-    return 1 if max(codes, default=0) >= MINOR_0_COUNT else 0
+    return 1 if plan.states or max(codes, default=0) >= MINOR_0_COUNT else 0
 
 
 def decode_plan(data: bytes) -> BundlePlan:

@@ -49,6 +49,16 @@ class Region:
     checked: Checked
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A value that is output number ``output`` and may lie where an input does: in memory for
+    ``room`` rows; ``moved`` is 0 where the input's rows lie there already."""
+
+    output: int
+    room: Dim
+    moved: Dim
+
+
 class Fuser:
     """The interface of the rules; its own state is what waits, and the steps so far."""
 
@@ -61,6 +71,7 @@ class Fuser:
         self.storage = Storage([(value, values.type_of(value)) for value in inputs])
         self.requirements = Requirements(values, inputs)
         self.symbols = RunTimeSymbols()
+        self._held: dict[int, Held] = {}
         self._deferred: dict[int, Deferred] = {}
         self._ends: dict[int, str] = {}  # value -> why no user took it into its own kernel
         self._steps: list[Step] = []
@@ -97,6 +108,16 @@ class Fuser:
         self.storage.forget_since(region.places)
         self.requirements.forget_since(region.checked)
         return tuple(steps)
+
+    # ---- states ----------------------------------------------------------------------------------
+
+    def hold(self, value: int, held: Held) -> None:
+        """Say that a value is a state's output."""
+        self._held[value] = held
+
+    def held(self, value: int) -> Held | None:
+        """How a value lies that is a state's output."""
+        return self._held.get(value)
 
     # ---- stored values ---------------------------------------------------------------------------
 
