@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from tests.contrib.cases_attention import LOWEST, attention, heads_of, scores_of
 from tests.contrib.contrib_case import Array, ContribCase, drawn
 
 Numbers = tuple[Array, Array, Array]
@@ -189,4 +190,28 @@ _LAYERS = [
     _lstm_case("directions", np.array([0.007, 0.005], np.float32)),
     _lstm_case("columns", np.linspace(0.004, 0.008, 24).reshape(2, 12).astype(np.float32)),
 ]
-CASES = [*_LAYERS, *_ELEMENTWISE, *_WHOLE, *_PRODUCTS]
+_WORDS = _numbers(7, 2, 5, 12)
+_PROJECTION = _numbers(8, 12, 24, dtype=np.int8, scale=0.009)
+_WIDTHS = np.linspace(0.004, 0.012, 24).astype(np.float32)
+_OFFSETS = drawn(24, scale=0.1)
+_KEPT = np.array([5, 3], np.int32)
+
+
+def _attended(weights: Array, added: Array | float = 0.0) -> Array:
+    """Two heads of four numbers."""
+    projected = _floats(_WORDS) @ weights + _OFFSETS
+    q, k, v = (heads_of(part, 2) for part in np.split(projected, 3, -1))
+    return attention(scores_of(q, k), v, added)
+
+
+_LENGTHS = np.where(np.arange(5) < _KEPT[:, None], 0.0, LOWEST)[:, None, None]
+_HEADS = [
+    ContribCase("QAttention", "QAttention",
+          [_WORDS[0], _PROJECTION[0], _OFFSETS, _WORDS[1], _PROJECTION[1], _KEPT, _WORDS[2],
+           _PROJECTION[2]],
+          [_attended(_floats(_PROJECTION), _LENGTHS)], {"num_heads": 2}, (1, 2, 3, 4, 6, 7)),
+    ContribCase("QAttention columns", "QAttention",
+          [_WORDS[0], _PROJECTION[0], _OFFSETS, _WORDS[1], _WIDTHS, None, _WORDS[2]],
+          [_attended(_PROJECTION[0] * _WIDTHS)], {"num_heads": 2}, (1, 2, 3, 4, 6)),
+]  # fmt: skip
+CASES = [*_HEADS, *_LAYERS, *_ELEMENTWISE, *_WHOLE, *_PRODUCTS]

@@ -37,6 +37,7 @@ FILES = {
     "NhwcFusedConv": "nhwc_fused_conv",
     "NhwcMaxPool": "nhwc_max_pool",
     "Pad": "pad",
+    "QAttention": "q_attention",
     "QGemm": "q_gemm",
     "QLinearAdd": "q_linear_add",
     "QLinearAveragePool": "q_linear_average_pool",
