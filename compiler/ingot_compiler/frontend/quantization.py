@@ -38,9 +38,22 @@ def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0)
         raise OpTypeError("parameters of rank 0 or 1", context.type_of(parameter))
     if axis >= rank:
         raise OpTypeError(f"an operand of rank > {axis}", context.type_of(x))
+    number = _one_number(context, parameter)
+    if number is not None and own[0] == context.shape_of(x)[axis]:
+        return context.scalar(context.dtype_of(parameter), number)
     ones: list[Dim] = [1] * rank
     ones[axis] = own[0]
     return reshape(context, parameter, ones)
+
+
+def _one_number(context: OpContext, parameter: int) -> int | None:
+    """The integer that all elements of a vector are, where that is known: quantisers write a zero
+    point for each channel, most of which are 0."""
+    found = context.known_ints(parameter)
+    source = context.translation.stored.get(parameter)
+    if found is None and source is not None:
+        found = tuple(int(item) for item in context.translation.elements(source))
+    return found[0] if found and found.count(found[0]) == len(found) else None
 
 
 def _along_blocks(context: OpContext, parameter: int, x: int, axis: int, block: int) -> int:
@@ -73,6 +86,8 @@ def rounded(
 
 def centred(context: OpContext, x: int, zero: int | None, dtype: DType) -> int:
     """X - zero point in a wider element type."""
+    if zero is not None and context.dtype_of(zero) != context.dtype_of(x):
+        raise OpTypeError(f"a zero point of {context.dtype_of(x)}", context.dtype_of(zero))
     wide = convert(context, x, dtype)
     # The zero point of a float is 0, as the standard says.
     if zero is None or context.dtype_of(x) in LOW_BITS - LIMITS.keys():

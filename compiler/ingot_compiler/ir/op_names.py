@@ -82,6 +82,7 @@ OpName = Literal[
     "shift_right",
     "sub",
     # movement
+    "append",
     "broadcast_to",
     "concat",
     "gather",
@@ -95,6 +96,7 @@ OpName = Literal[
     "slice",
     "suppress_overlaps",
     "transpose",
+    "walk_trees",
     # reductions and rows
     "argmax",
     "argmin",

@@ -50,11 +50,12 @@ def _contraction(fields: LoopFields) -> Contraction:
 
 
 def _panels(fields: LoopFields) -> PackedPanels | None:
-    """``panels=16 step=64``, or None."""
+    """``panels=16 step=64 together=1``, or None."""
     fields.reader.expect("panels", "=")
     if fields.reader.accept("None"):
         return None
-    return PackedPanels(fields.reader.integer(), fields.dim("step"))
+    columns, step = fields.reader.integer(), fields.dim("step")
+    return PackedPanels(columns, step, fields.integer("together"))
 
 
 def _blocked_product(fields: LoopFields) -> BlockedProduct:
@@ -122,11 +123,12 @@ def _attention(fields: LoopFields) -> Attention:
     reader.expect("mask", "=")
     mask = None if reader.accept("None") else read_value(reader)
     causal = fields.python_flag("causal"), fields.dim("causal_offset")
-    nan_to_zero, accumulator = fields.python_flag("nan_to_zero"), reader.name()
+    nan_to_zero, in_place = fields.python_flag("nan_to_zero"), fields.python_flag("in_place")
+    accumulator = reader.name()
     reader.expect(":", "f32")
     return Attention(
         *query, start, query_block, *key, *depth, *value, group, *q, *k, *v, scale, mask, *causal,
-        nan_to_zero, accumulator, fields.epilogue(),
+        nan_to_zero, in_place, accumulator, fields.epilogue(),
     )  # fmt: skip
 
 

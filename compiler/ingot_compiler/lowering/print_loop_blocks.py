@@ -56,7 +56,9 @@ def _taps(taps: Sequence[tuple[str, Dim]]) -> str:
 
 
 def _panels(panels: PackedPanels | None) -> str:
-    return f"{panels.columns} step={format_dim(panels.step)}" if panels else "None"
+    if panels is None:
+        return "None"
+    return f"{panels.columns} step={format_dim(panels.step)} together={panels.together}"
 
 
 def _contraction(s: Contraction) -> Iterator[str]:
@@ -116,7 +118,12 @@ def _attention(s: Attention) -> Iterator[str]:
     yield f"  k={print_access(s.k, s.k_index)}"
     yield f"  v={print_access(s.v, s.v_index)}"
     yield "  " + _fields(scale=s.scale, mask=None if s.mask is None else print_value(s.mask))
-    yield "  " + _fields(causal=s.causal, causal_offset=s.causal_offset, nan_to_zero=s.nan_to_zero)
+    yield "  " + _fields(
+        causal=s.causal,
+        causal_offset=s.causal_offset,
+        nan_to_zero=s.nan_to_zero,
+        in_place=s.in_place,
+    )
     yield f"  {s.accumulator}: f32 ->"
 
 
