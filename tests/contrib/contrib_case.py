@@ -71,6 +71,22 @@ class ContribCase:
         return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
+def opened(model: ModelProto) -> ModelProto:
+    """A model of an attention op where the sizes of batches, sequences and caches are unknown."""
+    changed = ModelProto()
+    changed.CopyFrom(model)
+    for value in changed.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        is_float = value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT
+        of_past = value.name == "x4"
+        axes = {3: (0, 1), 4: (0, 2), 5: (1, 3) if of_past else (0, 1)}.get(len(dims), (0, 1))
+        for axis in axes[: 0 if is_float and len(dims) < 3 else len(dims)]:
+            dims[axis].dim_param = f"{value.name}_{axis}"
+    for value in changed.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    return changed
+
+
 def _value(name: str, array: Array) -> onnx.ValueInfoProto:
     kind = helper.np_dtype_to_tensor_dtype(array.dtype)
     return helper.make_tensor_value_info(name, kind, array.shape)

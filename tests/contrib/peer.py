@@ -6,6 +6,7 @@ that an interpreter without Ingot can run it.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -16,10 +17,16 @@ import onnxruntime
 def main(folder: Path) -> None:
     """Run every model."""
     for path in sorted(folder.glob("*.onnx")):
-        try:
-            run(path)
-        except Exception as error:  # one model's error is that model's answer
-            path.with_suffix(".error").write_text(str(error), encoding="utf-8")
+        process = os.fork()
+        if process == 0:
+            try:
+                run(path)
+            except Exception as error:  # one model's error is that model's answer
+                path.with_suffix(".error").write_text(str(error), encoding="utf-8")
+            os._exit(0)
+        status = os.waitpid(process, 0)[1]
+        if status:
+            path.with_suffix(".error").write_text(f"status {status}", encoding="utf-8")
 
 
 def run(path: Path) -> None:

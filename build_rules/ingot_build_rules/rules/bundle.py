@@ -80,6 +80,7 @@ def _compute(context: RuleContext, inputs: BundleInputs) -> BundleParts:
 
     if inputs.options.fallback == WARN:
         _tell_fallbacks(context, inputs)
+    _tell_floats(context, inputs)
     skeleton = make_skeleton(_contents(inputs), bytes(inputs.tree.value()))
     return BundleParts(
         skeleton.root, context.keep_bytes(skeleton.prefix), inputs.packed, skeleton.size_bytes
@@ -93,6 +94,14 @@ def _tell_fallbacks(context: RuleContext, inputs: BundleInputs) -> None:
     graphs = (inputs.placed, *inputs.specialisations)
     for text in dict.fromkeys(text for each in graphs for text in fallen_back(each.value(), names)):
         context.warn(text)
+
+
+def _tell_floats(context: RuleContext, inputs: BundleInputs) -> None:
+    from ingot_build_rules.report.integer_report import products_in_floats_line
+
+    refusals = inputs.optimized.value().refusals
+    if line := products_in_floats_line(refusals, inputs.names.value()):
+        context.warn(line)
 
 
 def _contents(inputs: BundleInputs) -> BundleContents:

@@ -116,6 +116,7 @@ OpName = Literal[
     "conv",
     "conv_transpose",
     "matmul",
+    "matmul_blocks",
     "matmul_integer",
     "max_pool",
     "resize",

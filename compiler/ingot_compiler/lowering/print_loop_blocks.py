@@ -13,6 +13,7 @@ from ingot_compiler.ir.dims import Dim, format_dim
 from ingot_compiler.lowering.loops import (
     Attention,
     Block,
+    BlockedProduct,
     Contraction,
     Depthwise,
     DepthwisePlane,
@@ -27,6 +28,8 @@ def block_lines(block: Block) -> Iterator[str]:
     match block:
         case Contraction():
             return _contraction(block)
+        case BlockedProduct():
+            return _blocked_product(block)
         case Depthwise():
             return _depthwise(block)
         case DepthwisePlane():
@@ -67,6 +70,17 @@ def _contraction(s: Contraction) -> Iterator[str]:
     yield f"  a={print_access(s.a, s.a_index)}"
     yield f"  b={print_access(s.b, s.b_index)} panels={_panels(s.b_panels)}"
     yield f"  {s.accumulator}: {s.dtype} ->"
+
+
+def _blocked_product(s: BlockedProduct) -> Iterator[str]:
+    yield "blocked"
+    yield "  " + _fields(row=s.row, rows=s.rows, row_start=s.row_start, row_block=s.row_block)
+    yield "  " + _fields(column=s.column, columns=s.columns, column_start=s.column_start)
+    yield "  " + _fields(blocks=s.blocks, block=s.block, bits=s.bits, signed=s.signed)
+    yield f"  a={print_access(s.a, s.a_index)}"
+    zeros = "None" if s.zeros is None else print_access(s.zeros, 0)
+    yield f"  b={print_access(s.b, 0)} scales={print_access(s.scales, 0)} zeros={zeros}"
+    yield f"  {s.accumulator}: f32 ->"
 
 
 def _depthwise(s: Depthwise) -> Iterator[str]:

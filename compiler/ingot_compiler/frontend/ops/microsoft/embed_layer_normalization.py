@@ -13,10 +13,12 @@ from ingot_compiler.frontend.as_onnx import as_onnx
 from ingot_compiler.frontend.compose import cast, full, iota, reduce, reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import sizes_of
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     words = context.operand(0)
+    sizes_of(context, words, 2)
     total = as_onnx(context, "Gather", context.operand(2), words)
     total = context.add("add", total, _positions(context, words))
     segments, table = context.optional(1), context.optional(4)
