@@ -59,7 +59,9 @@ def _with_joined(model: ImportedModel, same_names: SameNames) -> ImportedModel:
 
 
 def _translated(model: ImportedModel, read: ConstantReader, same_names: SameNames) -> TypedModel:
-    translation = Translation(GraphBuilder(model.inputs), read, same_names=same_names)
+    translation = Translation(
+        GraphBuilder(model.inputs), read, same_names=same_names, seed=model.seed
+    )
     values: dict[int, int] = {ordinal: ordinal for ordinal in range(len(model.inputs))}
     _add_constants(model, translation, values)
     scope = Scope(model, translation, [], values)

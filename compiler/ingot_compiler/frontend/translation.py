@@ -27,7 +27,8 @@ class Translation:
 
     ``stored``: constants of integers, which may be indices or zero points; ``local``: constants of function bodies, by a
     name of their own; ``makers``: a size that is known at run time only -> the nodes that compute
-    it; ``same_names``: which dimensions of inputs are one size.
+    it; ``same_names``: which dimensions of inputs are one size; ``seed``: the
+    input from which random numbers come.
     """
 
     builder: GraphBuilder
@@ -39,6 +40,7 @@ class Translation:
     stored: dict[int, ConstantSource] = field(default_factory=dict[int, ConstantSource])
     local: dict[str, memoryview] = field(default_factory=dict[str, memoryview])
     same_names: SameNames = field(default_factory=SameNames)
+    seed: int | None = None
     makers: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
     def fresh_symbols(self, count: int, source: tuple[int, ...]) -> tuple[str, ...]:
