@@ -323,7 +323,11 @@ class _Importer:
 
     def _attributes(self, node: NodeProto) -> list[tuple[str, ImportedAttribute]]:
         """Those of a node; tables where it is a tree ensemble, which no finding refuses."""
-        given, tables = list(node.attribute), list[tuple[str, ImportedAttribute]]()
+        # The type of what an optional lacks decides nothing.
+        kept = (
+            item for item in node.attribute if (node.op_type, item.name) != ("Optional", "type")
+        )
+        given, tables = list(kept), list[tuple[str, ImportedAttribute]]()
         if is_tree(node):
             given = [attribute for attribute in given if kept_of_tree(attribute)]
             if not self.findings:
