@@ -8,7 +8,6 @@ from __future__ import annotations
 import collections
 import os
 import re
-import textwrap
 from collections.abc import Mapping, Sequence
 
 import onnx
@@ -60,9 +59,7 @@ def page(cases: Mapping[str, Case], outcomes: Mapping[str, Outcome]) -> str:
 
 def other_domains() -> str:
     """The section of ops for which the package has no cases: which of them are translated."""
-    names = sorted(microsoft.FILES)
-    listed = textwrap.fill(", ".join(names), 140, break_on_hyphens=False)
-    return f"{_CONTRIB_HEAD}\n{listed}"
+    return "\n".join([_CONTRIB_HEAD, *(f"- {name}" for name in sorted(microsoft.FILES))])
 
 
 def write(cases: Mapping[str, Case], outcomes: Mapping[str, Outcome]) -> None:

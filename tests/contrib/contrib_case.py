@@ -21,7 +21,9 @@ Array = npt.NDArray[Any]
 @dataclass(frozen=True, slots=True)
 class ContribCase:
     """``operands``: None where one is absent; ``expected``: None where a result is not asked for;
-    ``constant``: positions of operands that are initializers."""
+    ``constant``: positions of operands that are initializers; ``opset``: of ONNX's own domain;
+    ``is_numpy_only``: ONNX Runtime has no kernel for processors; ``needs_sizes``:
+    the op is refused where they are not known."""
 
     name: str
     op: str
@@ -30,7 +32,10 @@ class ContribCase:
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     constant: Sequence[int] = ()
     domain: str = "com.microsoft"
+    opset: int = 17
     tolerance: float = 1e-5
+    is_numpy_only: bool = False
+    needs_sizes: bool = False
 
     def inputs(self) -> list[Array]:
         """What a caller gives."""
@@ -62,8 +67,24 @@ class ContribCase:
             if array is not None
         ]
         graph = helper.make_graph([node], self.name, inputs, outputs, stored)
-        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def opened(model: ModelProto) -> ModelProto:
+    """A model of an attention op where the sizes of batches, sequences and caches are unknown."""
+    changed = ModelProto()
+    changed.CopyFrom(model)
+    for value in changed.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        is_float = value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT
+        of_past = value.name == "x4"
+        axes = {3: (0, 1), 4: (0, 2), 5: (1, 3) if of_past else (0, 1)}.get(len(dims), (0, 1))
+        for axis in axes[: 0 if is_float and len(dims) < 3 else len(dims)]:
+            dims[axis].dim_param = f"{value.name}_{axis}"
+    for value in changed.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    return changed
 
 
 def _value(name: str, array: Array) -> onnx.ValueInfoProto:
@@ -73,4 +94,9 @@ def _value(name: str, array: Array) -> onnx.ValueInfoProto:
 
 def drawn(*shape: int, seed: int = 0, scale: float = 1.0) -> Array:
     """Normal numbers, f32."""
-    return (scale * np.random.RandomState(seed + len(shape)).randn(*shape)).astype(np.float32)
+    return f32(scale * np.random.RandomState(seed + len(shape)).randn(*shape))
+
+
+def f32(values: object) -> Array:
+    """An array of f32."""
+    return np.asarray(values, dtype=np.float32)

@@ -21,8 +21,10 @@ NEWEST = {"com.microsoft": 1, "ai.onnx.ml": 5}
 
 _MODULES = (
     {("", name): file for name, file in ops.FILES.items()}
-    | {("com.microsoft", name): f"microsoft.{file}" for name, file in microsoft.FILES.items()}
-    | {("", name): f"microsoft.{microsoft.FILES[name]}" for name in microsoft.IN_ONNX_DOMAIN}
+    | {
+        ("" if name in microsoft.IN_ONNX_DOMAIN else "com.microsoft", name): f"microsoft.{file}"
+        for name, file in microsoft.FILES.items()
+    }
     | {("ai.onnx.ml", name): f"ml.{file}" for name, file in ml.FILES.items()}
 )
 

@@ -23,15 +23,28 @@ from ingot_compiler.ir.types import LOW_BITS, DType, dtype_size_bytes
 _SEQUENCE_MAX = -2  # greatest id of a value that is no tensor; -1 is an absent result
 
 
+@dataclass(frozen=True, slots=True)
+class BlockWeights:
+    """A dequantised matrix: its numbers, scales and zero points, one for ``block`` numbers along
+    ``axis`` of the matrix as it is stored; ``is_turned``: it was transposed since."""
+
+    numbers: int
+    scale: int
+    zero: int | None
+    axis: int
+    block: int
+    is_turned: bool = False
+
+
 @dataclass(slots=True)
 class Translation:
     """The graph built so far, what is known of its values, and where constants are read.
 
     ``stored``: constants of integers, which may be indices or zero points; ``local``: constants of function bodies, by a
     name of their own; ``makers``: a size that is known at run time only -> the nodes that compute
-    it; ``same_names``: which dimensions of inputs are one size; ``seed``: the
-    input from which random numbers come; ``sequences``: the elements of those, None for an empty
-    optional.
+    it; ``block_weights``: matrices that are scaled in blocks; ``same_names``: which dimensions of
+    inputs are one size; ``seed``: the input from which random numbers come; ``sequences``: the
+    elements of those, None for an empty optional.
     """
 
     builder: GraphBuilder
@@ -42,6 +55,7 @@ class Translation:
     dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict[tuple[int, int], Dim])
     stored: dict[int, ConstantSource] = field(default_factory=dict[int, ConstantSource])
     local: dict[str, memoryview] = field(default_factory=dict[str, memoryview])
+    block_weights: dict[int, BlockWeights] = field(default_factory=dict[int, BlockWeights])
     same_names: SameNames = field(default_factory=SameNames)
     seed: int | None = None
     sequences: dict[int, tuple[int, ...] | None] = field(

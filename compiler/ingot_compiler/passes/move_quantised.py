@@ -2,7 +2,8 @@
 
 In: a graph as the frontend wrote it. Out: a graph where DequantizeLinear follows the reshapes,
 transposes, slices, gathers, concatenations, paddings, maxima and nearest resizes that it came
-before, and where quantising the same integers again is nothing. Not done here: arithmetic.
+before, where QuantizeLinear precedes reshapes and transposes, and where quantising the same
+integers again is nothing. Not done here: arithmetic.
 """
 
 from __future__ import annotations
@@ -154,8 +155,8 @@ def _equal(state: Rewriter, one: int | None, two: int | None) -> bool:
 
 
 def _quantised_again(state: Rewriter, node: Node) -> int | None:
-    """Integers whose numbers are quantised by their own scale; or, of a concatenation, each of its
-    operands by itself."""
+    """Integers whose numbers are quantised by their own scale; or quantised before they are moved
+    or joined."""
     found = quantised(state, node)
     quotient = state.made_by(found.quotient, "div") if found else None
     if found is None or quotient is None:
@@ -163,7 +164,7 @@ def _quantised_again(state: Rewriter, node: Node) -> int | None:
     x, scale = quotient.operands
     own = dequantised(state, x)
     if own is None:
-        return _quantised_apart(state, node, x)
+        return _quantised_apart(state, node, x) or _quantised_before(state, node, x)
     same_type = state.type_of(own.centred.integers).dtype == node.text("dtype")
     same_scale = is_positive(state, scale) and _equal(state, own.scale, scale)
     if not (same_type and same_scale and _equal(state, own.centred.zero, found.zero)):
@@ -181,6 +182,19 @@ def _quantised_apart(state: Rewriter, node: Node, value: int) -> int | None:
         return None
     parts = [_again(state, chain, value, operand) for operand in joined.operands]
     return state.emit("concat", parts, dict(joined.attributes), node.source)
+
+
+def _quantised_before(state: Rewriter, node: Node, value: int) -> int | None:
+    """Of a reshape or transpose of what nobody else reads: quantised, then moved, so that nothing
+    stands between arithmetic and its quantisation, and bytes are moved."""
+    moved = state.made_by(value, "reshape", "transpose")
+    if moved is None or not state.is_used_once(value) or state.is_constant(value):
+        return None
+    chain = _single_chain(state, node, value)
+    if chain is None:
+        return None
+    integers = _again(state, chain, value, moved.operands[0])
+    return state.emit(moved.op, (integers,), dict(moved.attributes), node.source)
 
 
 def _single_chain(state: Rewriter, node: Node, value: int) -> list[Node] | None:

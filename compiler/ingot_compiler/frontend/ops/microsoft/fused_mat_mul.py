@@ -16,10 +16,11 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.ops.mat_mul import product
 
 
-def _translate(context: OpContext) -> Sequence[int]:
+def fused_product(context: OpContext) -> int:
+    """Alpha * A' B' of the node's operands and attributes."""
     a = _turned(context, context.operand(0), "A")
     b = _turned(context, context.operand(1), "B")
-    return (scaled(context, product(context, a, b), context.float_attribute("alpha", 1.0)),)
+    return scaled(context, product(context, a, b), context.float_attribute("alpha", 1.0))
 
 
 def _turned(context: OpContext, x: int, name: str) -> int:
@@ -31,6 +32,10 @@ def _turned(context: OpContext, x: int, name: str) -> int:
     if rank > 1 and context.bool_attribute(f"trans{name}"):
         order = [*order[:-2], order[-1], order[-2]]
     return transpose(context, x, order)
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    return (fused_product(context),)
 
 
 OP = OnnxOp(
