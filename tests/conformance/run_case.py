@@ -40,6 +40,7 @@ from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.verify import verify
+from ingot_runtime.format.dtypes import ML_DTYPES
 from ingot_runtime.ingot_error import IngotError
 
 Array = npt.NDArray[Any]
@@ -152,9 +153,10 @@ def one_line(text: str) -> str:
 
 
 def stored(array: object) -> Array:
-    """An input as loader and interpreter want it: bf16 as bit patterns."""
+    """An input as loader and interpreter want it: the types of ``ml_dtypes`` as bit patterns."""
     values = np.asarray(array)
-    return values.view(np.uint16) if values.dtype.name == "bfloat16" else values
+    is_foreign = values.dtype.name in ML_DTYPES.values()
+    return values.view(f"u{values.itemsize}") if is_foreign else values
 
 
 def _run(session: Any, inputs: Sequence[object]) -> list[Array]:
@@ -202,6 +204,9 @@ def difference(
             # The interpreter gives their bits, the loader what they are.
             got = got.view(ml_dtypes.bfloat16).astype(np.float32)
             want = want.astype(np.float32)
+        elif element in ML_DTYPES:
+            # Bit for bit, also which NaN it is.
+            got, want = got.view(np.uint8), want.view(np.uint8)
         if got.shape != want.shape or got.dtype != want.dtype:
             return f"output {position}: {got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
         if want.dtype.kind != "f":

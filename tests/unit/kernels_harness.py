@@ -69,11 +69,13 @@ def empty(shape: Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array:
 class Kernel:
     """A compiled program."""
 
-    def __init__(self, program: LoopProgram, target: Target) -> None:
+    def __init__(self, program: LoopProgram, target: Target, level: Level | None = None) -> None:
         self.program = program
         module = kernel_module(program, target)
         self.text = module.text
-        self._engine = load_in_process(module.text, target, llvm_level(target))
+        self._engine = load_in_process(
+            module.text, target, llvm_level(target) if level is None else level
+        )
         self._function = _KERNEL(self._engine.get_function_address(module.symbol))
 
     def prepare(self, arrays: Sequence[Array]) -> Callable[[], object]:

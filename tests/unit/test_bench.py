@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.json_schemas import checked
+from tests.unit.decoder_harness import decoder
 from tests.unit.test_report_data import ROWS, WIDTH, matmul_chain
 
 import ingot
@@ -214,3 +215,34 @@ def test_on_another_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "acc" in capsys.readouterr().err
     assert main([*words[:-1], "other=cpu:1"]) == 1
     assert "no device 'other'" in capsys.readouterr().err
+
+
+def test_a_token_behind_others(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One row for each length that was asked for, as a table and as JSON."""
+    path = str(tmp_path / "decoder.ingot")
+    ingot.compile(decoder().SerializeToString()).save(path)
+    words = ["bench", path, "--decode", "3", "--decode", "700", "--seconds", "0.01", "--anyway"]
+    assert main([*words, "--json"]) == 0
+    rows = checked("bench", capsys.readouterr().out)["decode"]
+    assert [row["length"] for row in rows] == [3, 700]
+    assert all(row["token_seconds"]["median"] > 0 for row in rows)
+    assert main(words) == 0
+    assert capsys.readouterr().out.startswith("tokens before")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "text"),
+    [
+        ("m.ingot", [], "the bundle has no state"),
+        ("decoder.ingot", ["--inputs", "x.npz"], "leave --inputs and --shape out"),
+    ],
+)
+def test_what_cannot_be_decoded(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, words: list[str], text: str
+) -> None:
+    """A bundle without caches, and lengths beside inputs, are refused."""
+    ingot.compile(decoder().SerializeToString()).save(folder / "decoder.ingot")
+    assert main(["bench", str(folder / name), "--decode", "3", *words]) == 1
+    assert text in capsys.readouterr().err

@@ -41,7 +41,7 @@ kernel(b0: f32, b1: f32, b2: write f32) scratch 0 {
       column=c columns=16 column_start=0
       taps=(y in 2, x in 3) depth=d in 5 tile=4x2
       a=b0[d + r + x + y]
-      b=b1[16*d + 80*floordiv(c, 16) + mod(c, 16)] panels=16 step=80
+      b=b1[16*d + 80*floordiv(c, 16) + mod(c, 16)] panels=16 step=80 together=1
       acc: f32 -> {
       b2[c + 16*r] = %acc:f32
     }
@@ -73,7 +73,7 @@ kernel(b0: f32, b1: f32, b2: write f32) scratch 0 {
       k=b0[e + 2*k]
       v=b0[2*k + v]
       scale=0.5 mask=b1[k + 3*q]
-      causal=True causal_offset=-1 nan_to_zero=False
+      causal=True causal_offset=-1 nan_to_zero=False in_place=False
       att: f32 -> {
       b2[2*q + v] = %att:f32
     }

@@ -109,6 +109,15 @@ class DefaultValue:
 
 
 @dataclass(frozen=True, slots=True)
+class StatePair:
+    """Output number ``output`` is input number ``input`` with more behind it along ``axis``."""
+
+    input: int
+    output: int
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
 class BundleContents:
     """A whole bundle.
 
@@ -127,6 +136,7 @@ class BundleContents:
     libraries: tuple[LibrarySpec, ...] = ()
     alternatives: tuple[AlternativeSpec, ...] = ()
     defaults: tuple[DefaultValue, ...] = ()
+    states: tuple[StatePair, ...] = ()
     lock: Mapping[str, object] = field(default_factory=dict[str, object])
     debug: Mapping[str, object] = field(default_factory=dict[str, object])
 

@@ -24,7 +24,7 @@ from ingot_build_rules.view.block_medians import (
     calls_per_second,
 )
 from ingot_build_rules.view.measure import launch_seconds, measure_blocks, percentiles
-from ingot_compiler.ir.errors import BuildError
+from ingot_compiler.ir.errors import BuildError, UserError
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session
@@ -35,9 +35,54 @@ _NAMES_MAX = 60  # letters of a row
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print."""
     with given_bundle(arguments) as given:
-        report = _report(arguments, given)
-    console.print_report(report, _lines(report, arguments.top), as_json=arguments.json)
+        if arguments.decode:
+            report = _decode_report(arguments, given)
+            lines = _decode_lines(report)
+        else:
+            report = _report(arguments, given)
+            lines = _lines(report, arguments.top)
+    console.print_report(report, lines, as_json=arguments.json)
     return 0
+
+
+def _decode_report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]:
+    """Measure one token behind each length."""
+    import ingot_runtime
+    from ingot_build_rules.view.decode_times import decode_times
+
+    if arguments.inputs or arguments.shape:
+        why, do = "the tokens are made for each length", "leave --inputs and --shape out"
+        raise UserError("inputs and lengths are given", "options --decode", why, do)
+    session = ingot_runtime.load(given.path, threads=arguments.threads, variant=arguments.variant)
+    rows: list[dict[str, Any]] = []
+    for length, blocks in decode_times(session, arguments.decode, arguments.seconds):
+        found = call_seconds(blocks)
+        if found.is_noisy and not arguments.anyway:
+            raise _too_noisy(found, len(blocks), arguments.bundle)
+        rate = _plain(calls_per_second(blocks))
+        rows.append({"length": length, "token_seconds": _plain(found), "tokens_per_second": rate})
+    return {
+        "bundle": arguments.bundle,
+        "compiled": given.told or None,
+        "digest": session.digest,
+        "target": session.loaded.variant.target,
+        "threads": arguments.threads,
+        "decode": rows,
+    }
+
+
+def _decode_lines(report: dict[str, Any]) -> list[str]:
+    rows: list[tuple[str, ...]] = [
+        ("tokens before", "median", "between", "and", "tokens per second")
+    ]
+    for row in report["decode"]:
+        token = row["token_seconds"]
+        times = [console.format_seconds(token[name]) for name in ("median", "low", "high")]
+        noise = "; too noisy for a number" if token["is_noisy"] else ""
+        rate = _rate(row["tokens_per_second"]["median"])
+        rows.append((f"{row['length']:,}", *times, f"{rate}{noise}"))
+    head = [report["compiled"]] if report["compiled"] else []
+    return [*head, *console.format_table(rows, right=(0, 1, 2, 3))]
 
 
 def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]:

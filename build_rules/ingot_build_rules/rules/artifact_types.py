@@ -46,12 +46,12 @@ _MODULES = {
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
     "ingot_compiler.lowering.fused": (
-        "BufferSpec Copy FusedGraph Group Grow IfStep Launch LoopStep Operand Requirement "
+        "BufferSpec Copy FusedGraph Group Grow HeldPair HoldState IfStep Launch LoopStep Operand Requirement "
         "Specialisation SymbolRead SymbolSet View"
     ),
     "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupSteps",
     "ingot_compiler.lowering.loops": (
-        "Address Apply Attention Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane For "
+        "Address Apply Attention BlockedProduct Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane For "
         "FromIndex If Let LetIndex Load Local LoopProgram PackedPanels Reduce Require Store "
         "RegisterTile Transpose"
     ),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         DefaultValue,
         DeviceSpec,
         LibrarySpec,
+        StatePair,
         VariantImage,
     )
     from ingot_build_rules.rules.kernel_object import KernelObject
@@ -83,6 +84,7 @@ def _compute(context: RuleContext, inputs: BundleInputs) -> BundleParts:
 
     if inputs.options.fallback == WARN:
         _tell_fallbacks(context, inputs)
+    _tell_floats(context, inputs)
     skeleton = make_skeleton(_contents(inputs), bytes(inputs.tree.value()))
     return BundleParts(
         skeleton.root, context.keep_bytes(skeleton.prefix), inputs.packed, skeleton.size_bytes
@@ -96,6 +98,14 @@ def _tell_fallbacks(context: RuleContext, inputs: BundleInputs) -> None:
     graphs = (inputs.placed, *inputs.specialisations)
     for text in dict.fromkeys(text for each in graphs for text in fallen_back(each.value(), names)):
         context.warn(text)
+
+
+def _tell_floats(context: RuleContext, inputs: BundleInputs) -> None:
+    from ingot_build_rules.report.integer_report import products_in_floats_line
+
+    refusals = inputs.optimized.value().refusals
+    if line := products_in_floats_line(refusals, inputs.names.value()):
+        context.warn(line)
 
 
 def _contents(inputs: BundleInputs) -> BundleContents:
@@ -114,6 +124,7 @@ def _contents(inputs: BundleInputs) -> BundleContents:
         variants=tuple(map(_image, inputs.variants, inputs.ranges)),
         weights_bytes=inputs.weights_bytes,
         defaults=tuple(map(_default, inputs.defaults)),
+        states=_states(inputs.placed.value()),
         lock=_lock(inputs),
         debug=_debug(inputs, names),
     )
@@ -138,6 +149,13 @@ def _default(default: DefaultInput) -> DefaultValue:
     from ingot_artifacts.bundle.contents import DefaultValue
 
     return DefaultValue(default.position, default.shape, bytes(default.content.value()))
+
+
+def _states(placed: PlacedGraph) -> tuple[StatePair, ...]:
+    from ingot_artifacts.bundle.contents import StatePair
+    from ingot_compiler.lowering.states import states_of
+
+    return tuple(StatePair(item.input, item.output, item.axis) for item in states_of(placed))
 
 
 def _devices(inputs: BundleInputs) -> tuple[DeviceSpec, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from operator import itemgetter
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -36,6 +37,13 @@ from ingot_compiler.frontend.imported import (
 from ingot_compiler.frontend.input_profiles import Shapes
 from ingot_compiler.frontend.input_types import has_dtype, input_types
 from ingot_compiler.frontend.live_nodes import live_nodes
+from ingot_compiler.frontend.ml_attributes import (
+    is_tree,
+    kept_of_tree,
+    makes_wide,
+    stored_list,
+    tree_attributes,
+)
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.place_marks import place_marks
 from ingot_compiler.frontend.read_model import expand_functions, parse_model
@@ -276,7 +284,7 @@ class _Importer:
         return tuple(stored)
 
     def _node(self, node: NodeProto, mark: str) -> ImportedNode:
-        pairs = [(attribute.name, self._attribute(node, attribute)) for attribute in node.attribute]
+        pairs = self._attributes(node)
         operands = tuple(self.ordinals[name] for name in node.input)
         self._name(name for name in node.output if name)
         results = tuple(self.ordinals[name] for name in node.output)
@@ -303,8 +311,24 @@ class _Importer:
         self.ordinals = outside
         return ImportedRegion(inputs, constants, made, outputs, first)
 
+    def _attributes(self, node: NodeProto) -> list[tuple[str, ImportedAttribute]]:
+        """Those of a node; tables where it is a tree ensemble, which no finding refuses."""
+        given, tables = list(node.attribute), list[tuple[str, ImportedAttribute]]()
+        if is_tree(node):
+            given = [attribute for attribute in given if kept_of_tree(attribute)]
+            if not self.findings:
+                tables = tree_attributes(node, self.weights.keep, has_wide=self._has_wide)
+        return [*((each.name, self._attribute(node, each)) for each in given), *tables]
+
+    @cached_property
+    def _has_wide(self) -> bool:
+        """Whether some value of the model may be f64."""
+        return "f64" in self.dtypes.values() or makes_wide(all_nodes(self.graph.node))
+
     def _attribute(self, node: NodeProto, attribute: AttributeProto) -> ImportedAttribute:
         where = f"{describe_node(node)}, attribute {attribute.name!r}"
+        if stored := stored_list(node, attribute, self.weights.keep):
+            return stored
         if attribute.type == AttributeProto.GRAPH:
             return self._region(attribute.g)
         try:

@@ -18,16 +18,29 @@ from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import ConstantSource
-from ingot_compiler.ir.types import DType, dtype_size_bytes
+from ingot_compiler.ir.types import LOW_BITS, DType, dtype_size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BlockWeights:
+    """A dequantised matrix: its numbers, scales and zero points, one for ``block`` numbers along
+    ``axis`` of the matrix as it is stored; ``is_turned``: it was transposed since."""
+
+    numbers: int
+    scale: int
+    zero: int | None
+    axis: int
+    block: int
+    is_turned: bool = False
 
 
 @dataclass(slots=True)
 class Translation:
     """The graph built so far, what is known of its values, and where constants are read.
 
-    ``stored``: constants whose elements are indices; ``local``: constants of function bodies, by a
+    ``stored``: constants of integers, which may be indices or zero points; ``local``: constants of function bodies, by a
     name of their own; ``makers``: a size that is known at run time only -> the nodes that compute
-    it; ``same_names``: which dimensions of inputs are one size.
+    it; ``block_weights``: matrices that are scaled in blocks; ``same_names``: which dimensions of inputs are one size.
     """
 
     builder: GraphBuilder
@@ -38,6 +51,7 @@ class Translation:
     dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict[tuple[int, int], Dim])
     stored: dict[int, ConstantSource] = field(default_factory=dict[int, ConstantSource])
     local: dict[str, memoryview] = field(default_factory=dict[str, memoryview])
+    block_weights: dict[int, BlockWeights] = field(default_factory=dict[int, BlockWeights])
     same_names: SameNames = field(default_factory=SameNames)
     makers: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
@@ -62,8 +76,10 @@ class Translation:
 
 
 def decode(data: memoryview, dtype: DType) -> npt.NDArray[np.generic]:
-    """The elements of a dense little-endian tensor, flat; bf16 as f32."""
+    """The elements of a dense little-endian tensor, flat; bf16 as f32, low-bit types as their bits."""
     if dtype == "bf16":
         return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
+    if dtype in LOW_BITS:
+        return np.frombuffer(data, np.uint8)
     kind = {"f": "f", "i": "i", "u": "u", "b": "u"}[dtype[0]]
     return np.frombuffer(data, np.dtype(f"<{kind}{dtype_size_bytes(dtype)}"))

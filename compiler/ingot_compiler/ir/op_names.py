@@ -82,6 +82,7 @@ OpName = Literal[
     "shift_right",
     "sub",
     # movement
+    "append",
     "broadcast_to",
     "concat",
     "gather",
@@ -95,6 +96,7 @@ OpName = Literal[
     "slice",
     "suppress_overlaps",
     "transpose",
+    "walk_trees",
     # reductions and rows
     "argmax",
     "argmin",
@@ -114,6 +116,7 @@ OpName = Literal[
     "conv",
     "conv_transpose",
     "matmul",
+    "matmul_blocks",
     "matmul_integer",
     "max_pool",
     "resize",

@@ -18,8 +18,8 @@ from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_i
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, Inferred
-from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.op_type_error import OpTypeError, require
+from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.ir.typing_rules import (
     NUMBERS,
     require_dtype,
@@ -27,6 +27,9 @@ from ingot_compiler.ir.typing_rules import (
     require_same_dtype,
     require_sizes,
 )
+
+BYTES: frozenset[DType] = frozenset(("i8", "u8"))
+"""The element types that a convolution sums in i32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +73,29 @@ def convolution_operands(types: Sequence[TensorType]) -> tuple[TensorType, Tenso
     """
     require_operands(types, 2, 3)
     require_same_dtype(types)
+    require_dtype(types[0], NUMBERS)
+    return _of_one_rank(types)
+
+
+def convolution_of_bytes(types: Sequence[TensorType]) -> tuple[TensorType, TensorType]:
+    """X and w of a convolution: 8-bit integers, each of its own type, of one rank >= 3; a bias of
+    i32 may follow.
+
+    Raises:
+        OpTypeError: they are not.
+    """
+    require_operands(types, 2, 3)
+    for tensor in types[:2]:
+        require_dtype(tensor, BYTES)
+    for bias in types[2:]:
+        require_dtype(bias, frozenset[DType](("i32",)))
+    return _of_one_rank(types)
+
+
+def _of_one_rank(types: Sequence[TensorType]) -> tuple[TensorType, TensorType]:
     x, w = types[:2]
-    require_dtype(x, NUMBERS)
-    require(x.rank >= 3 and w.rank == x.rank, "x and w of one rank >= 3", message(x, " and ", w))
+    if x.rank < 3 or w.rank != x.rank:
+        raise OpTypeError("x and w of one rank >= 3", message(x, " and ", w))
     return x, w
 
 

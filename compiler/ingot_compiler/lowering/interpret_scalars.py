@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
-from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits
+from ingot_compiler.ir.types import FLOATS, LOW_BITS, UNSIGNED, DType, dtype_size_bits
 
 Number = bool | int | float
 _INFINITY = math.inf
@@ -41,7 +41,7 @@ def wrap(number: int, dtype: DType) -> int:
     """The low bits of an integer."""
     bits = dtype_size_bits(dtype)
     low = number & ((1 << bits) - 1)
-    return low - (1 << bits) if dtype not in UNSIGNED and low >> (bits - 1) else low
+    return low - (1 << bits) if dtype not in UNSIGNED | LOW_BITS and low >> (bits - 1) else low
 
 
 def bf16_bits(number: float) -> int:

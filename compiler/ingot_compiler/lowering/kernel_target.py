@@ -31,6 +31,11 @@ class KernelTarget(Protocol):
         ...
 
     @property
+    def multiplies_bytes(self) -> bool:
+        """Whether four products of 8-bit integers are added to an i32 by one instruction."""
+        ...
+
+    @property
     def has_fma(self) -> bool:
         """Whether multiply-add is one instruction, so that it needs no register for the product."""
         ...

@@ -176,9 +176,9 @@ def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
         yield from find_value_problems(seen, name, mask)
     if isinstance(block, Contraction):
         yield from _factors(scope, block)
-        if block.b_panels:
-            yield from _panels(scope, block, block.b_panels)
     yield from _ranges(scope, name, parts)
+    if isinstance(block, Contraction) and block.b_panels:
+        yield from _panels(scope, block, block.b_panels)
     for seen, buffer, index in parts.reads:
         yield from seen.access(name, buffer, index)
     yield from scope.fresh(name, (), [made for made, _ in parts.made])
@@ -212,8 +212,19 @@ def _panels(scope: LoopScope, s: Contraction, panels: PackedPanels) -> Iterator[
     if panels.columns < 1:
         yield scope.problem("contraction", "at least 1", str(panels.columns), "columns of a panel")
         return
-    first, second = (substitute(s.b_index, {s.column: at}) for at in (0, panels.columns))
-    if second - first != panels.step:
-        expected, got = format_dim(panels.step), format_dim(second - first)
-        rule = "the index of B steps from panel to panel"
-        yield scope.problem("contraction", expected, got, rule)
+    if panels.together < 1:
+        yield scope.problem("contraction", "at least 1", str(panels.together), "elements together")
+        return
+    for name, distance, wanted, rule in (
+        (s.column, panels.columns, panels.step, "the index of B steps from panel to panel"),
+        (s.column, 1, panels.together, "columns of B lie beside each other"),
+        (
+            s.depth,
+            panels.together,
+            panels.together * panels.columns,
+            "rows of B lie in their panel",
+        ),
+    ):
+        first, second = (substitute(s.b_index, {name: at}) for at in (0, distance))
+        if second - first != wanted:
+            yield scope.problem("contraction", format_dim(wanted), format_dim(second - first), rule)

@@ -4,9 +4,9 @@ In: a checked source. Out: a dict of str, int, list, dict; or lines. Not done he
 their source nodes (``ingot_artifacts.inspect``).
 """
 
-from .header import VERSION_MAJOR, VERSION_MINOR, Section
+from .header import VERSION_MAJOR, Section
 from .manifest import library_dict, manifest_dict
-from .plan import AlternativePlan, BundlePlan
+from .plan import AlternativePlan, BundlePlan, version_minor
 from .source import Source, read_plan
 
 TYPE_CHECKING = False
@@ -27,12 +27,13 @@ _FORMS = {
 
 def describe_source(source: Source) -> "dict[str, Any]":
     """Return ``format``, ``digest``, ``size_bytes``, ``sections``, and what the plan says."""
+    plan = read_plan(source)
     return {
-        "format": f"{VERSION_MAJOR}.{VERSION_MINOR}",
+        "format": f"{VERSION_MAJOR}.{version_minor(plan)}",
         "digest": source.root_digest.hex(),
         "size_bytes": source.size_bytes,
         "sections": [_section(row) for row in source.sections],
-        **describe_plan(read_plan(source)),
+        **describe_plan(plan),
     }
 
 

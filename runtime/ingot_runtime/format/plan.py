@@ -6,7 +6,7 @@ In: bytes of the plan section. Out: the classes below, checked. Not done here: w
 """
 
 from .checks import require, unknown
-from .dtypes import DTYPE_NAMES, DTYPE_SIZES_BYTES
+from .dtypes import DTYPE_NAMES, DTYPE_SIZES_BYTES, MINOR_0_COUNT
 from .limits import (
     DEVICE_COUNT_MAX,
     ELEMENT_COUNT_MAX,
@@ -117,6 +117,17 @@ class VariantPlan:
         self.ranges = ranges
 
 
+class StatePlan:
+    """Output number ``output`` is input number ``input`` with more behind it along ``axis``."""
+
+    __slots__ = ("axis", "input", "output")
+
+    def __init__(self, input: int, output: int, axis: int) -> None:
+        self.input = input
+        self.output = output
+        self.axis = axis
+
+
 class BundlePlan:
     """The whole plan.
 
@@ -125,7 +136,8 @@ class BundlePlan:
     """
 
     __slots__ = (
-        "alternatives", "defaults", "devices", "inputs", "libraries", "model", "outputs", "symbols", "variants",
+        "alternatives", "defaults", "devices", "inputs", "libraries", "model", "outputs", "states",
+        "symbols", "variants",
     )  # fmt: skip
 
     def __init__(
@@ -147,6 +159,7 @@ class BundlePlan:
         self.libraries = libraries
         # Of inputs that a call need not give, by name; in sections of their own.
         self.defaults: "dict[str, Default]" = {}
+        self.states: tuple[StatePlan, ...] = ()
         # Code of other kinds for devices, in sections of their own.
         self.alternatives: tuple[AlternativePlan, ...] = ()
 
@@ -158,6 +171,13 @@ class BundlePlan:
             else self.libraries[device.library].kernel_count
             for device in self.devices
         )
+
+
+def version_minor(plan: BundlePlan) -> int:
+    """Return the lowest minor version whose readers know every dtype of a plan, and the opcode that
+    programs with states have."""
+    codes = [tensor.dtype for tensor in (*plan.inputs, *plan.outputs)]
+    return 1 if plan.states or max(codes, default=0) >= MINOR_0_COUNT else 0
 
 
 def decode_plan(data: bytes) -> BundlePlan:

@@ -265,6 +265,10 @@ def read_plan(source: Source) -> BundlePlan:
     alternatives = [row.id for row in source.sections if row.kind == head.ALTERNATIVE]
     if alternatives:
         _read_alternatives(source, plan, alternatives)
+    if (head.STATE, 0) in source.by_key:
+        from .states import decode_states
+
+        plan.states = decode_states(source.section(head.STATE), plan)
     weights_bytes = weights_sizes_bytes(source, plan)[0]
     for variant in plan.variants:
         # Sorted: the last one ends last.

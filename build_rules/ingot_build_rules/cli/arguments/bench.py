@@ -25,6 +25,13 @@ OPTIONS = (
     CALL_SHAPE,
     Option("--threads", "threads that compute (default 1)", "N", "count", 1),
     Option("--seconds", "at least so long (default 2)", "S", "seconds", 2.0),
+    Option(
+        "--decode",
+        "measure one token of a decoder behind so many (may be given several times)",
+        "LENGTH",
+        "count",
+        repeats=True,
+    ),
     Option("--anyway", "give the numbers, also where the machine is too noisy for any"),
     VARIANT,
     BIND,
@@ -38,5 +45,6 @@ OPTIONS = (
 EXAMPLES = (
     Example("ingot bench model.ingot", "time per call, and per kernel"),
     Example("ingot bench model.ingot --threads 2 --seconds 10", "longer, with two threads"),
+    Example("ingot bench decoder.ingot --decode 128 --decode 4096", "a token behind so many"),
     Example("ingot bench model.onnx --target x86-64-v3", "a model, compiled for the moment"),
 )

@@ -13,17 +13,22 @@ from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
 from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
+from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
 from ingot_compiler.backends.host.kinds.conv import CONV
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.backends.host.kinds.matmul import MATMUL
+from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.packed_weights import (
+    blocks_in_panels,
+    byte_panels_at_run_time,
     conv_panels,
     conv_weights_at_run_time,
     depthwise_weights,
     matrix_panels,
     recurrent_panels,
+    wants_panels,
 )
 from ingot_compiler.backends.host.tiles import sum_dtype
 from ingot_compiler.ir.dims import Dim
@@ -32,6 +37,8 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.ir.window_rules import BYTES
+from ingot_compiler.lowering.fused import Operand
 from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
@@ -68,29 +75,46 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     """ONNX Conv: input channels-last with halo, weights in panels (or [kernel.., C] for
     depthwise)."""
     dtype = sum_dtype(fuser.values.type_of(node.operands[0]).dtype)
-    x = _converted(fuser, index, node.operands[0], dtype)
+    x = _converted(fuser, index, node.operands[0], _factor_of_conv(fuser, node.operands[0]))
     kind = conv_kind(node, _conv_facts(fuser, node))
     on_plane = kind is DEPTHWISE_PLANE
     image_leaf = fuser.leaf(x) if on_plane else fuser.leaf_at(x, image(fuser, x, node_halo(node)))
-    weights, anchor = _conv_weights(fuser, index, node, kind)
+    weights, anchor = _conv_weights(fuser, index, node, kind, image_leaf)
     biases = [fuser.leaf(_converted(fuser, index, bias, dtype)) for bias in node.operands[2:]]
     leaves = [image_leaf, weights, *biases]
     operands = tuple(leaf for leaf, _ in leaves)
     fuser.defer_anchor(index, replace(anchor, operands=operands), kind, leaves)
 
 
-def _conv_weights(fuser: Fuser, index: int, node: Node, kind: Kind) -> tuple[Leaf, Node]:
+def _conv_weights(
+    fuser: Fuser, index: int, node: Node, kind: Kind, image_leaf: Leaf
+) -> tuple[Leaf, Node]:
     """The weights as the kernel reads them, and the node that says so."""
-    x, w = node.operands[:2]
-    dtype, shape = sum_dtype(fuser.values.type_of(x).dtype), fuser.values.type_of(w).shape
+    w = node.operands[1]
+    dtype, shape = _factor_of_conv(fuser, w), fuser.values.type_of(w).shape
     if kind is not CONV:
-        return depthwise_weights(fuser, node, dtype), node
+        return depthwise_weights(fuser, node, dtype), _with(node, node.operands, weight_shape=shape)
     if fuser.values.is_constant(w):
         anchor = _with(node, node.operands, packed=True, weight_shape=shape)
-        return conv_panels(fuser, node, dtype), anchor
+        return conv_panels(fuser, node, dtype, _tap_depth(fuser, anchor, image_leaf)), anchor
     w = _converted(fuser, index, w, dtype)
     leaf = conv_weights_at_run_time(fuser, w, node.integer("groups"))
     return leaf, _with(node, node.operands, weight_shape=shape)
+
+
+def _tap_depth(fuser: Fuser, anchor: Node, image_leaf: Leaf) -> int:
+    """Summands of a tap that lie beside each other in the image."""
+    value, stored = image_leaf
+    x = Operand(value, fuser.values.type_of(value), stored.buffer, stored.view)
+    _, depth, _ = ConvShape.of(anchor, x, anchor.dims("weight_shape")).reduction(x)
+    assert isinstance(depth, int)
+    return depth
+
+
+def _factor_of_conv(fuser: Fuser, value: int) -> DType:
+    """What an operand of a convolution is stored as."""
+    dtype = fuser.values.type_of(value).dtype
+    return dtype if dtype in BYTES else sum_dtype(dtype)
 
 
 def _conv_facts(fuser: Fuser, node: Node) -> ConvFacts:
@@ -116,14 +140,16 @@ def _becomes_output(values: FusionValues, value: int) -> bool:
 
 
 def matmul(fuser: Fuser, index: int, node: Node) -> None:
-    """Numpy matmul: rows contiguous in K; a constant matrix in panels, any other B with contiguous
-    rows."""
+    """Numpy matmul: rows contiguous in K; a constant matrix in panels, and one of bytes that is
+    read often; any other B with contiguous rows."""
     values, b = fuser.values, node.operands[1]
-    dtype = _factor_dtype([values.type_of(operand).dtype for operand in node.operands])
-    a = _converted(fuser, index, node.operands[0], dtype)
+    a_dtype, dtype = _factor_dtypes([values.type_of(operand).dtype for operand in node.operands])
+    a = _converted(fuser, index, node.operands[0], a_dtype)
     a_leaf = fuser.leaf_at(a, contiguous(fuser, a))
     if values.is_constant(b) and values.type_of(b).rank == 2:
-        b_leaf, extra = matrix_panels(fuser, node, a_leaf[0], dtype), {"packed": True}
+        b_leaf, extra = matrix_panels(fuser, node, dtype), {"packed": True}
+    elif wants_panels(values, node):
+        b_leaf, extra = byte_panels_at_run_time(fuser, b), {"panels": True}
     else:
         b = _converted(fuser, index, b, dtype)
         b_leaf, extra = fuser.leaf_at(b, contiguous(fuser, b)), {}
@@ -131,11 +157,22 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
     fuser.defer_anchor(index, anchor, MATMUL, [a_leaf, b_leaf])
 
 
-def _factor_dtype(dtypes: Sequence[DType]) -> DType:
-    """What the operands of a product are stored as: two of 8 or 16 bits fit i16 but for u16."""
+def _factor_dtypes(dtypes: Sequence[DType]) -> Sequence[DType]:
+    """What the operands of a product are stored as: bytes as they are; else two of 8 or 16 bits fit
+    i16 but for u16."""
+    if all(dtype in BYTES for dtype in dtypes):
+        return dtypes
     if all(dtype in ("i8", "u8", "i16") for dtype in dtypes):
-        return "i16"
-    return sum_dtype(dtypes[0])
+        return ["i16"] * 2
+    return [sum_dtype(dtypes[0])] * 2
+
+
+def matmul_blocks(fuser: Fuser, index: int, node: Node) -> None:
+    """Rows contiguous in K; everything else is constant and in panels."""
+    a = node.operands[0]
+    leaves = [fuser.leaf_at(a, contiguous(fuser, a)), *blocks_in_panels(fuser, node)]
+    anchor = _with(node, tuple(leaf for leaf, _ in leaves))
+    fuser.defer_anchor(index, anchor, MATMUL_BLOCKS, leaves)
 
 
 def attention(fuser: Fuser, index: int, node: Node) -> None:
@@ -176,6 +213,7 @@ ANCHORS: dict[str, Anchor] = {
     "attention": Anchor(attention),
     "conv": Anchor(conv, reads_image=True, reads_halo=True),
     "matmul": Anchor(matmul),
+    "matmul_blocks": Anchor(matmul_blocks),
     "matmul_integer": Anchor(matmul),
     "recurrent": Anchor(recurrent),
 }

@@ -5,7 +5,8 @@ In: a group, the matrix view of its anchor. Out: its loop program. Not done here
 already panels).
 
 A constant B is packed in panels ``[group][panel][k][NB]``, NB = ``panel_columns``, of 16-bit
-integers ``[panel][k / 2][NB][2]`` where the depth is even; a B made at run time is read in place.
+integers ``[panel][k / 2][NB][2]``, of 8-bit ones ``[panel][k / 4][NB][4]``, with zeros behind the
+depth of each tap; a B made at run time is read in place.
 """
 
 from __future__ import annotations
@@ -43,10 +44,9 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """B is packed. ``pairs``: the depth is a pair that lies beside each other in A and B; the last
-    tap counts pairs."""
+    """B is packed, with so many of its rows ``together``."""
 
-    pairs: bool = False
+    together: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ class Product:
         return dim_mul(dim_product(tuple(extent for _, extent in self.taps)), self.depth)
 
     @property
-    def flat_depth(self) -> Dim:
-        """Index of a summand: taps outer to inner, then depth."""
+    def tap(self) -> Dim:
+        """Index of a tap, outer to inner."""
         flat: Dim = 0
         for name, extent in self.taps:
             flat = dim_mul(flat, extent) + symbol(name)
-        return dim_mul(flat, self.depth) + symbol("k")
+        return flat
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,11 @@ def contraction_program(
     """Assemble the program of a group whose anchor is ``product``."""
     a, b = anchored.operand(0), anchored.operand(1)
     dtype = sum_dtype(a.type.dtype)
-    tile = choose_tile(product.rows, product.columns, target, dtype)
+    together = product.b.together if isinstance(product.b, Panels) else 1
+    tile = choose_tile(product.rows, product.columns, target, dtype, together)
     width = tile.vectors * lanes_of(dtype, target)
     block = choose_row_block(product.rows, product.columns, tile, target, dtype)
-    panels = _packed_panels(product, dtype) if isinstance(product.b, Panels) else None
+    panels = _packed_panels(product, product.b, dtype) if isinstance(product.b, Panels) else None
     b_count = typical(dim_mul(product.total_depth, product.columns))
     is_b_small = b_count * dtype_size_bytes(b.type.dtype) <= _SMALL_B_BYTES
     units = _units(product, width, block, rows_outside=is_b_small)
@@ -129,7 +130,7 @@ def contraction_program(
         dtype, ACCUMULATOR, anchored.epilogue(_result_space(anchored, product, units)), tile,
     )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
-    grain = grain_for(dim_floordiv(work, 16))
+    grain = grain_for(dim_floordiv(work, 16 * together))
     return finish_program(anchored.buffers, (statement,), units.extent, grain)
 
 
@@ -154,25 +155,28 @@ def _split(within: Dim, fast: Dim) -> tuple[Dim, Dim]:
     return dim_mod(within, fast), dim_floordiv(within, fast)
 
 
-def _packed_panels(product: Product, dtype: DType) -> PackedPanels:
-    width = panel_columns(dtype)
-    return PackedPanels(width, dim_mul(product.total_depth, width))
+def _packed_panels(product: Product, b: Panels, dtype: DType) -> PackedPanels:
+    width, taps = panel_columns(dtype), dim_product(tuple(extent for _, extent in product.taps))
+    return PackedPanels(width, dim_mul(taps, _tap_step(product, b, width)), b.together)
+
+
+def _tap_step(product: Product, b: Panels, width: int) -> Dim:
+    """Elements of a panel that belong to one tap."""
+    return dim_mul(ceil_div(product.depth, b.together), b.together * width)
 
 
 def _b_index(product: Product, units: _Units, panels: PackedPanels | None) -> Dim:
     column = symbol("column")
     if isinstance(product.b, PitchedRows):
-        row = dim_mul(product.flat_depth, product.b.pitch)
-        return units.of_product(product.b.base) + row + column
+        row = dim_mul(product.tap, product.depth) + symbol("k")
+        return units.of_product(product.b.base) + dim_mul(row, product.b.pitch) + column
     assert panels
-    width = panels.columns
+    width, together, k = panels.columns, panels.together, symbol("k")
     first = dim_mul(units.outer, ceil_div(product.columns, width))
     base = dim_mul(first + dim_floordiv(column, width), panels.step)
-    place = dim_mod(column, width)
-    if not product.b.pairs:
-        return base + dim_mul(product.flat_depth, width) + place
-    pair = symbol(product.taps[-1][0])
-    return base + dim_mul(pair, 2 * width) + dim_mul(2, place) + symbol("k")
+    base = base + dim_mul(product.tap, _tap_step(product, product.b, width))
+    row = dim_mul(dim_floordiv(k, together), together * width) + dim_mod(k, together)
+    return base + row + dim_mul(together, dim_mod(column, width))
 
 
 def _result_space(anchored: AnchoredGroup, product: Product, units: _Units) -> Space:

@@ -53,27 +53,34 @@ def cast_to(expression: Graph, dtype: DType) -> Graph:
     return extend(expression, "cast", {"dtype": dtype})
 
 
-def pack_panels(expression: Graph, width: int, together: int = 1) -> Graph:
+def pack_panels(
+    expression: Graph, width: int, together: int = 1, tap_depth: int | None = None
+) -> Graph:
     """[G, K, N] -> [G, ceil(N/width), K, width], zeros after column N: what the contraction kernel
     streams.
 
-    ``together`` rows lie beside each other: [G, ceil(N/width), K/together, width, together].
+    ``together`` rows lie beside each other: [G, ceil(N/width), K/together, width, together], with
+    zeros after each ``tap_depth`` of them (None: all).
     """
     groups, depth, columns = _ints(expression)
     panels = -(-columns // width)
-    expression = _with_zero_columns(expression, panels * width - columns)
-    if together > 1:
-        shape = (groups, depth // together, together, panels, width)
-        return _rearranged(expression, shape, (0, 3, 1, 4, 2))
-    return _rearranged(expression, (groups, depth, panels, width), (0, 2, 1, 3))
+    expression = _with_zeros(expression, (0, 0, panels * width - columns))
+    if together == 1:
+        return _rearranged(expression, (groups, depth, panels, width), (0, 2, 1, 3))
+    own = tap_depth or depth
+    taps, steps = depth // own, -(-own // together)
+    expression = _reshaped(expression, (groups, taps, own, panels * width))
+    expression = _with_zeros(expression, (0, 0, steps * together - own, 0))
+    shape = (groups, taps * steps, together, panels, width)
+    return _rearranged(expression, shape, (0, 3, 1, 4, 2))
 
 
-def _with_zero_columns(expression: Graph, count: int) -> Graph:
-    """[G, K, N] -> [G, K, N + count]."""
-    if not count:
+def _with_zeros(expression: Graph, after: Shape) -> Graph:
+    """So many zeros behind each axis."""
+    if not any(after):
         return expression
-    after = (0, 0, count)
-    pads: dict[str, Attribute] = {"before": (0, 0, 0), "after": after, "mode": "constant"}
+    before = (0,) * len(after)
+    pads: dict[str, Attribute] = {"before": before, "after": after, "mode": "constant"}
     zero = 0.0 if expression.types[expression.outputs[0]].dtype in FLOATS else 0
     return extend(expression, "pad", pads, [zero])
 
@@ -92,6 +99,29 @@ def pack_matrix(expression: Graph, width: int, together: int = 1) -> Graph:
     return pack_panels(_reshaped(expression, (1, *_ints(expression))), width, together)
 
 
+def block_panels(expression: Graph, width: int) -> Graph:
+    """[N, bytes] -> [ceil(N/width), bytes/4, width, 4]: a word of each column beside the others."""
+    columns, size = _ints(expression)
+    return _column_panels(_reshaped(expression, (columns, size // 4, 4)), width)
+
+
+def parameter_panels(expression: Graph, width: int) -> Graph:
+    """[N, blocks] -> [ceil(N/width), blocks, width, 1]."""
+    return _column_panels(_reshaped(expression, (*_ints(expression), 1)), width)
+
+
+def _column_panels(expression: Graph, width: int) -> Graph:
+    """[N, K, together] -> [ceil(N/width), K, width, together], zeros behind column N."""
+    columns, depth, together = _ints(expression)
+    panels = -(-columns // width)
+    if panels * width > columns:
+        after = (panels * width - columns, 0, 0)
+        pads: dict[str, Attribute] = {"before": (0, 0, 0), "after": after, "mode": "constant"}
+        zero = 0.0 if expression.types[expression.outputs[0]].dtype in FLOATS else 0
+        expression = extend(expression, "pad", pads, [zero])
+    return _rearranged(expression, (panels, width, depth, together), (0, 2, 1, 3))
+
+
 def conv_matrix(expression: Graph, groups: int) -> Graph:
     """[O, C, kernel..] -> [G, kernel.. * C, O/G]: rows in the order in which kernel positions are
     visited."""
@@ -102,8 +132,16 @@ def conv_matrix(expression: Graph, groups: int) -> Graph:
     return _reshaped(expression, (groups, channels * math.prod(kernel), own))
 
 
-def depthwise_weights(expression: Graph) -> Graph:
-    """[C, 1, kernel..] -> [kernel.., C]."""
+def depthwise_weights(expression: Graph, together: int = 1) -> Graph:
+    """[C, 1, kernel..] -> [kernel.., C]; with ``together`` taps of the first axis beside each
+    other, and zeros behind the last, [ceil(k0 / together), k1.., C, together]."""
     channels, _, *kernel = _ints(expression)
-    permutation = (*range(1, 1 + len(kernel)), 0)
-    return _rearranged(expression, (channels, *kernel), permutation)
+    rank = len(kernel)
+    if together == 1:
+        return _rearranged(expression, (channels, *kernel), (*range(1, 1 + rank), 0))
+    first, *inner = kernel
+    steps = -(-first // together)
+    expression = _reshaped(expression, (channels, *kernel))
+    expression = _with_zeros(expression, (0, steps * together - first, *(0 for _ in inner)))
+    shape = (channels, steps, together, *inner)
+    return _rearranged(expression, shape, (1, *range(3, 2 + rank), 0, 2))

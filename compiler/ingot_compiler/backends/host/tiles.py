@@ -27,6 +27,7 @@ _UNITS_WANTED = 16  # row blocks x panels: enough to split evenly over threads
 _ROW_BLOCK_MAX = 1024
 _PIXELS_MAX = 14
 _PANEL_BITS = 512
+_TOGETHER: dict[DType, int] = {"i8": 4, "u8": 4, "i16": 2}
 
 
 def lanes_of(dtype: DType, target: KernelTarget) -> int:
@@ -41,10 +42,10 @@ def sum_dtype(dtype: DType) -> DType:
     return "i32" if dtype_size_bits(dtype) < dtype_size_bits("i32") else dtype
 
 
-def has_pairs(dtype: DType, depth: Dim) -> bool:
-    """Return whether a packed B of ``dtype`` holds pairs of its rows beside each other (see
-    ``Contraction``)."""
-    return dtype == "i16" and isinstance(depth, int) and depth % 2 == 0
+def rows_together(dtype: DType) -> int:
+    """Return how many rows of a packed B of ``dtype`` lie beside each other (see
+    ``PackedPanels``): what an i32 holds of 8- and 16-bit integers."""
+    return _TOGETHER.get(dtype, 1)
 
 
 def panel_columns(dtype: DType) -> int:
@@ -58,15 +59,16 @@ def panel_columns(dtype: DType) -> int:
 
 @cache
 def choose_tile(
-    rows: Dim, columns: Dim, target: KernelTarget, dtype: DType = "f32"
+    rows: Dim, columns: Dim, target: KernelTarget, dtype: DType = "f32", together: int = 1
 ) -> RegisterTile:
-    """Choose the register tile of a contraction with `rows` x `columns` results."""
+    """Choose the register tile of a contraction with `rows` x `columns` results, whose sums are of
+    ``dtype`` and take ``together`` products at a time."""
     lanes = lanes_of(dtype, target)
     height = max(rows, 1) if isinstance(rows, int) else _ROWS_SYMBOLIC
     width = max(columns, 1) if isinstance(columns, int) else _ROWS_SYMBOLIC * lanes
     candidates = [
         tile
-        for tile in _tiles(target, target.has_fma and dtype in FLOATS)
+        for tile in _tiles(target, *_registers(target, dtype, together))
         if tile.rows <= height and (tile.vectors - 1) * lanes < width
     ]
     return min(
@@ -93,12 +95,23 @@ def choose_row_block(
 
 
 @cache
-def _tiles(target: KernelTarget, fused: bool) -> list[RegisterTile]:
-    """List the tiles whose accumulators, row of B and broadcast (and product, where it is not
-    `fused` with the sum) fit the registers."""
-    budget = target.vector_register_count - (1 if fused else 2)
+def _tiles(target: KernelTarget, per_vector: int, others: int) -> list[RegisterTile]:
+    """List the tiles whose accumulators fit the registers beside so many for each vector of B and
+    ``others``."""
+    budget = target.vector_register_count - others
     vectors = (1, 2, 3, 4, 5, 6, _VECTORS_MAX)
-    return [RegisterTile(r, v) for v in vectors for r in range(1, 15) if r * v + v <= budget]
+    return [
+        RegisterTile(r, v) for v in vectors for r in range(1, 15) if (r + per_vector) * v <= budget
+    ]
+
+
+def _registers(target: KernelTarget, dtype: DType, together: int) -> tuple[int, int]:
+    """Return how many registers a step takes for each vector of B, and others: the broadcast, and
+    the product where it is not one instruction with the sum; two halves of both operands where four
+    bytes are multiplied as two pairs."""
+    if together == _TOGETHER["i8"]:
+        return (1, 1) if target.multiplies_bytes else (2, 3)
+    return (1, 1) if target.has_fma and dtype in FLOATS else (1, 2)
 
 
 def _cost(tile: RegisterTile, rows: int, columns: int, lanes: int) -> float:

@@ -1,13 +1,9 @@
 """The ONNX ops that Ingot translates. One file per op and one line here.
 
-In: nothing. Out: ``OPS_BY_NAME``. Not done here: core ops (``ir/ops``); ops that only have ONNX's
-function body need no line.
+In: nothing. Out: ``FILES``. Not done here: the ops of other domains (``microsoft``, ``ml``), the
+table of all (``op_table``), core ops (``ir/ops``); ops that only have ONNX's function body need no
+line.
 """
-
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-
-from ingot_compiler.frontend.onnx_op import OnnxOp
 
 FILES = {
     "Abs": "abs",
@@ -175,20 +171,3 @@ FILES = {
     "Xor": "xor",
 }
 """ONNX op -> its file."""
-
-
-class _Ops(Mapping[str, OnnxOp]):
-    """Each op is loaded when it is first asked for: a model has few of them."""
-
-    def __getitem__(self, name: str) -> OnnxOp:
-        op: OnnxOp = import_module(f"{__name__}.{FILES[name]}").OP
-        return op
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(FILES)
-
-    def __len__(self) -> int:
-        return len(FILES)
-
-
-OPS_BY_NAME: Mapping[str, OnnxOp] = _Ops()

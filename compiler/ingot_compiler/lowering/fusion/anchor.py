@@ -19,8 +19,8 @@ once."""
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """``reads_image``: operand 0 should lie channels-last; ``reads_halo``: with the zeros around it
-    that the op's pads name."""
+    """``reads_image``: operand 0 should lie channels-last; ``reads_halo``: with what its pads name
+    around it."""
 
     rule: AnchorRule
     reads_image: bool = False

@@ -1,4 +1,4 @@
-"""Which storage order a value wants, and what zeros around it: pure functions of the graph, the
+"""Which storage order a value wants, and what around it: pure functions of the graph, the
 kind and the operands.
 
 In: a graph and what its ops ask for; a result and what its kernel reads. Out: orders of axes,
@@ -17,15 +17,35 @@ from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.kinds.kind import ResultLayout
 from ingot_compiler.lowering.views import storage_order
 
-Halo = tuple[tuple[Dim, ...], tuple[Dim, ...]]
-"""Zeros (before, after) per axis."""
 IMAGE_RANK_MIN = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Halo:
+    """Elements (before, after) per axis around an image, all of them ``value``."""
+
+    before: tuple[Dim, ...]
+    after: tuple[Dim, ...]
+    value: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no element."""
+        return not any(self.before) and not any(self.after)
+
+    def joined(self, other: Halo) -> Halo:
+        """Room for both; of two that differ in their value this one, for an image has one value
+        around it."""
+        if other.value != self.value or other.is_empty:
+            return self
+        before = tuple(map(dim_max, self.before, other.before))
+        return Halo(before, tuple(map(dim_max, self.after, other.after)), self.value)
+
+
+@dataclass(frozen=True, slots=True)
 class ImageDemands:
-    """``channels_last``: values that an op reads as images; ``halos``: the zeros that the
-    convolutions of a value need, where any."""
+    """``channels_last``: values that an op reads as images; ``halos``: what the convolutions of a
+    value need around it, where anything."""
 
     channels_last: frozenset[int]
     halos: Mapping[int, Halo]
@@ -33,34 +53,23 @@ class ImageDemands:
 
 def image_demands(readers: Iterable[tuple[Node, bool]]) -> ImageDemands:
     """What the ops that read images ask of their first operands; ``readers``: (node, whether it
-    reads zeros around the image)."""
+    reads what stands around the image)."""
     halos: dict[int, Halo] = {}
     images: set[int] = set()
     for node, reads_halo in readers:
         value = node.operands[0]
         images.add(value)
         if reads_halo:
-            halos[value] = _joined(node_halo(node), halos.get(value))
-    return ImageDemands(
-        frozenset(images), {value: halo for value, halo in halos.items() if any_zeros(halo)}
-    )
+            own = node_halo(node)
+            if not own.is_empty:
+                halos[value] = halos[value].joined(own) if value in halos else own
+    return ImageDemands(frozenset(images), halos)
 
 
 def node_halo(node: Node) -> Halo:
-    """The zeros that a convolution reads around its image: its pads, none along batch and
-    channels."""
-    return (0, 0, *node.dims("pads_before")), (0, 0, *node.dims("pads_after"))
-
-
-def any_zeros(halo: Halo) -> bool:
-    """Whether a halo has any element."""
-    return any(halo[0]) or any(halo[1])
-
-
-def _joined(halo: Halo, other: Halo | None) -> Halo:
-    if other is None:
-        return halo
-    return tuple(map(dim_max, halo[0], other[0])), tuple(map(dim_max, halo[1], other[1]))
+    """What a convolution reads around its image: its pads, none along batch and channels."""
+    value = node.integer("pad_value") if "pad_value" in node.table else 0
+    return Halo((0, 0, *node.dims("pads_before")), (0, 0, *node.dims("pads_after")), value)
 
 
 def channels_last(rank: int) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fusion.anchor import Anchor, AnchorRule
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
+from ingot_compiler.lowering.fusion.layout import Halo
 from ingot_compiler.lowering.fusion.relayout import image, relaid
 from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.kinds.argument_reduce import ARGUMENT_REDUCE
@@ -33,6 +34,7 @@ from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
 from ingot_compiler.lowering.kinds.select_least import COUNT_MAX, SELECT_LEAST
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 from ingot_compiler.lowering.kinds.suppress_overlaps import workspaces as suppression_workspaces
+from ingot_compiler.lowering.kinds.walk_trees import WALK_TREES
 
 
 def packed_at_run_time(fuser: Fuser, w: int, packed: TensorType, stored: Stored) -> Leaf:
@@ -66,7 +68,7 @@ def pool(fuser: Fuser, index: int, node: Node) -> None:
     """Windows over an image."""
     x = node.operands[0]
     none = (0,) * fuser.values.type_of(x).rank
-    leaf = fuser.leaf_at(x, image(fuser, x, (none, none)))
+    leaf = fuser.leaf_at(x, image(fuser, x, Halo(none, none)))
     fuser.defer_anchor(index, replace(node, operands=(leaf[0],)), POOL, [leaf])
 
 
@@ -158,4 +160,5 @@ LOOP_ANCHORS: dict[str, Anchor] = {
     "scatter_nd": Anchor(scatter(SCATTER_ND)),
     "softmax": Anchor(rows),
     "suppress_overlaps": Anchor(suppress_overlaps),
+    "walk_trees": Anchor(stored_only(WALK_TREES)),
 }

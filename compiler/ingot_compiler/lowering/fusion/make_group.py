@@ -56,10 +56,10 @@ def group_of_tree(
 
 
 def group_of_halo(values: FusionValues, value: int, place: Stored, halo: Halo) -> Group:
-    """The kernel that writes the zeros around a value."""
-    before, after = halo
+    """The kernel that writes what stands around a value."""
     own_op = cast("OpName", FILL_HALO.name)  # of fusion's own: in no graph
-    node = Node(own_op, (), (value,), make_attributes({"before": before, "after": after}))
+    attributes = make_attributes({"before": halo.before, "after": halo.after, "value": halo.value})
+    node = Node(own_op, (), (value,), attributes)
     kind = values.type_of(value)
     result = Operand(value, kind, place.buffer, place.view)
     source, device = values.source_of(value), values.device_of(value)

@@ -73,6 +73,7 @@ def concat(fuser: Fuser, node: Node) -> None:
     fuser.storage.put(result, place)
     if halo is not None:
         fuser.fill_halo(result, place, halo)
+        fuser.storage.put_image(result, place)
 
 
 def _lies_channels_last(fuser: Fuser, node: Node) -> bool:

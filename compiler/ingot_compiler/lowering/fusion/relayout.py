@@ -12,7 +12,7 @@ from dataclasses import replace
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import Copy, View
 from ingot_compiler.lowering.fusion.fuser import Fuser
-from ingot_compiler.lowering.fusion.layout import Halo, any_zeros, channels_last
+from ingot_compiler.lowering.fusion.layout import Halo, channels_last
 from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.views import is_dense, storage_order
 
@@ -43,25 +43,25 @@ def contiguous(fuser: Fuser, value: int) -> Stored:
 
 
 def image(fuser: Fuser, value: int, halo: Halo) -> Stored:
-    """The value channels-last with at least the zeros of ``halo`` around it; made once, for all
-    users of the value."""
+    """The value channels-last with at least ``halo`` around it; made once, for all users of the
+    value but those that want something else around it than others do."""
+    wanted = fuser.values.halo_of(value) or halo
+    if not halo.is_empty and halo.value != wanted.value:
+        return _made_image(fuser, value, halo)
     if fuser.storage.find_image(value) is None:
         stored = fuser.where(value)  # may make the image
         if fuser.storage.find_image(value) is None:
-            if not any_zeros(halo) and _lies_as_image(stored.view):
+            if halo.is_empty and _lies_as_image(stored.view):
                 return stored
-            _make_image(fuser, value, halo)
+            fuser.storage.put_image(value, _made_image(fuser, value, wanted))
     made = fuser.storage.find_image(value)
     assert made is not None
     return made
 
 
-def _make_image(fuser: Fuser, value: int, halo: Halo) -> None:
-    wanted = fuser.values.halo_of(value) or halo
+def _made_image(fuser: Fuser, value: int, halo: Halo) -> Stored:
     order = channels_last(fuser.values.type_of(value).rank)
-    fuser.storage.put_image(
-        value, relaid(fuser, value, order, wanted if any_zeros(wanted) else None)
-    )
+    return relaid(fuser, value, order, None if halo.is_empty else halo)
 
 
 def _lies_as_image(view: View) -> bool:

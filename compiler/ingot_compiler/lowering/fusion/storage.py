@@ -82,7 +82,8 @@ class Storage:
     ) -> Stored:
         """A new workspace buffer on a device for a tensor stored in ``order``."""
         none = (0,) * kind.rank
-        view, count = haloed_view(kind.shape, order, *(halo or (none, none)))
+        before, after = (halo.before, halo.after) if halo else (none, none)
+        view, count = haloed_view(kind.shape, order, before, after)
         return Stored(self.add(BufferSpec("workspace", kind.dtype, count, device=device)), view)
 
     def constant(self, expression: Graph, device: int) -> Stored:

@@ -71,7 +71,7 @@ class FusionValues:
         return int(first) if isinstance(first, int) else None
 
     def halo_of(self, value: int) -> Halo | None:
-        """The zeros that convolutions read around it."""
+        """What convolutions read around it."""
         return self._halos.get(value)
 
     def is_image(self, value: int) -> bool:

@@ -1,7 +1,7 @@
-"""Writes zeros into the halo of a buffer, so that convolutions need no edges.
+"""Writes zeros, or a zero point, into the halo of a buffer, so that convolutions need no edges.
 
 In: a group whose node has the attributes ``before`` and ``after`` (elements per axis of the
-result). Out: its loop program. Not done here: the interior. The padded axes are axes 2 and up of a
+result) and ``value``. Out: its loop program. Not done here: the interior. The padded axes are axes 2 and up of a
 channels-last image.
 """
 
@@ -37,7 +37,8 @@ def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:
     assert pitch == channels
     row = dim_mul(symbol("p"), dim_mul(padded[-1], pitch))
     buffers = GroupBuffers(group)
-    zero = Constant(False if result.type.dtype == "bool" else 0, result.type.dtype)
+    value = group.nodes[0].integer("value")
+    fill_value = Constant(False if result.type.dtype == "bool" else value, result.type.dtype)
     inside = all_of(
         is_within(
             before[axis], flat_index(symbol("p"), outer, position), before[axis] + shape[axis]
@@ -47,7 +48,7 @@ def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:
     )
 
     def fill(start: Dim, count: Dim) -> For:
-        store = Store(buffers.number(result), row + start + symbol("j"), zero)
+        store = Store(buffers.number(result), row + start + symbol("j"), fill_value)
         return For("j", count, "vector", (store,))
 
     ends = (fill(0, before[-1] * pitch), fill((before[-1] + shape[-1]) * pitch, after[-1] * pitch))

@@ -1,6 +1,6 @@
 """``pad``: constant, edge, reflect and wrap (ONNX Pad-19).
 
-In: a node. Out: its element. Not done here: the zero halo of convolutions (a layout, see ``fuse``).
+In: a node. Out: its element. Not done here: the halo of convolutions (a layout, see ``fuse``).
 """
 
 from __future__ import annotations

@@ -20,14 +20,22 @@ from ingot_compiler.backends.host.emit.half import (
 )
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, element_bits, suffix
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
+from ingot_compiler.ir.types import FLOATS, LOW_BITS, UNSIGNED, DType
 
 MEMORY: dict[DType, str] = {
     "f32": "float", "f64": "double", "f16": "i16", "bf16": "i16", "bool": "i8",
     "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
     "u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64",
+    **dict.fromkeys(LOW_BITS, "i8"),
 }  # fmt: skip
 REGISTER: dict[DType, str] = {**MEMORY, "f16": "float", "bf16": "float", "bool": "i1"}
+
+_TRUNCATIONS = {  # lanes -> feature, intrinsic
+    4: ("ssse3", "llvm.x86.sse2.cvttps2dq"),
+    8: ("avx", "llvm.x86.avx.cvtt.ps2dq.256"),
+    16: ("avx512f", "llvm.x86.avx512.mask.cvttps2dq.512"),
+}
+_CURRENT_ROUNDING = 4
 
 
 def compute_dtype(dtype: DType) -> DType:
@@ -99,12 +107,29 @@ def _float_to_integer(w: Writer, value: LlvmValue, target: DType) -> LlvmValue:
 
 
 def _to_signed(w: Writer, value: LlvmValue, element: str) -> LlvmValue:
-    """The least number of ``element`` for what does not fit, NaN too."""
+    """The least number of ``element`` for what does not fit, NaN too: what x86-64 gives, whose
+    instruction LLVM leaves undefined there."""
+    if element == "i32" and value.element == "float":
+        converted = _converted_by_x86(w, value)
+        if converted is not None:
+            return converted
     least = _least(element, value.lanes)
     name = f"llvm.fptosi.sat.{suffix(least)}.{suffix(value)}"
     saturated = w.call(name, (value,), element, value.lanes)
     fits = w.compare("olt", value, _upper_half(element, value))
     return w.select(fits, saturated, least)
+
+
+def _converted_by_x86(w: Writer, value: LlvmValue) -> LlvmValue | None:
+    """``cvttps2dq``, where the target has it for so many lanes."""
+    feature, name = _TRUNCATIONS.get(value.lanes, ("", ""))
+    if not name or w.target.arch != "x86-64" or feature not in w.target.features:
+        return None
+    if feature != "avx512f":
+        return w.call(name, (value,), "i32", value.lanes)
+    everywhere, rounding = constant(-1, "i16"), constant(_CURRENT_ROUNDING, "i32")
+    others = constant(0, "i32", value.lanes)
+    return w.call(name, (value, others, everywhere, rounding), "i32", value.lanes)
 
 
 def _upper_half(element: str, like: LlvmValue) -> LlvmValue:

@@ -13,6 +13,7 @@ from ingot_compiler.backends.host.contraction import (
     contraction_program,
 )
 from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.backends.host.tiles import rows_together
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -43,7 +44,7 @@ def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
         taps=taps,
         depth=depth,
         a_index=conv.origin(x) + group_offset + row_offset + tap_offset,
-        b=Panels() if "packed" in anchored.node.table else in_rows,
+        b=Panels(rows_together(w.type.dtype)) if "packed" in anchored.node.table else in_rows,
         axes=((), (0, *range(2, len(shape))), (1,)),
         column_shift=dim_mul(g, channels),
     )

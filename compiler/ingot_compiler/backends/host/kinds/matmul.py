@@ -11,8 +11,8 @@ from ingot_compiler.backends.host.contraction import (
     Product,
     contraction_program,
 )
-from ingot_compiler.backends.host.tiles import has_pairs
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, dim_product, symbol
+from ingot_compiler.backends.host.tiles import rows_together
+from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
@@ -21,35 +21,41 @@ from ingot_compiler.lowering.views import Shape, flat_offset
 
 
 def lower_matmul(group: Group, target: KernelTarget) -> LoopProgram:
-    """``matmul``: a constant 2-D B makes one product of all rows; else one product per batch."""
+    """``matmul``: a constant 2-D B makes one product of all rows; else one product per batch, of a
+    B in panels or in rows."""
     anchored = AnchoredGroup(group)
     a, b, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
     is_packed = "packed" in anchored.node.table
-    product = _one_product(a, b, shape) if is_packed else _product_per_batch(a, b, shape)
+    if is_packed:
+        return contraction_program(anchored, target, _one_product(a, b, shape))
+    product = _product_per_batch(a, _b_of_batch(anchored, b, shape[:-2]), shape)
     return contraction_program(anchored, target, product)
+
+
+def _b_of_batch(anchored: AnchoredGroup, b: Operand, batch: Shape) -> Panels | PitchedRows:
+    if "panels" in anchored.node.table:
+        return Panels(rows_together(b.type.dtype))
+    return PitchedRows(_batch_offset(b, batch), b.view.strides[-2])
 
 
 def _one_product(a: Operand, b: Operand, shape: Shape) -> Product:
     assert a.type.rank == len(shape)
     depth, last = a.type.shape[-1], len(shape) - 1
-    pairs = has_pairs(b.type.dtype, depth)
-    taps = (("pair", dim_floordiv(depth, 2)),) if pairs else ()
-    step = dim_mul(2, symbol("pair")) + symbol("k") if pairs else symbol("k")
     rows, strides = a.type.shape[:-1], a.view.strides
     a_row = a.view.offset + flat_offset(symbol("row"), rows, strides[:-1])
     return Product(
         outer=1,
         rows=dim_product(rows),
         columns=shape[-1],
-        taps=taps,
-        depth=2 if pairs else depth,
-        a_index=a_row + dim_mul(step, strides[-1]),
-        b=Panels(pairs),
+        taps=(),
+        depth=depth,
+        a_index=a_row + dim_mul(symbol("k"), strides[-1]),
+        b=Panels(rows_together(b.type.dtype)),
         axes=((), tuple(range(last)), (last,)),
     )
 
 
-def _product_per_batch(a: Operand, b: Operand, shape: Shape) -> Product:
+def _product_per_batch(a: Operand, b: Panels | PitchedRows, shape: Shape) -> Product:
     batch, last = shape[:-2], len(shape) - 1
     row_stride, depth_stride = a.view.strides[-2:]
     a_row = _batch_offset(a, batch) + dim_mul(symbol("row"), row_stride)
@@ -60,7 +66,7 @@ def _product_per_batch(a: Operand, b: Operand, shape: Shape) -> Product:
         taps=(),
         depth=a.type.shape[-1],
         a_index=a_row + dim_mul(symbol("k"), depth_stride),
-        b=PitchedRows(_batch_offset(b, batch), b.view.strides[-2]),
+        b=b,
         axes=(tuple(range(last - 1)), (last - 1,), (last,)),
     )
 

@@ -101,6 +101,13 @@ class Target:
         return 16 if self.arch == "x86-64" and "avx512f" not in self.features else 32
 
     @property
+    def multiplies_bytes(self) -> bool:
+        """Whether four products of 8-bit integers are added to an i32 by one instruction, in the
+        widest vector register."""
+        wide = "avx512vnni" if self.vector_bits == _WIDEST_BITS else "avxvnni"
+        return wide in self.features or "asimddp" in self.features
+
+    @property
     def has_fma(self) -> bool:
         """Whether multiply-add rounds once in one instruction."""
         return self.family.always_has_fma or "fma" in self.features

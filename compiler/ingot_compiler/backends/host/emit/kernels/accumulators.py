@@ -32,24 +32,19 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """Element types of A and B in memory and of the sums; ``pairs``: two i16 that lie beside each
-    other make one product."""
+    """Element types of A and B in memory and of the sums; ``together``: elements of A, and of a
+    column of B, that one step takes, an i32 of them where they are more than one."""
 
     a: DType
     b: DType
     sum: DType
-    pairs: bool = False
-
-    @property
-    def together(self) -> int:
-        """Elements of A, and of a column of B, that one step takes."""
-        return 2 if self.pairs else 1
+    together: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class AccumulatorTile:
     """One register tile: the rows of A and the vectors of B, the last of which is read under
-    ``mask`` (None: whole)."""
+    ``mask`` (None: whole). ``fixed`` stands for every element of A, which then is not read."""
 
     writer: Writer
     a: Pointers
@@ -57,11 +52,21 @@ class AccumulatorTile:
     lanes: int
     factors: Factors
     mask: LlvmValue | None = None
+    fixed: LlvmValue | None = None
 
     @property
     def vectors(self) -> int:
         """Vectors of a row of the tile."""
         return len(self.b)
+
+
+@dataclass(frozen=True, slots=True)
+class SumLoops:
+    """The loops of a sum, outer to inner; behind the innermost one come ``rest`` elements, fewer
+    than a step takes."""
+
+    axes: tuple[Axis, ...]
+    rest: int = 0
 
 
 def side_by_side(first: LlvmValue, count: int, distance: int) -> Pointers:
@@ -70,10 +75,10 @@ def side_by_side(first: LlvmValue, count: int, distance: int) -> Pointers:
 
 
 def merged_dims(
-    loops: Sequence[tuple[str, Dim]], a_index: Dim, b_index: Dim
+    loops: Sequence[tuple[str, Dim]], a_index: Dim, b_index: Dim, *, keep: bool = False
 ) -> tuple[tuple[Dim, Dim, Dim], ...]:
     """Return (extent, step in A, step in B) of `loops`, outer to inner, with contiguous neighbours
-    made one loop."""
+    made one loop; those of one round are left out unless they are to be kept."""
     merged: list[tuple[Dim, Dim, Dim]] = []
     for name, extent in loops:
         a_step, b_step = coefficient(a_index, name), coefficient(b_index, name)
@@ -83,7 +88,7 @@ def merged_dims(
                 where=f"loop {name}",
                 why=f"A {a_index}, B {b_index}",
             )
-        if extent == 1:
+        if extent == 1 and not keep:
             continue
         if merged and merged[-1][1:] == (extent * a_step, extent * b_step):
             merged[-1] = (merged[-1][0] * extent, a_step, b_step)

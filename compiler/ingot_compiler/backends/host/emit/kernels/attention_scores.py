@@ -12,6 +12,7 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Axis,
     Pointers,
+    SumLoops,
     side_by_side,
 )
 from ingot_compiler.backends.host.emit.kernels.attention_head import F32, Head, QueryTile
@@ -34,7 +35,7 @@ def emit_scores(head: Head, tile: QueryTile) -> None:
         b = side_by_side(first, layout.vectors, head.lanes)
         sums = emit_sum(
             AccumulatorTile(w, queries, b, head.lanes, F32),
-            [Axis(depth, _depth_step(head), layout.panel)],
+            SumLoops((Axis(depth, _depth_step(head), layout.panel),)),
         )
         for number, value in enumerate(sums):
             row, vector = divmod(number, layout.vectors)

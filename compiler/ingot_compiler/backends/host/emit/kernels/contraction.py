@@ -16,17 +16,24 @@ from collections.abc import Callable
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.convert import REGISTER
 from ingot_compiler.backends.host.emit.index import emit_index
-from ingot_compiler.backends.host.emit.kernels.accumulators import Pointers, side_by_side
+from ingot_compiler.backends.host.emit.kernels.accumulators import (
+    AccumulatorTile,
+    Pointers,
+    side_by_side,
+)
+from ingot_compiler.backends.host.emit.kernels.byte_products import flips_signs, sign_bits
 from ingot_compiler.backends.host.emit.kernels.contraction_rows import emit_rows
 from ingot_compiler.backends.host.emit.kernels.contraction_unit import (
     Panel,
     Unit,
     contraction_unit,
 )
+from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask, tail_mask
 from ingot_compiler.backends.host.emit.memory import emit_address
-from ingot_compiler.backends.host.emit.operands import i64
+from ingot_compiler.backends.host.emit.operands import Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.lowering.loops import Contraction
 
@@ -97,7 +104,18 @@ def _emit_choice(
 
 def _emit_panel(unit: Unit, column: LlvmValue, vectors: int, mask: LlvmValue | None) -> None:
     """Emit all row tiles of one panel."""
-    emit_rows(unit, Panel(column, mask, _vectors_of_b(unit, column, vectors)))
+    b = _vectors_of_b(unit, column, vectors)
+    emit_rows(unit, Panel(column, mask, b, _starts(unit, b)))
+
+
+def _starts(unit: Unit, b: Pointers) -> Operands:
+    """What the sums of the columns start at: 0, less what flipping the signs of A adds."""
+    w, factors = unit.context.writer, unit.factors
+    zero = zeros(REGISTER[factors.sum], unit.lanes)
+    if not flips_signs(w.target, factors):
+        return (zero,) * len(b)
+    tile = AccumulatorTile(w, b[:1], b, unit.lanes, factors, fixed=sign_bits(unit.lanes))
+    return tuple(w.binary("sub", zero, total) for total in emit_sum(tile, unit.sum))
 
 
 def _vectors_of_b(unit: Unit, column: LlvmValue, count: int) -> Pointers:

@@ -78,7 +78,7 @@ def _emit_tile(
     pointers = _row_pointers(unit, row, count, valid)
     mask = None if statement.b_panels else panel.mask
     tile = AccumulatorTile(context.writer, pointers, panel.b, unit.lanes, unit.factors, mask)
-    sums = emit_sum(tile, unit.axes)
+    sums = emit_sum(tile, unit.sum, panel.starts * count)
     rows = Rows(statement.row, row, count, valid)
     columns = Columns(statement.column, panel.column, panel.vectors, unit.lanes, panel.mask)
     results = Results(rows, columns, statement.accumulator, statement.dtype, statement.epilogue)

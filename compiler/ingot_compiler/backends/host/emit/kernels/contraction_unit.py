@@ -14,11 +14,13 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     Axis,
     Factors,
     Pointers,
+    SumLoops,
     merged_dims,
 )
+from ingot_compiler.backends.host.emit.operands import Operands
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.backends.host.tiles import lanes_of
-from ingot_compiler.ir.dims import Dim, coefficient, substitute
+from ingot_compiler.backends.host.tiles import lanes_of, rows_together
+from ingot_compiler.ir.dims import Dim, coefficient, dim_mul, substitute, symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import Contraction
 
@@ -32,7 +34,7 @@ class Unit:
     statement: Contraction
     lanes: int
     factors: Factors
-    axes: tuple[Axis, ...]
+    sum: SumLoops
     a_index: Dim
     b_index: Dim
 
@@ -51,11 +53,12 @@ class Unit:
 @dataclass(frozen=True, slots=True)
 class Panel:
     """Columns from ``column``: the vectors of ``b``, the last one under ``mask`` (None: all
-    lanes)."""
+    lanes); ``starts`` are what their sums start at."""
 
     column: LlvmValue
     mask: LlvmValue | None
     b: Pointers
+    starts: Operands
 
     @property
     def vectors(self) -> int:
@@ -67,23 +70,42 @@ def contraction_unit(context: EmitContext, statement: Contraction) -> Unit:
     """Emit the extents and steps of the sum's loops.
 
     Raises:
-        InternalError: an index is not linear, what should be pairs does not lie so, or panels
-            hold no whole vectors.
+        InternalError: an index is not linear, what should lie together does not, or panels hold
+            no whole vectors.
     """
     loops = (*statement.taps, (statement.depth, statement.depth_extent))
     factors = _factors(context, statement)
-    summed = loops[:-1] if factors.pairs else loops
-    axes = tuple(
-        Axis(*(part if isinstance(part, int) else emit_index(context, part) for part in axis))
-        for axis in merged_dims(summed, statement.a_index, statement.b_index)
-    )
     zeros: dict[str, Dim] = {name: 0 for name, _ in loops}
     a_index, b_index = (
         substitute(index, zeros) for index in (statement.a_index, statement.b_index)
     )
     lanes = lanes_of(statement.dtype, context.target)
     _require_whole_vectors(statement, lanes)
-    return Unit(context, statement, lanes, factors, axes, a_index, b_index)
+    sums = _sum(context, statement, factors.together)
+    return Unit(context, statement, lanes, factors, sums, a_index, b_index)
+
+
+def _sum(context: EmitContext, statement: Contraction, together: int) -> SumLoops:
+    """The loops, the innermost one over what is taken together."""
+    whole, rest = statement.depth_extent, 0
+    if together > 1:
+        assert isinstance(whole, int)
+        whole, rest = divmod(whole, together)
+    steps: dict[str, Dim] = {statement.depth: dim_mul(together, symbol(statement.depth))}
+    a_index, b_index = (
+        substitute(index, steps) for index in (statement.a_index, statement.b_index)
+    )
+    depth = (statement.depth, whole)
+    if rest:  # behind the depth of each tap: no loop of two
+        taps = merged_dims(statement.taps, a_index, b_index) if statement.taps else ()
+        found = (*taps, *merged_dims((depth,), a_index, b_index, keep=True))
+    else:
+        found = merged_dims((*statement.taps, depth), a_index, b_index)
+    axes = tuple(
+        Axis(*(part if isinstance(part, int) else emit_index(context, part) for part in axis))
+        for axis in found
+    )
+    return SumLoops(axes, rest)
 
 
 def _require_whole_vectors(statement: Contraction, lanes: int) -> None:
@@ -94,19 +116,17 @@ def _require_whole_vectors(statement: Contraction, lanes: int) -> None:
 
 
 def _factors(context: EmitContext, statement: Contraction) -> Factors:
-    """What A and B hold; pairs are seen by the distance of two columns."""
+    """What A and B hold."""
     a, b = context.dtypes[statement.a], context.dtypes[statement.b]
-    first, second = (substitute(statement.b_index, {statement.column: at}) for at in (0, 1))
-    pairs = second - first == 2
-    beside = [
-        coefficient(index, statement.depth) for index in (statement.a_index, statement.b_index)
-    ]
-    if pairs and not (
-        a == b == "i16"
-        and (statement.dtype, statement.depth_extent, beside) == ("i32", 2, [1, 1])
-        and statement.b_panels
+    together = statement.b_panels.together if statement.b_panels else 1
+    beside = coefficient(statement.a_index, statement.depth)
+    if together > 1 and not (
+        {rows_together(a), rows_together(b)} == {together}
+        and (statement.dtype, beside) == ("i32", 1)
+        and isinstance(statement.depth_extent, int)
     ):
         raise InternalError(
-            "pairs of a contraction do not lie beside each other", why=f"A {a} {beside}, B {b}"
+            "products of a contraction do not lie together",
+            why=f"{together} of A {a} at a distance of {beside}, B {b}, sums {statement.dtype}",
         )
-    return Factors(a, b, statement.dtype, pairs)
+    return Factors(a, b, statement.dtype, together)

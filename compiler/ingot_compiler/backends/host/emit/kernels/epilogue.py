@@ -35,7 +35,7 @@ _DIRECT_INSTRUCTIONS_MAX = 400  # LLVM is quadratic in a block's length
 _MEMORY_INSTRUCTIONS = 2
 _HEAVY_INSTRUCTIONS = 30
 _LIGHT = frozenset(
-    ("abs", "add", "cast", "div", "max", "min", "mul", "neg", "relu", "select", "sub")
+    ("abs", "add", "cast", "div", "max", "min", "mul", "neg", "relu", "round", "select", "sub")
 )
 
 

@@ -10,11 +10,14 @@ The chain of every element is taps outer to inner, then depth.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ingot_compiler.backends.host.emit.convert import REGISTER
-from ingot_compiler.backends.host.emit.kernels.accumulators import AccumulatorTile, Axis, Step
-from ingot_compiler.backends.host.emit.kernels.multiply_step import Offsets, emit_step
+from ingot_compiler.backends.host.emit.kernels.accumulators import (
+    AccumulatorTile,
+    Axis,
+    Step,
+    SumLoops,
+)
+from ingot_compiler.backends.host.emit.kernels.multiply_step import Offsets, Rest, emit_step
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, Round, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
@@ -24,22 +27,24 @@ _UNROLL_MAX = 4
 _CHAINS_PER_BLOCK = 60
 
 
-def emit_sum(tile: AccumulatorTile, axes: Sequence[Axis]) -> Operands:
-    """Return the accumulators: ``vectors`` of the first row, then of the next."""
+def emit_sum(tile: AccumulatorTile, loops: SumLoops, starts: Operands = ()) -> Operands:
+    """Return the accumulators, ``vectors`` of the first row, then of the next; they start at
+    ``starts`` (none: at 0)."""
     zero = zeros(REGISTER[tile.factors.sum], tile.lanes)
-    return _emit_axes(tile, axes, Offsets(ZERO, ZERO), (zero,) * (len(tile.a) * tile.vectors))
+    starts = starts or (zero,) * (len(tile.a) * tile.vectors)
+    return _emit_loops(tile, loops, Offsets(ZERO, ZERO), starts)
 
 
-def _emit_axes(
-    tile: AccumulatorTile, axes: Sequence[Axis], start: Offsets, sums: Operands
-) -> Operands:
-    """Emit the loops `axes`, whose first element is at `start`."""
-    axis, inner = axes[0], axes[1:]
+def _emit_loops(tile: AccumulatorTile, loops: SumLoops, start: Offsets, sums: Operands) -> Operands:
+    """Emit the loops, whose first element is at `start`."""
+    axis, *inner = loops.axes
     if not inner:
-        return _emit_depth(tile, axis, start, sums)
+        sums = _emit_depth(tile, axis, start, sums)
+        return _emit_rest(tile, axis, start, sums, loops.rest) if loops.rest else sums
+    within = SumLoops(tuple(inner), loops.rest)
 
     def body(index: LlvmValue, carried: Operands) -> Operands:
-        return _emit_axes(tile, inner, _moved(tile.writer, start, index, axis), carried)
+        return _emit_loops(tile, within, _moved(tile.writer, start, index, axis), carried)
 
     return tile.writer.loop(ZERO, _operand(axis.extent), 1, sums, body)
 
@@ -59,6 +64,14 @@ def _emit_depth(tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operand
     else:
         sums = w.loop(ZERO, end, unroll, sums, block)
     return _steps(tile, axis, start, rest)(end, sums) if rest else sums
+
+
+def _emit_rest(
+    tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operands, count: int
+) -> Operands:
+    """Emit the step behind the last whole one, of the last `count` elements."""
+    here = _moved(tile.writer, start, _operand(axis.extent), axis)
+    return emit_step(tile, axis, here, 0, sums, Rest(count, behind_others=axis.extent != 0))
 
 
 def _steps(tile: AccumulatorTile, axis: Axis, start: Offsets, count: int) -> Round:

@@ -17,15 +17,21 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     Pointers,
     Step,
 )
+from ingot_compiler.backends.host.emit.kernels.byte_products import add_byte_products, flipped
 from ingot_compiler.backends.host.emit.kernels.pairs import multiply_pairs
 from ingot_compiler.backends.host.emit.lanes import load_lanes
 from ingot_compiler.backends.host.emit.operands import Operands, i64
-from ingot_compiler.backends.host.llvm_value import LlvmValue, element_bits
+from ingot_compiler.backends.host.llvm_value import (
+    SIZES_BYTES,
+    LlvmValue,
+    constant,
+    element_bits,
+)
+from ingot_compiler.backends.host.tiles import rows_together
 from ingot_compiler.backends.host.writer import Writer
 
 _PREFETCH_STEPS = 8
 _PREFETCH_FROM_BYTES = 16384  # a smaller panel stays in L1
-_PAIR_ALIGN_BYTES = 2  # a pair of i16 lies where one may lie
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +42,22 @@ class Offsets:
     b: LlvmValue
 
 
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A step of ``count`` elements of A, fewer than there are together in B, where those are 0;
+    ``behind_others``: before them in A there is a whole step."""
+
+    count: int
+    behind_others: bool
+
+
 def emit_step(
-    tile: AccumulatorTile, axis: Axis, at: Offsets, step: int, sums: Operands
+    tile: AccumulatorTile,
+    axis: Axis,
+    at: Offsets,
+    step: int,
+    sums: Operands,
+    rest: Rest | None = None,
 ) -> Operands:
     """Add the products of the step `step` steps of `axis` behind `at` to the accumulators."""
     w, element = tile.writer, MEMORY[tile.factors.a]
@@ -53,7 +73,7 @@ def emit_step(
     totals, result = iter(sums), list[LlvmValue]()
     for pointer, displacement in tile.a:
         moved = w.offset(pointer, a, element)
-        factor = _load_a(tile, w.offset(moved, i64(displacement + a_rest), element))
+        factor = tile.fixed or _load_a(tile, moved, displacement + a_rest, rest)
         result += [_add_product(tile, factor, column, next(totals)) for column in columns]
     return tuple(result)
 
@@ -66,25 +86,54 @@ def _displaced(w: Writer, offset: LlvmValue, stride: Step, step: int) -> tuple[L
     return w.add(offset, w.mul(stride, i64(step))), 0
 
 
-def _load_a(tile: AccumulatorTile, at: LlvmValue) -> LlvmValue:
-    """An element of A, or a pair as one i32, in every lane."""
+def _load_a(
+    tile: AccumulatorTile, pointer: LlvmValue, displacement: int, rest: Rest | None
+) -> LlvmValue:
+    """An element of A, or those that lie together as one i32, in every lane."""
     w, factors = tile.writer, tile.factors
-    if factors.pairs:
-        return w.splat(w.load(at, "i32", align=_PAIR_ALIGN_BYTES), tile.lanes)
-    loaded = from_memory(w, w.load(at, MEMORY[factors.a]), factors.a)
+    element = MEMORY[factors.a]
+    if factors.together > 1:
+        found = _load_together(tile, pointer, displacement, rest)
+        return flipped(w, w.splat(found, tile.lanes), factors)
+    at = w.offset(pointer, i64(displacement), element)
+    loaded = from_memory(w, w.load(at, element), factors.a)
     return w.splat(emit_cast(w, loaded, factors.a, factors.sum), tile.lanes)
+
+
+def _load_together(
+    tile: AccumulatorTile, pointer: LlvmValue, displacement: int, rest: Rest | None
+) -> LlvmValue:
+    """As many elements of A as an i32 holds; of a rest those that are there, then zeros. Nothing
+    beyond the row is read: what is before a rest is shifted out."""
+    w, element, together = tile.writer, MEMORY[tile.factors.a], tile.factors.together
+    bits = element_bits(element)
+
+    def load(first: int, kind: str) -> LlvmValue:
+        place = w.offset(pointer, i64(displacement + first), element)
+        return w.load(place, kind, align=SIZES_BYTES[element])
+
+    if rest is None:
+        return load(0, "i32")
+    missing = together - rest.count
+    if rest.behind_others:
+        return w.binary("lshr", load(-missing, "i32"), constant(missing * bits, "i32"))
+    found = constant(0, "i32")
+    for number in range(rest.count):
+        part = w.convert("zext", load(number, element), "i32")
+        found = w.binary("or", found, w.binary("shl", part, constant(number * bits, "i32")))
+    return found
 
 
 def _load_b(
     tile: AccumulatorTile, pointer: LlvmValue, displacement: int, mask: LlvmValue | None
 ) -> LlvmValue:
-    """A vector of a row of B; twice the lanes where they are pairs."""
+    """A vector of a row of B; i32 of elements that lie together."""
     w, factors = tile.writer, tile.factors
-    element, count = MEMORY[factors.b], tile.lanes * factors.together
+    element = MEMORY[factors.b]
     at = w.offset(pointer, i64(displacement), element)
-    loaded = load_lanes(w, at, element, count, mask)
-    if factors.pairs:
-        return loaded
+    if factors.together > 1:
+        return w.load(at, "i32", tile.lanes)
+    loaded = load_lanes(w, at, element, tile.lanes, mask)
     return emit_cast(w, from_memory(w, loaded, factors.b), factors.b, factors.sum)
 
 
@@ -95,7 +144,9 @@ def _add_product(
     w = tile.writer
     if total.is_float:
         return w.fma(left, right, total)
-    pairs = tile.factors.pairs
+    if tile.factors.together == rows_together("i8"):
+        return add_byte_products(w, left, right, total, tile.factors)
+    pairs = tile.factors.together == rows_together("i16")
     product = multiply_pairs(w, left, right) if pairs else w.binary("mul", left, right)
     return w.binary("add", product, total)
 

@@ -1,7 +1,7 @@
 """Products of pairs of 16-bit integers, summed to 32 bits: one instruction where the processor has
 it.
 
-In: a pair in every lane, and a vector of pairs. Out: their sums of products, i32 lanes that wrap.
+In: two vectors of pairs. Out: their sums of products, i32 lanes that wrap.
 Not done here: the loop (``multiply``).
 """
 
@@ -19,19 +19,22 @@ _HALF_BITS = 16
 
 
 def multiply_pairs(writer: Writer, left: LlvmValue, right: LlvmValue) -> LlvmValue:
-    """``left`` is an i32 in each lane whose halves are a pair, ``right`` has two i16 for each
-    lane."""
+    """The operands are i32 lanes whose halves are a pair."""
     lanes = left.lanes
     feature, intrinsic = _MULTIPLY_ADD.get(lanes, ("", ""))
     known = writer.target.arch == "x86-64" and intrinsic
     if known and (not feature or feature in writer.target.features):
-        halves = writer.define(
-            f"bitcast {left.typed} to {vector_type('i16', 2 * lanes)}", "i16", 2 * lanes
-        )
-        return writer.call(intrinsic, (halves, right), "i32", lanes)
-    wide = writer.define(f"bitcast {right.typed} to {vector_type('i32', lanes)}", "i32", lanes)
-    low = writer.binary("mul", _low(writer, left), _low(writer, wide))
-    return writer.binary("add", low, writer.binary("mul", _high(writer, left), _high(writer, wide)))
+        halves = [as_lanes(writer, value, "i16", 2 * lanes) for value in (left, right)]
+        return writer.call(intrinsic, halves, "i32", lanes)
+    low = writer.binary("mul", _low(writer, left), _low(writer, right))
+    high = writer.binary("mul", _high(writer, left), _high(writer, right))
+    return writer.binary("add", low, high)
+
+
+def as_lanes(writer: Writer, value: LlvmValue, element: str, lanes: int) -> LlvmValue:
+    """The bits of a vector as other lanes."""
+    text = f"bitcast {value.typed} to {vector_type(element, lanes)}"
+    return writer.define(text, element, lanes)
 
 
 def _low(writer: Writer, pairs: LlvmValue) -> LlvmValue:
