@@ -216,7 +216,7 @@ def _layout(payloads: Payloads, weights_sizes_bytes: tuple[int, ...]) -> list[he
         alignment = head.alignment_of(kind)
         offset, size_bytes = end + -end % alignment, sizes[kind, id_]
         end = offset + size_bytes
-        flags = head.OPTIONAL if kind in head.MAY_MISS else 0
+        flags = head.OPTIONAL if kind in head.OPTIONAL_KINDS else 0
         row = head.Section(kind, id_, offset, size_bytes, alignment, head.NO_DIGEST, flags)
         sections.append(row)
     return sections

@@ -50,7 +50,7 @@ _SIZE_BYTES_MAX = {
     MANIFEST: MIB, PLAN: 64 * MIB, WEIGHTS: SIZE_BYTES_MAX, TREE: SIZE_BYTES_MAX, LOCK: 64 * MIB,
 }  # fmt: skip
 _MAPPED = (CODE, WEIGHTS, LIBRARY)
-MAY_MISS = DEFAULT, STATE, ALTERNATIVE
+OPTIONAL_KINDS = DEFAULT, STATE, ALTERNATIVE
 OPTIONAL = 1  # of a row's flags: who does not know the kind skips the section
 
 
@@ -96,7 +96,7 @@ class Section:
     @property
     def is_required(self) -> bool:
         """Whether no reader may skip it."""
-        return self.is_known and self.kind not in MAY_MISS
+        return self.is_known and self.kind not in OPTIONAL_KINDS
 
     @property
     def kind_name(self) -> str:

@@ -262,13 +262,13 @@ def read_plan(source: Source) -> BundlePlan:
     defaults = [row.id for row in source.sections if row.kind == head.DEFAULT]
     if defaults:
         _read_defaults(source, plan, defaults)
-    alternatives = [row.id for row in source.sections if row.kind == head.ALTERNATIVE]
-    if alternatives:
-        _read_alternatives(source, plan, alternatives)
     if (head.STATE, 0) in source.by_key:
         from .states import decode_states
 
         plan.states = decode_states(source.section(head.STATE), plan)
+    alternatives = [row.id for row in source.sections if row.kind == head.ALTERNATIVE]
+    if alternatives:
+        _read_alternatives(source, plan, alternatives)
     weights_bytes = weights_sizes_bytes(source, plan)[0]
     for variant in plan.variants:
         # Sorted: the last one ends last.
