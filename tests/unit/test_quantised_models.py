@@ -21,6 +21,7 @@ from ingot_build_rules.report.integer_report import products_in_floats_line
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.ir.refusal import INTEGER_PRODUCT
 from ingot_compiler.passes.pipeline import optimize
 
 Array = models.Array
@@ -72,7 +73,7 @@ def test_products_are_those_of_integers(name: str, scheme: str) -> None:
     found = products(optimized.graph)
     assert found
     assert {dtype for _, dtype in found} == {"i32"}
-    assert not [item for item in optimized.refusals if item.pattern == "integer product"]
+    assert not [item for item in optimized.refusals if item.pattern == INTEGER_PRODUCT]
     (expected,) = reference(model, {"x": x}).values()
     (result,) = interpret(optimized.graph, [x], store.read)
     assert_within_a_step(result, expected)
