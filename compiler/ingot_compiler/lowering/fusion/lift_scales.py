@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.op_names import OpName
-from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf
+from ingot_compiler.lowering.fusion.deferred import Deferred
 from ingot_compiler.lowering.fusion.storage import Storage
 from ingot_compiler.lowering.fusion.values import FusionValues
 
@@ -30,13 +30,17 @@ def lift_scales(values: FusionValues, storage: Storage, value: int, tree: Deferr
     if not any(values.type_of(each).dtype in _QUANTISED for each in touched):
         return tree
     nodes = {index: values.node(index) for index in tree.nodes}
-    lifted = [index for index, node in nodes.items() if _is_lifted(values, node, nodes.values())]
+    lifted = {
+        node.results[0]: index
+        for index, node in nodes.items()
+        if _is_lifted(values, node, nodes.values())
+    }
+    # In the order of their use: equal layers have them in one order, wherever the literals stand.
+    used = dict.fromkeys(operand for node in nodes.values() for operand in node.operands)
+    numbers = [operand for operand in used if operand in lifted]
     device = values.device_of(value)
-    leaves: list[Leaf] = []
-    for index in lifted:
-        (number,) = nodes[index].results
-        leaves.append((number, storage.constant(values.expression(number), device)))
-    kept = tuple(index for index in tree.nodes if index not in lifted)
+    leaves = [(each, storage.constant(values.expression(each), device)) for each in numbers]
+    kept = tuple(index for index in tree.nodes if index not in lifted.values())
     return replace(tree, nodes=kept, leaves=(*tree.leaves, *leaves))
 
 
