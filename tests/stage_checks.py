@@ -19,8 +19,9 @@ from unittest.mock import patch
 from ingot_compiler.backends.host import lower_group
 from ingot_compiler.backends.host.kinds import KINDS
 from ingot_compiler.backends.host.main.encode_program import encode_program
-from ingot_compiler.frontend import import_model
+from ingot_compiler.frontend import import_model, infer_types
 from ingot_compiler.frontend.imported import ImportedModel
+from ingot_compiler.frontend.infer_types import TypedModel
 from ingot_compiler.frontend.parse_imported import parse_imported
 from ingot_compiler.frontend.print_imported import print_imported
 from ingot_compiler.frontend.verify_imported import verify_imported
@@ -28,8 +29,9 @@ from ingot_compiler.host_program import main_program
 from ingot_compiler.host_program.parse_program import parse_program
 from ingot_compiler.host_program.print_program import print_program
 from ingot_compiler.host_program.verify_program import verify_program
-from ingot_compiler.ir.graph import Names
+from ingot_compiler.ir.graph import Names, OptimizedGraph
 from ingot_compiler.ir.message import Text
+from ingot_compiler.ir.verify import verify
 from ingot_compiler.lowering import fuse
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Group, launches_of
 from ingot_compiler.lowering.group_steps import LoweredGroup
@@ -46,6 +48,7 @@ from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.memory.parse_memory import parse_memory
 from ingot_compiler.memory.print_memory import print_memory
 from ingot_compiler.memory.verify_memory import verify_memory
+from ingot_compiler.passes import pipeline
 from ingot_compiler.placement import place
 from ingot_compiler.placement.parse_placed import parse_placed
 from ingot_compiler.placement.placed import PlacedGraph
@@ -150,6 +153,8 @@ def checked_stages() -> Generator[None]:
 
     with (
         checked(import_model, "import_model", _imported),
+        checked(infer_types, "infer_types", _typed),
+        checked(pipeline, "optimize", _optimized),
         checked(place, "place", _placed),
         checked(fuse, "fuse", _fused),
         checked(lower_group, "lower_group", _lowered),
@@ -161,6 +166,14 @@ def checked_stages() -> Generator[None]:
 
 def _imported(imported: tuple[ImportedModel, Names], *_: object) -> None:
     check_imported(imported[0])
+
+
+def _typed(typed: TypedModel, *_: object) -> None:
+    verify(typed.graph)
+
+
+def _optimized(optimized: OptimizedGraph, *_: object) -> None:
+    verify(optimized.graph)
 
 
 def _placed(placed: PlacedGraph, *_: object) -> None:

@@ -5,7 +5,7 @@ In: values. Out: a line of printable ASCII. Not done here: printing. docs/json.m
 
 import json
 
-from .format.dtypes import DTYPE_CODES, NUMPY_NAMES
+from .format.dtypes import DTYPE_CODES, ML_DTYPES, NUMPY_NAMES
 from .ingot_error import IngotError
 
 TYPE_CHECKING = False
@@ -38,8 +38,8 @@ def array_values(dtype: str, array: "np.ndarray") -> "Values":
         "numpy_dtype": NUMPY_NAMES[DTYPE_CODES[dtype]],
         "shape": list(array.shape),
     }
-    # The 16 bits of a bf16 are no number.
-    if array.size and array.dtype.kind in "fiu" and dtype != "bf16":
+    # The bits of a bf16 and the like are no number.
+    if array.size and array.dtype.kind in "fiu" and dtype not in ML_DTYPES:
         values |= {"least": finite(array.min().item()), "greatest": finite(array.max().item())}
     return values
 

@@ -114,7 +114,11 @@ def _header(
 
 def in_bits(array: "Array") -> "Array":
     """Return an array as a file has it: of types that numpy has not, the bits, as integers."""
-    return array.view(f"u{array.itemsize}") if array.dtype.kind == "V" else array
+    is_foreign = array.dtype.kind == "V" or array.dtype.isbuiltin == _OF_A_PACKAGE
+    return array.view(f"u{array.itemsize}") if is_foreign else array
+
+
+_OF_A_PACKAGE = 2  # what numpy says of a dtype that another package has registered
 
 
 def write_npz(file: "IO[bytes]", arrays: "dict[str, Array]") -> None:

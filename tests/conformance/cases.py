@@ -21,15 +21,19 @@ from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+RANDOM = re.compile(r"test_(bernoulli\w*|training_dropout(_default)?(_mask)?)$")
+"""Cases whose numbers are those of numpy's generator."""
 _EXPANDED = re.compile(r"_expanded(_ver\d+)?$")
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case. ``op``: the ONNX op that it is about, or its kind when it has several."""
+    """One case. ``op``: the ONNX op that it is about, or its kind when it has several; ``domain``:
+    that op's, "" for ONNX's own."""
 
     name: str
     kind: str
+    domain: str
     op: str
     case: TestCase
 
@@ -67,9 +71,11 @@ def collect(kinds: Iterable[str] = KINDS, modules: Sequence[str] = ()) -> dict[s
         warnings.simplefilter("ignore")  # the cases compute infinities on purpose
         found = [case for kind in kinds for case in _of_kind(kind, modules)]
     bases = {
-        case.name: case.model.graph.node[0].op_type for case in found if case.model is not None
+        case.name: (case.model.graph.node[0].domain, case.model.graph.node[0].op_type)
+        for case in found
+        if case.model is not None
     }
-    cases = [Case(f"{case.kind}/{case.name}", case.kind, _op(case, bases), case) for case in found]
+    cases = [Case(f"{case.kind}/{case.name}", case.kind, *_op(case, bases), case) for case in found]
     return {case.name: case for case in sorted(cases, key=lambda case: case.name)}
 
 
@@ -84,9 +90,10 @@ def _of_kind(kind: str, modules: Sequence[str]) -> Sequence[TestCase]:
     return list(made)
 
 
-def _op(case: TestCase, bases: dict[str, str]) -> str:
+def _op(case: TestCase, bases: dict[str, tuple[str, str]]) -> tuple[str, str]:
+    """The op's domain and name."""
     base = _EXPANDED.sub("", case.name)
-    return bases.get(base, case.kind) if case.kind == "node" else f"({case.kind})"
+    return bases.get(base, ("", case.kind)) if case.kind == "node" else ("", f"({case.kind})")
 
 
 def _array(value: Any) -> Any:

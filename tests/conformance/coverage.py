@@ -14,6 +14,8 @@ import onnx
 from tests.conformance.cases import KINDS, Case
 from tests.conformance.run_case import CATEGORIES, Outcome
 
+from ingot_compiler.frontend.ops import microsoft
+
 PATH = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
     "docs",
@@ -31,17 +33,33 @@ other error. `tests/conformance/known_failures.txt` lists every case that does n
 """
 
 
+_CONTRIB_HEAD = """\
+## Ops of com.microsoft
+
+The package has no cases for the ops of ONNX Runtime. `tests/contrib` compares these with numpy:
+"""
+
+
 def page(cases: Mapping[str, Case], outcomes: Mapping[str, Outcome]) -> str:
     """Return the whole page."""
     kinds: dict[str, list[Outcome]] = {kind: [] for kind in KINDS}
-    ops: dict[str, list[Outcome]] = {}
+    domains: dict[str, dict[str, list[Outcome]]] = {"": {}}
     for name, outcome in outcomes.items():
         kinds[cases[name].kind].append(outcome)
         if cases[name].kind == "node":
+            ops = domains.setdefault(cases[name].domain, {})
             ops.setdefault(cases[name].op, []).append(outcome)
     parts = [_HEAD.format(version=onnx.__version__), "## Totals\n", *_table("kind", kinds)]
-    parts += ["\n## Node cases by op\n", *_table("op", dict(sorted(ops.items())), reasons=True)]
+    for domain, ops in sorted(domains.items()):
+        heading = f"## Node cases of {domain} by op" if domain else "## Node cases by op"
+        parts += [f"\n{heading}\n", *_table("op", dict(sorted(ops.items())), reasons=True)]
+    parts += ["\n" + other_domains()]
     return "\n".join(parts) + "\n"
+
+
+def other_domains() -> str:
+    """The section of ops for which the package has no cases: which of them are translated."""
+    return "\n".join([_CONTRIB_HEAD, *(f"- {name}" for name in sorted(microsoft.FILES))])
 
 
 def write(cases: Mapping[str, Case], outcomes: Mapping[str, Outcome]) -> None:

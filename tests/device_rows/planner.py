@@ -198,5 +198,12 @@ ROWS = (
         "the device of each expression is recovered from a plan",
         ("tests/unit/test_planner_cases.py::test_04_left_add_on_cpu_via_copy_as_map",),
     ),
-    Row("43", "passes keep the devices of what they do not touch"),
+    Row(
+        "43",
+        "passes keep the devices of what they do not touch",
+        (
+            "tests/properties/test_passes_keep_meaning.py::test_marks_of_the_users_nodes_survive_any_passes",
+            "tests/properties/test_passes_keep_meaning.py::test_marks_and_sources_survive",
+        ),
+    ),
 )

@@ -7,27 +7,155 @@ from tests.device_rows.row import Row
 
 TITLE = "The heterogeneous runtime"
 ROWS = (
-    Row("50", "each missing or unknown field and each wrong type of a program is refused"),
-    Row("51", "a program without devices is the host's"),
-    Row("52", "a piece of storage is on one device"),
-    Row("53", "a pool is as large as what lies in it, and views are right"),
+    Row(
+        "50",
+        "each missing or unknown field and each wrong type of a program is refused",
+        (
+            "tests/unit/test_runtime_format.py::test_no_word_may_be_missing_or_left_over",
+            "tests/unit/test_runtime_format.py::test_plan_refuses_noise",
+            "tests/unit/test_runtime_format.py::test_program_index_out_of_range",
+            "tests/hostile/test_records.py::test_records_that_miss_something",
+            "tests/hostile/test_bundle_damage.py::test_forged_table",
+        ),
+    ),
+    Row(
+        "51",
+        "a program without devices is the host's",
+        (
+            "tests/unit/test_runtime_devices.py::test_devices_that_are_not_installed",
+            "tests/ageing/test_ageing.py::test_the_answers_of_then",
+        ),
+    ),
+    Row(
+        "52",
+        "a piece of storage is on one device",
+        (
+            "tests/hostile/test_forged_devices.py::test_programs_that_lie",
+            "tests/unit/test_memory_planners.py::test_checker_refuses_unsafe_plans",
+        ),
+    ),
+    Row(
+        "53",
+        "a pool is as large as what lies in it, and views are right",
+        (
+            "tests/hostile/test_forged_devices.py::test_plans_that_lie_about_pools",
+            "tests/hostile/test_forged_devices.py::test_sizes_that_lie",
+            "tests/properties/test_memory_safety.py::test_plans_are_safe_and_repeatable",
+            "tests/unit/test_end_to_end_devices.py::test_buffers_that_fill_whole_pages",
+        ),
+    ),
     Row(
         "54",
         "copies give exact results, also after saving and loading",
         ("tests/unit/test_opencl_models.py::test_two_devices_of_the_kind",),
     ),
-    Row("55", "devices are bound by position"),
-    Row("56", "remote devices"),
-    Row("57", "one host module imports the libraries of the devices; symbols are unique"),
-    Row("58", "device libraries are made before the host's code"),
-    Row("59", "the runtime replays; it plans nothing"),
-    Row("60", "storage is shared on one device and scope alone; results are never reused"),
-    Row("61", "what a session offers"),
-    Row("62", "a program written and read is the same"),
-    Row("63", "another magic or version is refused before anything else"),
-    Row("64", "the device table: the host first, indexes in range"),
-    Row("65", "damage is found, wherever it is"),
-    Row("66", "constants bound late: limit, missing, extra, twice"),
+    Row(
+        "55",
+        "devices are bound by position",
+        (
+            "tests/unit/test_end_to_end_devices.py::test_ids_are_kept_and_one_bundle_runs_on_other_devices",
+            "tests/hostile/test_forged_devices.py::test_plans_that_lie",
+        ),
+        decision=26,
+    ),
+    Row(
+        "56",
+        "remote devices",
+        ("tests/unit/test_service_example.py::test_answers",),
+        decision=26,
+    ),
+    Row(
+        "57",
+        "one host module imports the libraries of the devices; symbols are unique",
+        (
+            "tests/unit/test_end_to_end_devices.py::test_libraries_are_made_before_the_one_main",
+            "tests/unit/test_link.py::test_a_symbol_of_two_objects_is_refused",
+            "tests/unit/test_runtime_devices.py::test_counts",
+        ),
+    ),
+    Row(
+        "58",
+        "device libraries are made before the host's code",
+        ("tests/unit/test_end_to_end_devices.py::test_libraries_are_made_before_the_one_main",),
+    ),
+    Row(
+        "59",
+        "the runtime replays; it plans nothing",
+        (
+            "tests/unit/test_runtime_devices.py::test_counts",
+            "tests/unit/test_runtime_devices.py::test_results",
+            "tests/tidy/test_borders.py::test_packages_import_along_the_arrows",
+        ),
+    ),
+    Row(
+        "60",
+        "storage is shared on one device and scope alone; results are never reused",
+        (
+            "tests/hostile/test_forged_devices.py::test_programs_that_lie",
+            "tests/unit/test_memory_planners.py::test_checker_refuses_unsafe_plans",
+            "tests/unit/test_runtime_session.py::test_results_are_the_callers",
+        ),
+    ),
+    Row(
+        "61",
+        "what a session offers",
+        (
+            "tests/unit/test_runtime_session.py::test_specs",
+            "tests/unit/test_runtime_session.py::test_bind",
+            "tests/unit/test_runtime_session.py::test_wrong_inputs",
+            "tests/unit/test_runtime_session.py::test_inputs_lie_anywhere",
+            "tests/unit/test_runtime_devices.py::test_results",
+        ),
+    ),
+    Row(
+        "62",
+        "a program written and read is the same",
+        (
+            "tests/unit/test_runtime_format.py::test_every_instruction_decodes_to_itself",
+            "tests/unit/test_runtime_format.py::test_plan_decodes_to_itself",
+            "tests/unit/test_runtime_format.py::test_every_field_of_a_device_decodes_to_itself",
+            "tests/hostile/test_forged_devices.py::test_parts_are_the_bundle",
+        ),
+    ),
+    Row(
+        "63",
+        "another magic or version is refused before anything else",
+        (
+            "tests/hostile/test_bundle_damage.py::test_other_version",
+            "tests/hostile/test_bundle_damage.py::test_not_a_bundle",
+            "tests/hostile/test_forged_devices.py::test_what_a_later_version_requires",
+        ),
+    ),
+    Row(
+        "64",
+        "the device table: the host first, indexes in range",
+        (
+            "tests/unit/test_runtime_format.py::test_the_host_is_the_first_device",
+            "tests/hostile/test_forged_devices.py::test_plans_that_lie",
+            "tests/hostile/test_forged_devices.py::test_programs_that_lie",
+        ),
+    ),
+    Row(
+        "65",
+        "damage is found, wherever it is",
+        (
+            "tests/hostile/test_bundle_damage.py::test_changed_byte_is_refused_or_not_read",
+            "tests/hostile/test_bundle_damage.py::test_truncated_at_every_border",
+            "tests/hostile/test_forged_devices.py::test_damaged_library_and_device_weights",
+            "tests/unit/test_runtime_format.py::test_no_word_may_be_missing_or_left_over",
+        ),
+    ),
+    Row(
+        "66",
+        "constants bound late: limit, missing, extra, twice",
+        (
+            "tests/unit/test_default_inputs.py::test_calls_with_and_without",
+            "tests/unit/test_default_inputs.py::test_what_is_still_asked_for",
+            "tests/unit/test_runtime_session.py::test_wrong_inputs",
+            "tests/unit/test_compile_program.py::test_a_constant_of_another_size",
+        ),
+        decision=26,
+    ),
     Row(
         "67",
         "a missing library or kernel is an error at load",

@@ -39,7 +39,16 @@ ROWS = (
             "tests/properties/test_planner_properties.py::test_minimal_sample",
         ),
     ),
-    Row("w5", "functions work for devices that differ in their ids"),
+    Row(
+        "w5",
+        "functions work for devices that differ in their ids",
+        (
+            "tests/unit/test_planner_more_cases.py::test_positive[D16 one primitive on two devices]",
+            "tests/unit/test_planner_more_cases.py::test_positive[D8 two call sites]",
+            "tests/unit/test_end_to_end_devices.py::test_two_devices",
+        ),
+        decision=25,
+    ),
     Row(
         "w6",
         "errors of the planner say where and why",
@@ -53,14 +62,34 @@ ROWS = (
         "a value is copied to a device once",
         ("tests/unit/test_planner_more_cases.py::test_improved[one copy for all readers]",),
     ),
-    Row("w8", "where a value is stored and where it is computed are apart"),
-    Row("w9", "memory scopes of kernels, with aliases and new allocations"),
+    Row(
+        "w8",
+        "where a value is stored and where it is computed are apart",
+        (
+            "tests/unit/test_planner_cases.py::test_reference_case[31 lowered]",
+            "tests/unit/test_planner_more_cases.py::test_improved[one copy for all readers]",
+        ),
+        decision=26,
+    ),
+    Row(
+        "w9",
+        "memory scopes of kernels, with aliases and new allocations",
+        (
+            "tests/unit/test_program_kernels.py::test_scopes_are_applied",
+            "tests/unit/test_planner_cases.py::test_reference_case[14 alloc storage]",
+        ),
+    ),
     Row(
         "w10",
         "the device of an expression is known or the program refused",
         ("tests/unit/test_program_memories.py::test_recovery_is_strict",),
     ),
-    Row("w11", "what shares a memory needs no copy"),
+    Row(
+        "w11",
+        "what shares a memory needs no copy",
+        ("tests/unit/test_plugins.py::test_one_extern_call",),
+        decision=25,
+    ),
     Row(
         "w12",
         "lowering has no side channels",
@@ -141,13 +170,30 @@ ROWS = (
         "no malformed block is dropped",
         ("tests/unit/test_program_text.py::test_malformed_blocks",),
     ),
-    Row("w26", "the condition of a branch is the host's"),
+    Row(
+        "w26",
+        "the condition of a branch is the host's",
+        (
+            "tests/unit/test_planner_more_cases.py::test_positive[D6 annotated condition]",
+            "tests/unit/test_end_to_end_devices.py::test_control_flow_beside_a_device",
+        ),
+        decision=25,
+    ),
     Row(
         "w27",
         "an unmatched device is an error, and devices of one kind stay apart",
         ("tests/unit/test_runtime_devices.py::test_wrong_binding",),
     ),
-    Row("w28", "bounds are checked, also in releases"),
+    Row(
+        "w28",
+        "bounds are checked, also in releases",
+        (
+            "tests/unit/test_runtime_format.py::test_program_index_out_of_range",
+            "tests/unit/test_runtime_format.py::test_every_opcode_has_a_bad_case",
+            "tests/unit/test_runtime_vm.py::test_vm_refuses_addresses_outside",
+            "tests/hostile/test_mutants.py::test_mutants",
+        ),
+    ),
     Row(
         "w33",
         "hooks see every function, and the target that the user configured",

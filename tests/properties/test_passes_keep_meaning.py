@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingot_compiler.ir.attributes import Attribute
@@ -21,7 +21,7 @@ from ingot_compiler.passes.canonicalise import canonicalise
 from ingot_compiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
 from ingot_compiler.passes.fold_literals import fold_literals
-from ingot_compiler.passes.pipeline import Pass, optimize
+from ingot_compiler.passes.pipeline import PASSES, Pass, optimize
 
 # min, max and relu are left out of the exact test: which zero they give of 0.0 and -0.0 is nobody's
 # promise.
@@ -144,7 +144,15 @@ def test_exact_passes_keep_every_bit(run: Pass, graph: Graph, seed: int) -> None
     assert print_graph(parse_graph(print_graph(after))) == print_graph(after)
 
 
+def twins() -> Graph:
+    """Two nodes that differ in their marks alone, and one that differs in nothing."""
+    builder = GraphBuilder([TensorType("f32", (2, 3))])
+    marks = enumerate(("", "acc", "acc"))
+    return builder.finish([builder.add("neg", (0,), {}, (at,), mark) for at, mark in marks])
+
+
 @settings(max_examples=40)
+@example(graph=twins())
 @given(graph=graphs())
 def test_marks_and_sources_survive(graph: Graph) -> None:
     """Every output keeps its mark, and the passes invent no source ordinal."""
@@ -155,6 +163,24 @@ def test_marks_and_sources_survive(graph: Graph) -> None:
     ]
     known = {ordinal for node in graph.nodes for ordinal in node.source}
     assert {ordinal for node in after.nodes for ordinal in node.source} <= known
+
+
+@settings(max_examples=60)
+@example(graph=twins(), passes=list(PASSES))
+@given(graph=graphs(), passes=st.lists(st.sampled_from(PASSES), min_size=1, max_size=8))
+def test_marks_of_the_users_nodes_survive_any_passes(graph: Graph, passes: list[Pass]) -> None:
+    """In any order of passes, a node has the mark of each node of the model that it stands for: what
+    nobody touches stays on its device, and no value moves to another one by being merged."""
+    marks = {ordinal: node.mark for node in graph.nodes for ordinal in node.source}
+    after = graph
+    for run in passes:
+        after = run(after)
+    for node in after.nodes:
+        if node.op != "literal":
+            assert {marks[ordinal] for ordinal in node.source} <= {node.mark}
+    places = [{node.results[0]: node.mark for node in some.nodes} for some in (graph, after)]
+    for before, behind in zip(graph.outputs, after.outputs, strict=True):
+        assert places[0].get(before, "") == places[1].get(behind, "")
 
 
 @settings(max_examples=30)

@@ -55,6 +55,10 @@ class Registry:
                 isinstance(node, ast.Assign)
                 and isinstance(node.value, ast.Dict)
                 and _is_files(node.targets)
+            ) or (
+                isinstance(node, ast.AnnAssign)
+                and isinstance(node.value, ast.Dict)
+                and _is_files([node.target])
             ):
                 names |= {
                     str(value.value)
@@ -71,6 +75,8 @@ def _is_files(targets: list[ast.expr]) -> bool:
 REGISTRIES = (
     Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/op_names.py"),
     Registry("compiler/ingot_compiler/frontend/ops", "compiler/ingot_compiler/frontend/ops/__init__.py"),
+    Registry("compiler/ingot_compiler/frontend/ops/microsoft", "compiler/ingot_compiler/frontend/ops/microsoft/__init__.py"),
+    Registry("compiler/ingot_compiler/frontend/ops/ml", "compiler/ingot_compiler/frontend/ops/ml/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
     Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("image_rows", "kind", "launches_in_turn", "lines", "program", "reduction", "resize_axis", "resize_coordinate", "resize_scope", "row_bodies", "split_reduce", "split_resize", "touched_views", "transposed_plane")),
     Registry("compiler/ingot_compiler/backends/host/kinds", "compiler/ingot_compiler/backends/host/kinds/__init__.py"),
@@ -79,7 +85,7 @@ REGISTRIES = (
         "compiler/ingot_compiler/memory/planners/__init__.py",
         ("buffers", "check", "placing", "smallest_plan"),
     ),
-    Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("match", "rewrite")),
+    Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("hold_state", "match", "quantised_values", "rewrite", "zero_points")),
     Registry("compiler/ingot_compiler/backends/host/targets", "compiler/ingot_compiler/backends/host/targets/__init__.py", ("family", "target")),
     Registry(
         "compiler/ingot_compiler/backends/host/emit/math",
@@ -103,10 +109,10 @@ def path_of_op(onnx_op: str) -> tuple[str, ...]:
 
     The core op has the ONNX op's name in lower case; its elementwise functions start with it.
     """
-    from ingot_compiler.lowering.ops import ELEMENTS
+    from ingot_compiler.lowering.ops import element_rule
 
     core = onnx_op.lower()
-    sources = [*_down_to_core(onnx_op), _source(ELEMENTS[core]), *_emitters(core)]
+    sources = [*_down_to_core(onnx_op), _source(element_rule(op_name(core))), *_emitters(core)]
     return _with_lists(*((source, _list_of(source)) for source in sources))
 
 

@@ -20,7 +20,7 @@ from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.op_names import OP_NAMES, OpName
 from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.ir.print_graph import print_graph
-from ingot_compiler.ir.types import BYTE_DTYPES, DType, TensorType
+from ingot_compiler.ir.types import COMPUTED_DTYPES, DType, TensorType
 from ingot_compiler.ir.verify import verify
 
 Array = npt.NDArray[Any]
@@ -43,7 +43,7 @@ def no_constants(digest: str) -> memoryview:
 def type_of(array: Array) -> TensorType:
     """The tensor type of an array (never bf16)."""
     dtype: DType = next(
-        dtype for dtype in BYTE_DTYPES if NUMPY_NAMES.get(dtype) == array.dtype.name
+        dtype for dtype in COMPUTED_DTYPES if NUMPY_NAMES.get(dtype) == array.dtype.name
     )
     return TensorType(dtype, array.shape)
 

@@ -37,7 +37,7 @@ from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import evaluate, symbols_of
 from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.ir.interpret import bind_symbols, interpret
-from ingot_compiler.ir.types import BYTE_DTYPES, DType, TensorType, dtype_size_bytes
+from ingot_compiler.ir.types import COMPUTED_DTYPES, DType, TensorType, dtype_size_bytes
 from ingot_compiler.lowering.evaluate_constant import evaluate as evaluate_constant
 from ingot_compiler.lowering.expand_groups import expand_groups
 from ingot_compiler.lowering.fuse import fuse
@@ -76,7 +76,7 @@ class RequirementError(AssertionError):
 
 
 def _dtype_of(array: Array) -> DType:
-    return next(dtype for dtype in BYTE_DTYPES if NUMPY[dtype] == array.dtype.name)
+    return next(dtype for dtype in COMPUTED_DTYPES if NUMPY[dtype] == array.dtype.name)
 
 
 class Builder(GraphBuilder):

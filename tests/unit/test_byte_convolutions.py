@@ -147,6 +147,18 @@ def check_conv(
     check_graph(builder, outputs, [x] if constant else [x, w], 0.0, targets)
 
 
+@pytest.mark.parametrize("groups", [1, 4])
+def test_one_channel_is_narrowed_and_stored_alone(groups: int) -> None:
+    """One column of a tile, made bytes: nothing else is written (LLVM's own form wrote four)."""
+    x, w = drawn((1, 4, 7, 7), "u8", 1), drawn((groups, 4 // groups, 3, 3), "i8", 2)
+    builder = Builder([TensorType("u8", x.shape)])
+    attributes = {**window(2, pad_value=125), "groups": groups}
+    total = builder.op("conv", 0, builder.constant(w, "i8"), **attributes)
+    limit = builder.op("literal", dtype="f32", shape=(), value=(255.0,))
+    limited = builder.op("min", builder.op("relu", builder.op("cast", total, dtype="f32")), limit)
+    check_graph(builder, [builder.op("cast", limited, dtype="u8")], [x], 0.0, TARGETS)
+
+
 def test_two_zero_points_around_one_image() -> None:
     """Convolutions of one tensor that pad it with different values have an image each."""
     x, w = drawn((1, 4, 5, 5), "u8", 1), drawn((6, 4, 3, 3), "i8", 2)

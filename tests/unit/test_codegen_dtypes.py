@@ -17,7 +17,7 @@ from tests.unit.codegen_harness import (
 
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import symbol
-from ingot_compiler.ir.types import BYTE_DTYPES, FLOATS, UNSIGNED, DType
+from ingot_compiler.ir.types import COMPUTED_DTYPES, FLOATS, UNSIGNED, DType
 from ingot_compiler.lowering.interpret_scalars import bf16_bits, bf16_number, cast
 from ingot_compiler.lowering.loops import Apply, Constant, Load
 
@@ -49,12 +49,12 @@ def _number(stored: float, dtype: DType) -> float:
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
-@pytest.mark.parametrize("source", BYTE_DTYPES)
+@pytest.mark.parametrize("source", COMPUTED_DTYPES)
 def test_casts_between_all_dtypes(source: DType, target: Target) -> None:
     """Every cast gives what the interpreter's definition says, and storing f16 and bf16 rounds to
     nearest even."""
     x = _numbers(source, 203)
-    for dtype in BYTE_DTYPES:
+    for dtype in COMPUTED_DTYPES:
         result = np.zeros(len(x), NUMPY[dtype])
         run_program(apply_program("cast", (source,), dtype), target, [x, result], {"n": len(x)})
         numbers = [cast(_number(number, source), dtype) for number in x.tolist()]
@@ -76,7 +76,7 @@ def test_casts_between_all_dtypes(source: DType, target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
-@pytest.mark.parametrize("dtype", BYTE_DTYPES)
+@pytest.mark.parametrize("dtype", COMPUTED_DTYPES)
 def test_copies_keep_every_bit(dtype: DType, target: Target) -> None:
     """A load and a store move values of every dtype unchanged, for every length from 0 to two
     vectors and one."""

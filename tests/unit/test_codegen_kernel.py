@@ -13,7 +13,7 @@ from ingot_compiler.backends.host.emit.math import FUNCTIONS
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
-from ingot_compiler.ir.types import BYTE_DTYPES, FLOATS, DType
+from ingot_compiler.ir.types import COMPUTED_DTYPES, FLOATS, DType
 from ingot_compiler.lowering.loops import (
     Apply,
     Buffer,
@@ -37,7 +37,7 @@ _LEVELS = tuple(
 )
 _BINARY = frozenset((
     "add", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "equal", "fmod", "less", "less_equal", "logical_and", "logical_or",
-    "logical_xor", "max", "min", "mod", "mul", "pow", "shift_left", "shift_right", "sub",
+    "logical_xor", "max", "min", "mod", "mul", "philox", "pow", "shift_left", "shift_right", "sub",
 ))  # fmt: skip
 _TESTS = frozenset(
     (
@@ -93,6 +93,8 @@ def _undefined(content: bytes) -> list[str]:
 def _dtypes_of(function: str) -> tuple[DType, ...]:
     if function.startswith("logical"):
         return ("bool",)
+    if function == "philox":
+        return ("u64",)
     if function in _INTEGERS_ONLY:
         return ("i8", "i32", "u64")
     return ("f32", "f64", "i16", "i64") if function in _ANY_DTYPE else ("f32", "f64")
@@ -114,14 +116,14 @@ def test_functions_call_no_library(function: str, target: Target) -> None:
 @pytest.mark.parametrize("target", _LEVELS, ids=str)
 def test_casts_call_no_library(target: Target) -> None:
     """Every cast becomes instructions on every target."""
-    for source in BYTE_DTYPES:
+    for source in COMPUTED_DTYPES:
         loops = tuple(
             Store(1 + number, _J, Apply("cast", (Load(0, _J),), dtype))
-            for number, dtype in enumerate(BYTE_DTYPES)
+            for number, dtype in enumerate(COMPUTED_DTYPES)
         )
         buffers = (
             Buffer(source, written=False),
-            *(Buffer(dtype, written=True) for dtype in BYTE_DTYPES),
+            *(Buffer(dtype, written=True) for dtype in COMPUTED_DTYPES),
         )
         program = LoopProgram(buffers, ("n",), "i", 1, 1, (For("j", symbol("n"), "vector", loops),))
         assert _undefined(compile_only(program, target)) == []

@@ -14,7 +14,11 @@ from tests.unit.lowering_harness import normal
 
 import ingot
 import ingot_runtime
+from ingot_build_rules.compilation.compile_model import compile_model
+from ingot_build_rules.compilation.options import make_options
 from ingot_compiler.ir.errors import UnsupportedError
+from ingot_runtime.format.source import Source, read_plan
+from ingot_runtime.loader.system import sealed_file
 
 BLOCKS = ("stem", "body", "join", "mean", "dense", "end")
 X = np.random.default_rng(5).standard_normal((2, 8, 10, 10)).astype(np.float32)
@@ -95,6 +99,31 @@ def test_ids_are_kept_and_one_bundle_runs_on_other_devices(expected: bytes) -> N
             assert session.devices == {"host": "host:0", **declared, **bound}
             assert session.run({"x": X})["y"].tobytes() == expected
             assert all(session.device_counts().launches.values())
+
+
+def test_libraries_are_made_before_the_one_main() -> None:
+    """All kernels of two kinds of device are linked before `main` is made, which knows them by
+    their numbers; there is one `main` and one image of the host."""
+    made: list[str] = []
+    model = make_model(
+        [node("Neg", "x", "a"), node("Abs", "a", "y")], [tensor("x", [8])], [tensor("y", [8])]
+    )
+    options = make_options(
+        ("x86-64-v3",),
+        devices={"acc": "null", "other": "cpu"},
+        place=[("*", "acc"), ("n1", "other")],
+    )
+    for each, name in zip(model.graph.node, ("n0", "n1"), strict=True):
+        each.name = name
+    compiled = compile_model(model, options, lambda rule, *_: made.append(rule))
+    plan = read_plan(Source(sealed_file(compiled.to_bytes()), "bundle"))
+    assert [library.kind for library in plan.libraries] == ["null", "cpu"]
+    assert [rule for rule in made if rule in ("link", "codegen_main")] == [
+        "link",
+        "link",
+        "codegen_main",
+        "link",
+    ]
 
 
 @pytest.mark.slow

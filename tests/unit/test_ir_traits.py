@@ -10,7 +10,7 @@ import pytest
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ops import OPS
+from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
 
@@ -23,6 +23,7 @@ SOURCES: dict[str, dict[str, Any]] = {
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 MOVEMENTS: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "broadcast_to": ([X], {"shape": (2, 2, 3)}),
+    "append": ([X, X + 10], {"axis": 0}),
     "concat": ([X, X + 10], {"axis": 0}),
     "copy": ([X], {"destination": "acc"}),
     "reshape": ([X], {"shape": (3, 2)}),
@@ -43,7 +44,7 @@ MOVEMENTS: dict[str, tuple[list[Any], dict[str, Any]]] = {
 
 
 def _with(trait: Trait) -> list[CoreOp]:
-    return [op for op in OPS if trait in op.traits]
+    return [op for op in OPS_BY_NAME.values() if trait in op.traits]
 
 
 def _pairs(op: CoreOp) -> list[tuple[Any, Any]]:

@@ -75,6 +75,17 @@ def test_forbidden_code_is_refused(text: str, code: str, message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
+def test_a_symbol_of_two_objects_is_refused() -> None:
+    """Kernels are found by their names, so a name stands for one; both objects are named."""
+    target = parse_target("x86-64-v3")
+    objects = [(name, compile_object(_KERNEL, target)) for name in ("layer 1", "layer 2")]
+    with pytest.raises(InternalError, match="a code image does not link") as caught:
+        link_image(objects, ["k"], {}, target)
+    assert "duplicate symbol: k" in caught.value.why
+    assert "layer 1" in caught.value.why
+    assert "layer 2" in caught.value.why
+
+
 def test_the_error_names_the_function() -> None:
     """Where an undefined symbol is used is part of the message."""
     target = parse_target("x86-64-v3")

@@ -22,7 +22,7 @@ from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, float_to_integer
-from ingot_compiler.ir.types import BYTE_DTYPES, FLOATS, DType
+from ingot_compiler.ir.types import COMPUTED_DTYPES, FLOATS, DType
 from ingot_compiler.lowering.interpret_scalars import cast
 
 FLOAT_TYPES = ("float16", "float32", "float64")
@@ -113,7 +113,7 @@ def test_floats_that_do_not_fit_an_integer(tmp_path: Path, source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", [dtype for dtype in BYTE_DTYPES if dtype not in (*FLOATS, "bool")]
+    "dtype", [dtype for dtype in COMPUTED_DTYPES if dtype not in (*FLOATS, "bool")]
 )
 def test_one_rule_for_what_does_not_fit(dtype: DType) -> None:
     """The array rule of the interpreter and the scalar rule of the loops' interpreter are one."""

@@ -18,10 +18,10 @@ from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.ir.print_graph import print_graph
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.passes.pipeline import PASSES
+from ingot_compiler.passes.pipeline import INTEGER_PASSES, PASSES
 
 FOLDER = Path(__file__).parents[1] / "golden"
-BY_NAME = {run.__name__: run for run in PASSES}
+BY_NAME = {run.__name__: run for run in (*INTEGER_PASSES, *PASSES)}
 CASES = sorted(
     str(path.relative_to(FOLDER)) for name in BY_NAME for path in (FOLDER / name).glob("*.txt")
 )

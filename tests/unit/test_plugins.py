@@ -28,10 +28,12 @@ from ingot_compiler.plugins.settings import PluginSettings
 
 
 def test_one_extern_call(tmp_path: Path) -> None:
-    """A claimed relu is a call of the plug-in's C function, in every way of running; the self-check
-    compares it with the graph that the composite holds."""
+    """A claimed relu is a call of the plug-in's C function, in every way of running, and works on the
+    host's memory without a copy; the self-check compares it with the graph that the composite
+    holds."""
     made = compiled(chain("Neg", "Relu", "Tanh"), "RELU")
     assert composites(made) == [("relu", "relu")]
+    assert "copy" not in [each.op for each in made.placed.graph.nodes]
     path = tmp_path / "a.ingot"
     assert outputs(made, path, [-1, 2]) == pytest.approx([np.tanh(1), 0])
     assert check_bundle(made, str(path), None).plain()["passed"]

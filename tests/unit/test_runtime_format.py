@@ -2,6 +2,7 @@
 numbers."""
 
 import re
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,14 @@ from ingot_runtime.format import abi, header, limits
 from ingot_runtime.format.dtypes import DTYPE_NAMES
 from ingot_runtime.format.manifest import manifest_bytes, manifest_dict
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import BundlePlan, DevicePlan, TensorPlan, VariantPlan, decode_plan
+from ingot_runtime.format.plan import (
+    BundlePlan,
+    DevicePlan,
+    LibraryPlan,
+    TensorPlan,
+    VariantPlan,
+    decode_plan,
+)
 from ingot_runtime.format.program import CODES, OPCODES, Instruction, Program, operand_kinds
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.words import forbidden_character
@@ -95,6 +103,56 @@ def test_plan_refuses_noise(noise: bytes) -> None:
         decode_plan(noise)
 
 
+def plan_of(*devices: DevicePlan) -> BundlePlan:
+    """A plan of these devices, with a library of each of two kinds."""
+    libraries = (
+        LibraryPlan("null", "x86-64-v2", ("sse3", "ssse3"), 2),
+        LibraryPlan("opencl", "opencl-c-1.2", (), 1),
+    )
+    tensors = (TensorPlan("x", 0, (4, -1)),)
+    variant = VariantPlan("x86-64-v2", 1, (), 1, (64,) * len(devices), ((0, 64),))
+    return BundlePlan("m", devices, ("batch",), tensors, tensors, (variant,), libraries)
+
+
+DEVICES = (
+    DevicePlan("host", "host", 0),
+    DevicePlan("acc", "null", 7, "", 0),
+    DevicePlan("gpu", "opencl", 2, "global", 1),
+)
+
+
+def test_every_field_of_a_device_decodes_to_itself() -> None:
+    """Kind, id, scope and library of each device, and all of each library."""
+    again = decode_plan(encode_plan(plan_of(*DEVICES)))
+    assert [(it.name, it.kind, it.id, it.scope, it.library) for it in again.devices] == [
+        (it.name, it.kind, it.id, it.scope, it.library) for it in DEVICES
+    ]
+    assert manifest_dict(again) == manifest_dict(plan_of(*DEVICES))
+
+
+def test_the_host_is_the_first_device() -> None:
+    """A table that begins with another device is refused, by that device's kind."""
+    with pytest.raises(
+        ingot_runtime.FormatError, match="the first device is not the host"
+    ) as found:
+        decode_plan(encode_plan(plan_of(DEVICES[1], DEVICES[0], DEVICES[2])))
+    assert found.value.why == "null"
+
+
+def resized(data: bytes, word_count: int) -> bytes:
+    """The section with fewer words, or with zeros behind them."""
+    (count,) = struct.unpack_from("<q", data)
+    words = struct.unpack_from(f"<{count}q", data, 8)
+    kept = (*words[:word_count], *[0] * (word_count - count))
+    return struct.pack(f"<{word_count + 1}q", word_count, *kept) + data[8 + 8 * count :]
+
+
+def word_count_of(data: bytes) -> int:
+    """How many words a section has."""
+    (count,) = struct.unpack_from("<q", data)
+    return int(count)
+
+
 PLAN = BundlePlan(
     "m",
     (DevicePlan("host", "host", 0),),
@@ -152,6 +210,8 @@ BAD: list[tuple[str, tuple[int | tuple[int, ...], ...]]] = [
     ("launch_checked", (0, 1, 0, (), (), 0, 1, (0,))),
     ("buffer_device_weights", (0, 1, 0, 1)),
     ("buffer_device_weights", (0, 0, WEIGHTS_BYTES, 1)),
+    ("held_bytes", (0, 1, 0)),
+    ("held_bytes", (0, 0, 1)),
 ]
 
 
@@ -161,6 +221,73 @@ def test_program_index_out_of_range(name: str, operands: tuple[int | tuple[int, 
     program = Program(((CODES[name], operands), RETURN), 7, 4, ("message",))
     with pytest.raises(ingot_runtime.FormatError, match="instruction 0"):
         decoded(program)
+
+
+EVERY_OPCODE: dict[str, tuple[int | tuple[int, ...], ...]] = {
+    "return": (),
+    "const": (0, -5),
+    "input_dim": (1, 0, 1),
+    "add": (0, 1, 2),
+    "sub": (3, 4, 5),
+    "mul": (6, 0, 1),
+    "floordiv": (2, 3, 4),
+    "mod": (5, 6, 0),
+    "min": (1, 2, 3),
+    "max": (4, 5, 6),
+    "eq": (0, 2, 4),
+    "lt": (6, 4, 2),
+    "le": (1, 3, 5),
+    "assert": (2, 0),
+    "jump": (3,),
+    "branch": (1, 2, 5),
+    "workspace_bytes": (2, 3),
+    "scratch_bytes": (4,),
+    "output_dim": (0, 1, 3),
+    "begin": (),
+    "buffer_input": (0, 0),
+    "buffer_output": (1, 0),
+    "buffer_weights": (2, 16, 64),
+    "buffer_workspace": (3, 1, 0, 2),
+    "buffer_grow": (4, 1, 5),
+    "launch": (1, 1, 9, (3, 4), (0, 6), 2, 7),
+    "copy": (1, 0, 0, 4, 3),
+    "read": (1, 2, 6, 4),
+    "output_buffer": (0, 1, 5),
+    "launch_checked": (1, 0, 8, (4, 3), (5,), 1, 3, (0,)),
+    "buffer_device_weights": (5, 1, 32, 16),
+    "held_bytes": (6, 0, 0),
+}
+
+
+def every_instruction() -> Program:
+    """A program with each opcode once."""
+    instructions = [(CODES[name], operands) for name, operands in EVERY_OPCODE.items()]
+    return Program((*instructions, RETURN), 7, 6, ("message",))
+
+
+def decoded_with_devices(data: bytes) -> Program:
+    """A program section read beside a plan of three devices."""
+    plan, sizes = plan_of(*DEVICES), (WEIGHTS_BYTES,) * 3
+    return decode_program(data, plan, plan.variants[0], sizes, "section program 0")
+
+
+def test_every_instruction_decodes_to_itself() -> None:
+    """Each opcode with operands that differ: none is lost, and none takes another's place."""
+    assert list(EVERY_OPCODE) == [name for name, _ in OPCODES]
+    again = decoded_with_devices(encode_program(every_instruction()))
+    assert again.instructions == every_instruction().instructions
+    assert (again.register_count, again.buffer_count) == (7, 6)
+
+
+def test_no_word_may_be_missing_or_left_over() -> None:
+    """A plan and a program that end at any word before their end, or go on behind it, are refused,
+    and what is missing is named."""
+    plan, program = encode_plan(plan_of(*DEVICES)), encode_program(every_instruction())
+    for data, decode in ((plan, decode_plan), (program, decoded_with_devices)):
+        for count in [*range(word_count_of(data)), word_count_of(data) + 1]:
+            with pytest.raises(ingot_runtime.FormatError) as found:
+                decode(resized(data, count))
+            assert found.value.where.startswith("section p")
 
 
 def test_program_must_end() -> None:
@@ -203,8 +330,8 @@ def test_format_document_has_the_numbers() -> None:
         assert f"{code} {name}" in text
     for code, (name, kinds) in enumerate(OPCODES):
         assert f"| {code} | `{name}` | {kinds or '-'} |" in text
-    for struct in (abi.CALL, abi.TENSOR, abi.DEVICE, abi.WATCH):
-        assert f"`{struct.name}` ({struct.size_bytes} bytes)" in text
+    for layout in (abi.CALL, abi.TENSOR, abi.DEVICE, abi.WATCH):
+        assert f"`{layout.name}` ({layout.size_bytes} bytes)" in text
     assert f"header of {header.HEADER_SIZE_BYTES} bytes" in text
     assert f"rows of {header.ROW_SIZE_BYTES} bytes" in text
     for name in abi.EXPORTS:

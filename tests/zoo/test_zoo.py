@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -80,3 +81,30 @@ def test_three_variants_of_one_network(zoo: Path, tmp_path: Path) -> None:
         for output, array in expected.items():
             assert_close(array, result[output], RELATIVE)
             np.testing.assert_array_equal(result[output], forced[output])
+
+
+CUT = ("mobilenet_v2", "bert_base", "segformer_b0", "unet_small")
+CUTS = 5
+
+
+@pytest.mark.parametrize("cut", range(CUTS))
+@pytest.mark.parametrize("name", CUT)
+def test_network_cut_between_host_and_opencl(zoo: Path, name: str, cut: int) -> None:
+    """At five points each, drawn by its name: all before the point on one side, all behind it on the
+    other, in turns; within the tolerance of PyTorch, natively and stepped with equal bits."""
+    path = zoo / name / "model.onnx"
+    nodes = [node.name for node in ModelProto.FromString(path.read_bytes()).graph.node]
+    at = random.Random(f"{name} {cut}").randrange(1, len(nodes))
+    sides = ("acc", "host") if cut % 2 else ("host", "acc")
+    place = {node: sides[number >= at] for number, node in enumerate(nodes)}
+    made = ingot.compile(path, devices={"acc": "opencl"}, place=place, workers=2)
+    bundle, feed = made.to_bytes(), arrays(zoo / name / "inputs.npz")
+    found: list[dict[str, Array]] = []
+    for executor in ("aot", "vm"):
+        with ingot_runtime.load(bundle, executor=executor) as session:
+            found.append(session.run(feed))
+            assert session.device_counts().launches["acc"]
+            assert session.device_counts().copies
+    for output, array in arrays(zoo / name / "outputs.npz").items():
+        assert found[0][output].tobytes() == found[1][output].tobytes()
+        assert_close(array, found[0][output], RELATIVE)

@@ -8,18 +8,21 @@ from ingot_runtime.format import header as head
 from ingot_runtime.format.sha256 import sha256
 
 
-def encode_head(sections: list[head.Section], file_size_bytes: int) -> tuple[bytes, bytes]:
+def encode_head(
+    sections: list[head.Section], file_size_bytes: int, version_minor: int = 0
+) -> tuple[bytes, bytes]:
     """Return (header + table, root digest)."""
+    count = len(sections)
     table = b"".join(map(_row, sections))
-    root = sha256(_header(len(sections), file_size_bytes, head.NO_DIGEST) + table)
-    return _header(len(sections), file_size_bytes, root) + table, root
+    root = sha256(_header(count, file_size_bytes, head.NO_DIGEST, version_minor) + table)
+    return _header(count, file_size_bytes, root, version_minor) + table, root
 
 
-def _header(section_count: int, file_size_bytes: int, root: bytes) -> bytes:
+def _header(section_count: int, file_size_bytes: int, root: bytes, version_minor: int) -> bytes:
     return head.HEADER.pack(
         head.MAGIC,
         head.VERSION_MAJOR,
-        head.VERSION_MINOR,
+        version_minor,
         head.HEADER_SIZE_BYTES,
         head.ROW_SIZE_BYTES,
         section_count,

@@ -12,7 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
+import msgpack
+
 from ingot_artifacts.bundle.contents import BundleContents, Chunk, DefaultValue, bytes_of
+from ingot_artifacts.bundle.encode_alternative import encode_alternative
 from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.plan_of import plan_of
@@ -20,13 +23,16 @@ from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree, whole_m
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
-from ingot_runtime.format.debug import decode_record
+from ingot_runtime.format.alternative import decode_alternative
+from ingot_runtime.format.debug import SHAPES
 from ingot_runtime.format.defaults import decode_default, head_size_bytes
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import BundlePlan, decode_plan
+from ingot_runtime.format.plan import BundlePlan, decode_plan, version_minor
 from ingot_runtime.format.sha256 import sha256
+from ingot_runtime.format.shapes import check_shape
+from ingot_runtime.format.states import ROW, decode_states
 
 _ORDER = (
     head.MANIFEST,
@@ -34,10 +40,12 @@ _ORDER = (
     head.TREE,
     head.LOCK,
     head.DEFAULT,
+    head.STATE,
     head.PROGRAM,
     head.DEBUG,
     head.CODE,
     head.LIBRARY,
+    head.ALTERNATIVE,
     head.WEIGHTS,
 )
 """Kinds of sections: what is read first and always comes first, the weights last, code before
@@ -75,12 +83,16 @@ def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
     payloads |= _trees(tree, weights_sizes_bytes)
     sections = _layout(payloads, weights_sizes_bytes)
     end = sections[-1].offset + sections[-1].size_bytes
-    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes))
+    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes), version_minor(plan))
     return BundleSkeleton(root.hex(), prefix, end)
 
 
 def _prefix(
-    sections: list[head.Section], payloads: Payloads, end: int, weights_size_bytes: int
+    sections: list[head.Section],
+    payloads: Payloads,
+    end: int,
+    weights_size_bytes: int,
+    version_minor: int,
 ) -> tuple[bytes, bytes]:
     """Return all bytes before the weights of a file that ends at ``end``, and the root digest; the
     sections get their digests."""
@@ -90,7 +102,7 @@ def _prefix(
             payload = payloads[row.kind, row.id]
             row.digest = sha256(payload)
             prefix[row.offset : row.offset + len(payload)] = payload
-    start, root = encode_head(sections, end)
+    start, root = encode_head(sections, end, version_minor)
     prefix[: len(start)] = start
     return bytes(prefix), root
 
@@ -153,12 +165,22 @@ def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -
         payloads[head.PROGRAM, index] = variant.program
     for index, library in enumerate(contents.libraries):
         payloads[head.LIBRARY, index] = library.image
+    for index, alternative in enumerate(contents.alternatives):
+        payload, where = encode_alternative(alternative), f"alternative {index}"
+        decode_alternative(payload, plan, where)
+        payloads[head.ALTERNATIVE, index] = payload
     for value in contents.defaults:
         payload = _default(value)
         decode_default(payload, plan.inputs[value.position], f"default {value.position}")
         payloads[head.DEFAULT, value.position] = payload
+    if contents.states:
+        rows = [ROW.pack(pair.input, pair.output, pair.axis) for pair in contents.states]
+        payloads[head.STATE, 0] = b"".join(rows)
+        plan.states = decode_states(payloads[head.STATE, 0], plan)
     for kind in (head.LOCK, head.DEBUG):
-        decode_record(payloads[kind, 0], kind)
+        # By the C decoder: the loader's own is for files that somebody else may have written.
+        record = msgpack.unpackb(payloads[kind, 0])
+        check_shape(record, SHAPES[kind], f"section {head.KIND_NAMES[kind]} 0")
     return payloads
 
 
@@ -194,7 +216,7 @@ def _layout(payloads: Payloads, weights_sizes_bytes: tuple[int, ...]) -> list[he
         alignment = head.alignment_of(kind)
         offset, size_bytes = end + -end % alignment, sizes[kind, id_]
         end = offset + size_bytes
-        flags = head.OPTIONAL if kind == head.DEFAULT else 0
+        flags = head.OPTIONAL if kind in head.OPTIONAL_KINDS else 0
         row = head.Section(kind, id_, offset, size_bytes, alignment, head.NO_DIGEST, flags)
         sections.append(row)
     return sections

@@ -21,7 +21,7 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.op import Array, bf16_to_f32
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import FLOATS, DType, TensorType
+from ingot_compiler.ir.types import FLOATS, LOW_BITS, DType, TensorType
 
 # Of the largest magnitude; integers and booleans must be equal.
 TOLERANCES: dict[DType, float] = {"f64": 1e-9, "f32": 1e-4, "f16": 1e-2, "bf16": 5e-2}
@@ -52,7 +52,7 @@ class Deviation:
 def deviation(
     got: Array, expected: Array, dtype: DType, *, jumps: bool, slack: float = 1.0
 ) -> Deviation:
-    """Compare two tensors of one dtype (bf16: bit patterns); ``slack`` multiplies the tolerance.
+    """Compare two tensors of one dtype (bf16, low-bit types: bit patterns); ``slack`` multiplies the tolerance.
 
     NaN equals NaN, infinities equal themselves; anything else against them is infinitely far.
     """
@@ -106,6 +106,8 @@ def _numbers(array: Array, dtype: DType) -> npt.NDArray[Any]:
     """The tensor as float64; integers beyond 2^53 are compared as integers, by their difference."""
     if dtype == "bf16":
         return bf16_to_f32(array.view(np.uint16)).astype(np.float64)
+    if dtype in LOW_BITS:
+        return array.view(np.uint8).astype(np.float64)
     return array if dtype in ("i64", "u64") else array.astype(np.float64)
 
 

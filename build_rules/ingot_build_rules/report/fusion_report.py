@@ -18,7 +18,7 @@ from ingot_compiler.lowering.constant_expression import constant_values
 from ingot_compiler.lowering.fused import FusedGraph, Group, Launch, all_steps
 from ingot_compiler.lowering.fusion.control import CONTROL_RULES
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
-from ingot_compiler.lowering.ops import ELEMENTS
+from ingot_compiler.lowering.ops import has_element_rule
 from ingot_compiler.lowering.versions import versions_of
 from ingot_compiler.memory.memory_plan import MemoryPlan
 
@@ -166,7 +166,7 @@ def _reason(graph: Graph, readers: Sequence[int]) -> str:
         return "its user runs on another device"
     if ops & MOVEMENT.keys():
         return "its user is a view of memory"
-    if ops <= {*ELEMENTS, *CONTROL_RULES}:
+    if all(op in CONTROL_RULES or has_element_rule(op) for op in ops):
         return "its user looks elements up in memory"
     return "its user reads its operands from memory"  # by loops of its own
 

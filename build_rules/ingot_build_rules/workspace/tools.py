@@ -10,7 +10,12 @@ import os
 import sys
 from dataclasses import dataclass
 
-from ingot_build_rules.compilation.own_code import PACKAGE_FOLDERS, code_parts, tool_path
+from ingot_build_rules.compilation.own_code import (
+    PACKAGE_FOLDERS,
+    code_parts,
+    tool_path,
+)
+from ingot_build_rules.compilation.own_code import Code as Parts
 from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.rule import FileDigests
 from ingot_build_rules.engine.cache.code_digest import CodeDigests
@@ -37,7 +42,7 @@ def tools_of(files: FileDigests, digests: CodeDigests) -> Tools:
     modules |= {module: module for rule in RULES for module in RULEBOOK.modules_of(rule)[1:]}
     code = tuple((name, code_parts(digests, module)) for name, module in modules.items())
     names = sorted({name for _, parts in code for name, _ in parts})
-    everything = (code, files.digest(zig), sys.version)
+    everything = (tuple(map(_line, code)), files.digest(zig), sys.version)
     return Tools(
         digests,
         code,
@@ -50,6 +55,13 @@ def tools_of(files: FileDigests, digests: CodeDigests) -> Tools:
             str(TAGS_PATH),  # what a tag stands for is in no key, but decides what is asked for
         ),
     )
+
+
+def _line(code: tuple[str, Parts]) -> str:
+    """A rule and its code as one text: thousands of texts one by one take the time of a build of
+    nothing."""
+    name, parts = code
+    return "".join((name, *(f"\n{part} {item}" for part, item in parts)))
 
 
 def _path_of(name: str) -> str:

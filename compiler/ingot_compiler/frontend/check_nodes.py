@@ -8,16 +8,16 @@ here: types (``infer_types``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 
-import onnx.defs
 from onnx import AttributeProto, NodeProto
 from onnx.defs import OpSchema
 
 from ingot_compiler.frontend.expand_function import function_opset
 from ingot_compiler.frontend.findings import ImportFinding
 from ingot_compiler.frontend.oldest_opset import OPSET_MIN
-from ingot_compiler.frontend.ops import OPS_BY_NAME
+from ingot_compiler.frontend.op_schemas import newest_opset, schema_of
+from ingot_compiler.frontend.op_table import OPS, names_of
+from ingot_compiler.frontend.ops import microsoft
 from ingot_compiler.frontend.sort_nodes import describe_node, node_name
 from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import ModelError
@@ -48,41 +48,42 @@ def canonical_domain(domain: str) -> str:
 
 
 def _reason(node: NodeProto, domain: str, opset: int) -> str:
-    if domain:
-        return "no translation for an op of this domain"
-    newest = onnx.defs.onnx_opset_version()
+    newest = newest_opset(domain)
+    if not newest:
+        return _OF_DOMAIN.get(domain, "no translation for an op of this domain")
+    if domain == "com.microsoft" and node.op_type in microsoft.REFUSED:
+        return microsoft.REFUSED[node.op_type]
     if opset > newest:
-        return f"this build reads opsets 1 to {newest}"
-    schema = _schema(node.op_type, opset)
+        return f"this build reads opsets 1 to {newest}{' of this domain' if domain else ''}"
+    schema = schema_of(domain, node.op_type, opset)
     if schema is None:
-        return _unknown(node.op_type, opset)
+        return _unknown(domain, node.op_type, opset)
     check_schema(node, schema)
-    op = OPS_BY_NAME.get(node.op_type)
+    op = OPS.get((domain, node.op_type))
     if op is None:
         return "" if function_opset(schema, opset) else "no translation"
     # Nodes of older opsets are brought into the form of this one.
-    if max(schema.since_version, _since(node.op_type, OPSET_MIN)) < op.since:
+    if not domain and max(schema.since_version, _since(node.op_type, OPSET_MIN)) < op.since:
         return f"only its form of opset {op.since} and later has a translation"
     return ""
 
 
-def _unknown(op: str, opset: int) -> str:
-    if _schema(op, onnx.defs.onnx_opset_version()) is not None:
+_OF_DOMAIN = {
+    "com.microsoft.nchwc": "weights lie as ONNX Runtime wants them on one machine; "
+    "save its optimised model at ORT_ENABLE_EXTENDED at most",
+}
+
+
+def _unknown(domain: str, op: str, opset: int) -> str:
+    if schema_of(domain, op, newest_opset(domain)) is not None:
         return f"the op does not exist in opset {opset}"
-    close = suggest(op, OPS_BY_NAME)
-    return "ONNX has no such op" + (f"; did you mean {close}?" if close else "")
-
-
-@cache
-def _schema(op: str, opset: int) -> OpSchema | None:
-    try:
-        return onnx.defs.get_schema(op, min(opset, onnx.defs.onnx_opset_version()), "")
-    except onnx.defs.SchemaError:
-        return None
+    close = suggest(op, names_of(domain))
+    known = "no translation" if domain == "com.microsoft" else "ONNX has no such op"
+    return known + (f"; did you mean {close}?" if close else "")
 
 
 def _since(op: str, opset: int) -> int:
-    schema = _schema(op, opset)
+    schema = schema_of("", op, opset)
     return schema.since_version if schema else 0
 
 
@@ -125,10 +126,10 @@ def _kind(attribute: OpSchema.Attribute) -> str:
     return str(attribute.type).rsplit(".", 1)[-1].lower()
 
 
-def attribute_kinds(op: str, opset: int) -> dict[str, str]:
+def attribute_kinds(domain: str, op: str, opset: int) -> dict[str, str]:
     """Which kind of value each attribute of an op has, in lower case ("ints"); none where there is
     no such op."""
-    schema = _schema(op, opset)
+    schema = schema_of(domain, op, opset)
     return (
         {name: _kind(attribute) for name, attribute in schema.attributes.items()} if schema else {}
     )

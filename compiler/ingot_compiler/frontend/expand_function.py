@@ -121,7 +121,7 @@ class _Expansion:
 
 
 def _body(context: OpContext) -> FunctionProto:
-    schema = onnx.defs.get_schema(context.op, context.opset, "")
+    schema = onnx.defs.get_schema(context.op, context.opset, context.domain)
     version = function_opset(schema, context.opset)
     body = FunctionProto()
     if version:
@@ -184,7 +184,7 @@ def _attributes(
 
 def _defaults(context: OpContext, body: FunctionProto) -> dict[str, AttributeProto]:
     """Default values of the op's attributes: the body's, else the schema's."""
-    formals = onnx.defs.get_schema(context.op, context.opset, "").attributes
+    formals = onnx.defs.get_schema(context.op, context.opset, context.domain).attributes
     of_schema = {
         name: formal.default_value
         for name, formal in formals.items()

@@ -109,6 +109,16 @@ class OnnxNode:
         given = self.ints_attribute(name)
         return tuple(default) if given is None else given
 
+    def floats_or(self, name: str, default: Sequence[float]) -> tuple[float, ...]:
+        """A list of floats; ``default`` when absent."""
+        value = self.attributes.get(name, tuple(default))
+        floats = (
+            [item for item in value if isinstance(item, float)] if isinstance(value, tuple) else []
+        )
+        if not isinstance(value, tuple) or len(floats) != len(value):
+            raise OpTypeError(f"attribute {name} to be a list of floats", repr(value))
+        return tuple(floats)
+
     def body(self, name: str) -> RegionBody:
         """A graph attribute."""
         value = self.attributes.get(name)

@@ -1,6 +1,6 @@
 """What an ONNX op is to the frontend: a name and a translation into core ops.
 
-In: nothing. Out: ``OnnxOp``. Not done here: the list of ops (``ops/__init__.py``), types of core
+In: nothing. Out: ``OnnxOp``. Not done here: the table of ops (``op_table``), types of core
 ops (``ir/ops``).
 """
 
@@ -26,9 +26,14 @@ class OnnxOp:
     oldest: nodes of older ones are brought into its form before).
 
     Where ``applies`` says no, ONNX's own function body is translated in place of the op.
+
+    ``signature``: for an op whose schema the onnx package does not have, its operands, results and
+    attributes, as in ``"A B C? more* -> Y; alpha:float heads!:int axes:ints"``: ``?`` marks what is
+    optional, ``*`` what repeats, ``!`` an attribute that must be given.
     """
 
     name: str
     translate: Translate
     since: int = 1
     applies: Callable[[OpContext], bool] = _always
+    signature: str = ""

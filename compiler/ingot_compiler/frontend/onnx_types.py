@@ -1,7 +1,7 @@
 """Element types of ONNX and of Ingot.
 
 In: an ONNX ``TensorProto.DataType`` number. Out: a ``DType``, or None where Ingot has none
-(strings, complex, 4- and 8-bit floats, 2- and 4-bit integers). Not done here: bytes
+(strings, complex, 6-bit floats). Not done here: bytes
 (``tensor_data``).
 """
 
@@ -25,6 +25,16 @@ _NUMBERS: tuple[tuple[int, DType], ...] = (
     (TensorProto.UINT32, "u32"),
     (TensorProto.UINT64, "u64"),
     (TensorProto.BOOL, "bool"),
+    (TensorProto.FLOAT8E4M3FN, "f8e4m3fn"),
+    (TensorProto.FLOAT8E4M3FNUZ, "f8e4m3fnuz"),
+    (TensorProto.FLOAT8E5M2, "f8e5m2"),
+    (TensorProto.FLOAT8E5M2FNUZ, "f8e5m2fnuz"),
+    (TensorProto.FLOAT8E8M0, "f8e8m0"),
+    (TensorProto.FLOAT4E2M1, "f4e2m1"),
+    (TensorProto.INT4, "i4"),
+    (TensorProto.UINT4, "u4"),
+    (TensorProto.INT2, "i2"),
+    (TensorProto.UINT2, "u2"),
 )
 _DTYPES: dict[int, DType] = dict(_NUMBERS)
 _ONNX_NUMBERS: dict[DType, int] = {dtype: number for number, dtype in _NUMBERS}

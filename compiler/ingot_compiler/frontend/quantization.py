@@ -1,16 +1,17 @@
 """Linear quantisation by composition: scales and zero points along an axis or in blocks.
 
-In: a context and value ids. Out: value ids. Not done here: 2- and 4-bit integers, 4- and 8-bit
-floats (no element types).
+In: a context and value ids. Out: value ids. Not done here: the bits of low-bit types
+(``low_bits``).
 """
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.compose import broadcast_to, cast, clamp, reshape, slice_axis
+from ingot_compiler.frontend.compose import broadcast_to, clamp, reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.low_bits import convert
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.types import DType
+from ingot_compiler.ir.types import LOW_BITS, DType
 
 LIMITS: dict[DType, tuple[int, int]] = {
     "i8": (-128, 127),
@@ -18,6 +19,10 @@ LIMITS: dict[DType, tuple[int, int]] = {
     "i32": (-(1 << 31), (1 << 31) - 1),
     "u8": (0, 255),
     "u16": (0, (1 << 16) - 1),
+    "i4": (-8, 7),
+    "u4": (0, 15),
+    "i2": (-2, 1),
+    "u2": (0, 3),
 }
 
 
@@ -33,9 +38,22 @@ def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0)
         raise OpTypeError("parameters of rank 0 or 1", context.type_of(parameter))
     if axis >= rank:
         raise OpTypeError(f"an operand of rank > {axis}", context.type_of(x))
+    number = _one_number(context, parameter)
+    if number is not None and own[0] == context.shape_of(x)[axis]:
+        return context.scalar(context.dtype_of(parameter), number)
     ones: list[Dim] = [1] * rank
     ones[axis] = own[0]
     return reshape(context, parameter, ones)
+
+
+def _one_number(context: OpContext, parameter: int) -> int | None:
+    """The integer that all elements of a vector are, where that is known: quantisers write a zero
+    point for each channel, most of which are 0."""
+    found = context.known_ints(parameter)
+    source = context.translation.stored.get(parameter)
+    if found is None and source is not None:
+        found = tuple(int(item) for item in context.translation.elements(source))
+    return found[0] if found and found.count(found[0]) == len(found) else None
 
 
 def _along_blocks(context: OpContext, parameter: int, x: int, axis: int, block: int) -> int:
@@ -51,16 +69,27 @@ def _along_blocks(context: OpContext, parameter: int, x: int, axis: int, block: 
     return slice_axis(context, joined, axis, 0, shape[axis])
 
 
-def rounded(context: OpContext, x: int, zero: int | None, dtype: DType) -> int:
-    """round(x) + zero point, saturated; x a float."""
+def rounded(
+    context: OpContext, x: int, zero: int | None, dtype: DType, *, saturate: bool = True
+) -> int:
+    """round(x) + zero point, saturated; x a float. Floats of low bits round for themselves."""
+    if dtype not in LIMITS:
+        if zero is not None and dtype == "f4e2m1":
+            x = context.add("add", x, convert(context, zero, context.dtype_of(x)))
+        return convert(context, x, dtype, saturate=saturate)
     x = context.add("round", x)
     if zero is not None:
-        x = context.add("add", x, cast(context, zero, context.dtype_of(x)))
+        x = context.add("add", x, convert(context, zero, context.dtype_of(x)))
     low, high = (context.scalar(context.dtype_of(x), limit) for limit in LIMITS[dtype])
-    return cast(context, clamp(context, x, low, high), dtype)
+    return convert(context, clamp(context, x, low, high), dtype)
 
 
 def centred(context: OpContext, x: int, zero: int | None, dtype: DType) -> int:
     """X - zero point in a wider element type."""
-    wide = cast(context, x, dtype)
-    return wide if zero is None else context.add("sub", wide, cast(context, zero, dtype))
+    if zero is not None and context.dtype_of(zero) != context.dtype_of(x):
+        raise OpTypeError(f"a zero point of {context.dtype_of(x)}", context.dtype_of(zero))
+    wide = convert(context, x, dtype)
+    # The zero point of a float is 0, as the standard says.
+    if zero is None or context.dtype_of(x) in LOW_BITS - LIMITS.keys():
+        return wide
+    return context.add("sub", wide, convert(context, zero, dtype))

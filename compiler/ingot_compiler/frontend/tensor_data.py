@@ -16,13 +16,13 @@ from onnx import TensorProto
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.message import Text
-from ingot_compiler.ir.types import DType, TensorType, dtype_size_bytes
+from ingot_compiler.ir.types import LOW_BITS, DType, TensorType, dtype_size_bytes
 
 ExternalReader = Callable[[str, int, int | None], memoryview]
 """(location, offset in bytes, size in bytes or None for the rest) -> those bytes of a file beside
 the model."""
 
-_FIELDS: dict[str, tuple[str, str]] = {
+_FIELDS: dict[DType, tuple[str, str]] = {
     # element type: (typed field of TensorProto, numpy type of its elements' bit patterns)
     "f32": ("float_data", "<f4"),
     "f64": ("double_data", "<f8"),
@@ -37,7 +37,10 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "u32": ("uint64_data", "<u4"),
     "u64": ("uint64_data", "<u8"),
     "bool": ("int32_data", "|b1"),
+    **dict.fromkeys(LOW_BITS, ("int32_data", "<u1")),
 }
+PACKED_BITS: dict[DType, int] = {"f4e2m1": 4, "i4": 4, "u4": 4, "i2": 2, "u2": 2}
+"""Element types of which a file has several in a byte, the first one in the low bits."""
 
 _FIELD_TYPES = {
     "float_data": "<f4",
@@ -74,14 +77,16 @@ def tensor_bytes(
     """Type and bytes of ``tensor``; ModelError when the bytes contradict the shape."""
     type_ = tensor_type(tensor, where)
     count = prod(int(dim) for dim in tensor.dims)
-    size_bytes = count * dtype_size_bytes(type_.dtype)
+    size_bytes = _stored_size_bytes(type_.dtype, count)
     if tensor.data_location == TensorProto.EXTERNAL:
-        return type_, _clean(_external(tensor, size_bytes, read_external, where), type_.dtype)
+        return type_, _clean(
+            _external(tensor, size_bytes, read_external, where), type_.dtype, count
+        )
     if raw is None and tensor.HasField("raw_data"):
         raw = memoryview(tensor.raw_data)
     if raw is not None:
         _check_size(size_bytes, len(raw), type_, where)
-        return type_, _clean(raw, type_.dtype)
+        return type_, _clean(raw, type_.dtype, count)
     return type_, _typed_field(tensor, type_, count, where)
 
 
@@ -95,12 +100,20 @@ def _check_size(expected_bytes: int, got_bytes: int, type_: TensorType, where: T
 def _typed_field(tensor: TensorProto, type_: TensorType, count: int, where: Text) -> memoryview:
     name, pattern = _FIELDS[type_.dtype]
     values = getattr(tensor, name)
-    if len(values) != count:
+    stored = _stored_size_bytes(type_.dtype, count) if type_.dtype in PACKED_BITS else count
+    if len(values) != stored:
         amount = "few" if len(values) < count else "many"
-        why = f"expected {count} elements for {type_}, got {len(values)}"
+        why = f"expected {stored} elements for {type_}, got {len(values)}"
         raise ModelError(f"a tensor has too {amount} elements", where, why, _DO)
     # Through the field's own type: bit patterns and negative numbers wrap into the narrow one.
-    return memoryview(np.array(values, _FIELD_TYPES[name]).astype(pattern).tobytes())
+    data = memoryview(np.array(values, _FIELD_TYPES[name]).astype(pattern).tobytes())
+    return _clean(data, type_.dtype, count)
+
+
+def _stored_size_bytes(dtype: DType, count: int) -> int:
+    """The bytes of ``count`` elements in a file; the last one may be partly used."""
+    bits = PACKED_BITS.get(dtype)
+    return count * dtype_size_bytes(dtype) if bits is None else (count * bits + 7) // 8
 
 
 def external_entries(tensor: TensorProto) -> dict[str, str]:
@@ -138,8 +151,14 @@ def _range(entries: Mapping[str, str], size_bytes: int, where: Text) -> tuple[in
     return offset, length
 
 
-def _clean(data: memoryview, dtype: DType) -> memoryview:
-    """Bools as 0 and 1: code relies on it, files do not always hold it."""
+def _clean(data: memoryview, dtype: DType, count: int) -> memoryview:
+    """Bools as 0 and 1: code relies on it, files do not always hold it. Packed elements one in a
+    byte; what follows the last one is left out."""
+    if dtype in PACKED_BITS:
+        bits = PACKED_BITS[dtype]
+        places = np.arange(0, 8, bits, dtype=np.uint8)
+        spread = np.frombuffer(data, np.uint8)[:, None] >> places & ((1 << bits) - 1)
+        return memoryview(spread.reshape(-1)[:count].astype(np.uint8).tobytes())
     if dtype == "bool" and len(data) and np.frombuffer(data, np.uint8).max() > 1:
         return memoryview((np.frombuffer(data, np.uint8) != 0).tobytes())
     return data

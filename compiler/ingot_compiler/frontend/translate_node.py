@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.expand_function import expand_function
 from ingot_compiler.frontend.old_forms import in_form_of_opset_7
-from ingot_compiler.frontend.ops import OPS_BY_NAME
+from ingot_compiler.frontend.op_table import OPS
 
 
 def translate_node(context: OpContext) -> Sequence[int]:
     """Translate a node; what ``Translate`` functions raise, and Unsupported when ONNX gives no body
     either."""
     context = in_form_of_opset_7(context)
-    op = None if context.domain else OPS_BY_NAME.get(context.op)
+    op = OPS.get((context.domain, context.op))
     if op is None or not op.applies(context):
         return expand_function(context, translate_node)
     return op.translate(context)

@@ -18,16 +18,33 @@ from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import ConstantSource
-from ingot_compiler.ir.types import DType, dtype_size_bytes
+from ingot_compiler.ir.types import LOW_BITS, DType, dtype_size_bytes
+
+_SEQUENCE_MAX = -2  # greatest id of a value that is no tensor; -1 is an absent result
+
+
+@dataclass(frozen=True, slots=True)
+class BlockWeights:
+    """A dequantised matrix: its numbers, scales and zero points, one for ``block`` numbers along
+    ``axis`` of the matrix as it is stored; ``is_turned``: it was transposed since."""
+
+    numbers: int
+    scale: int
+    zero: int | None
+    axis: int
+    block: int
+    is_turned: bool = False
 
 
 @dataclass(slots=True)
 class Translation:
     """The graph built so far, what is known of its values, and where constants are read.
 
-    ``stored``: constants whose elements are indices; ``local``: constants of function bodies, by a
+    ``stored``: constants of integers, which may be indices or zero points; ``local``: constants of function bodies, by a
     name of their own; ``makers``: a size that is known at run time only -> the nodes that compute
-    it; ``same_names``: which dimensions of inputs are one size.
+    it; ``block_weights``: matrices that are scaled in blocks; ``same_names``: which dimensions of
+    inputs are one size; ``seed``: the input from which random numbers come; ``sequences``: the
+    elements of those, None for an empty optional.
     """
 
     builder: GraphBuilder
@@ -38,7 +55,12 @@ class Translation:
     dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict[tuple[int, int], Dim])
     stored: dict[int, ConstantSource] = field(default_factory=dict[int, ConstantSource])
     local: dict[str, memoryview] = field(default_factory=dict[str, memoryview])
+    block_weights: dict[int, BlockWeights] = field(default_factory=dict[int, BlockWeights])
     same_names: SameNames = field(default_factory=SameNames)
+    seed: int | None = None
+    sequences: dict[int, tuple[int, ...] | None] = field(
+        default_factory=dict[int, tuple[int, ...] | None]
+    )
     makers: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
     def fresh_symbols(self, count: int, source: tuple[int, ...]) -> tuple[str, ...]:
@@ -49,6 +71,12 @@ class Translation:
         names = tuple(f"size{len(self.makers) + number}" for number in range(count))
         self.makers.update(dict.fromkeys(names, source))
         return names
+
+    def add_sequence(self, elements: tuple[int, ...] | None) -> int:
+        """A value that stands for a sequence, or for an empty optional (None)."""
+        value = _SEQUENCE_MAX - len(self.sequences)
+        self.sequences[value] = elements
+        return value
 
     def elements(self, source: ConstantSource) -> npt.NDArray[np.generic]:
         """The elements of a constant of the model or of a function body, flat; bf16 as f32."""
@@ -62,8 +90,10 @@ class Translation:
 
 
 def decode(data: memoryview, dtype: DType) -> npt.NDArray[np.generic]:
-    """The elements of a dense little-endian tensor, flat; bf16 as f32."""
+    """The elements of a dense little-endian tensor, flat; bf16 as f32, low-bit types as their bits."""
     if dtype == "bf16":
         return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
+    if dtype in LOW_BITS:
+        return np.frombuffer(data, np.uint8)
     kind = {"f": "f", "i": "i", "u": "u", "b": "u"}[dtype[0]]
     return np.frombuffer(data, np.dtype(f"<{kind}{dtype_size_bytes(dtype)}"))

@@ -24,6 +24,7 @@ from ingot_compiler.frontend.imported import (
     ImportedRegion,
     fits_input,
 )
+from ingot_compiler.frontend.ml_attributes import has_tables
 from ingot_compiler.ir.dims import Dim, is_symbol_name, symbol, symbols_of
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import ConstantSource
@@ -74,6 +75,8 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
         yield Problem((), "opsets", "every domain once, in order", repr(domains), "opsets")
     yield from _sizes(model)
     yield from _alike(model)
+    if model.seed is not None and not 0 <= model.seed < len(model.inputs):
+        yield Problem((), "seed", "an input", f"%{model.seed}", "seeds")
     yield from _defaults(model)
     if len(model.declared) != len(model.outputs):
         got = f"{len(model.declared)} for {len(model.outputs)}"
@@ -203,7 +206,9 @@ class _Checker:
 
 
 def _schema(node: ImportedNode, opsets: dict[str, int], at: Path) -> Iterator[Problem]:
-    """What the import asks of a node in the file."""
+    """What the import asks of a node in the file; not of one whose attributes became tables."""
+    if has_tables(node):
+        return
     try:
         finding = check_node(_proto(node, opsets), opsets, "")
     except ModelError as error:
@@ -220,10 +225,12 @@ def _proto(node: ImportedNode, opsets: dict[str, int]) -> NodeProto:
     made = NodeProto(op_type=node.op, domain=node.domain)
     made.input.extend("" if ordinal == ABSENT else str(ordinal) for ordinal in node.operands)
     made.output.extend("" if ordinal == ABSENT else str(ordinal) for ordinal in node.results)
-    kinds = attribute_kinds(node.op, opsets.get(node.domain, 0))
+    kinds = attribute_kinds(node.domain, node.op, opsets.get(node.domain, 0))
     for name, value in node.attributes:
-        empty = value == () and name in kinds  # an empty list may be of any kind
-        kind = kinds[name].upper() if empty else _kind(value)
+        listed = isinstance(value, ConstantSource) and kinds.get(name) in ("floats", "ints")
+        # An empty list may be of any kind, and a long one is stored.
+        as_said = listed or (value == () and name in kinds)
+        kind = kinds[name].upper() if as_said else _kind(value)
         made.attribute.append(AttributeProto(name=name, type=kind))
     return made
 

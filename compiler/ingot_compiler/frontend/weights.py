@@ -6,12 +6,17 @@ done here: which tensors are stored (``import_model``), what their bytes are (``
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 from onnx import TensorProto
 
 from ingot_compiler.frontend.external_checksum import check_checksum
 from ingot_compiler.frontend.tensor_data import ExternalReader, tensor_bytes
 from ingot_compiler.ir.constants import ConstantWriter
 from ingot_compiler.ir.graph import ConstantSource
+from ingot_compiler.ir.types import DType, TensorType
 
 
 class Weights:
@@ -37,3 +42,14 @@ class Weights:
         weight = self._write(data)
         self.names.setdefault(weight, tensor.name or where)
         return ConstantSource(weight, type_)
+
+    def keep(self, array: npt.NDArray[Any], name: str) -> ConstantSource:
+        """Store an array of integers or floats that was made of what the file calls ``name``."""
+        kind = TensorType(_DTYPES[array.dtype.str[1:]], array.shape)
+        little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        weight = self._write(little.reshape(-1).view(np.uint8).data)
+        self.names.setdefault(weight, name)
+        return ConstantSource(weight, kind)
+
+
+_DTYPES: dict[str, DType] = {"f4": "f32", "f8": "f64", "i4": "i32", "i8": "i64"}

@@ -14,7 +14,7 @@ from itertools import pairwise
 from ingot_compiler.ir.dims import Dim, Sum
 from ingot_compiler.ir.message import Text, message
 from ingot_compiler.ir.op_type_error import AttributeNamesError, OpTypeError, require
-from ingot_compiler.ir.types import BYTE_DTYPES, DType
+from ingot_compiler.ir.types import DTYPES, DType
 
 # Floats are Python floats (printed by repr, exact); Dim covers integers and symbolic expressions.
 Scalar = bool | float | str | Dim
@@ -163,10 +163,10 @@ def attribute_strs(attributes: Attributes, name: str) -> tuple[str, ...]:
 def attribute_dtype(attributes: Attributes) -> DType:
     """Attribute ``dtype`` as an element type."""
     name = attribute_str(attributes, "dtype")
-    for dtype in BYTE_DTYPES:
+    for dtype in DTYPES:
         if dtype == name:
             return dtype
-    raise OpTypeError(f"dtype to be one of {' '.join(BYTE_DTYPES)}", name)
+    raise OpTypeError(f"dtype to be one of {' '.join(DTYPES)}", name)
 
 
 def attribute_axis(attributes: Attributes, rank: int) -> int:

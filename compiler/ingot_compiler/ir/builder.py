@@ -17,7 +17,7 @@ from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_whole_bytes
+from ingot_compiler.ir.typing_rules import require_computable
 
 
 class GraphBuilder:
@@ -52,8 +52,9 @@ class GraphBuilder:
         table = dict(attributes or {})
         if Trait.ELEMENTWISE in OPS_BY_NAME[op].traits:
             operands = self._harmonised(operands, source, mark)
-        require_whole_bytes([self.types[operand] for operand in operands])
-        types = OPS_BY_NAME[op].infer([self.types[operand] for operand in operands], table).results
+        given = [self.types[operand] for operand in operands]
+        require_computable(given, OPS_BY_NAME[op].traits, table)
+        types = OPS_BY_NAME[op].infer(given, table).results
         node = Node(op, tuple(operands), (), make_attributes(table), (), source, mark)
         return self._append(node, types)
 
@@ -77,7 +78,6 @@ class GraphBuilder:
         refuses."""
         rule = OPS_BY_NAME[op].infer_regions
         assert rule is not None
-        require_whole_bytes([self.types[operand] for operand in operands])
         types = rule([self.types[operand] for operand in operands], attributes, regions)
         node = Node(
             op, tuple(operands), (), make_attributes(attributes), tuple(regions), source, mark

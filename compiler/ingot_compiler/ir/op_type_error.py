@@ -29,6 +29,10 @@ class AttributeNamesError(OpTypeError):
 
 
 def require(condition: bool, expected: object, got: object) -> None:
-    """Raise OpTypeError unless ``condition`` holds."""
+    """Raise OpTypeError unless ``condition`` holds.
+
+    Where ``expected`` or ``got`` is built from types, test first and raise: rules run for every
+    node, several times.
+    """
     if not condition:
         raise OpTypeError(expected, got)

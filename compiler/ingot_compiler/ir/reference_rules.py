@@ -21,6 +21,7 @@ import numpy.typing as npt
 from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_int
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op import Array, Reference
+from ingot_compiler.ir.types import LOW_BITS
 
 COMPUTE_DTYPES: dict[str, np.dtype[np.generic]] = {
     "f32": np.dtype(np.float32),
@@ -36,8 +37,9 @@ COMPUTE_DTYPES: dict[str, np.dtype[np.generic]] = {
     "u32": np.dtype(np.uint32),
     "u64": np.dtype(np.uint64),
     "bool": np.dtype(np.bool_),
+    **dict.fromkeys(sorted(LOW_BITS), np.dtype(np.uint8)),
 }
-"""Element type -> what a reference computes with."""
+"""Element type -> what a reference computes with; of a low-bit type, its bits."""
 
 STORAGE_DTYPES: dict[str, np.dtype[np.generic]] = {**COMPUTE_DTYPES, "bf16": np.dtype(np.uint16)}
 """Element type -> what the interpreter takes and gives."""

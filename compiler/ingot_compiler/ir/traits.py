@@ -34,6 +34,9 @@ class Trait(Flag):
     MOVEMENT = auto()
     """Every element of the result is an element of an operand; attributes and sizes decide
     which."""
+    CODES = auto()
+    """Operands may be of a low-bit type: the op moves elements, or reads their bits. Every op that
+    has ``MOVEMENT`` or ``INDEXED`` may, too."""
     INDEXED = auto()
     """As ``MOVEMENT``, where the integers of operand 1 decide which (of an op with a ``reduction``:
     if it is "none")."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul, dim_product, format_dim
-from ingot_compiler.ir.errors import UnsupportedError
+from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, format_dim
 from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_SIZES_BYTES
 
 DType = Literal[
@@ -27,16 +26,25 @@ DType = Literal[
     "u32",
     "u64",
     "bool",
+    "f8e4m3fn",
+    "f8e4m3fnuz",
+    "f8e5m2",
+    "f8e5m2fnuz",
+    "f8e8m0",
+    "f4e2m1",
     "i4",
     "u4",
+    "i2",
+    "u2",
 ]
 DTYPES: tuple[DType, ...] = get_args(DType)
-SUB_BYTE_SIZES_BITS: dict[DType, int] = {"i4": 4, "u4": 4}
-"""Element types that share bytes: types can say them, no op and no bundle takes them yet."""
-BYTE_DTYPES: tuple[DType, ...] = tuple(
-    dtype for dtype in DTYPES if dtype not in SUB_BYTE_SIZES_BITS
+LOW_BITS: frozenset[DType] = frozenset(
+    ("f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "f4e2m1", "i4", "u4", "i2", "u2")
 )
-"""Element types of whole bytes: every element has an address."""
+"""Element types that are stored, moved and converted, never computed in: one element is its ONNX
+bit pattern in the low bits of a byte, whose other bits mean nothing."""
+COMPUTED_DTYPES: tuple[DType, ...] = tuple(dtype for dtype in DTYPES if dtype not in LOW_BITS)
+"""Element types that ops compute in."""
 FLOATS: frozenset[DType] = frozenset(("f32", "f64", "f16", "bf16"))
 SIGNED: frozenset[DType] = frozenset(("i8", "i16", "i32", "i64"))
 UNSIGNED: frozenset[DType] = frozenset(("u8", "u16", "u32", "u64"))
@@ -44,39 +52,17 @@ UNSIGNED: frozenset[DType] = frozenset(("u8", "u16", "u32", "u64"))
 
 def dtype_size_bits(dtype: DType) -> int:
     """Bits of one element in memory (bool takes eight)."""
-    return SUB_BYTE_SIZES_BITS.get(dtype) or 8 * dtype_size_bytes(dtype)
+    return 8 * dtype_size_bytes(dtype)
 
 
 def dtype_size_bytes(dtype: DType) -> int:
-    """Bytes of one element in memory (bool takes one).
-
-    Raises:
-        UnsupportedError: the elements of ``dtype`` share bytes.
-    """
+    """Bytes of one element in memory (bool takes one)."""
     return DTYPE_SIZES_BYTES[dtype_code(dtype)]
 
 
 def dtype_code(dtype: DType) -> int:
-    """The number of an element type in a bundle.
-
-    Raises:
-        UnsupportedError: a bundle cannot hold elements that share bytes.
-    """
-    if dtype in SUB_BYTE_SIZES_BITS:
-        size_bits = SUB_BYTE_SIZES_BITS[dtype]
-        raise UnsupportedError(
-            f"elements of type {dtype} have no address of their own",
-            why=f"expected an element type of whole bytes, got {dtype} of {size_bits} bits",
-            do="use i8 or u8 in its place",
-        )
+    """The number of an element type in a bundle."""
     return DTYPE_CODES[dtype]
-
-
-def elements_size_bytes(count: Dim, dtype: DType) -> Dim:
-    """Bytes of ``count`` elements beside each other; the last byte may be partly used."""
-    if dtype in SUB_BYTE_SIZES_BITS:
-        return dim_floordiv(dim_add(dim_mul(count, dtype_size_bits(dtype)), 7), 8)
-    return dim_mul(count, dtype_size_bytes(dtype))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +85,7 @@ class TensorType:
     @property
     def size_bytes(self) -> Dim:
         """Bytes of a dense copy."""
-        return elements_size_bytes(self.element_count, self.dtype)
+        return dim_mul(self.element_count, dtype_size_bytes(self.dtype))
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(map(format_dim, self.shape))}]"

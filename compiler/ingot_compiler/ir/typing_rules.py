@@ -28,15 +28,24 @@ from ingot_compiler.ir.make_shape_constraints import (
 )
 from ingot_compiler.ir.message import joined, message
 from ingot_compiler.ir.op import Inferred, TypeRule
-from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.shapes import reduced_shape
-from ingot_compiler.ir.types import BYTE_DTYPES, FLOATS, SIGNED, UNSIGNED, DType, TensorType
+from ingot_compiler.ir.traits import Trait
+from ingot_compiler.ir.types import (
+    COMPUTED_DTYPES,
+    FLOATS,
+    LOW_BITS,
+    SIGNED,
+    UNSIGNED,
+    DType,
+    TensorType,
+)
 
 INTEGERS: frozenset[DType] = SIGNED | UNSIGNED
 NUMBERS: frozenset[DType] = FLOATS | INTEGERS
 BOOLS: frozenset[DType] = frozenset(("bool",))
-ANY: frozenset[DType] = frozenset(BYTE_DTYPES)
+ANY: frozenset[DType] = frozenset(COMPUTED_DTYPES)
 
 
 def require_operands(types: Sequence[TensorType], count: int, count_max: int | None = None) -> None:
@@ -45,28 +54,28 @@ def require_operands(types: Sequence[TensorType], count: int, count_max: int | N
     require(count <= len(types) <= (count if count_max is None else count_max), text, len(types))
 
 
-def require_whole_bytes(types: Sequence[TensorType]) -> None:
-    """Demand operands whose elements have addresses: what every op asks for."""
+def require_computable(types: Sequence[TensorType], traits: Trait, attributes: Attributes) -> None:
+    """Demand operands of types that are computed in, of every op that does not just move them."""
+    if traits & _MOVES and attributes.get("reduction", "none") == "none":
+        return
     for tensor in types:
-        require(
-            tensor.dtype in ANY, f"an element type of whole bytes ({' '.join(BYTE_DTYPES)})", tensor
-        )
+        if tensor.dtype in LOW_BITS:
+            raise OpTypeError("an element type that is computed in; convert it first", tensor)
+
+
+_MOVES = Trait.MOVEMENT | Trait.INDEXED | Trait.CODES
 
 
 def require_dtype(tensor: TensorType, allowed: Collection[DType]) -> None:
     """Demand one of ``allowed`` as element type."""
-    require(
-        tensor.dtype in allowed, f"an element type out of {' '.join(sorted(allowed))}", tensor.dtype
-    )
+    if tensor.dtype not in allowed:
+        raise OpTypeError(f"an element type out of {' '.join(sorted(allowed))}", tensor.dtype)
 
 
 def require_same_dtype(types: Sequence[TensorType]) -> None:
     """Demand one element type for all operands."""
-    require(
-        len({tensor.dtype for tensor in types}) <= 1,
-        "operands of one element type",
-        joined(" ", types),
-    )
+    if len({tensor.dtype for tensor in types}) > 1:
+        raise OpTypeError("operands of one element type", joined(" ", types))
 
 
 def require_rank(tensor: TensorType, rank: int) -> None:
@@ -116,7 +125,8 @@ def binary(allowed: Collection[DType], result: DType | None = None) -> TypeRule:
 def matrix_product(types: Sequence[TensorType], dtype: DType) -> Inferred:
     """Rule of a[.., M, K] times b[.., K, N] with results of ``dtype``: leading axes broadcast."""
     a, b = types
-    require(a.rank >= 2 and b.rank >= 2, "ranks >= 2", message(a, " and ", b))
+    if a.rank < 2 or b.rank < 2:
+        raise OpTypeError("ranks >= 2", message(a, " and ", b))
     inner = equal("inner sizes", sizes_of(types, 0)[-1], sizes_of(types, 1)[-2])
     batch = broadcast_together((a.shape[:-2], b.shape[:-2]))
     return Inferred((TensorType(dtype, (*batch.target, a.shape[-2], b.shape[-1])),), (inner, batch))

@@ -23,7 +23,7 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.problem import Part, Path, Problem, require_none
 from ingot_compiler.ir.region_rules import bound_symbols
 from ingot_compiler.ir.types import DTYPES, TensorType
-from ingot_compiler.ir.typing_rules import require_whole_bytes
+from ingot_compiler.ir.typing_rules import require_computable
 from ingot_compiler.ir.used_symbols import symbols_in
 
 
@@ -145,10 +145,10 @@ def _check_types(graph: Graph, node: Node, part: Part) -> Iterator[Problem]:
         yield part.problem(expected, str(len(node.regions)))
         return
     try:
-        require_whole_bytes(operands)
         if op.infer_regions:
             inferred = op.infer_regions(operands, attributes, node.regions)
         else:
+            require_computable(operands, op.traits, attributes)
             inferred = op.infer(operands, attributes).results
     except OpTypeError as error:
         yield part.problem(str(error.expected), str(error.got))

@@ -18,7 +18,7 @@ from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_i
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, Inferred
-from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.ir.typing_rules import (
     NUMBERS,
@@ -94,7 +94,8 @@ def convolution_of_bytes(types: Sequence[TensorType]) -> tuple[TensorType, Tenso
 
 def _of_one_rank(types: Sequence[TensorType]) -> tuple[TensorType, TensorType]:
     x, w = types[:2]
-    require(x.rank >= 3 and w.rank == x.rank, "x and w of one rank >= 3", message(x, " and ", w))
+    if x.rank < 3 or w.rank != x.rank:
+        raise OpTypeError("x and w of one rank >= 3", message(x, " and ", w))
     return x, w
 
 

@@ -1,4 +1,4 @@
-"""Elementwise arithmetic on constants: one correctly rounded operation at a time, one NaN.
+"""Arithmetic on constants: one correctly rounded operation at a time, one NaN; sums of integers.
 
 In: arrays and a buffer for the result. Out: the buffer. Not done here: functions that numpy rounds
 differently on different processors.
@@ -49,6 +49,10 @@ def _reciprocal(operands: Sequence[Array], out: Array) -> Array:
     return _with_one_nan(out)
 
 
+def _same_bits(operands: Sequence[Array], out: Array) -> Array:
+    return np.ascontiguousarray(operands[0]).view(out.dtype).reshape(out.shape)
+
+
 def _extreme(function: np.ufunc, negative_zero_wins: bool) -> Arithmetic:
     """Make min or max, with the sign of a zero decided here: processors give either operand."""
 
@@ -80,9 +84,18 @@ ARITHMETIC: Mapping[str, Arithmetic] = {
     "neg": _by(np.negative),
     "abs": _by(np.absolute),
     "reciprocal": _reciprocal,
+    "bit_cast": _same_bits,
+    "bitwise_xor": _by(np.bitwise_xor),
+    "bitwise_and": _by(np.bitwise_and),
+    "shift_right": _by(np.right_shift),
     "min": _extreme(np.minimum, True),
     "max": _extreme(np.maximum, False),
 }
+
+
+def sum_of_integers(array: Array, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array:
+    """The sum over axes, wrapped to the operand's type; integers alone: their order is nothing."""
+    return np.asarray(array.sum(axes, array.dtype)).reshape(shape)
 
 
 def may_cast(source: DType, target: DType) -> bool:

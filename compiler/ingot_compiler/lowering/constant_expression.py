@@ -1,8 +1,8 @@
 """Constant expressions: what a graph computes from weights alone, cut out.
 
 In: a graph. Out: the values that can be folded, each one's expression. Not done here: the bytes of
-an expression (``evaluate_constant``), packing for kernels, exp, log, matmul and all else whose last
-bit depends on the machine.
+an expression (``evaluate_constant``), packing for kernels, exp, log, matmul, sums of floats and all
+else whose last bit depends on the machine.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ def constant_values(graph: Graph) -> frozenset[int]:
     node_counts: dict[int, int] = {}
     weights = [node.results[0] for node in graph.nodes if node.op == "constant"]
     room_bytes = GROWTH_TOTAL_FREE_BYTES + _size_bytes(graph, weights)
+    grown_bytes: dict[int, int] = {}
+    users = graph.users()
     for node in graph.nodes:
         if any(operand not in leaves for operand in node.operands) or not _is_foldable(graph, node):
             continue
@@ -55,6 +57,9 @@ def constant_values(graph: Graph) -> frozenset[int]:
             (result,) = node.results
             leaves[result], node_counts[result] = read, node_count
             room_bytes -= growth_bytes
+            grown_bytes[result] = growth_bytes
+            if node.op == "reduce" and len(users[node.operands[0]]) == 1:
+                room_bytes += grown_bytes.get(node.operands[0], 0)  # which no bundle stores
     return frozenset(leaves)
 
 
@@ -77,6 +82,8 @@ def _is_foldable(graph: Graph, node: Node) -> bool:
         return False
     if Trait.SOURCE in traits or node.op in MOVEMENT:
         return True
+    if node.op == "reduce":
+        return node.text("function") == "sum" and result.dtype not in (*FLOATS, "bool")
     if node.op == "cast":
         return may_cast(graph.types[node.operands[0]].dtype, result.dtype)
     if node.op not in ARITHMETIC or result.dtype == "bool":

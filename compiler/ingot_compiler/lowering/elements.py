@@ -23,7 +23,7 @@ from ingot_compiler.lowering.loops import (
     Store,
     Value,
 )
-from ingot_compiler.lowering.ops import ELEMENTS
+from ingot_compiler.lowering.ops import element_rule
 from ingot_compiler.lowering.space import Space
 
 
@@ -112,7 +112,7 @@ class Elements:
         if value in self.operands:
             return self.let(self.load(self.operands[value], space), self.dtype(value))
         node = self.nodes[value]
-        return self.let(ELEMENTS[node.op](self, node, own), self.dtype(value))
+        return self.let(element_rule(node.op)(self, node, own), self.dtype(value))
 
     def load(self, operand: Operand, space: Space) -> Load:
         """Load an operand's element at a point of a space that its shape broadcasts to."""

@@ -23,7 +23,7 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, cast
+from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, cast, sum_of_integers
 from ingot_compiler.lowering.constant_movement import MOVEMENT, dense
 
 
@@ -80,6 +80,8 @@ def _evaluate_node(
         return MOVEMENT[node.op](operands, attributes, shape)
     if node.op == "cast":
         return cast(operands[0], expression.types[node.operands[0]].dtype, tensor.dtype)
+    if node.op == "reduce":
+        return sum_of_integers(operands[0], node.ints("axes"), shape)
     return ARITHMETIC[node.op](operands, _output(shape, STORAGE_DTYPES[tensor.dtype], free))
 
 

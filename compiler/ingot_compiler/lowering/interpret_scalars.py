@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from ingot_compiler.ir.philox import philox
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
-from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits
+from ingot_compiler.ir.types import FLOATS, LOW_BITS, UNSIGNED, DType, dtype_size_bits
 
 Number = bool | int | float
 _INFINITY = math.inf
@@ -41,7 +42,7 @@ def wrap(number: int, dtype: DType) -> int:
     """The low bits of an integer."""
     bits = dtype_size_bits(dtype)
     low = number & ((1 << bits) - 1)
-    return low - (1 << bits) if dtype not in UNSIGNED and low >> (bits - 1) else low
+    return low - (1 << bits) if dtype not in UNSIGNED | LOW_BITS and low >> (bits - 1) else low
 
 
 def bf16_bits(number: float) -> int:
@@ -229,6 +230,7 @@ BINARY: Mapping[str, Callable[[DType, float, float], Number]] = {
     "min": lambda dtype, a, b: _extreme(dtype, a, b, greater=False),
     "mod": _mod,
     "mul": lambda _, a, b: a * b,
+    "philox": lambda _, a, b: int(philox(int(a), int(b), lambda x, count: x >> count)),
     "pow": _power,
     "shift_left": lambda dtype, a, b: _shift(dtype, a, b, to_left=True),
     "shift_right": lambda dtype, a, b: _shift(dtype, a, b, to_left=False),

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.types import elements_size_bytes
+from ingot_compiler.ir.dims import Dim, dim_mul
+from ingot_compiler.ir.types import dtype_size_bytes
 from ingot_compiler.lowering.fused import FusedGraph
 
 ALIGNMENT_BYTES = 64
@@ -58,4 +58,4 @@ class MemoryPlan:
 def buffer_bytes(fused: FusedGraph, buffer: int) -> Dim:
     """Bytes of a buffer."""
     spec = fused.buffers[buffer]
-    return elements_size_bytes(spec.element_count, spec.dtype)
+    return dim_mul(spec.element_count, dtype_size_bytes(spec.dtype))

@@ -22,10 +22,22 @@ from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
 from ingot_compiler.passes.expand_conv_transpose import expand_conv_transpose
 from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
+from ingot_compiler.passes.integer_products import integer_products
+from ingot_compiler.passes.move_quantised import move_quantised
+from ingot_compiler.passes.products_in_floats import products_in_floats
 from ingot_compiler.passes.rewrite import RewriteRule, refusals_of
+from ingot_compiler.passes.scale_once import scale_once
 
 Pass = Callable[[Graph], Graph]
 
+# They look for what the frontend composes, which the others respell.
+INTEGER_PASSES: tuple[Pass, ...] = (
+    eliminate_dead_code,
+    eliminate_common_subexpressions,
+    move_quantised,
+    integer_products,
+    scale_once,
+)
 PASSES: tuple[Pass, ...] = (
     eliminate_dead_code,
     canonicalise,
@@ -52,6 +64,9 @@ _ROUNDS_MAX = 6
 
 def optimize(graph: Graph) -> OptimizedGraph:
     """Run all passes in order, again and again, until each has changed nothing since any did."""
+    for run in INTEGER_PASSES:
+        graph = run(graph)
+    floats = products_in_floats(graph)
     idle = 0
     for run in PASSES * _ROUNDS_MAX:
         before, graph = graph, run(graph)
@@ -59,4 +74,4 @@ def optimize(graph: Graph) -> OptimizedGraph:
         if idle == len(PASSES):
             break
     refusals = [item for pattern, rule in PATTERNS for item in refusals_of(graph, pattern, rule)]
-    return OptimizedGraph(graph, tuple(refusals))
+    return OptimizedGraph(graph, (*floats, *refusals))

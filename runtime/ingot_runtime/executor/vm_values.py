@@ -54,7 +54,9 @@ def element(data: bytes, dtype: int) -> int:
     name = DTYPE_NAMES[dtype]
     if name == "bf16":
         data, name = b"\0\0" + data, "f32"
-    (value,) = struct.unpack(_FORMATS[name], data)
+    (value,) = struct.unpack(
+        _FORMATS.get(name, "<B"), data
+    )  # of types that numpy has not, the code
     if not isinstance(value, float):
         return wrap(value)
     if math.isnan(value):

@@ -18,8 +18,10 @@ from ingot_compiler.backends.host.kinds.attention import ATTENTION
 from ingot_compiler.backends.host.kinds.conv import CONV
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.backends.host.kinds.matmul import MATMUL
+from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.packed_weights import (
+    blocks_in_panels,
     byte_panels_at_run_time,
     conv_panels,
     conv_weights_at_run_time,
@@ -165,6 +167,14 @@ def _factor_dtypes(dtypes: Sequence[DType]) -> Sequence[DType]:
     return [sum_dtype(dtypes[0])] * 2
 
 
+def matmul_blocks(fuser: Fuser, index: int, node: Node) -> None:
+    """Rows contiguous in K; everything else is constant and in panels."""
+    a = node.operands[0]
+    leaves = [fuser.leaf_at(a, contiguous(fuser, a)), *blocks_in_panels(fuser, node)]
+    anchor = _with(node, tuple(leaf for leaf, _ in leaves))
+    fuser.defer_anchor(index, anchor, MATMUL_BLOCKS, leaves)
+
+
 def attention(fuser: Fuser, index: int, node: Node) -> None:
     """q, k, v in f32 with contiguous rows; the mask as it lies."""
     values = [_converted(fuser, index, operand, "f32") for operand in node.operands[:3]]
@@ -203,6 +213,7 @@ ANCHORS: dict[str, Anchor] = {
     "attention": Anchor(attention),
     "conv": Anchor(conv, reads_image=True, reads_halo=True),
     "matmul": Anchor(matmul),
+    "matmul_blocks": Anchor(matmul_blocks),
     "matmul_integer": Anchor(matmul),
     "recurrent": Anchor(recurrent),
 }

@@ -1,15 +1,15 @@
 """ONNX Cast: change of element type.
 
-In: a tensor. Out: core ``cast``. Not done here: strings, 4- and 8-bit floats (reported as
-unsupported).
+In: a tensor. Out: core ``cast``, or what ``low_bits`` composes. Not done here: strings, 6-bit floats
+(reported as unsupported).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast
 from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.low_bits import ROUNDINGS, Rounding, convert
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 
@@ -19,7 +19,15 @@ def _translate(context: OpContext) -> Sequence[int]:
     dtype = dtype_of(number)
     if dtype is None:
         raise Unsupported(f"a cast to {onnx_dtype_name(number)}")
-    return (cast(context, context.operand(0), dtype),)
+    saturate, rounding = cast_attributes(context)
+    return (convert(context, context.operand(0), dtype, saturate=saturate, rounding=rounding),)
+
+
+def cast_attributes(context: OpContext) -> tuple[bool, Rounding]:
+    """``saturate`` and ``round_mode`` of Cast and CastLike."""
+    text = context.string_attribute("round_mode", "up", ROUNDINGS)
+    rounding = next(known for known in ROUNDINGS if known == text)
+    return bool(context.int_attribute("saturate", 1)), rounding
 
 
 OP = OnnxOp("Cast", _translate)

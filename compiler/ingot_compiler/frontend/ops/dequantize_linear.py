@@ -1,6 +1,6 @@
 """ONNX DequantizeLinear: (x - zero point) * scale.
 
-In: a tensor of integers, scales, perhaps zero points. Out: a float tensor. Not done here: types
+In: a tensor of integers or low-bit floats, scales, perhaps zero points. Out: a float tensor. Not done here: types
 (``ir/ops``).
 """
 
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.frontend.block_weights import note_block_weights
 from ingot_compiler.frontend.compose import cast
 from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.low_bits import convert
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.quantization import along, centred
+from ingot_compiler.frontend.translation import BlockWeights
 from ingot_compiler.ir.types import DType
 
 
@@ -28,9 +31,12 @@ def _translate(context: OpContext) -> Sequence[int]:
     offset = None if zero is None else along(context, zero, x, axis, block)
     # Differences of 32-bit integers are exact before they are rounded.
     wide: DType = "i64" if context.dtype_of(x) in ("i32", "u32") and offset is not None else "f32"
-    factor = cast(context, along(context, scale, x, axis, block), "f32")
+    factor = convert(context, along(context, scale, x, axis, block), "f32")
     difference = cast(context, centred(context, x, offset, wide), "f32")
-    return (cast(context, context.add("mul", difference, factor), dtype),)
+    result = cast(context, context.add("mul", difference, factor), dtype)
+    if block:
+        note_block_weights(context, result, BlockWeights(x, scale, zero, axis, block))
+    return (result,)
 
 
 OP = OnnxOp("DequantizeLinear", _translate)

@@ -40,4 +40,9 @@ def _normalised(context: OpContext, x: int, axis: int, epsilon: float) -> int:
     return context.add("layer_norm", x, wide, shift, axis=axis, epsilon=epsilon)
 
 
-OP = OnnxOp("LayerNormalization", _translate)
+# ONNX Runtime writes it into models of opsets before 17, too.
+OP = OnnxOp(
+    "LayerNormalization",
+    _translate,
+    signature="X Scale B? -> Y Mean? InvStdDev?; axis:int epsilon:float stash_type:int",
+)

@@ -23,7 +23,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         for position in (1, 4, 6)
     ]
     factor = context.add("div", context.add("mul", scales[0], scales[1]), scales[2])
-    scaled = context.add("mul", cast(context, total, "f64"), cast(context, factor, "f64"))
+    scaled = context.add("mul", cast(context, total, "f32"), factor)
     return (rounded(context, scaled, along(context, zero, total, 1), context.dtype_of(zero)),)
 
 

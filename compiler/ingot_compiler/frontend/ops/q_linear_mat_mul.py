@@ -31,8 +31,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         _scale(context, context.operand(6), total, rank - 1 if rank else 0),
     ]
     factor = context.add("div", context.add("mul", scales[0], scales[1]), scales[2])
-    # Exact products of up to 31 bits need more than f32 before they are scaled.
-    scaled = context.add("mul", cast(context, total, "f64"), cast(context, factor, "f64"))
+    scaled = context.add("mul", cast(context, total, "f32"), factor)
     zero = context.operand(7)
     offset = (
         zero if context.rank_of(zero) != 1 else along(context, zero, total, rank - 1 if rank else 0)

@@ -1,8 +1,9 @@
 """``bit_cast{dtype}``: the same bits as another element type (ONNX BitCast-26, of types that
-registers hold as memory does).
+registers hold as memory does), and between low-bit types and the u8 that holds their bits.
 
-In: a tensor of integers, f32 or f64. Out: the same shape in ``dtype``, which is as wide. Not done
-here: lowering; bool, f16 and bf16, which registers hold otherwise (refused).
+In: a tensor of integers, f32, f64 or a low-bit type. Out: the same shape in ``dtype``, which is as
+wide. Not done here: lowering; bool, f16 and bf16, which registers hold otherwise (refused); clearing
+the bits of a byte that mean nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import DType, TensorType, dtype_size_bits
+from ingot_compiler.ir.types import LOW_BITS, DType, TensorType, dtype_size_bits
 from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
 
 _FLOATS: frozenset[DType] = frozenset(("f32", "f64"))
@@ -25,8 +26,10 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "dtype")
     require_operands(types, 1)
     dtype, own = attribute_dtype(attributes), types[0].dtype
-    require_dtype(types[0], _WHOLE)
-    fits = dtype in _WHOLE and dtype_size_bits(dtype) == dtype_size_bits(own)
+    require_dtype(types[0], _WHOLE | LOW_BITS)
+    if own in LOW_BITS or dtype in LOW_BITS:
+        require("u8" in (own, dtype), "u8 on one side", f"{own} to {dtype}")
+    fits = dtype in _WHOLE | LOW_BITS and dtype_size_bits(dtype) == dtype_size_bits(own)
     require(fits, f"an integer or float type of {dtype_size_bits(own)} bits", dtype)
     return Inferred((TensorType(dtype, types[0].shape),))
 
@@ -35,4 +38,9 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (operands[0].view(COMPUTE_DTYPES[attribute_dtype(attributes)]),)
 
 
-OP = CoreOp("bit_cast", _infer, _reference, traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.CHEAP)
+OP = CoreOp(
+    "bit_cast",
+    _infer,
+    _reference,
+    traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.CHEAP | Trait.CODES,
+)

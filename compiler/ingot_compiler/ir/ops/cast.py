@@ -1,7 +1,7 @@
-"""``cast{dtype}``: change of element type (ONNX Cast-24 without float8).
+"""``cast{dtype}``: change of element type (ONNX Cast-24).
 
-In: any tensor. Out: the same shape in ``dtype``. Not done here: lowering; saturation (the frontend
-adds min and max).
+In: any tensor. Out: the same shape in ``dtype``. Not done here: lowering; saturation and low-bit
+types (the frontend's ``low_bits``).
 
 float -> integer truncates towards 0 (``float_to_integer`` says what does not fit); integer ->
 integer wraps;
@@ -19,13 +19,15 @@ from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, float_to_integer
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_operands
+from ingot_compiler.ir.typing_rules import ANY, require_dtype, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "dtype")
     require_operands(types, 1)
-    return Inferred((TensorType(attribute_dtype(attributes), types[0].shape),))
+    result = TensorType(attribute_dtype(attributes), types[0].shape)
+    require_dtype(result, ANY)
+    return Inferred((result,))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:

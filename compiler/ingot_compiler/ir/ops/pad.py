@@ -23,6 +23,7 @@ from ingot_compiler.ir.dims import dim_add
 from ingot_compiler.ir.make_shape_constraints import elements_along
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     require_operands,
@@ -70,4 +71,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     )
 
 
-OP = CoreOp("pad", _infer, _reference)
+OP = CoreOp("pad", _infer, _reference, traits=Trait.CODES)

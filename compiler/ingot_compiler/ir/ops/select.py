@@ -32,4 +32,9 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     return broadcast_result(types[1].dtype, types)
 
 
-OP = CoreOp("select", _infer, directly(np.where), traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp(
+    "select",
+    _infer,
+    directly(np.where),
+    traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.CODES,
+)

@@ -34,6 +34,7 @@ from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
 from ingot_compiler.lowering.kinds.select_least import COUNT_MAX, SELECT_LEAST
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 from ingot_compiler.lowering.kinds.suppress_overlaps import workspaces as suppression_workspaces
+from ingot_compiler.lowering.kinds.walk_trees import WALK_TREES
 
 
 def packed_at_run_time(fuser: Fuser, w: int, packed: TensorType, stored: Stored) -> Leaf:
@@ -159,4 +160,5 @@ LOOP_ANCHORS: dict[str, Anchor] = {
     "scatter_nd": Anchor(scatter(SCATTER_ND)),
     "softmax": Anchor(rows),
     "suppress_overlaps": Anchor(suppress_overlaps),
+    "walk_trees": Anchor(stored_only(WALK_TREES)),
 }

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.fusion.fuser import Fuser
-from ingot_compiler.lowering.ops import ELEMENTS
+from ingot_compiler.lowering.ops import has_element_rule
 
 
 def require_sizes(fuser: Fuser, node: Node) -> None:
     """Append the checks of a node that are not there yet."""
     fuser.require(fuser.requirements.of_sizes(node))
-    if node.op in ELEMENTS or node.op == "broadcast_to":
+    if node.op == "broadcast_to" or has_element_rule(node.op):
         fuser.require(fuser.requirements.of_counts(node))
     fuser.require(fuser.requirements.of_shape_constraints(node))

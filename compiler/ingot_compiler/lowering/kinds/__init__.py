@@ -20,6 +20,7 @@ from ingot_compiler.lowering.kinds.rows import ROWS
 from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
 from ingot_compiler.lowering.kinds.select_least import SELECT_LEAST
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
+from ingot_compiler.lowering.kinds.walk_trees import WALK_TREES
 
 _ALL = (
     ARGUMENT_REDUCE,
@@ -38,5 +39,6 @@ _ALL = (
     SCATTER_ND,
     SELECT_LEAST,
     SUPPRESS_OVERLAPS,
+    WALK_TREES,
 )
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}

@@ -9,7 +9,8 @@ among functions; that and any other op here is one file and one line.
 
 from __future__ import annotations
 
-from ingot_compiler.ir.ops import OPS
+from ingot_compiler.ir.op_names import OpName
+from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.lowering.ops import (
     batch_norm,
@@ -27,7 +28,6 @@ from ingot_compiler.lowering.ops import (
 from ingot_compiler.lowering.ops.element import ElementRule, apply_rule
 
 ELEMENTS: dict[str, ElementRule] = {
-    **{op.name: apply_rule(op.name) for op in OPS if Trait.ELEMENTWISE in op.traits},
     "batch_norm": batch_norm.element,
     "dim_values": dim_values.element,
     "gather": gather.element,
@@ -40,6 +40,18 @@ ELEMENTS: dict[str, ElementRule] = {
     "pad": pad.element,
     "require": require.element,
 }
+"""Ops of a rule of their own."""
+
+
+def has_element_rule(op: OpName) -> bool:
+    """Whether an op fuses into any kernel."""
+    return op in ELEMENTS or Trait.ELEMENTWISE in OPS_BY_NAME[op].traits
+
+
+def element_rule(op: OpName) -> ElementRule:
+    """The rule of an op that fuses into any kernel."""
+    return ELEMENTS.get(op) or apply_rule(op)
+
 
 INDEXED_OPERANDS: dict[str, tuple[int, ...]] = {
     "batch_norm": (1, 2, 3, 4),

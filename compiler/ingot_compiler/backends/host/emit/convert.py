@@ -20,12 +20,13 @@ from ingot_compiler.backends.host.emit.half import (
 )
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, element_bits, suffix
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
+from ingot_compiler.ir.types import FLOATS, LOW_BITS, UNSIGNED, DType
 
 MEMORY: dict[DType, str] = {
     "f32": "float", "f64": "double", "f16": "i16", "bf16": "i16", "bool": "i8",
     "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
     "u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64",
+    **dict.fromkeys(LOW_BITS, "i8"),
 }  # fmt: skip
 REGISTER: dict[DType, str] = {**MEMORY, "f16": "float", "bf16": "float", "bool": "i1"}
 

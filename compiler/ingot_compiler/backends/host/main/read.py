@@ -21,10 +21,9 @@ def read_element(dtype: int, address: str, index: str, value: str) -> list[str]:
         return lines + _float(name, bits, value)
     if size_bytes == 8:
         return [*lines, f"  {value} = add i64 0, {value}.bits"]
-    return [
-        *lines,
-        f"  {value} = {'sext' if name.startswith('i') else 'zext'} {bits} {value}.bits to i64",
-    ]
+    # Of types whose bits are a code, the code.
+    widen = "sext" if name in ("i8", "i16", "i32") else "zext"
+    return [*lines, f"  {value} = {widen} {bits} {value}.bits to i64"]
 
 
 def _float(name: str, bits: str, value: str) -> list[str]:

@@ -1,0 +1,51 @@
+"""Every op that Ingot translates, by its domain and name.
+
+In: the lists of the folders of ops. Out: ``OPS``, ``NEWEST``. Not done here: what a node must look
+like (``op_schemas``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
+from ingot_compiler.frontend import ops
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.ops import microsoft, ml
+
+OpKey = tuple[str, str]
+"""Domain ("" is ONNX's) and name."""
+
+NEWEST = {"com.microsoft": 1, "ai.onnx.ml": 5}
+"""Domain beside ONNX's -> its newest opset whose ops are known."""
+
+_MODULES = (
+    {("", name): file for name, file in ops.FILES.items()}
+    | {
+        ("" if name in microsoft.IN_ONNX_DOMAIN else "com.microsoft", name): f"microsoft.{file}"
+        for name, file in microsoft.FILES.items()
+    }
+    | {("ai.onnx.ml", name): f"ml.{file}" for name, file in ml.FILES.items()}
+)
+
+
+class _Ops(Mapping[OpKey, OnnxOp]):
+    """Each op is loaded when it is first asked for: a model has few of them."""
+
+    def __getitem__(self, key: OpKey) -> OnnxOp:
+        op: OnnxOp = import_module(f"ingot_compiler.frontend.ops.{_MODULES[key]}").OP
+        return op
+
+    def __iter__(self) -> Iterator[OpKey]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+OPS: Mapping[OpKey, OnnxOp] = _Ops()
+
+
+def names_of(domain: str) -> list[str]:
+    """The ops of one domain that are translated, in the order of their list."""
+    return [name for own, name in OPS if own == domain]

@@ -1,0 +1,81 @@
+"""ONNX Runtime Attention: attention with the projections of queries, keys and values.
+
+In: x[B, S, C], weights [C, q + k + v], perhaps their bias, masks, a past [2, B, heads, P, D]. Out:
+[B, S, v], the keys and values with their past. Not done here: rotation, and caches that are written
+in place (reported as unsupported).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.attention_heads import attend, merge_heads, split_heads
+from ingot_compiler.frontend.compose import concat, reshape, slice_axis, unsqueeze
+from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.imported import ABSENT
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.ops.mat_mul import product
+from ingot_compiler.frontend.ops.microsoft.multi_head_attention import attention_masks
+from ingot_compiler.ir.op_type_error import OpTypeError
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    if context.bool_attribute("do_rotary"):
+        raise Unsupported("a rotation of queries and keys, which ONNX Runtime has for GPUs alone")
+    if context.bool_attribute("past_present_share_buffer") or context.optional(6) is not None:
+        raise Unsupported("a cache that is written in place, which ONNX Runtime has for GPUs alone")
+    q, k, v = _projected(context)
+    past = context.optional(4)
+    if past is not None:
+        k, v = (
+            concat(context, [_of_past(context, past, position), x], 2)
+            for position, x in enumerate((k, v))
+        )
+    result, _ = attend(context, q, k, v, attention_masks(context, q, k, context.optional(3)))
+    present = ABSENT
+    if context.wants(1):
+        present = concat(context, [unsqueeze(context, x, (0,)) for x in (k, v)], 0)
+    return merge_heads(context, result), present
+
+
+def _projected(context: OpContext) -> list[int]:
+    """q, k and v per head."""
+    x, bias = context.operand(0), context.optional(2)
+    heads = context.int_attribute("num_heads", 0)
+    merged = product(context, x, context.operand(1))
+    if bias is not None:
+        merged = context.add("add", merged, bias)
+    start, parts = 0, list[int]()
+    for size in _sizes(context, merged):
+        parts.append(split_heads(context, slice_axis(context, merged, 2, start, size), heads))
+        start += size
+    return parts
+
+
+def _sizes(context: OpContext, merged: int) -> Sequence[int]:
+    """The hidden sizes of q, k and v."""
+    total = context.shape_of(merged)[-1] if context.rank_of(merged) == 3 else None
+    if not isinstance(total, int):
+        raise OpTypeError("[batch, sequence, known size]", context.type_of(merged))
+    sizes = context.ints_or("qkv_hidden_sizes", [total // 3] * 3)
+    if len(sizes) != 3 or sum(sizes) != total:
+        raise OpTypeError(f"three hidden sizes that add up to {total}", sizes)
+    return sizes
+
+
+def _of_past(context: OpContext, past: int, position: int) -> int:
+    """The keys (0) or the values (1) of [2, B, heads, P, D]."""
+    if context.rank_of(past) != 5:
+        raise OpTypeError("[2, batch, heads, past, size]", context.type_of(past))
+    shape = context.shape_of(past)[1:]
+    return reshape(context, slice_axis(context, past, 0, position, 1), shape)
+
+
+OP = OnnxOp(
+    "Attention",
+    _translate,
+    signature="input weights bias? mask_index? past? attention_bias? past_sequence_length? -> "
+    "output present?; do_rotary:int mask_filter_value:float num_heads!:int "
+    "past_present_share_buffer:int qkv_hidden_sizes:ints rotary_embedding_dim:int scale:float "
+    "unidirectional:int",
+)

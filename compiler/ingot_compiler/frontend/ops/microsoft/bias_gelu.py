@@ -1,0 +1,20 @@
+"""ONNX Runtime BiasGelu: Gelu of a sum.
+
+In: a float tensor, a bias along its last axis. Out: core ``add``, ``gelu``. Not done here: types
+(``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    total = context.add("add", context.operand(0), context.operand(1))
+    return (context.add("gelu", total, approximate="none"),)
+
+
+OP = OnnxOp("BiasGelu", _translate, signature="A B -> C")

@@ -1,0 +1,221 @@
+"""ONNX Runtime GroupQueryAttention: attention of a decoder, with its cache, rotation and window.
+
+In: q[B, S, heads * D] with k and v [B, S, groups * D], or all of them packed; perhaps a past
+[B, groups, P, D]; how many keys each sample has, less one, and how many the longest one has; tables
+of the rotation. Out: [B, S, heads * D], the keys and values with their past, the scores. Not done
+here: quantised and windowed caches (reported as unsupported).
+
+The present holds max(P, total) rows: the past of each sample, the new rows, and zeros. A call whose
+new rows are all there is begins a prompt: no sample has a past then, and shorter ones end early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ingot_compiler.frontend.as_onnx import as_onnx
+from ingot_compiler.frontend.attention_heads import (
+    Masks,
+    Softmax,
+    additive,
+    attend,
+    merge_heads,
+    split_heads,
+)
+from ingot_compiler.frontend.compose import (
+    binary_scalar,
+    cast,
+    clamp,
+    full,
+    iota,
+    range_mask,
+    reshape,
+    size_scalar,
+    slice_axis,
+)
+from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.imported import ABSENT
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import read_size, sizes_of
+from ingot_compiler.frontend.ops.microsoft.rotary_embedding import rotated
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.ranges import maximum
+
+
+@dataclass(frozen=True, slots=True)
+class _Lengths:
+    """``past`` and ``total``: i64 [B, 1, 1, 1], the keys of each sample before and after this call;
+    ``new``: the rows of this call; ``keys``: the rows of the present."""
+
+    past: int
+    total: int
+    new: Dim
+    keys: Dim
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    _refuse(context)
+    q, k, v = _heads(context)
+    lengths = _lengths(context, q)
+    q, k = _normalised(context, q, 14), _normalised(context, k, 15)
+    if context.bool_attribute("do_rotary"):
+        q, k = _rotated(context, q, k, lengths)
+    k, v = (
+        _present(context, x, context.optional(position), lengths)
+        for x, position in ((k, 3), (v, 4))
+    )
+    softmax = Softmax(
+        context.float_attribute("softcap", 0.0), _sink(context, q), _wants_scores(context)
+    )
+    result, scores = attend(context, q, k, v, _masks(context, q, lengths), softmax)
+    return merge_heads(context, result), k, v, ABSENT if scores is None else scores
+
+
+def _refuse(context: OpContext) -> None:
+    if context.optional(12) is not None or context.optional(13) is not None:
+        raise Unsupported("a quantised cache")
+    if context.bool_attribute("sliding_window_cache"):
+        raise Unsupported("a cache of the size of the window")
+    for name in ("k_quant_type", "v_quant_type"):
+        context.string_attribute(name, "NONE", ("NONE",))
+
+
+def _wants_scores(context: OpContext) -> int:
+    """1 for scores before the softmax, 2 for what it gives."""
+    return context.int_attribute("qk_output", 0) if context.wants(3) else 0
+
+
+def _heads(context: OpContext) -> list[int]:
+    """q, k and v per head."""
+    heads, groups = (context.int_attribute(name, 0) for name in ("num_heads", "kv_num_heads"))
+    q, k, v = context.operand(0), context.optional(1), context.optional(2)
+    if k is not None and v is not None:
+        own = ((q, heads), (k, groups), (v, groups))
+        return [split_heads(context, x, count) for x, count in own]
+    size = context.shape_of(q)[-1]
+    parts = heads + 2 * groups
+    if not isinstance(size, int) or not groups > 0 or size % parts:
+        raise OpTypeError(f"a known last dimension that {parts} heads divide", context.type_of(q))
+    width, start, found = size // parts, 0, list[int]()
+    for count in (heads, groups, groups):
+        part = slice_axis(context, q, 2, start * width, count * width)
+        found.append(split_heads(context, part, count))
+        start += count
+    return found
+
+
+def _lengths(context: OpContext, q: int) -> _Lengths:
+    batch, _, new, _ = context.shape_of(q)
+    past_operand = context.optional(3)
+    total = cast(context, reshape(context, context.operand(5), (batch, 1, 1, 1)), "i64")
+    total = binary_scalar(context, "add", total, 1)
+    keys = read_size(context, context.operand(6))
+    if past_operand is None:
+        return _Lengths(full(context, "i64", 0, (batch, 1, 1, 1)), total, new, maximum(keys, new))
+    held = context.shape_of(past_operand)[2]
+    is_first = context.add("equal", size_scalar(context, new), size_scalar(context, keys))
+    before = context.add("sub", total, size_scalar(context, new))
+    past = context.add("select", is_first, context.scalar("i64", 0), before)
+    return _Lengths(past, total, new, maximum(keys, held))
+
+
+def _normalised(context: OpContext, x: int, position: int) -> int:
+    """Heads with an RMS norm of their own, where the node has its weights."""
+    weights = context.optional(position)
+    if weights is None:
+        return x
+    epsilon = context.float_attribute("qk_norm_epsilon", 1e-6)
+    return as_onnx(context, "RMSNormalization", x, weights, axis=-1, epsilon=epsilon)
+
+
+def _rotated(context: OpContext, q: int, k: int, lengths: _Lengths) -> tuple[int, int]:
+    tables = context.operand(7), context.operand(8)
+    interleaved = context.bool_attribute("rotary_interleaved")
+    positions = _positions(context, q, lengths, sizes_of(context, tables[0], 2)[0])
+    return (
+        rotated(context, q, positions, tables, interleaved=interleaved),
+        rotated(context, k, positions, tables, interleaved=interleaved),
+    )
+
+
+def _positions(context: OpContext, q: int, lengths: _Lengths, rows: Dim) -> int:
+    """[B, S]: those that the node gives, else those behind the past of each sample."""
+    given = context.optional(9)
+    if given is not None:
+        return given
+    batch = context.shape_of(q)[0]
+    past = reshape(context, lengths.past, (batch, 1))
+    places = context.add("add", past, iota(context, lengths.new))
+    last = context.add("sub", size_scalar(context, rows), context.scalar("i64", 1))
+    return clamp(context, places, context.scalar("i64", 0), last)
+
+
+def _present(context: OpContext, new: int, past: int | None, lengths: _Lengths) -> int:
+    """[B, groups, keys, D]: the past of each sample, the new rows, zeros."""
+    batch, groups, _, size = context.shape_of(new)
+    shape = (batch, groups, lengths.keys, size)
+    if past is None:
+        return _padded(context, new, lengths.keys)
+    place = range_mask(context, shape, 2)
+    written = as_onnx(
+        context,
+        "TensorScatter",
+        _padded(context, past, lengths.keys),
+        new,
+        reshape(context, lengths.past, (batch,)),
+        opset=24,
+        axis=2,
+    )
+    end = context.add("add", lengths.past, size_scalar(context, lengths.new))
+    nothing = context.scalar(context.dtype_of(new), 0)
+    return context.add("select", context.add("less", place, end), written, nothing)
+
+
+def _padded(context: OpContext, x: int, rows: Dim) -> int:
+    """[B, groups, held, D] with zeros behind its rows."""
+    missing = dim_add(rows, dim_mul(context.shape_of(x)[2], -1))
+    if missing == 0:
+        return x
+    zero = context.scalar(context.dtype_of(x), 0)
+    return context.add("pad", x, zero, before=(0,) * 4, after=(0, 0, missing, 0), mode="constant")
+
+
+def _masks(context: OpContext, q: int, lengths: _Lengths) -> Masks:
+    """Keys behind each query, before its window and beyond the sample are left out."""
+    shape = (context.shape_of(q)[0], 1, lengths.new, lengths.keys)
+    keys = range_mask(context, shape, 3)
+    query = context.add("add", lengths.past, range_mask(context, shape, 2))
+    kept = context.add("less", keys, lengths.total)
+    if context.bool_attribute("causal", default=True):
+        kept = context.add("less_equal", keys, query)
+    window = context.int_attribute("local_window_size", -1)
+    if window > 0:
+        first = binary_scalar(context, "sub", query, window)
+        kept = context.add("logical_and", kept, context.add("less", first, keys))
+    bias = context.optional(10)
+    added = [additive(context, kept, q, float("-inf"))]
+    return Masks(added if bias is None else [bias, *added])
+
+
+def _sink(context: OpContext, q: int) -> int | None:
+    """The score of each head that takes a part of its rows: given, or 0."""
+    given = context.optional(11)
+    if given is not None:
+        return reshape(context, given, (context.int_attribute("num_heads", 0), 1, 1))
+    if context.int_attribute("smooth_softmax", -1) > 0:
+        return context.scalar(context.dtype_of(q), 0.0)
+    return None
+
+
+OP = OnnxOp(
+    "GroupQueryAttention",
+    _translate,
+    signature="query key? value? past_key? past_value? seqlens_k total_sequence_length cos_cache? "
+    "sin_cache? position_ids? attention_bias? head_sink? k_scale? v_scale? q_norm_weight? "
+    "k_norm_weight? -> output present_key? present_value? output_qk?; causal:int do_rotary:int "
+    "k_quant_type:string kv_cache_bit_width:int kv_num_heads!:int local_window_size:int "
+    "num_heads!:int qk_norm_epsilon:float qk_output:int rotary_interleaved:int scale:float "
+    "sliding_window_cache:int smooth_softmax:int softcap:float v_quant_type:string",
+)

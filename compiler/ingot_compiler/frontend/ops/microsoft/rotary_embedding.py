@@ -1,0 +1,73 @@
+"""ONNX Runtime RotaryEmbedding: ONNX's own op, whose operands come in another order.
+
+In: x[B, S, hidden] or [B, heads, S, D], positions [B, S] or the first one [1], tables of cosines and
+sines. Out: what ONNX's RotaryEmbedding gives. Not done here: ragged batches and the attribute
+``scale``, which ONNX Runtime does not read on processors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.as_onnx import as_onnx
+from ingot_compiler.frontend.compose import broadcast_to, iota, reshape
+from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import sizes_of
+
+
+def rotated(
+    context: OpContext, x: int, positions: int, tables: tuple[int, int], *, interleaved: bool
+) -> int:
+    """x[B, heads, S, D] turned by the rows of the tables at ``positions`` [B, S]; what the tables
+    do not reach stays."""
+    size, reached = context.shape_of(x)[3], sizes_of(context, tables[0], 2)[1]
+    width = 2 * reached if isinstance(reached, int) and 2 * reached != size else 0
+    return as_onnx(
+        context,
+        "RotaryEmbedding",
+        x,
+        *tables,
+        positions,
+        interleaved=int(interleaved),
+        rotary_embedding_dim=width,
+    )
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    if context.bool_attribute("is_packed_batching"):
+        raise Unsupported("ragged batches, which ONNX Runtime has for GPUs alone")
+    if context.float_attribute("scale", 1.0) != 1.0:
+        raise Unsupported("a scale other than 1")
+    x = context.operand(0)
+    attributes = {
+        name: context.int_attribute(name, 0)
+        for name in ("interleaved", "num_heads", "rotary_embedding_dim")
+    }
+    shape = sizes_of(context, x, 3, 4)
+    rank = len(shape)
+    if rank == 3 and not attributes["num_heads"]:
+        attributes["num_heads"] = _heads(context, x)
+    positions = context.operand(1)
+    if context.rank_of(positions) == 1:
+        batch, rows = shape[0], shape[1 if rank == 3 else 2]
+        places = context.add("add", reshape(context, positions, (1,)), iota(context, rows))
+        positions = broadcast_to(context, reshape(context, places, (1, rows)), (batch, rows))
+    tables = context.operand(2), context.operand(3)
+    return (as_onnx(context, "RotaryEmbedding", x, *tables, positions, **attributes),)
+
+
+def _heads(context: OpContext, x: int) -> int:
+    """How many heads there are, by the width of the tables."""
+    size, half = context.shape_of(x)[2], sizes_of(context, context.operand(2), 2)[1]
+    if not isinstance(size, int) or not isinstance(half, int) or not half:
+        raise Unsupported("a number of heads that is known at run time only")
+    return size // (2 * half)
+
+
+OP = OnnxOp(
+    "RotaryEmbedding",
+    _translate,
+    signature="input position_ids cos_cache sin_cache -> output; interleaved:int "
+    "is_packed_batching:int num_heads:int rotary_embedding_dim:int scale:float",
+)

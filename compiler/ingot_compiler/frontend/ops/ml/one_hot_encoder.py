@@ -1,0 +1,36 @@
+"""ai.onnx.ml OneHotEncoder: for each number a row that is 1 at its category.
+
+In: a tensor of numbers. Out: f32 [.., categories]; a number that is none of them gives zeros, or is
+refused (``zeros`` 0). Not done here: strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import cast, reduce, unsqueeze
+from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.index_checks import checked
+from ingot_compiler.frontend.ml_scores import numbers_of
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.op_type_error import OpTypeError
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    if context.attributes.get("cats_strings"):
+        raise Unsupported("categories that are strings")
+    categories = numbers_of(context, "cats_int64s")
+    if not categories:
+        raise OpTypeError("categories", "none")
+    x = context.operand(0)
+    listed = cast(context, context.integers(categories), context.dtype_of(x))
+    hit = context.add("equal", unsqueeze(context, x, (context.rank_of(x),)), listed)
+    found = cast(context, hit, "f32")
+    if not context.bool_attribute("zeros", default=True):
+        is_known = reduce(context, found, "max", (context.rank_of(found) - 1,), keepdims=True)
+        inside = context.add("less", context.scalar("f32", 0.0), is_known)
+        found = checked(context, found, inside, "every number to be a category")
+    return (found,)
+
+
+OP = OnnxOp("OneHotEncoder", _translate)

@@ -1,0 +1,56 @@
+"""ai.onnx.ml TreeEnsembleClassifier: decision trees whose leaves add to classes.
+
+In: x[N, features]. Out: i64 labels [N], f32 scores [N, classes]. Not done here: the tables
+(``trees``), labels that are strings (unsupported where they are read).
+
+Of two classes of which leaves name one alone, that score decides: from 1/2 on for weights none of
+which is negative, from 0 on otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import cast, element
+from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.ml_scores import (
+    class_labels,
+    column,
+    label_above,
+    label_of,
+    transform_name,
+    transformed,
+    two_columns,
+)
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.tree_sums import base_values, based, leaf_sums, tree_number
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    labels = class_labels(context)
+    if len(labels) < 2:
+        raise Unsupported("one class")
+    total, name = leaf_sums(context), transform_name(context)
+    added = context.ints_or("tree_added", ())
+    if len(labels) == 2 and len(added) == 1:
+        return _of_one_score(context, column(context, total, added[0]), labels, name)
+    scores = cast(context, based(context, total), "f32")
+    return label_of(context, scores, labels), transformed(context, scores, name)
+
+
+def _of_one_score(
+    context: OpContext, score: int, labels: Sequence[int], name: str
+) -> tuple[int, int]:
+    base = base_values(context)
+    if base is not None:
+        last = context.shape_of(base)[0]
+        assert isinstance(last, int)
+        own = cast(context, element(context, base, last - 1), context.dtype_of(score))
+        score = context.add("add", score, own)
+    score = cast(context, score, "f32")
+    positive = bool(tree_number(context, "positive")) and base is None
+    label = label_above(context, score, 0.5 if positive else 0.0, labels)
+    return label, two_columns(context, score, name, from_one=positive and name == "NONE")
+
+
+OP = OnnxOp("TreeEnsembleClassifier", _translate)

@@ -1,0 +1,106 @@
+"""What the leaves in which a row ends add up to.
+
+In: a context of a tree ensemble, whose attributes are tables. Out: scores [N, targets]. Not done
+here: the tables (``trees``), base values, transforms, labels (``ml_scores``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.frontend.compose import (
+    as_vector,
+    binary_scalar,
+    cast,
+    concat,
+    reduce,
+    reshape,
+    slice_axis,
+    transpose,
+)
+from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.ml_attributes import TREE_PREFIX
+from ingot_compiler.frontend.ml_scores import as_rows, vector_of
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.graph import ConstantSource
+from ingot_compiler.ir.op_type_error import OpTypeError, require
+
+_FUNCTIONS = {"SUM": "sum", "AVERAGE": "sum", "MIN": "min", "MAX": "max"}
+
+
+def leaf_sums(context: OpContext, function: str = "SUM") -> int:
+    """Scores [N, targets] in the element type of the weights; ``function``: SUM, AVERAGE, MIN or
+    MAX over the trees."""
+    leaves = _walked(context)
+    weights = _table(context, "weights")
+    assert weights is not None
+    tree_count, rows = context.shape_of(leaves)
+    targets = tree_number(context, "targets")
+    found = context.add("gather", weights, leaves, axis=0)
+    axis = 0
+    if context.rank_of(weights) == 1:
+        assert isinstance(tree_count, int)
+        shape: tuple[Dim, ...] = (targets, tree_count // targets, rows)
+        found, axis = reshape(context, found, shape), 1
+    total = reduce(context, found, _FUNCTIONS[function], (axis,))
+    if axis:
+        total = transpose(context, total, (1, 0))
+    if function == "AVERAGE":
+        total = binary_scalar(context, "div", total, tree_number(context, "trees"))
+    return total
+
+
+def tree_number(context: OpContext, name: str) -> int:
+    """What the tables say beside arrays."""
+    return context.int_attribute(TREE_PREFIX + name, 0)
+
+
+def _table(context: OpContext, name: str) -> int | None:
+    source = context.attributes.get(TREE_PREFIX + name)
+    return context.constant(source) if isinstance(source, ConstantSource) else None
+
+
+def _walked(context: OpContext) -> int:
+    """The leaf of each tree for each row."""
+    x = as_rows(context, context.operand(0))
+    if context.dtype_of(x) != "f64":
+        x = cast(context, x, "f32")
+    roots = _table(context, "roots")
+    if roots is None:
+        raise OpTypeError("tables of trees", "none")
+    nodes = _table(context, "wide_nodes" if context.dtype_of(x) == "f64" else "nodes")
+    if nodes is None and context.dtype_of(x) == "f32":
+        x, nodes = cast(context, x, "f64"), _table(context, "wide_nodes")
+    if nodes is None:
+        raise Unsupported("features of f64 in a model whose types do not say so before")
+    x, features = _columns(context, x)
+    numbers = {name: tree_number(context, name) for name in ("depth", "leaves")}
+    return context.add("walk_trees", x, nodes, roots, features=features, **numbers)
+
+
+def _columns(context: OpContext, x: int) -> tuple[int, int]:
+    """The columns of which branches ask, and how many: themselves, negated, or both."""
+    features, signs = tree_number(context, "features"), tree_number(context, "signs")
+    if signs == 1:
+        return x, features
+    if signs == 2:
+        return context.add("neg", x), features
+    own = slice_axis(context, x, 1, 0, features)
+    return concat(context, [own, context.add("neg", own)], 1), 2 * features
+
+
+def base_values(context: OpContext) -> int | None:
+    """The attribute ``base_values``, in either form."""
+    tensor = context.attributes.get("base_values_as_tensor")
+    if isinstance(tensor, ConstantSource):
+        return as_vector(context, context.constant(tensor))
+    return vector_of(context, "base_values")
+
+
+def based(context: OpContext, total: int) -> int:
+    """Scores with the base values of the targets."""
+    base = base_values(context)
+    if base is None:
+        return total
+    count = context.shape_of(base)[0]
+    targets = tree_number(context, "targets")
+    require(count in (1, targets), f"{targets} base values", count)
+    return context.add("add", total, cast(context, base, context.dtype_of(total)))

@@ -1,0 +1,193 @@
+"""Tree ensembles as tables: what core ``walk_trees`` reads, and what leaves add.
+
+In: a node of the file. Out: ``TreeTables``; ``TreeError`` for what is no tree. Not done here:
+storing tables, what is computed from the leaves (``ops/ml``).
+
+Leaves are the first nodes, so that the number of a node where a row ends is that of its leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from onnx import NodeProto
+
+from ingot_compiler.frontend.trees.comparisons import Tests, tests_of
+from ingot_compiler.frontend.trees.ensemble import Branches, Ensemble, Floats, Ints, require
+from ingot_compiler.frontend.trees.levels import levels
+from ingot_compiler.frontend.trees.node_arrays import NodeArrays
+from ingot_compiler.frontend.trees.read_classic import read_classic
+from ingot_compiler.frontend.trees.read_ensemble import read_ensemble
+
+_FEATURES_MAX = _TARGETS_MAX = 1 << 24
+_DENSE_MAX_BYTES = 1 << 31
+
+_READERS: dict[str, Callable[[NodeArrays], Ensemble]] = {
+    "TreeEnsemble": read_ensemble,
+    "TreeEnsembleClassifier": lambda arrays: read_classic(arrays, "class"),
+    "TreeEnsembleRegressor": lambda arrays: read_classic(arrays, "target"),
+}
+TREE_OPS = frozenset(_READERS)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeTables:
+    """``nodes``: f32 limits in i32[m, 4], ``wide_nodes``: f64 limits in i64[m, 4], each where the
+    model may need it; ``roots`` i32[trees]; ``weights``: [leaves, targets], or [leaves] where every
+    tree adds to one target: of the trees then, an equal number is for each target, in their order.
+
+    ``features``: how many columns are asked for; ``signs``: 1 where columns themselves are, 2 where
+    negated ones are, 3 where both, the negated ones behind ``features`` others. ``trees``: how many
+    the file has. ``added``: the targets that leaves add to.
+    """
+
+    nodes: npt.NDArray[np.int32] | None
+    wide_nodes: npt.NDArray[np.int64] | None
+    roots: npt.NDArray[np.int32]
+    weights: npt.NDArray[Any]
+    depth: int
+    features: int
+    signs: int
+    leaves: int
+    trees: int
+    targets: int
+    added: Ints
+    all_positive: bool
+
+
+def tree_tables(node: NodeProto, empty: float, *, has_wide: bool) -> TreeTables:
+    """The tables of a node. ``empty``: what a target has to which no leaf of a tree adds;
+    ``has_wide``: the model has f64 values."""
+    ensemble = _READERS[node.op_type](NodeArrays.of(node))
+    _check_numbers(ensemble)
+    found = levels(ensemble)
+    tests = tests_of(ensemble)
+    if len(tests.feature) > len(ensemble.branches):
+        depth = levels(replace(ensemble, branches=_as_branches(tests))).depth
+    else:
+        depth = found.depth
+    weights, roots = _weights(ensemble, found.tree, empty)
+    columns = _Columns.of(tests)
+    leaves = len(weights)
+    wide = ensemble.is_wide or has_wide
+    return TreeTables(
+        None if ensemble.is_wide else columns.nodes(tests, leaves, np.float32),
+        columns.nodes(tests, leaves, np.float64) if wide else None,
+        _place(roots, leaves).astype(np.int32),
+        weights.astype(np.float64 if ensemble.is_wide_weight else np.float32),
+        depth, columns.features, columns.signs, leaves, len(ensemble.roots),
+        ensemble.target_count, np.flatnonzero(np.bincount(ensemble.target)), bool((ensemble.weight >= 0).all()),
+    )  # fmt: skip
+
+
+def _check_numbers(ensemble: Ensemble) -> None:
+    feature, target = ensemble.branches.feature, ensemble.target
+    wrong = feature[(feature < 0) | (feature >= _FEATURES_MAX)]
+    require(not len(wrong), f"features in [0, {_FEATURES_MAX})", str(wrong[:1]))
+    limit = ensemble.target_count
+    require(0 < limit <= _TARGETS_MAX, f"1 to {_TARGETS_MAX} targets or class labels", str(limit))
+    wrong = target[(target < 0) | (target >= limit)]
+    require(not len(wrong), f"targets in [0, {limit})", str(wrong[:1]))
+
+
+def _as_branches(tests: Tests) -> Branches:
+    modes, nans = np.zeros(len(tests.feature), np.uint8), np.zeros(len(tests.feature), np.bool_)
+    return Branches(tests.feature, tests.limit, modes, tests.first, tests.second, nans)
+
+
+def _place(ways: Ints, leaves: int) -> Ints:
+    """The numbers of nodes: leaves, then branches."""
+    return np.where(ways < 0, ~ways, leaves + ways)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Which columns tests ask for: ``signs`` and ``features`` as in ``TreeTables``."""
+
+    features: int
+    signs: int
+
+    @classmethod
+    def of(cls, tests: Tests) -> _Columns:
+        """Those of all tests."""
+        features = int(tests.feature.max(initial=-1)) + 1
+        return cls(features, 1 * bool((~tests.negated).any()) + 2 * bool(tests.negated.any()) or 1)
+
+    def nodes(self, tests: Tests, leaves: int, real: type[np.floating[Any]]) -> npt.NDArray[Any]:
+        """One row for each leaf, which leads to itself, and for each test."""
+        whole = np.int32 if real is np.float32 else np.int64
+        table = np.zeros((leaves + len(tests.feature), 4), whole)
+        table[:leaves, 2] = table[:leaves, 3] = np.arange(leaves)
+        behind = self.features if self.signs == 3 else 0
+        table[leaves:, 0] = tests.feature + behind * tests.negated
+        table[leaves:, 1] = _rounded_down(tests.limit, real).view(whole)
+        table[leaves:, 2] = _place(tests.first, leaves)
+        table[leaves:, 3] = _place(tests.second, leaves)
+        return table
+
+
+def _rounded_down(limit: Floats, real: type[np.floating[Any]]) -> npt.NDArray[Any]:
+    """The greatest number of a type that is at most ``limit``: what is at most the one is at most
+    the other."""
+    with np.errstate(over="ignore"):
+        rounded = limit.astype(real)
+    above = rounded > limit
+    rounded[above] = np.nextafter(rounded[above], real(-np.inf))
+    return rounded
+
+
+def _weights(ensemble: Ensemble, tree: Ints, empty: float) -> tuple[Floats, Ints]:
+    """What leaves add, and the roots in the order of the targets."""
+    count, target_count = len(ensemble.roots), ensemble.target_count
+    own = tree[ensemble.leaf]
+    targets = _one_target(own, ensemble.target, count)
+    if targets is not None:
+        each = np.bincount(targets, minlength=target_count)
+        most = int(each.max())
+        if target_count == 1 or most * target_count <= 2 * count:
+            return _by_target(ensemble, targets, most, empty)
+    size_bytes = ensemble.leaf_count * target_count * 8
+    expected = f"at most {_DENSE_MAX_BYTES} bytes for {target_count} targets of each leaf"
+    require(size_bytes <= _DENSE_MAX_BYTES, expected, str(size_bytes))
+    weights = _filled((ensemble.leaf_count, target_count), empty, ensemble, ensemble.target)
+    return weights, ensemble.roots
+
+
+def _one_target(own: Ints, target: Ints, count: int) -> Ints | None:
+    """The target of each tree, 0 where it has none; None where one has several."""
+    if (own < 0).any():
+        own, target = own[own != -1], target[own != -1]
+        if (own < 0).any():
+            return None if (target != target[:1]).any() else np.full(count, target[0])
+    found = np.zeros(count, np.int64)
+    found[own] = target
+    return found if (found[own] == target).all() else None
+
+
+def _by_target(ensemble: Ensemble, targets: Ints, most: int, empty: float) -> tuple[Floats, Ints]:
+    """One number for each leaf; a leaf more is the tree that makes up for those that a target
+    lacks."""
+    order = np.argsort(targets, kind="stable")
+    each = np.bincount(targets, minlength=ensemble.target_count)
+    starts = np.repeat(np.arange(ensemble.target_count) * most, each)
+    inside = np.arange(len(order)) - np.repeat(np.cumsum(each) - each, each)
+    roots = np.full(ensemble.target_count * most, ~ensemble.leaf_count, np.int64)
+    roots[starts + inside] = ensemble.roots[order]
+    weights = _filled((ensemble.leaf_count + 1,), empty, ensemble, None)
+    return weights, roots
+
+
+def _filled(
+    shape: tuple[int, ...], empty: float, ensemble: Ensemble, target: Ints | None
+) -> Floats:
+    """The sum of what is said of each entry, ``empty`` where nothing is."""
+    total, said = np.zeros(shape), np.zeros(shape, np.bool_)
+    at = ensemble.leaf if target is None else (ensemble.leaf, target)
+    np.add.at(total, at, ensemble.weight)
+    said[at] = True
+    total[~said] = empty
+    return total
