@@ -199,7 +199,7 @@ def test_opencl_gives_the_same() -> None:
 
 
 def test_layers_that_differ_in_their_scales_share_a_kernel() -> None:
-    """What is multiplied and added behind a sum of bytes lies in memory; limits stay in the code."""
+    """What is multiplied and added behind a sum lies in memory; limits stay in the code."""
     x, w = drawn((1, 8, 6, 7), "u8", 1), drawn((8, 8, 3, 3), "i8", 2)
     builder = Builder([TensorType("u8", x.shape)])
     value = 0
