@@ -91,7 +91,8 @@ def around_every_number(dtype: DType) -> npt.NDArray[np.float64]:
 def saturated(x: Array, dtype: DType) -> Array:
     """``x`` limited as ONNX's ``saturate`` says."""
     info: Any = ml_dtypes.finfo(numpy_type(dtype))  # type: ignore[no-untyped-call]  # its stub is half typed
-    return np.clip(x, np.array(info.min, x.dtype), np.array(info.max, x.dtype))
+    least, greatest = (float(getattr(info, name)) for name in ("min", "max"))
+    return np.clip(x, np.array(least, x.dtype), np.array(greatest, x.dtype))
 
 
 def test_every_element_type_is_one_or_the_other() -> None:
@@ -207,7 +208,8 @@ def test_an_unknown_round_mode() -> None:
 @pytest.fixture(scope="module")
 def every_type(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle that takes numbers and bits of every type, moves the bits and converts both."""
-    nodes, inputs, outputs = [], [tensor("x", ["n"])], []
+    nodes: list[NodeProto] = []
+    inputs, outputs = [tensor("x", ["n"])], list[ValueInfoProto]()
     for dtype in NAMES:
         number = onnx_number(dtype)
         nodes += [
