@@ -1,5 +1,5 @@
-"""Element types of at most eight bits that numpy has not: stored and moved as bits, converted exactly
-as ``ml_dtypes`` does, refused where an op would compute in them."""
+"""Element types of at most eight bits that numpy has not: stored and moved as bits, converted
+exactly as ``ml_dtypes`` does, refused where an op would compute in them."""
 
 from __future__ import annotations
 
@@ -293,8 +293,8 @@ def stored(dtype: DType, count: int, *, in_field: bool) -> TensorProto:
 
 @pytest.mark.parametrize("dtype", NAMES)
 def test_initializers_are_packed(dtype: DType) -> None:
-    """Several in a byte, the first in the low bits, in raw bytes and in the typed field; bits beyond
-    the last element mean nothing."""
+    """Several in a byte, the first in the low bits, in raw bytes and in the typed field; bits
+    beyond the last element mean nothing."""
     for count in (1, 3, 5, 2000):
         for in_field in (False, True):
             constant = stored(dtype, count, in_field=in_field)

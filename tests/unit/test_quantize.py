@@ -1,4 +1,5 @@
-"""``ingot quantize``: models with weights of 4 and 8 bits, the error of each layer, what is refused."""
+"""``ingot quantize``: models with weights of 4 and 8 bits, the error of each layer, what is
+refused."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from ingot_compiler.ir.op import Array
 
 
 def two_layers(depth: int = 64) -> ModelProto:
-    """A Gemm with a transposed matrix and a bias, then a MatMul; and a product of no whole blocks."""
+    """A Gemm with a transposed matrix and a bias, then a MatMul; and a product of no whole
+    blocks."""
     rng = np.random.default_rng(5)
     constants: dict[str, Array] = {
         "w0": rng.standard_normal((48, depth)).astype(np.float32) / 8,
@@ -59,8 +61,8 @@ def quantised(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]
 def test_layers_and_outputs(
     weights: str, least: float, greatest: float, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each layer's error is told, and what was left out; the bundle of the new model gives outputs as
-    near as was told."""
+    """Each layer's error is told, and what was left out; the bundle of the new model gives outputs
+    as near as was told."""
     told = quantised(capsys, "--weights", weights, "--block", "16", "--calibrate", "x.npz")
     assert told["output"] == f"m.{weights}.onnx"
     assert [(layer["node"], layer["shape"]) for layer in told["layers"]] == [
@@ -100,8 +102,8 @@ def test_the_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_rounding() -> None:
-    """No number leaves the range, zeros stay zeros, and knowing the activations lowers the error that
-    they see."""
+    """No number leaves the range, zeros stay zeros, and knowing the activations lowers the error
+    that they see."""
     rng = np.random.default_rng(7)
     weights = rng.standard_normal((64, 5)).astype(np.float32)
     weights[:32, 2] = 0
@@ -131,8 +133,8 @@ def test_rounding() -> None:
 )
 @pytest.mark.usefixtures("folder")
 def test_refusals(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Wrong blocks, types, places and inputs are errors of the user that name what was given; nothing
-    is written."""
+    """Wrong blocks, types, places and inputs are errors of the user that name what was given;
+    nothing is written."""
     np.savez("other.npz", z=np.zeros((2, 64), np.float32))
     assert main(["quantize", "m.onnx", *words]) == 1
     assert told in capsys.readouterr().err
