@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -323,6 +324,7 @@ def test_caches_of_the_attention_op_are_states(tmp_path: Path, is_causal: int) -
     for new in (3, 1, 4, 1):
         made = rng.standard_normal((3, 1, 2, new, 16)).astype(np.float32)
         given = dict(zip("qkv", made, strict=True))
-        y, caches["pk"], caches["pv"] = reference.run(None, {**given, **caches})
+        results: Any = reference.run(None, {**given, **caches})
+        y, caches["pk"], caches["pv"] = results
         np.testing.assert_allclose(sequence.run(given)["y"], y, rtol=1e-4, atol=1e-5)
     assert (sequence.state("nk") == caches["pk"]).all()
