@@ -66,6 +66,16 @@ class LibrarySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class AlternativeSpec:
+    """Code for devices that another library has code for, too; ``stands_for``: that one's index,
+    whose kernels these are in the same order; ``ids``: (device, which one of its kind)."""
+
+    library: LibrarySpec
+    stands_for: int
+    ids: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class VariantImage:
     """One host CPU target's part.
 
@@ -124,6 +134,7 @@ class BundleContents:
     weights: Sequence[Chunk] = ()
     weights_bytes: tuple[int, ...] = ()
     libraries: tuple[LibrarySpec, ...] = ()
+    alternatives: tuple[AlternativeSpec, ...] = ()
     defaults: tuple[DefaultValue, ...] = ()
     states: tuple[StatePair, ...] = ()
     lock: Mapping[str, object] = field(default_factory=dict[str, object])

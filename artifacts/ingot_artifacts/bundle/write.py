@@ -15,6 +15,7 @@ from itertools import accumulate
 import msgpack
 
 from ingot_artifacts.bundle.contents import BundleContents, Chunk, DefaultValue, bytes_of
+from ingot_artifacts.bundle.encode_alternative import encode_alternative
 from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.plan_of import plan_of
@@ -22,6 +23,7 @@ from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree, whole_m
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
+from ingot_runtime.format.alternative import decode_alternative
 from ingot_runtime.format.debug import SHAPES
 from ingot_runtime.format.defaults import decode_default, head_size_bytes
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
@@ -43,6 +45,7 @@ _ORDER = (
     head.DEBUG,
     head.CODE,
     head.LIBRARY,
+    head.ALTERNATIVE,
     head.WEIGHTS,
 )
 """Kinds of sections: what is read first and always comes first, the weights last, code before
@@ -162,6 +165,10 @@ def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -
         payloads[head.PROGRAM, index] = variant.program
     for index, library in enumerate(contents.libraries):
         payloads[head.LIBRARY, index] = library.image
+    for index, alternative in enumerate(contents.alternatives):
+        payload, where = encode_alternative(alternative), f"alternative {index}"
+        decode_alternative(payload, plan, where)
+        payloads[head.ALTERNATIVE, index] = payload
     for value in contents.defaults:
         payload = _default(value)
         decode_default(payload, plan.inputs[value.position], f"default {value.position}")
@@ -209,7 +216,7 @@ def _layout(payloads: Payloads, weights_sizes_bytes: tuple[int, ...]) -> list[he
         alignment = head.alignment_of(kind)
         offset, size_bytes = end + -end % alignment, sizes[kind, id_]
         end = offset + size_bytes
-        flags = head.OPTIONAL if kind in head.MAY_MISS else 0
+        flags = head.OPTIONAL if kind in head.OPTIONAL_KINDS else 0
         row = head.Section(kind, id_, offset, size_bytes, alignment, head.NO_DIGEST, flags)
         sections.append(row)
     return sections

@@ -13,8 +13,9 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.cli import arrays, console
+from ingot_build_rules.cli import arrays, console, usage
 from ingot_build_rules.cli.temporary_bundle import GivenBundle, given_bundle
+from ingot_build_rules.rules.compile_options import HOST
 from ingot_build_rules.view.block_medians import (
     CONFIDENCE,
     SPREAD_MAX,
@@ -88,9 +89,11 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
     """Measure all; refuse as early as it is known that there is no number."""
     import ingot_runtime
 
-    threads = arguments.threads
+    threads, devices = arguments.threads, usage.unique(arguments.device, "--device")
     started = time.perf_counter()
-    session = ingot_runtime.load(given.path, threads=threads, variant=arguments.variant)
+    session = ingot_runtime.load(
+        given.path, threads=threads, devices=devices, variant=arguments.variant
+    )
     load_seconds = time.perf_counter() - started
     feed = arrays.read_inputs(session, arguments.inputs, arguments.shape)
     blocks = measure_blocks(lambda: session.run(feed), arguments.seconds)
@@ -104,6 +107,7 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
         "digest": session.digest,
         "size_bytes": os.path.getsize(given.path),
         "target": session.loaded.variant.target,
+        "devices": session.devices,
         "threads": threads,
         "load_seconds": load_seconds,
         "call_count": len(times),
@@ -139,7 +143,7 @@ def _memory(
     from ingot_build_rules.view.resident_memory import resident_memory
 
     variant = session.loaded.variant.target
-    resident = resident_memory(bundle, feed, threads, variant)
+    resident = resident_memory(bundle, feed, threads, variant, bound_devices(session))
     shapes = {name: array.shape for name, array in feed.items()}
     call = read_subject(bundle, variant, shapes).call
     return {
@@ -148,6 +152,11 @@ def _memory(
         "workspace_bytes": sum(call.workspace_bytes),
         "scratch_bytes": call.scratch_bytes * threads,
     }
+
+
+def bound_devices(session: Session) -> dict[str, str]:
+    """The devices beside the host, for another session that runs on the same."""
+    return {name: bound for name, bound in session.devices.items() if name != HOST}
 
 
 def kernel_times(
@@ -159,7 +168,12 @@ def kernel_times(
 
     variant = session.loaded.variant.target
     stepped = ingot_runtime.load(
-        bundle, threads=threads, variant=variant, executor="vm", verify="code"
+        bundle,
+        threads=threads,
+        devices=bound_devices(session),
+        variant=variant,
+        executor="vm",
+        verify="code",
     )
     times = launch_seconds(stepped, feed)
     recorded = describe_bundle(bundle)["debug"].get("launches", {})
@@ -191,11 +205,18 @@ def _lines(report: dict[str, Any], top: int) -> list[str]:
     return [
         *([report["compiled"]] if report["compiled"] else []),
         f"load    {load}, everything verified",
+        *_device_lines(report["devices"]),
         *_call_lines(report),
         _memory_line(report["memory"], report["size_bytes"]),
         f"kernels {console.format_seconds(total)}, stepped one by one",
         *console.format_table(rows, right=(0, 1)),
     ]
+
+
+def _device_lines(devices: dict[str, str]) -> list[str]:
+    """What each virtual device was, where there is one beside the host."""
+    others = [f"{name} on {bound}" for name, bound in devices.items() if name != HOST]
+    return [f"devices {', '.join(others)}"] if others else []
 
 
 def _call_lines(report: dict[str, Any]) -> list[str]:

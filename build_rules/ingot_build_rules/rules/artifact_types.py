@@ -37,7 +37,7 @@ _MODULES = {
     "ingot_build_rules.rules.plan_memory": "PlanInputs",
     "ingot_build_rules.rules.rewrite": "RewriteInputs",
     "ingot_build_rules.rules.run_test": "RunTestInputs",
-    "ingot_build_rules.rules.variant": "Library Variant",
+    "ingot_build_rules.rules.variant": "Alternative Library Variant",
     "ingot_compiler.frontend.imported": "DeclaredType ImportedModel ImportedNode ImportedRegion",
     "ingot_compiler.ir.dims": "Call Sum Symbol",
     "ingot_compiler.ir.graph": "ConstantSource Graph Names Node OptimizedGraph",

@@ -18,13 +18,14 @@ from ingot_build_rules.rules.compile_options import HOST, WARN, CompileOptions
 from ingot_build_rules.rules.default_input import DefaultInput
 from ingot_build_rules.rules.interface import Interface, NamedTensor
 from ingot_build_rules.rules.packed_constant import PackedConstant
-from ingot_build_rules.rules.variant import Library, Variant
+from ingot_build_rules.rules.variant import Alternative, Library, Variant
 
 # Nothing else imports it: its code is in the key by this line.
 from ingot_compiler.placement.placed import PlacedGraph
 
 if TYPE_CHECKING:
     from ingot_artifacts.bundle.contents import (
+        AlternativeSpec,
         BundleContents,
         BundleTensor,
         DefaultValue,
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class BundleInputs:
     """``graph``: the model before any pass; ``specialisations``: the placed graphs for
-    ``profiles`` of ``--shape``; ``ranges``: what each variant reads of the host's weights; ``weights_bytes``: per
+    ``profiles`` of ``--shape``; ``device_libraries``: of each device beside the host, the number of
+    its library; ``ranges``: what each variant reads of the host's weights; ``weights_bytes``: per
     device; ``weights``: digests of the model's constants by number, for the lock; ``toolchain``:
     (name, version or digest)."""
 
@@ -55,6 +57,7 @@ class BundleInputs:
     options: CompileOptions
     variants: tuple[Variant, ...]
     libraries: tuple[Library, ...]
+    device_libraries: tuple[int, ...]
     ranges: tuple[tuple[tuple[int, int], ...], ...]
     packed: tuple[PackedConstant, ...]
     tree: Artifact[memoryview]
@@ -62,6 +65,7 @@ class BundleInputs:
     weights: tuple[str, ...]
     toolchain: tuple[tuple[str, str], ...]
     defaults: tuple[DefaultInput, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,7 @@ def _contents(inputs: BundleInputs) -> BundleContents:
         outputs=tuple(map(_tensor, inputs.interface.outputs)),
         devices=_devices(inputs),
         libraries=tuple(map(_library, inputs.libraries)),
+        alternatives=tuple(map(_alternative, inputs.alternatives)),
         variants=tuple(map(_image, inputs.variants, inputs.ranges)),
         weights_bytes=inputs.weights_bytes,
         defaults=tuple(map(_default, inputs.defaults)),
@@ -157,10 +162,9 @@ def _devices(inputs: BundleInputs) -> tuple[DeviceSpec, ...]:
     """The host first; each other device with the number of the library that has its code."""
     from ingot_artifacts.bundle.contents import DeviceSpec
 
-    codes = [(library.kind, library.target) for library in inputs.libraries]
+    pairs = zip(inputs.options.devices, inputs.device_libraries, strict=True)
     others = [
-        DeviceSpec(item.name, item.kind, item.id, item.scope, codes.index((item.kind, item.target)))
-        for item in inputs.options.devices
+        DeviceSpec(item.name, item.kind, item.id, item.scope, library) for item, library in pairs
     ]
     return (DeviceSpec(HOST), *others)
 
@@ -171,6 +175,12 @@ def _library(library: Library) -> LibrarySpec:
     symbols = tuple(kernel.symbol for kernel in library.kernels)
     image = bytes(library.image.value())
     return LibrarySpec(library.kind, library.target, library.features, symbols, image)
+
+
+def _alternative(alternative: Alternative) -> AlternativeSpec:
+    from ingot_artifacts.bundle.contents import AlternativeSpec
+
+    return AlternativeSpec(_library(alternative.library), alternative.stands_for, alternative.ids)
 
 
 def _image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> VariantImage:
@@ -215,7 +225,17 @@ def _stages(inputs: BundleInputs) -> dict[str, object]:
             {"link": library.image.digest, "kernels": _kernel_digests(library.kernels)}
             for library in inputs.libraries
         ],
+        **_alternative_stages(inputs),
     }
+
+
+def _alternative_stages(inputs: BundleInputs) -> dict[str, object]:
+    """The same of alternatives, where there are any."""
+    if not inputs.alternatives:
+        return {}
+    libraries = [alternative.library for alternative in inputs.alternatives]
+    found = [{"link": it.image.digest, "kernels": _kernel_digests(it.kernels)} for it in libraries]
+    return {"alternatives": found}
 
 
 def _variant_stages(variant: Variant) -> dict[str, object]:
@@ -326,7 +346,7 @@ BUNDLE = Rule(
     1,
     (
         "names", "interface", "graph", "optimized", "placed", "specialisations", "profiles", "options",
-        "variants", "libraries", "ranges", "packed", "tree", "weights_bytes", "weights",
+        "variants", "libraries", "device_libraries", "alternatives", "ranges", "packed", "tree", "weights_bytes", "weights",
         "toolchain", "defaults",
     ),
     _compute,

@@ -2,6 +2,7 @@
 (``cli.bench``)."""
 
 from ingot_build_rules.cli.options import (
+    BIND,
     CACHE,
     CALL_SHAPE,
     JSON,
@@ -33,6 +34,7 @@ OPTIONS = (
     ),
     Option("--anyway", "give the numbers, also where the machine is too noisy for any"),
     VARIANT,
+    BIND,
     Option("--top", "kernels to list (default 15)", "N", "count", 15),
     Option(
         "--target", "with a model: the target to compile it for (default: native)", "T", "target"
