@@ -16,6 +16,8 @@ from tests.unit.end_to_end_harness import make_model, node, tensor
 
 import ingot
 import ingot_runtime
+from ingot_build_rules.cli.main import main
+from ingot_build_rules.view.report_subject import read_subject
 from ingot_runtime.executor.session import Session
 
 LENGTHS = (5, 1, 1, 3, 1, 60, 1, 0, 1, 70)
@@ -330,3 +332,15 @@ def test_caches_of_the_attention_op_are_states(tmp_path: Path, is_causal: int) -
         y, caches["pk"], caches["pv"] = reference.run(None, {**given, **caches})
         np.testing.assert_allclose(sequence.run(given)["y"], y, rtol=1e-4, atol=1e-5)
     assert (sequence.state("nk") == caches["pk"]).all()
+
+
+def test_a_call_with_caches_is_evaluated_and_checked(bundle: Path, tmp_path: Path) -> None:
+    """What views tell of a call knows how it lies: launches and sizes are those of a run; every
+    launch agrees with the interpreter."""
+    (tmp_path / "m.onnx").write_bytes(decoder().SerializeToString())
+    caches = {"past.key": (2, 2, 3, 16), "past.value": (2, 2, 3, 16)}
+    call = read_subject(str(bundle), None, {"x": (2, 1, 8), **caches}).call
+    assert call.problem == ""
+    assert call.output_shapes[1] == (2, 2, 4, 16)
+    checked = [str(tmp_path / "m.onnx"), "-o", str(tmp_path / "m.ingot"), "--check"]
+    assert main(["compile", *checked, "--target", "x86-64-v3"]) == 0
