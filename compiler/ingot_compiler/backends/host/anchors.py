@@ -21,8 +21,8 @@ from ingot_compiler.backends.host.kinds.matmul import MATMUL
 from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.packed_weights import (
-    byte_panels_at_run_time,
     blocks_in_panels,
+    byte_panels_at_run_time,
     conv_panels,
     conv_weights_at_run_time,
     depthwise_weights,
