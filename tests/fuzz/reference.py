@@ -80,6 +80,8 @@ JUMPS = frozenset(
         "Less",
         "LessOrEqual",
         "Mod",
+        "QLinearMatMul",
+        "QuantizeLinear",
         "Round",
         "Shrink",
         "Sign",

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.unit.codegen_harness import Array
+from tests.unit.test_compile_program import write_npz
 
 import ingot
 import ingot_runtime
 from ingot_build_rules.cli.main import main
 from ingot_compiler.ir.errors import ModelError, UserError
-from ingot_runtime.npz import write_npz
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "program.ingot-text"
 PROJECT = """
