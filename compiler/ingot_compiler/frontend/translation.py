@@ -7,11 +7,13 @@ done here: what is made of one node (``context``), what follows from known value
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from ingot_compiler.frontend.custom_op import CustomOp
 from ingot_compiler.frontend.known_values import DeferredValue, KnownValues, as_known_values
 from ingot_compiler.frontend.same_names import SameNames
 from ingot_compiler.ir.builder import GraphBuilder
@@ -27,7 +29,8 @@ class Translation:
 
     ``stored``: constants of integers, which may be indices or zero points; ``local``: constants of function bodies, by a
     name of their own; ``makers``: a size that is known at run time only -> the nodes that compute
-    it; ``same_names``: which dimensions of inputs are one size.
+    it; ``same_names``: which dimensions of inputs are one size; ``custom_ops``: definitions of the
+    user by domain and name.
     """
 
     builder: GraphBuilder
@@ -39,6 +42,9 @@ class Translation:
     stored: dict[int, ConstantSource] = field(default_factory=dict[int, ConstantSource])
     local: dict[str, memoryview] = field(default_factory=dict[str, memoryview])
     same_names: SameNames = field(default_factory=SameNames)
+    custom_ops: Mapping[tuple[str, str], CustomOp] = field(
+        default_factory=dict[tuple[str, str], CustomOp]
+    )
     makers: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
     def fresh_symbols(self, count: int, source: tuple[int, ...]) -> tuple[str, ...]:
