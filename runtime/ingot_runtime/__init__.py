@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # typing itself costs 10 ms
     import os
 
     from .executor.bound import Bound
+    from .executor.sequence import Sequence
     from .executor.session import Session, TensorSpec
 
 __version__ = "0.1.0"
@@ -49,6 +50,7 @@ __all__ = [
     "NotABundleError",
     "ResourceError",
     "RunError",
+    "Sequence",
     "Session",
     "TensorSpec",
     "TimedOutError",
@@ -58,6 +60,7 @@ __all__ = [
 ]
 _MODULES = {
     "Bound": "executor.bound",
+    "Sequence": "executor.sequence",
     "Session": "executor.session",
     "TensorSpec": "executor.session",
 }

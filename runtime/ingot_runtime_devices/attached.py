@@ -1,8 +1,7 @@
 """The devices beside the host that a bundle runs on: opened, with their weights, called.
 
-In: a plan, the bound kinds and ids, checked library sections. Out: ``Attached``. Not done here:
-which device is bound (``ingot_runtime.loader.bind_devices``), what a device does (``device``),
-pools (``ingot_runtime.executor.session``).
+In: a plan, what each device may be bound to. Out: ``Attached``. Not done here: which device is bound
+(``ingot_runtime.loader.bind_devices``, ``open_device``), what a device does (``device``), pools (``ingot_runtime.executor.session``).
 
 Counts are per virtual device, by the plan's names. Loading weights is not counted.
 """
@@ -23,10 +22,11 @@ from ingot_runtime.loader.weights import Verifier, map_weights
 
 from .callbacks import State, make_native
 from .device import Device
-from .registry import OPEN
+from .open_device import open_device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .bind_device import Candidate
     from .device import Allocation
 
 
@@ -63,19 +63,20 @@ class Attached:
         self,
         source: Source,
         plan: BundlePlan,
-        bound: tuple[tuple[str, int], ...],
+        bound: "tuple[tuple[Candidate, ...], ...]",
         features: frozenset[str],
         watch: int,
     ) -> None:
-        """Open the devices with their libraries; ``BundleError`` where one does not run here."""
+        """Open the devices with their libraries, each the first of its candidates that is here;
+        ``BundleError`` where none runs here. A host has no candidates."""
         devices: list[Device | None] = []
-        for device, (kind, id_) in zip(plan.devices, bound, strict=True):
-            if kind == "host":
-                devices.append(None)
-                continue
-            library, where = plan.libraries[device.library], f"section library {device.library}"
-            code = source.section(head.LIBRARY, device.library)
-            devices.append(OPEN[kind](device.name, id_, library, code, where, features))
+        taken: "list[Candidate | None]" = []
+        for index, candidates in enumerate(bound):
+            device, candidate = None, None
+            if candidates:
+                device, candidate = open_device(source, plan, index, candidates, features)
+            devices.append(device)
+            taken.append(candidate)
         self._state = State(tuple(device.name for device in plan.devices), tuple(devices), watch)
         self._weights: dict[int, Allocation] = {}
         self._native = make_native(self._state)
@@ -83,10 +84,10 @@ class Attached:
         places = (ctypes.c_uint64.from_buffer(native).value for native in self._native)
         addresses = dict(zip(("launch", "copy"), places, strict=True))
         self._rows = [
-            {"kind": DEVICE_KINDS.index(kind), "id": id_, "self": index, **addresses}
-            if kind != "host"
+            {"kind": DEVICE_KINDS.index(it.kind), "id": it.id, "self": index, **addresses}
+            if it is not None
             else {}
-            for index, (kind, id_) in enumerate(bound)
+            for index, it in enumerate(taken)
         ]
 
     @property

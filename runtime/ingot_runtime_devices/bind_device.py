@@ -1,41 +1,104 @@
-"""Which device of the machine a virtual device beside the host is: as the user maps it, else as
+"""Which devices of the machine a virtual device beside the host may be: as the user maps it, else as
 compiled.
 
-In: its plan, what the user says. Out: (kind, id). Not done here: the host
-(``ingot_runtime.loader.bind_devices``), which ids there are (each kind knows, when it is opened).
+In: its plan, what the user says. Out: ``Candidate``s, the first that opens is it. Not done here: the
+host (``ingot_runtime.loader.bind_devices``), which ids there are (each kind knows, when it is
+opened).
 """
 
 from ingot_runtime.errors import IncompatibleError, InputError
 from ingot_runtime.format.device_text import DeviceText, read_device_text
-from ingot_runtime.format.plan import BundlePlan, DevicePlan
+from ingot_runtime.format.plan import BundlePlan, DevicePlan, LibraryPlan
 
 from .registry import OPEN, code_kinds
 
+OWN = -1
+"""In the place of an alternative's number: the library of the plan."""
+
+
+class Candidate:
+    """A device of the machine, and the code that it would run: ``alternative`` is a number of the
+    bundle, or ``OWN``."""
+
+    __slots__ = ("alternative", "id", "kind", "library")
+
+    def __init__(self, kind: str, id: int, library: LibraryPlan, alternative: int) -> None:
+        self.kind = kind
+        self.id = id
+        self.library = library
+        self.alternative = alternative
+
+    @property
+    def device(self) -> str:
+        """As the user says it."""
+        return f"{self.kind}:{self.id}"
+
 
 def bind_device(
-    plan: BundlePlan, device: DevicePlan, text: "str | None", name: str
-) -> "tuple[str, int]":
-    """Return the kind and the id that `text` maps the device to, or those that it was compiled for.
+    plan: BundlePlan, index: int, text: "str | None", name: str
+) -> tuple[Candidate, ...]:
+    """Return what device `index` may be bound to, the best first: what `text` maps it to, or what it
+    was compiled for.
 
     Raises:
         InputError: a text that is none. IncompatibleError: no such kind here, or no code for it.
     """
-    kind, id_ = device.kind, device.id
+    device, codes = plan.devices[index], _codes(plan, index)
     if text is not None:
-        given = _read(device, text)
-        _require_own(device, "target", given.target, plan.libraries[device.library].target, name)
-        _require_own(device, "scope", given.scope, device.scope, name)
-        kind, id_ = given.kind, given.id
-    fit = [each for each in OPEN if device.kind in code_kinds(each)]
-    do = f"map it: --device {device.name}={fit[0]}:0" if fit else "compile it for another kind"
-    if kind not in ("host", *OPEN):
-        why = f"device {device.name!r} wants {kind}:{id_}; this loader has host, {', '.join(OPEN)}"
-        raise IncompatibleError(f"no device {kind}:{id_} here", name, why, do)
-    if kind not in fit:
+        codes = _mapped(device, codes, _read(device, text), name)
+    here = tuple(code for code in codes if code.kind in OPEN)
+    if not here:
+        told = " or ".join(code.device for code in codes)
+        fit = [each for each in OPEN if device.kind in code_kinds(each)]
+        why = f"device {device.name!r} wants {told}; this loader has host, {', '.join(OPEN)}"
+        raise IncompatibleError(f"no device {told} here", name, why, _advice(device, fit))
+    return here
+
+
+def _codes(plan: BundlePlan, index: int) -> list[Candidate]:
+    """Return all that the bundle has code for, in the order in which the device was declared."""
+    device = plan.devices[index]
+    return [
+        Candidate(device.kind, device.id, plan.libraries[device.library], OWN),
+        *(
+            Candidate(each.code.kind, each.ids[index], each.code, number)
+            for number, each in enumerate(plan.alternatives)
+            if index in each.ids
+        ),
+    ]
+
+
+def _mapped(
+    device: DevicePlan, codes: list[Candidate], given: DeviceText, name: str
+) -> list[Candidate]:
+    """Return the codes that run where the user maps the device."""
+    _require_own(device, "scope", given.scope, [device.scope], name)
+    kinds = [code.kind for code in codes]
+    fit = [each for each in OPEN if any(kind in code_kinds(each) for kind in kinds)]
+    wanted = f"{given.kind}:{given.id}"
+    if given.kind not in fit and given.kind in ("host", *OPEN):
         runs = f"which {' and '.join(fit)} run" if fit else "which nothing here runs"
-        why = f"it has code for {device.kind}, {runs}, and is mapped to {kind}:{id_}"
-        raise IncompatibleError(f"device {device.name!r} cannot be {kind}:{id_}", name, why, do)
-    return kind, id_
+        told = " and ".join(dict.fromkeys(kinds))
+        why = f"it has code for {told}, {runs}, and is mapped to {wanted}"
+        what = f"device {device.name!r} cannot be {wanted}"
+        raise IncompatibleError(what, name, why, _advice(device, fit))
+    if given.kind not in fit:
+        why = f"device {device.name!r} wants {wanted}; this loader has host, {', '.join(OPEN)}"
+        raise IncompatibleError(f"no device {wanted} here", name, why, _advice(device, fit))
+    usable = [code for code in codes if code.kind in code_kinds(given.kind)]
+    targets = [code.library.target for code in usable]
+    _require_own(device, "target", given.target, targets, name)
+    return [
+        Candidate(given.kind, given.id, code.library, code.alternative)
+        for code in usable
+        if given.target in ("", code.library.target)
+    ]
+
+
+def _advice(device: DevicePlan, fit: "list[str]") -> str:
+    if fit:
+        return f"map it: --device {device.name}={fit[0]}:0"
+    return "compile it for another kind"
 
 
 def _read(device: DevicePlan, text: object) -> DeviceText:
@@ -46,9 +109,10 @@ def _read(device: DevicePlan, text: object) -> DeviceText:
     return read_device_text(text, where)
 
 
-def _require_own(device: DevicePlan, what: str, wanted: str, own: str, name: str) -> None:
-    """A target or a scope that the user names is the one of the bundle's code."""
-    if wanted not in ("", own):
-        why = f"it was compiled for {what} {own!r}" if own else f"it was compiled without a {what}"
+def _require_own(device: DevicePlan, what: str, wanted: str, own: "list[str]", name: str) -> None:
+    """A target or a scope that the user names is one of the bundle's code."""
+    if wanted not in ("", *own):
+        told = " and ".join(map(repr, filter(None, own)))
+        why = f"it was compiled for {what} {told}" if told else f"it was compiled without a {what}"
         do = f"leave {what}= out, or compile the model for {wanted!r}"
         raise IncompatibleError(f"device {device.name!r} has no {what} {wanted!r}", name, why, do)

@@ -32,7 +32,8 @@ from tests.hostile.reseal import Parts, reseal_root
 from tests.hostile.tiny import tiny_contents, tree_entry
 
 import ingot_runtime.format
-from ingot_artifacts.bundle.contents import BundleContents
+from ingot_artifacts.bundle.contents import AlternativeSpec, BundleContents, LibrarySpec
+from ingot_artifacts.bundle.encode_alternative import encode_alternative
 from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.weights_tree import weights_tree
@@ -41,13 +42,21 @@ from ingot_build_rules.cli.inspect import description_lines, fusion_lines
 from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import header as head
+from ingot_runtime.format.alternative import decode_alternative
 from ingot_runtime.format.debug import decode_record
 from ingot_runtime.format.describe import describe_plan, lines_of
 from ingot_runtime.format.file import BundleFile, QuietFile
 from ingot_runtime.format.manifest import manifest_bytes, manifest_dict
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.msgpack_decode import unpack
-from ingot_runtime.format.plan import decode_plan
+from ingot_runtime.format.plan import (
+    AlternativePlan,
+    BundlePlan,
+    DevicePlan,
+    LibraryPlan,
+    VariantPlan,
+    decode_plan,
+)
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.source import Source
 from ingot_runtime.loader.image import read_exports
@@ -138,6 +147,31 @@ def _described() -> dict[str, Any]:
     return described
 
 
+@cache
+def _plan_with_devices() -> BundlePlan:
+    devices = [DevicePlan(name, "null", at, "", 0) for at, name in enumerate("ab")]
+    library = LibraryPlan("null", "x86-64-v2", (), 2)
+    variant = VariantPlan("x86-64-v2", 1, (), 1, (0, 0, 0), ())
+    host = DevicePlan("host", "host", 0)
+    return BundlePlan("m", (host, *devices), (), (), (), (variant,), (library,))
+
+
+def _encoded(found: AlternativePlan, code: bytes) -> bytes:
+    plan, kernels = found.code, ("k",) * found.code.kernel_count
+    library = LibrarySpec(plan.kind, plan.target, plan.features, kernels, code)
+    return encode_alternative(AlternativeSpec(library, found.library, tuple(found.ids.items())))
+
+
+def _read_alternative(data: bytes) -> None:
+    found, start = decode_alternative(data, _plan_with_devices(), "alternative")
+    assert _encoded(found, data[start:]) == data
+
+
+def _alternatives() -> tuple[bytes, ...]:
+    code = LibraryPlan("opencl", "opencl-c-1.2", ("a", "b"), 2)
+    return tuple(_encoded(AlternativePlan(0, code, ids), b"x") for ids in ({1: 3, 2: 0}, {2: 7}))
+
+
 def _read_image(data: bytes) -> None:
     read_exports(data, 1, "image", 64)
 
@@ -204,6 +238,7 @@ READERS: dict[str, Reader] = {
     "debug": Reader(_read_debug, _payload(head.DEBUG)),
     "lock": Reader(_read_lock, _payload(head.LOCK)),
     "image": Reader(_read_image, _image_seeds),
+    "alternative": Reader(_read_alternative, _alternatives),
     "archive": Reader(_read_archive, _archives),
 }  # fmt: skip
 

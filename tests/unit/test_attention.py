@@ -45,6 +45,7 @@ def attention_program(
     offset: Dim = 0,
     nan_to_zero: bool = False,
     transposed: bool = False,
+    in_place: bool = False,
 ) -> LoopProgram:
     """Buffers q [Q, heads, D], k [T, heads, D] ([heads, D, T] if ``transposed``), v [T, heads, E],
     mask [Q, T], result."""
@@ -57,14 +58,14 @@ def attention_program(
     statement = Attention(
         "q", queries, dim_mod(P, blocks) * block, block, "k", keys, "d", depth, "e", width, head,
         0, Q * (heads * depth) + head * depth + D, 1, k_index, 2, K * (heads * width) + head * width + E,
-        depth**-0.5, added, causal, offset, nan_to_zero, "acc",
+        depth**-0.5, added, causal, offset, nan_to_zero, in_place, "acc",
         (Store(4, Q * (heads * width) + head * width + E, Local("acc", "f32")),),
     )  # fmt: skip
     buffers = tuple(Buffer("f32", number == 4) for number in range(5))
     scalars = tuple(
         name for name, size in (("Q", queries), ("T", keys)) if not isinstance(size, int)
     )
-    scratch = attention_scratch_bytes(keys, depth, width, block, target)
+    scratch = attention_scratch_bytes(keys, depth, width, block, target, in_place=in_place)
     return LoopProgram(buffers, scalars, "p", blocks * heads, 1, (statement,), scratch)
 
 
@@ -295,3 +296,26 @@ def test_foreign_targets_compile() -> None:
             attention_program(target, 2, 9, 30, 20, 24, mask=True, causal=True), target
         )
         assert compile_object(module.text, target, verify=True)[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("mode", ["plain", "mask", "causal"])
+@pytest.mark.parametrize(
+    ("heads", "queries", "keys", "depth", "width"),
+    [(2, 1, 64, 16, 64), (1, 7, 13, 48, 32), (3, 4, 33, 128, 96), (1, 8, 1, 80, 16)],
+)
+def test_keys_and_values_in_place(
+    level: str, mode: str, heads: int, queries: int, keys: int, depth: int, width: int
+) -> None:
+    """Without repacking, few queries give softmax attention over any number of keys."""
+    q, k, v, mask = inputs(heads, queries, keys, depth, width)
+    target, result = parse_target(level), empty((queries, heads, width))
+    program = attention_program(
+        target, heads, queries, keys, depth, width, block=8, mask=mode == "mask",
+        causal=mode == "causal", offset=keys - queries, in_place=True,
+    )  # fmt: skip
+    Kernel(program, target).run([q, k, v, mask, result])
+    exact = reference(
+        q, k, v, mask if mode == "mask" else None, keys - queries if mode == "causal" else None
+    )
+    np.testing.assert_allclose(result, exact, rtol=2e-5, atol=2e-6)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.json_schemas import checked
+from tests.unit.decoder_harness import decoder
 from tests.unit.test_report_data import ROWS, WIDTH, matmul_chain
 
 import ingot
@@ -182,7 +183,7 @@ def test_memory_of_calls(tmp_path: Path) -> None:
     made = model(nodes, [value("x", ["n"], TensorProto.FLOAT)], [value("y", ["n"])])
     ingot.compile(made.SerializeToString(), targets=["x86-64-v3"]).save(tmp_path / "m.ingot")
     feed = {"x": np.ones(16 * MIB, np.float32)}
-    found = memory.resident_memory(str(tmp_path / "m.ingot"), feed, 1, "x86-64-v3")
+    found = memory.resident_memory(str(tmp_path / "m.ingot"), feed, 1, "x86-64-v3", {})
     assert found.peak_beyond_load_bytes is not None
     assert 60 * MIB < found.peak_beyond_load_bytes < 300 * MIB
     assert found.load_bytes < 60 * MIB
@@ -196,4 +197,52 @@ def test_memory_of_a_process_that_ends(folder: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(subprocess, "run", fail)
     with pytest.raises(BuildError, match="MemoryError: no more"):
-        memory.resident_memory(str(folder / "m.ingot"), {}, 1, "x86-64-v3")
+        memory.resident_memory(str(folder / "m.ingot"), {}, 1, "x86-64-v3", {})
+
+
+def test_a_token_behind_others(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One row for each length that was asked for, as a table and as JSON."""
+    path = str(tmp_path / "decoder.ingot")
+    ingot.compile(decoder().SerializeToString()).save(path)
+    words = ["bench", path, "--decode", "3", "--decode", "700", "--seconds", "0.01", "--anyway"]
+    assert main([*words, "--json"]) == 0
+    rows = checked("bench", capsys.readouterr().out)["decode"]
+    assert [row["length"] for row in rows] == [3, 700]
+    assert all(row["token_seconds"]["median"] > 0 for row in rows)
+    assert main(words) == 0
+    assert capsys.readouterr().out.startswith("tokens before")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "text"),
+    [
+        ("m.ingot", [], "the bundle has no state"),
+        ("decoder.ingot", ["--inputs", "x.npz"], "leave --inputs and --shape out"),
+    ],
+)
+def test_what_cannot_be_decoded(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, words: list[str], text: str
+) -> None:
+    """A bundle without caches, and lengths beside inputs, are refused."""
+    ingot.compile(decoder().SerializeToString()).save(folder / "decoder.ingot")
+    assert main(["bench", str(folder / name), "--decode", "3", *words]) == 1
+    assert text in capsys.readouterr().err
+
+
+def test_on_another_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All that is measured runs where the user says, which is told; a wrong name is refused."""
+    path = tmp_path / "m.ingot"
+    ingot.compile(matmul_chain(ROWS), devices={"acc": "cpu"}, place={"*": "acc"}).save(path)
+    words = ["bench", str(path), "--seconds", "0.01", "--anyway", "--device", "acc=null:3"]
+    assert main([*words, "--json"]) == 0
+    report = checked("bench", capsys.readouterr().out)
+    assert report["devices"] == {"host": "host:0", "acc": "null:3"}
+    assert report["launches"]
+    assert main(words) == 0
+    assert "devices acc on null:3\n" in capsys.readouterr().out
+    assert main([*words, "--device", "acc=cpu:1"]) == 1
+    assert "acc" in capsys.readouterr().err
+    assert main([*words[:-1], "other=cpu:1"]) == 1
+    assert "no device 'other'" in capsys.readouterr().err

@@ -3,17 +3,25 @@ for element."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.unit.codegen_harness import DOT_PRODUCTS, NUMPY, RUNNABLE, Array
 from tests.unit.ir_harness import run_op
-from tests.unit.lowering_harness import Builder, check_graph
+from tests.unit.lowering_harness import Builder, check_graph, compile_graph
+from tests.unit.opencl_harness import OpenClPrograms
 
+from ingot_compiler.backends.host.targets.target import Target
+from ingot_compiler.backends.opencl.vector_machine import VECTOR_MACHINE
+from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.lowering.fused import launches_of
+from ingot_compiler.lowering.interpret_loops import interpret_loops
+from ingot_compiler.lowering.loops import Contraction, Depthwise, LoopProgram
 
 TARGETS = [*RUNNABLE, *DOT_PRODUCTS]
 PAIRS: list[tuple[DType, DType]] = [("u8", "i8"), ("i8", "i8"), ("u8", "u8"), ("i8", "u8")]
@@ -90,24 +98,65 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((1, 5, 7, 6), (3, 5, 1, 1), window(2, pad=0)),
     ((1, 12, 7, 6), (8, 6, 3, 3), window(2, groups=2, pad_value=1)),
     ((1, 18, 7, 6), (18, 1, 3, 3), window(2, groups=18, pad_value=9)),
+    ((2, 33, 9, 8), (33, 1, 3, 3), window(2, groups=33, stride=2, pad_value=9)),
+    ((1, 5, 9, 15), (5, 1, 5, 7), window(2, pad=3, groups=5, dilation=2, pad_value=9)),
+    ((1, 7, 9), (7, 1, 5), window(1, pad=2, groups=7, pad_value=9)),
+    ((1, 6, 4, 3, 5), (6, 1, 2, 3, 3), window(3, groups=6, pad_value=9)),
+    ((1, 3, 20, 20), (3, 1, 17, 18), window(2, groups=3, pad_value=9)),
+    ((1, 6, 7, 6), (12, 1, 3, 3), window(2, groups=6, pad_value=9)),
     ((1, 6, 9, 9), (7, 6, 3, 3), window(2, pad=2, dilation=2, pad_value=5)),
     ((2, 7, 11), (4, 7, 3), window(1, pad_value=2)),
     ((1, 2, 5, 4, 5), (3, 2, 3, 2, 3), window(3, pad_value=2)),
 ]
 
 
-@pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize(("x_dtype", "w_dtype"), PAIRS)
-def test_machine_code_is_exact(x_dtype: DType, w_dtype: DType, constant: bool) -> None:
-    """Every shape, known and made weights, what follows fused, against the interpreter."""
-    for number, (x_shape, w_shape, attributes) in enumerate(SHAPES):
-        x, w = drawn(x_shape, x_dtype, number), drawn(w_shape, w_dtype, 10 + number)
-        kinds = [TensorType(x_dtype, x.shape), TensorType(w_dtype, w.shape)]
-        builder = Builder(kinds[: 1 if constant else 2])
-        weights = builder.constant(w, w_dtype) if constant else 1
-        total = builder.op("conv", 0, weights, **attributes)
-        outputs = [total, builder.op("add", total, total)]
-        check_graph(builder, outputs, [x] if constant else [x, w], 0.0, TARGETS)
+@pytest.mark.parametrize("case", SHAPES, ids=lambda case: "x".join(map(str, case[1])))
+def test_machine_code_is_exact(
+    case: tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]],
+) -> None:
+    """Every shape with known weights, what follows fused, against the interpreter; the signs take
+    turns."""
+    number = SHAPES.index(case)
+    check_conv(case, PAIRS[number % 4], TARGETS)
+    check_conv(case, PAIRS[(number + 1) % 4], TARGETS[:1])
+
+
+@pytest.mark.parametrize("dtypes", PAIRS, ids="-".join)
+def test_every_sign_and_made_weights(dtypes: tuple[DType, DType]) -> None:
+    """Dense, depthwise and grouped for each pair of signs; weights that are made at run time."""
+    for number in (0, 3, 4):
+        check_conv(SHAPES[number], dtypes, TARGETS[-1:])
+    check_conv(SHAPES[1], dtypes, TARGETS[1:2], constant=False)
+
+
+def check_conv(
+    case: tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]],
+    dtypes: tuple[DType, DType],
+    targets: Sequence[Target],
+    *,
+    constant: bool = True,
+) -> None:
+    """Compile for each target and compare."""
+    (x_shape, w_shape, attributes), (x_dtype, w_dtype) = case, dtypes
+    x, w = drawn(x_shape, x_dtype, 1), drawn(w_shape, w_dtype, 2)
+    kinds = [TensorType(x_dtype, x.shape), TensorType(w_dtype, w.shape)]
+    builder = Builder(kinds[: 1 if constant else 2])
+    weights = builder.constant(w, w_dtype) if constant else 1
+    total = builder.op("conv", 0, weights, **attributes)
+    outputs = [total, builder.op("add", total, total)]
+    check_graph(builder, outputs, [x] if constant else [x, w], 0.0, targets)
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_one_channel_is_narrowed_and_stored_alone(groups: int) -> None:
+    """One column of a tile, made bytes: nothing else is written (LLVM's own form wrote four)."""
+    x, w = drawn((1, 4, 7, 7), "u8", 1), drawn((groups, 4 // groups, 3, 3), "i8", 2)
+    builder = Builder([TensorType("u8", x.shape)])
+    attributes = {**window(2, pad_value=125), "groups": groups}
+    total = builder.op("conv", 0, builder.constant(w, "i8"), **attributes)
+    limit = builder.op("literal", dtype="f32", shape=(), value=(255.0,))
+    limited = builder.op("min", builder.op("relu", builder.op("cast", total, dtype="f32")), limit)
+    check_graph(builder, [builder.op("cast", limited, dtype="u8")], [x], 0.0, TARGETS)
 
 
 def test_two_zero_points_around_one_image() -> None:
@@ -120,3 +169,30 @@ def test_two_zero_points_around_one_image() -> None:
         for pad, value in ((1, 3), (2, 200), (2, 3), (0, 9))
     ]
     check_graph(builder, outputs, [x], 0.0, TARGETS)
+
+
+def test_opencl_gives_the_same() -> None:
+    """Dense and depthwise, both signs of each operand: as the interpreter of loops."""
+    found: list[tuple[LoopProgram, list[Array]]] = []
+    for number, dtypes in ((0, PAIRS[0]), (1, PAIRS[3]), (4, PAIRS[1]), (5, PAIRS[2])):
+        x_shape, w_shape, attributes = SHAPES[number]
+        builder = Builder([TensorType(dtypes[0], x_shape)])
+        weights = builder.constant(drawn(w_shape, dtypes[1], 2), dtypes[1])
+        graph = builder.finish([builder.op("conv", 0, weights, **attributes)])
+        compiled = compile_graph(graph, VECTOR_MACHINE)
+        for launch in launches_of(compiled.fused):
+            program = compiled.programs[launch.program]
+            if isinstance(program.body[0], Contraction | Depthwise):
+                specs = [compiled.fused.buffers[buffer] for buffer in launch.buffers]
+                counts = [evaluate(spec.element_count, {}) for spec in specs]
+                kinds = zip(counts, specs, strict=True)
+                found.append((program, [drawn((count,), spec.dtype, 3) for count, spec in kinds]))
+    assert len(found) == 4
+    machine = OpenClPrograms([program for program, _ in found])
+    for number, (program, arrays) in enumerate(found):
+        if isinstance(program.body[0], Depthwise):
+            arrays[1].reshape(-1, 4)[:, 3] = 0  # behind three taps
+        expected = [array.copy() for array in arrays]
+        interpret_loops(program, expected, {}, f32_lanes=VECTOR_MACHINE.f32_lanes)
+        assert machine.run(number, arrays) == 0
+        np.testing.assert_array_equal(arrays[-1], expected[-1])

@@ -235,9 +235,59 @@ def test_the_op_becomes_tiles(depth: int, constant: bool, a_dtype: DType, b_dtyp
     programs = compile_graph(builder.finish(outputs)).programs
     (tiles,) = [item for one in programs for item in one.body if isinstance(item, Contraction)]
     assert tiles.taps == ()
-    assert (tiles.b_panels is not None) == constant
+    assert (tiles.b_panels is not None) == (constant or "i16" not in (a_dtype, b_dtype))
     if tiles.b_panels:
         assert tiles.b_panels.together == (2 if "i16" in (a_dtype, b_dtype) else 4)
+
+
+@pytest.mark.parametrize(
+    ("a_shape", "b_shape", "together"),
+    [
+        ((2, 3, 9, 8), (2, 3, 8, 32), 4),
+        ((9, 12), (12, 16), 4),
+        ((2, 3, 9, 8), (3, 8, 32), 1),
+        ((2, 2, 8), (2, 8, 16), 1),
+        ((9, 8), (8, 20), 4),
+        ((2, 9, 7), (2, 7, 19), 4),
+        ((9, 3), (3, 16), 4),
+    ],
+)
+def test_bytes_made_at_run_time_are_packed(
+    a_shape: tuple[int, ...], b_shape: tuple[int, ...], together: int
+) -> None:
+    """Where a B for each product has rows enough that read it, and with zeros behind its rest;
+    else B is read in place: exact, also where B is a transposed view."""
+    a, b = drawn_any(a_shape, "u8", 1), drawn_any(b_shape, "i8", 2)
+    flipped = b.swapaxes(-1, -2).copy()
+    builder = Builder([TensorType("u8", a.shape), TensorType("i8", flipped.shape)])
+    order = (*range(b.ndim - 2), b.ndim - 1, b.ndim - 2)
+    made = builder.op("max", 1, 1)
+    straight = builder.op("transpose", made, permutation=order)
+    outputs = [builder.op("matmul_integer", 0, straight)]
+    check_graph(builder, outputs, [a, flipped], 0.0, [*RUNNABLE, *DOT_PRODUCTS])
+    programs = compile_graph(builder.finish(outputs)).programs
+    (tiles,) = [item for one in programs for item in one.body if isinstance(item, Contraction)]
+    assert (tiles.b_panels.together if tiles.b_panels else 1) == together
+
+
+def test_open_sizes_of_bytes_made_at_run_time() -> None:
+    """Rows of A and columns of B that are known at run time: of a product of queries and keys."""
+    a, b = drawn_any((2, 9, 8), "i8", 1), drawn_any((2, 8, 21), "i8", 2)
+    builder = Builder([TensorType("i8", (2, M, 8)), TensorType("i8", (2, 8, N))])
+    outputs = [builder.op("matmul_integer", 0, builder.op("max", 1, 1))]
+    check_graph(builder, outputs, [a, b], 0.0, [*RUNNABLE, *DOT_PRODUCTS])
+    (tiles,) = [
+        item
+        for one in compile_graph(builder.finish(outputs)).programs
+        for item in one.body
+        if isinstance(item, Contraction)
+    ]
+    assert tiles.b_panels
+
+
+def drawn_any(shape: tuple[int, ...], dtype: DType, seed: int) -> Array:
+    """`drawn`, of any rank."""
+    return drawn((int(np.prod(shape[:-1])), shape[-1]), dtype, seed).reshape(shape)
 
 
 @pytest.mark.parametrize("dtype", ["i8", "u16", "i32", "u64"])

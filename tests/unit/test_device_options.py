@@ -24,6 +24,8 @@ def read_device(name: str, text: str, host_targets: tuple[str, ...]) -> DeviceOp
         ("null:1,scope=fast", "null:1,target=x86-64-v2,scope=fast"),
         ("null,target=x86-64-v3", "null:0,target=x86-64-v3"),
         ("null:1,scope=fast,target=x86-64-v3", "null:1,target=x86-64-v3,scope=fast"),
+        ("opencl|cpu:1", "opencl:0,target=opencl-c-1.2|cpu:1,target=x86-64-v3"),
+        ("null,target=x86-64-v3|opencl:2", "null:0,target=x86-64-v3|opencl:2,target=opencl-c-1.2"),
     ],
 )
 def test_texts(text: str, expected: str) -> None:
@@ -49,6 +51,16 @@ def test_texts(text: str, expected: str) -> None:
         ("null,target=", UserError, "a device is not understood"),
         ("null,scope=a,scope=b", UserError, "scope is given twice"),
         ("null,target=x86-64-v9", UserError, "x86-64-v9"),
+        ("cpu|null:1", UserError, "cpu and null run the same code"),
+        ("opencl|opencl:1", UserError, "opencl is named twice"),
+        (
+            "opencl|cpu,target=x86-64-v4",
+            UserError,
+            "loops, which are cut for x86-64-v3; got x86-64-v4",
+        ),
+        ("opencl|null,scope=fast", UserError, "a scope of device 'acc'"),
+        ("opencl|", UserError, "unknown device kind ''"),
+        ("opencl|cuda", UnsupportedError, "no code generation for 'cuda' devices yet"),
     ],
 )
 def test_mistakes(text: str, error: type[Exception], message: str) -> None:

@@ -10,12 +10,13 @@ import pytest
 from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.dims import symbol
-from ingot_compiler.ir.graph import Node, make_attributes
-from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.graph import Graph, Node, make_attributes
+from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.fusion.deferred import Deferred, join
 from ingot_compiler.lowering.fusion.grouping import FUSED_NODES_MAX, refusal
 from ingot_compiler.lowering.fusion.layout import Halo, ImageDemands, image_demands, natural_order
+from ingot_compiler.lowering.fusion.narrow import NarrowTail, narrow_tail
 from ingot_compiler.lowering.fusion.requirements import Requirements
 from ingot_compiler.lowering.fusion.run_time_symbols import RunTimeSymbols
 from ingot_compiler.lowering.fusion.storage import Storage, Stored
@@ -238,3 +239,35 @@ def test_new_symbols_have_no_name_of_a_size() -> None:
     symbols.bind(["n"])
     assert symbols.are_in(symbol("n") + 1)
     assert not symbols.are_in(symbol("m"))
+
+
+def dequantised(dtype: DType = "u8", scale_shape: tuple[int, ...] = ()) -> tuple[Graph, int]:
+    """A graph of ``(relu(x) as integers - 3) * scale`` and that value."""
+    builder = GraphBuilder([IMAGE, TensorType("f32", scale_shape)])
+    integers = builder.add("cast", (builder.add("relu", (0,)),), {"dtype": dtype})
+    wide = builder.add("cast", (integers,), {"dtype": "f32"})
+    zero = builder.add("literal", (), {"dtype": "f32", "shape": (), "value": (3.0,)})
+    result = builder.add("mul", (builder.add("sub", (wide, zero)), 1))
+    return builder.finish([result]), result
+
+
+def tail_of(graph: Graph, value: int) -> NarrowTail | None:
+    """Of a tree of all nodes."""
+    values = FusionValues(graph, [0] * len(graph.types), (), NO_DEMANDS)
+    return narrow_tail(values, Deferred(tuple(range(len(graph.nodes))), ()), value)
+
+
+def test_a_dequantised_value_is_computed_from_its_integers() -> None:
+    """Behind the cast: all nodes but those that make the integers; the scale is another leaf."""
+    graph, value = dequantised()
+    assert tail_of(graph, value) == NarrowTail(3, (2, 3, 4, 5), (1,))
+    assert tail_of(*dequantised("i16")) is not None
+
+
+def test_what_is_not_narrow_is_stored_as_it_is() -> None:
+    """Integers as wide as the result, a second tensor as large, a function that costs more."""
+    assert tail_of(*dequantised("i32")) is None
+    assert tail_of(*dequantised(scale_shape=(1, 8, 4, 5))) is None
+    builder = GraphBuilder([TensorType("u8", (4, 4))])
+    result = builder.add("exp", (builder.add("cast", (0,), {"dtype": "f32"}),))
+    assert tail_of(builder.finish([result]), result) is None

@@ -23,6 +23,7 @@ SOURCES: dict[str, dict[str, Any]] = {
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 MOVEMENTS: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "broadcast_to": ([X], {"shape": (2, 2, 3)}),
+    "append": ([X, X + 10], {"axis": 0}),
     "concat": ([X, X + 10], {"axis": 0}),
     "copy": ([X], {"destination": "acc"}),
     "reshape": ([X], {"shape": (3, 2)}),

@@ -73,7 +73,7 @@ kernel(b0: f32, b1: f32, b2: write f32) scratch 0 {
       k=b0[e + 2*k]
       v=b0[2*k + v]
       scale=0.5 mask=b1[k + 3*q]
-      causal=True causal_offset=-1 nan_to_zero=False
+      causal=True causal_offset=-1 nan_to_zero=False in_place=False
       att: f32 -> {
       b2[2*q + v] = %att:f32
     }

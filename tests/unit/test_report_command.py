@@ -127,3 +127,19 @@ def test_errors(
     assert said in error
     assert "Traceback" not in error
     assert not list(folder.glob("*.html"))
+
+
+def test_on_another_device(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page tells on what it was measured; another bundle takes the devices that it has; a name
+    twice, and one that the bundle has not, are refused."""
+    path, output = tmp_path / "m.ingot", tmp_path / "r.html"
+    ingot.compile(matmul_chain(), devices={"acc": "cpu"}, place={"*": "acc"}).save(path)
+    words = (path, "-o", output, "--device", "acc=null:2")
+    assert report(*words, "--against", folder / "fixed.ingot") == 0
+    assert data_of(output)["measured"]["devices"] == {"host": "host:0", "acc": "null:2"}
+    capsys.readouterr()
+    for more, said in ((("acc=cpu",), "acc"), (("other=cpu",), "no device 'other'")):
+        assert report(*words, "--device", *more) == 1
+        assert said in capsys.readouterr().err

@@ -210,6 +210,8 @@ BAD: list[tuple[str, tuple[int | tuple[int, ...], ...]]] = [
     ("launch_checked", (0, 1, 0, (), (), 0, 1, (0,))),
     ("buffer_device_weights", (0, 1, 0, 1)),
     ("buffer_device_weights", (0, 0, WEIGHTS_BYTES, 1)),
+    ("held_bytes", (0, 1, 0)),
+    ("held_bytes", (0, 0, 1)),
 ]
 
 
@@ -253,6 +255,7 @@ EVERY_OPCODE: dict[str, tuple[int | tuple[int, ...], ...]] = {
     "output_buffer": (0, 1, 5),
     "launch_checked": (1, 0, 8, (4, 3), (5,), 1, 3, (0,)),
     "buffer_device_weights": (5, 1, 32, 16),
+    "held_bytes": (6, 0, 0),
 }
 
 

@@ -250,7 +250,7 @@ def test_every_part_is_read_back(text: Text) -> None:
         (PROGRAM, "[b2, b3]", "[b2, r3]", "line 16, column 26", "expected a buffer (b0), got 'r3'"),
         (PROGRAM, "r1, 16\n", "r1, 0\n", "line 16, column 1", "units worth a thread: expected at least 1, got 0"),
         (PROGRAM, "16, [0]", "16, [1]", "line 17, column 1", "messages: expected 0 to 0, got 1"),
-        (PROGRAM, "read r3, b4, r0, 1", "read r3, b4, r0, 99", "line 18, column 1", "element types: expected 0 to 12, got 99"),
+        (PROGRAM, "read r3, b4, r0, 1", "read r3, b4, r0, 99", "line 18, column 1", "element types: expected 0 to 22, got 99"),
         (PROGRAM, "16: return\n", "", "line 18, column 1", "the last instruction: expected return or jump or branch, got read"),
         (PROGRAM, "10: buffer_workspace b4, 0, r0, r1", "10: const r1, 1", "line 17, column 1", "buffers: expected a buffer that some instruction defines, got b4"),
     ],

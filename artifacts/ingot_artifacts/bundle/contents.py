@@ -66,6 +66,16 @@ class LibrarySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class AlternativeSpec:
+    """Code for devices that another library has code for, too; ``stands_for``: that one's index,
+    whose kernels these are in the same order; ``ids``: (device, which one of its kind)."""
+
+    library: LibrarySpec
+    stands_for: int
+    ids: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class VariantImage:
     """One host CPU target's part.
 
@@ -99,6 +109,15 @@ class DefaultValue:
 
 
 @dataclass(frozen=True, slots=True)
+class StatePair:
+    """Output number ``output`` is input number ``input`` with more behind it along ``axis``."""
+
+    input: int
+    output: int
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
 class BundleContents:
     """A whole bundle.
 
@@ -115,7 +134,9 @@ class BundleContents:
     weights: Sequence[Chunk] = ()
     weights_bytes: tuple[int, ...] = ()
     libraries: tuple[LibrarySpec, ...] = ()
+    alternatives: tuple[AlternativeSpec, ...] = ()
     defaults: tuple[DefaultValue, ...] = ()
+    states: tuple[StatePair, ...] = ()
     lock: Mapping[str, object] = field(default_factory=dict[str, object])
     debug: Mapping[str, object] = field(default_factory=dict[str, object])
 

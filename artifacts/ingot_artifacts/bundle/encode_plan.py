@@ -53,7 +53,7 @@ def encode_plan(plan: BundlePlan) -> bytes:
         _encode_device(out, device)
     out.word(len(plan.libraries))
     for library in plan.libraries:
-        _encode_library(out, library)
+        encode_library(out, library)
     _encode_texts(out, plan.symbols)
     _encode_tensors(out, plan.inputs)
     _encode_tensors(out, plan.outputs)
@@ -70,7 +70,8 @@ def _encode_device(out: PlanWriter, device: DevicePlan) -> None:
     out.word(device.library)
 
 
-def _encode_library(out: PlanWriter, library: LibraryPlan) -> None:
+def encode_library(out: PlanWriter, library: LibraryPlan) -> None:
+    """Append what a library is."""
     out.word(DEVICE_KINDS.index(library.kind))
     out.text(library.target)
     _encode_texts(out, library.features)

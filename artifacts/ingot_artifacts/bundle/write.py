@@ -15,6 +15,7 @@ from itertools import accumulate
 import msgpack
 
 from ingot_artifacts.bundle.contents import BundleContents, Chunk, DefaultValue, bytes_of
+from ingot_artifacts.bundle.encode_alternative import encode_alternative
 from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.plan_of import plan_of
@@ -22,6 +23,7 @@ from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree, whole_m
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
+from ingot_runtime.format.alternative import decode_alternative
 from ingot_runtime.format.debug import SHAPES
 from ingot_runtime.format.defaults import decode_default, head_size_bytes
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
@@ -30,6 +32,7 @@ from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.plan import BundlePlan, decode_plan, version_minor
 from ingot_runtime.format.sha256 import sha256
 from ingot_runtime.format.shapes import check_shape
+from ingot_runtime.format.states import ROW, decode_states
 
 _ORDER = (
     head.MANIFEST,
@@ -37,10 +40,12 @@ _ORDER = (
     head.TREE,
     head.LOCK,
     head.DEFAULT,
+    head.STATE,
     head.PROGRAM,
     head.DEBUG,
     head.CODE,
     head.LIBRARY,
+    head.ALTERNATIVE,
     head.WEIGHTS,
 )
 """Kinds of sections: what is read first and always comes first, the weights last, code before
@@ -160,10 +165,18 @@ def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -
         payloads[head.PROGRAM, index] = variant.program
     for index, library in enumerate(contents.libraries):
         payloads[head.LIBRARY, index] = library.image
+    for index, alternative in enumerate(contents.alternatives):
+        payload, where = encode_alternative(alternative), f"alternative {index}"
+        decode_alternative(payload, plan, where)
+        payloads[head.ALTERNATIVE, index] = payload
     for value in contents.defaults:
         payload = _default(value)
         decode_default(payload, plan.inputs[value.position], f"default {value.position}")
         payloads[head.DEFAULT, value.position] = payload
+    if contents.states:
+        rows = [ROW.pack(pair.input, pair.output, pair.axis) for pair in contents.states]
+        payloads[head.STATE, 0] = b"".join(rows)
+        plan.states = decode_states(payloads[head.STATE, 0], plan)
     for kind in (head.LOCK, head.DEBUG):
         # By the C decoder: the loader's own is for files that somebody else may have written.
         record = msgpack.unpackb(payloads[kind, 0])
@@ -203,7 +216,7 @@ def _layout(payloads: Payloads, weights_sizes_bytes: tuple[int, ...]) -> list[he
         alignment = head.alignment_of(kind)
         offset, size_bytes = end + -end % alignment, sizes[kind, id_]
         end = offset + size_bytes
-        flags = head.OPTIONAL if kind == head.DEFAULT else 0
+        flags = head.OPTIONAL if kind in head.OPTIONAL_KINDS else 0
         row = head.Section(kind, id_, offset, size_bytes, alignment, head.NO_DIGEST, flags)
         sections.append(row)
     return sections

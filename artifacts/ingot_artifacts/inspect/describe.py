@@ -148,6 +148,9 @@ def _owner(row: head.Section, plan: BundlePlan) -> str:
         return f"variant {plan.variants[row.id].target}"
     if row.kind == head.LIBRARY:
         return f"{plan.libraries[row.id].kind} {plan.libraries[row.id].target}"
+    if row.kind == head.ALTERNATIVE:
+        code = plan.alternatives[row.id].code
+        return f"{code.kind} {code.target}"
     return ""
 
 

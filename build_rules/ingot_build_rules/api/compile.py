@@ -64,7 +64,7 @@ def compile(  # noqa: A001
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
     Args:
-        model: an ``.onnx`` file, its bytes, an ``onnx.ModelProto``, a PyTorch module; a folder.
+        model: an ``.onnx`` file, its bytes or message, a program, a PyTorch module; a folder.
         example_inputs: of a PyTorch module: what it is called with, a tensor, a tuple, or a dict.
         dynamic_shapes: of a PyTorch module: as ``torch.export.export`` takes them.
         graph: which graph of a folder, where it has several: ``"decoder_model"``.

@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from ingot_build_rules.compilation.program_suffix import is_program
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def given_model(
 
         return GivenModel(one_graph(os.fspath(model), graph))
     _refuse("graph", graph, "a folder of several graphs")
-    if isinstance(model, str | os.PathLike):
+    if isinstance(model, str | os.PathLike) and not is_program(model):
         from ingot_build_rules.compilation.kind_of_file import check_model_kind
 
         check_model_kind(os.fspath(model))

@@ -24,6 +24,7 @@ from ingot_compiler.lowering.fused import (
     BufferSpec,
     Copy,
     Group,
+    HoldState,
     IfStep,
     Launch,
     LoopStep,
@@ -107,6 +108,9 @@ class LaunchRecorder:
             elif isinstance(step, SymbolSet):
                 values = [evaluate(value, self._symbols) for value in step.values]
                 self._symbols.update(zip(step.symbols, values, strict=True))
+            elif isinstance(step, HoldState):  # a check lends no memory: all lie apart
+                rows, past = (evaluate(dim, self._symbols) for dim in (step.rows, step.past))
+                self._symbols.update(zip(step.symbols, (rows, past, 1), strict=True))
             elif isinstance(step, Copy):
                 if step.result in self._read_later:
                     self._watched[step.result] = self._watched[step.operand]

@@ -13,8 +13,9 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.cli import arrays, console
+from ingot_build_rules.cli import arrays, console, usage
 from ingot_build_rules.cli.temporary_bundle import GivenBundle, given_bundle
+from ingot_build_rules.rules.compile_options import HOST
 from ingot_build_rules.view.block_medians import (
     CONFIDENCE,
     SPREAD_MAX,
@@ -23,7 +24,7 @@ from ingot_build_rules.view.block_medians import (
     calls_per_second,
 )
 from ingot_build_rules.view.measure import launch_seconds, measure_blocks, percentiles
-from ingot_compiler.ir.errors import BuildError
+from ingot_compiler.ir.errors import BuildError, UserError
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session
@@ -34,18 +35,65 @@ _NAMES_MAX = 60  # letters of a row
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print."""
     with given_bundle(arguments) as given:
-        report = _report(arguments, given)
-    console.print_report(report, _lines(report, arguments.top), as_json=arguments.json)
+        if arguments.decode:
+            report = _decode_report(arguments, given)
+            lines = _decode_lines(report)
+        else:
+            report = _report(arguments, given)
+            lines = _lines(report, arguments.top)
+    console.print_report(report, lines, as_json=arguments.json)
     return 0
+
+
+def _decode_report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]:
+    """Measure one token behind each length."""
+    import ingot_runtime
+    from ingot_build_rules.view.decode_times import decode_times
+
+    if arguments.inputs or arguments.shape:
+        why, do = "the tokens are made for each length", "leave --inputs and --shape out"
+        raise UserError("inputs and lengths are given", "options --decode", why, do)
+    session = ingot_runtime.load(given.path, threads=arguments.threads, variant=arguments.variant)
+    rows: list[dict[str, Any]] = []
+    for length, blocks in decode_times(session, arguments.decode, arguments.seconds):
+        found = call_seconds(blocks)
+        if found.is_noisy and not arguments.anyway:
+            raise _too_noisy(found, len(blocks), arguments.bundle)
+        rate = _plain(calls_per_second(blocks))
+        rows.append({"length": length, "token_seconds": _plain(found), "tokens_per_second": rate})
+    return {
+        "bundle": arguments.bundle,
+        "compiled": given.told or None,
+        "digest": session.digest,
+        "target": session.loaded.variant.target,
+        "threads": arguments.threads,
+        "decode": rows,
+    }
+
+
+def _decode_lines(report: dict[str, Any]) -> list[str]:
+    rows: list[tuple[str, ...]] = [
+        ("tokens before", "median", "between", "and", "tokens per second")
+    ]
+    for row in report["decode"]:
+        token = row["token_seconds"]
+        times = [console.format_seconds(token[name]) for name in ("median", "low", "high")]
+        noise = "; too noisy for a number" if token["is_noisy"] else ""
+        rate = _rate(row["tokens_per_second"]["median"])
+        rows.append((f"{row['length']:,}", *times, f"{rate}{noise}"))
+    head = [report["compiled"]] if report["compiled"] else []
+    return [*head, *console.format_table(rows, right=(0, 1, 2, 3))]
 
 
 def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]:
     """Measure all; refuse as early as it is known that there is no number."""
     import ingot_runtime
 
-    threads = arguments.threads
+    threads, devices = arguments.threads, usage.unique(arguments.device, "--device")
     started = time.perf_counter()
-    session = ingot_runtime.load(given.path, threads=threads, variant=arguments.variant)
+    session = ingot_runtime.load(
+        given.path, threads=threads, devices=devices, variant=arguments.variant
+    )
     load_seconds = time.perf_counter() - started
     feed = arrays.read_inputs(session, arguments.inputs, arguments.shape)
     blocks = measure_blocks(lambda: session.run(feed), arguments.seconds)
@@ -59,6 +107,7 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
         "digest": session.digest,
         "size_bytes": os.path.getsize(given.path),
         "target": session.loaded.variant.target,
+        "devices": session.devices,
         "threads": threads,
         "load_seconds": load_seconds,
         "call_count": len(times),
@@ -94,7 +143,7 @@ def _memory(
     from ingot_build_rules.view.resident_memory import resident_memory
 
     variant = session.loaded.variant.target
-    resident = resident_memory(bundle, feed, threads, variant)
+    resident = resident_memory(bundle, feed, threads, variant, bound_devices(session))
     shapes = {name: array.shape for name, array in feed.items()}
     call = read_subject(bundle, variant, shapes).call
     return {
@@ -103,6 +152,11 @@ def _memory(
         "workspace_bytes": sum(call.workspace_bytes),
         "scratch_bytes": call.scratch_bytes * threads,
     }
+
+
+def bound_devices(session: Session) -> dict[str, str]:
+    """The devices beside the host, for another session that runs on the same."""
+    return {name: bound for name, bound in session.devices.items() if name != HOST}
 
 
 def kernel_times(
@@ -114,7 +168,12 @@ def kernel_times(
 
     variant = session.loaded.variant.target
     stepped = ingot_runtime.load(
-        bundle, threads=threads, variant=variant, executor="vm", verify="code"
+        bundle,
+        threads=threads,
+        devices=bound_devices(session),
+        variant=variant,
+        executor="vm",
+        verify="code",
     )
     times = launch_seconds(stepped, feed)
     recorded = describe_bundle(bundle)["debug"].get("launches", {})
@@ -146,11 +205,18 @@ def _lines(report: dict[str, Any], top: int) -> list[str]:
     return [
         *([report["compiled"]] if report["compiled"] else []),
         f"load    {load}, everything verified",
+        *_device_lines(report["devices"]),
         *_call_lines(report),
         _memory_line(report["memory"], report["size_bytes"]),
         f"kernels {console.format_seconds(total)}, stepped one by one",
         *console.format_table(rows, right=(0, 1)),
     ]
+
+
+def _device_lines(devices: dict[str, str]) -> list[str]:
+    """What each virtual device was, where there is one beside the host."""
+    others = [f"{name} on {bound}" for name, bound in devices.items() if name != HOST]
+    return [f"devices {', '.join(others)}"] if others else []
 
 
 def _call_lines(report: dict[str, Any]) -> list[str]:

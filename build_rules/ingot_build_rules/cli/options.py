@@ -93,6 +93,7 @@ CALL_SHAPE = Option(
     repeats=True,
 )
 VARIANT = Option("--variant", "the variant to run (default: the best that can)", "TARGET", "target")
+BIND = Option("--device", "bind a virtual device", "NAME=KIND[:ID]", "device", repeats=True)
 PROJECT = (
     Option("-C --folder", "the project's folder, or one below it", "DIR", "folder", "."),
     Option("--config", "override a value of ingot.toml", "PATH=VALUE", repeats=True),

@@ -11,7 +11,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.cli import console
+from ingot_build_rules.cli import console, usage
 from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.ingot_error import IngotError
@@ -29,6 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.view.report_page import report_page
 
     check_bundle_kind(arguments.bundle)
+    usage.unique(arguments.device, "--device")
     others = [name for name in (arguments.against, arguments.inputs) if name]
     output = arguments.output or os.path.splitext(arguments.bundle)[0] + ".html"
     check_output(output, [arguments.bundle, *others])
@@ -98,6 +99,7 @@ def _measured(
         ingot_runtime.load,
         bundle,
         threads=arguments.threads,
+        devices=_devices(arguments, bundle),
         variant=arguments.variant,
         digest=digest,
     )
@@ -110,8 +112,22 @@ def _measured(
     times = [seconds for block in blocks for seconds in block]
     stepped = load(executor="vm", verify="code")
     launches = measure.launch_seconds(stepped, feed)
-    measured = Measured(arguments.threads, len(times), measure.percentiles(times), launches)
+    measured = Measured(
+        arguments.threads, len(times), measure.percentiles(times), launches, session.devices
+    )
     return feed, session.loaded.variant.target, measured
+
+
+def _devices(arguments: argparse.Namespace, bundle: str) -> dict[str, str]:
+    """The devices that the user names; of another bundle than the one that is shown, those that it
+    has."""
+    given = usage.unique(arguments.device, "--device")
+    if bundle == arguments.bundle or not given:
+        return given
+    from ingot_artifacts.inspect.describe import describe_bundle
+
+    names = {device["name"] for device in describe_bundle(bundle)["devices"]}
+    return {name: device for name, device in given.items() if name in names}
 
 
 def _against(arguments: argparse.Namespace, launches: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
+from ingot_build_rules.compilation.alternatives import programs_of
 from ingot_build_rules.compilation.claimed_code import claimed_support
 from ingot_build_rules.compilation.device_table import kind_code
 from ingot_build_rules.compilation.kernel_uses import KernelUses, kernel_uses, kernels_on
@@ -21,6 +22,7 @@ from ingot_build_rules.compilation.weight_layout import PlacedConstant, WeightLa
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.rules.bundle import BUNDLE, BundleInputs, BundleParts
+from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
 from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN, MainInputs
 from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT, SupportInputs
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions
@@ -32,7 +34,7 @@ from ingot_build_rules.rules.main_object import MainObject
 from ingot_build_rules.rules.names import NAMES, NamesInputs
 from ingot_build_rules.rules.pack_constant import PACK_CONSTANT, PackInputs
 from ingot_build_rules.rules.packed_constant import PackedConstant
-from ingot_build_rules.rules.variant import Library, Variant
+from ingot_build_rules.rules.variant import Alternative, Library, Variant
 from ingot_compiler.backends.registry import backend_of, parse_target
 from ingot_runtime.format.interface import LibrarySignature
 
@@ -152,7 +154,7 @@ class Compilation(ModelStages):
             weights_bytes=layout.section_bytes[0],
             inputs=inputs,
             outputs=outputs,
-            devices=self.devices.codes(),
+            devices=self.devices.rows(),
             libraries=tuple(map(_library_code, libraries)),
             target=stages.target,
         )
@@ -163,12 +165,28 @@ class Compilation(ModelStages):
         await self.build.gather([stages.compiled() for stages in self.targets])
         uses = [await stages.kernel_uses() for stages in self.targets]
         found: list[Library] = []
-        for number, (kind, target) in enumerate(self.devices.libraries()):
+        for number, ((kind, target), *_) in enumerate(self.devices.libraries()):
             kernels = kernels_on(self.devices.devices_of(number), uses)
-            link = _link_inputs(kind, target, kernels, await self._support(kind, target))
-            image = await self.need(LINK, link, f"{kind} {target}")
-            features = parse_target(kind, target).features
-            found.append(Library(kind, target, features, kernels, image))
+            found.append(await self._library(kind, target, kernels))
+        return tuple(found)
+
+    async def _library(self, kind: str, target: str, kernels: tuple[KernelObject, ...]) -> Library:
+        link = _link_inputs(kind, target, kernels, await self._support(kind, target))
+        image = await self.need(LINK, link, f"{kind} {target}")
+        return Library(kind, target, parse_target(kind, target).features, kernels, image)
+
+    async def _alternatives(self) -> tuple[Alternative, ...]:
+        """The libraries once more, for what their devices may be instead."""
+        libraries, found = await self.libraries(), list[Alternative]()
+        for number, codes in enumerate(self.devices.libraries()):
+            devices = self.devices.devices_of(number)
+            for choice, (kind, target) in enumerate(codes[1:], 1):
+                programs = await programs_of(libraries[number].kernels, devices, self.targets)
+                hook = backend_of(kind).compile_kernel
+                inputs = [CodegenInputs(program, hook, target) for program in programs]
+                kernels = await self.need_all(CODEGEN, inputs, [f"{kind} {target}"] * len(inputs))
+                library = await self._library(kind, target, kernels)
+                found.append(Alternative(library, number, self.devices.ids(number, choice)))
         return tuple(found)
 
     async def _library_kernels(self) -> tuple[tuple[KernelObject, ...], ...]:
@@ -218,6 +236,8 @@ class Compilation(ModelStages):
             options=self.options,
             variants=variants,
             libraries=await self.libraries(),
+            alternatives=await self._alternatives(),
+            device_libraries=tuple(map(self.devices.library_of, self.devices.others)),
             ranges=layout.ranges,
             packed=packed,
             tree=tree,

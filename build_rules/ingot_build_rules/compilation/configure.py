@@ -1,7 +1,8 @@
 """What a user says of targets and devices, made complete: the one place where anything about them is
 assumed.
 
-In: targets, devices by name as ``KIND[:ID][,target=T][,scope=S]``. Out: ``Configuration``. Not done
+In: targets, devices by name as ``KIND[:ID][,target=T][,scope=S]``, perhaps
+several with ``|`` between them. Out: ``Configuration``. Not done
 here: which nodes run where (``placement``), which device of the machine it is (the loader).
 
 What is assumed: without a target the host is this machine (``native``); a device without an id is
@@ -13,10 +14,11 @@ device, are refused.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ingot_build_rules.compilation.device_table import DeviceTable
 from ingot_build_rules.compilation.host_target import resolve_target
-from ingot_build_rules.rules.compile_options import HOST, CompileOptions, DeviceOption
+from ingot_build_rules.rules.compile_options import HOST, OR, CompileOptions, DeviceOption
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.targets.target import parse_target as parse_processor
 from ingot_compiler.backends.registry import BACKENDS, backend_of
@@ -24,6 +26,7 @@ from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets, read
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.message import OptionRef
 from ingot_compiler.placement.configuration import Configuration
+from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_runtime.errors import InputError
 from ingot_runtime.format.device_text import read_device_text
 from ingot_runtime.format.plan import DEVICE_KINDS
@@ -57,9 +60,11 @@ def configure(
         _device(name, text, texts, {**(named_targets or {}), **own})
         for name, text in sorted((devices or {}).items())
     ]
-    notes = [note for each in read for note in _beside_host(each, host)]
-    declared = DeviceTable(tuple(read)).declared()
-    return Configuration(declared, default, tuple(texts), tuple(notes))
+    notes = [note for it in read for each in it.all for note in _beside_host(each, host)]
+    table = DeviceTable(tuple(read))
+    return Configuration(
+        table.declared(), default, tuple(texts), table.alternatives(), tuple(dict.fromkeys(notes))
+    )
 
 
 def configuration_of(options: CompileOptions) -> Configuration:
@@ -70,16 +75,21 @@ def configuration_of(options: CompileOptions) -> Configuration:
 def device_options(configuration: Configuration) -> tuple[DeviceOption, ...]:
     """Return the devices beside the host as they decide a bundle."""
     return tuple(
-        DeviceOption(
+        _option(
             it.name,
-            it.device.device_type,
-            it.device.id,
-            it.device.target.partition(":")[2],
-            it.device.memory_scope,
+            it.device,
+            tuple(_option(it.name, each) for each in configuration.alternatives.get(it.name, ())),
         )
         for it in configuration.devices
         if it.name != HOST
     )
+
+
+def _option(
+    name: str, device: VirtualDevice, alternatives: tuple[DeviceOption, ...] = ()
+) -> DeviceOption:
+    kind, target = device.device_type, device.target.partition(":")[2]
+    return DeviceOption(name, kind, device.id, target, device.memory_scope, alternatives)
 
 
 def _host_targets(given: Sequence[GivenTarget]) -> list[Target]:
@@ -89,6 +99,51 @@ def _host_targets(given: Sequence[GivenTarget]) -> list[Target]:
 
 def _device(
     name: str, text: str, host_targets: Sequence[str], named_targets: Mapping[str, GivenTarget]
+) -> DeviceOption:
+    """What a device may be: one text, or several with ``|`` between them."""
+    texts = text.split(OR)
+    machine = _machine(texts)
+    first, *others = [_one(name, each, host_targets, named_targets, machine) for each in texts]
+    made = replace(first, alternatives=tuple(others))
+    if others:
+        _check_kinds(made, machine, OptionRef("device", f"{name}={text}"))
+    return made
+
+
+def _machine(texts: Sequence[str]) -> str:
+    """The target of processors for which loops are cut that others of these kinds run as well, ""
+    where no other kind is among them."""
+    kinds = [text.partition(",")[0].partition(":")[0] for text in texts]
+    found = [backend_of(kind).loops_for for kind in kinds if kind in KINDS_WITH_CODE]
+    return next(filter(None, found), "") if len(texts) > 1 else ""
+
+
+def _check_kinds(device: DeviceOption, machine: str, where: OptionRef) -> None:
+    """Refuse kinds that cannot share loops, or have one code."""
+    kinds, name = [each.kind for each in device.all], device.name
+    processors = [each for each in device.all if backend_of(each.kind).is_processor]
+    same = sorted({kind for kind in kinds if kinds.count(kind) > 1})
+    if same or len(processors) > 1:
+        told = " and ".join(dict.fromkeys(each.kind for each in processors)) or same[0]
+        why = f"{told} run the same code" if not same else f"{same[0]} is named twice"
+        do = "name it once: a load may bind the device to any that runs its code"
+        raise UserError(f"device {name!r} has code twice", where, why, do)
+    other = [each.target for each in processors if each.target != machine]
+    if other:
+        why = f"its kinds share loops, which are cut for {machine}; got {other[0]}"
+        do = f"leave target= out, or write target={machine}"
+        raise UserError(f"a target that device {name!r} cannot have", where, why, do)
+    if any(each.scope for each in device.all):
+        why = f"a memory is one of a kind of device, and {name!r} may be several kinds"
+        raise UserError(f"a scope of device {name!r}", where, why, "leave scope= out")
+
+
+def _one(
+    name: str,
+    text: str,
+    host_targets: Sequence[str],
+    named_targets: Mapping[str, GivenTarget],
+    machine: str,
 ) -> DeviceOption:
     where = OptionRef("device", f"{name}={text}")
     if name == HOST:
@@ -100,7 +155,7 @@ def _device(
         raise UserError(error.what, where, error.why, error.do) from None
     _check_kind(given.kind, given.scope, where)
     wanted = named_targets.get(given.target, given.target)
-    target = str(read_target(given.kind, wanted, host_targets))
+    target = str(read_target(given.kind, wanted, (machine,) if machine else host_targets))
     return DeviceOption(name, given.kind, given.id, target, given.scope)
 
 

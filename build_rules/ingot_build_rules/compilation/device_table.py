@@ -17,6 +17,8 @@ from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
 from ingot_runtime.format.plan import DEVICE_KINDS
 
+Codes = tuple[tuple[str, str], ...]
+"""Kind and target of what a device may be, the first choice first."""
 _HOST_CODE = (0, -1)
 """A host in the device table as `main` knows it: kind, no library."""
 
@@ -27,13 +29,28 @@ class DeviceTable:
 
     others: tuple[DeviceOption, ...]
 
-    def libraries(self) -> tuple[tuple[str, str], ...]:
-        """Kind and target of each library, in the order of the first device that has it."""
-        return tuple(dict.fromkeys((device.kind, device.target) for device in self.others))
+    def libraries(self) -> tuple[Codes, ...]:
+        """Of each library kind and target, followed by those of what may stand in its place; in the
+        order of the first device that has it."""
+        return tuple(dict.fromkeys(device.codes for device in self.others))
 
     def library_of(self, device: DeviceOption) -> int:
         """The number of the library with the code of a device beside the host."""
-        return self.libraries().index((device.kind, device.target))
+        return self.libraries().index(device.codes)
+
+    def alternatives(self) -> dict[str, tuple[VirtualDevice, ...]]:
+        """By name, what a device may be instead."""
+        return {
+            device.name: tuple(map(_virtual, device.alternatives))
+            for device in self.others
+            if device.alternatives
+        }
+
+    def ids(self, library: int, choice: int) -> tuple[tuple[int, int], ...]:
+        """For each device whose code is in a library, its number and which device of the kind it
+        is, if it is what was named as number ``choice`` (0: the first)."""
+        devices = self.devices_of(library)
+        return tuple((number, self.others[number - 1].all[choice].id) for number in devices)
 
     def devices_of(self, library: int) -> tuple[int, ...]:
         """The numbers of the devices whose code is in a library."""
@@ -44,12 +61,18 @@ class DeviceTable:
         )
 
     def backends(self) -> tuple[Backend, ...]:
-        """The back end of each device, the host's first."""
-        return tuple(map(backend_of, (HOST, *(device.kind for device in self.others))))
+        """The back end that makes loops for each device, the host's first."""
+        kinds = (_loops_of(device.codes)[0] for device in self.others)
+        return tuple(map(backend_of, (HOST, *kinds)))
 
     def targets(self, host_target: str) -> tuple[str, ...]:
-        """What each device runs, the host's first."""
-        return (host_target, *(device.target for device in self.others))
+        """What the loops of each device are for, the host's first."""
+        return (host_target, *(_loops_of(device.codes)[1] for device in self.others))
+
+    def codes(self, host_target: str) -> tuple[tuple[Backend, str], ...]:
+        """The back end that makes code for each device, and for which target, the host's first."""
+        others = [(backend_of(device.kind), device.target) for device in self.others]
+        return ((backend_of(HOST), host_target), *others)
 
     def refusals(self) -> tuple[str, ...]:
         """The hook of each device but the host that says which ops it has no code for."""
@@ -61,7 +84,7 @@ class DeviceTable:
         Raises:
             UnsupportedError: nobody has measured a kind.
         """
-        known = [(backend.kind, backend.costs) for backend in self.backends()]
+        known = [(backend.kind, backend.costs) for backend, _ in self.codes("")]
         for device, (kind, costs) in zip(self.others, known[1:], strict=True):
             if costs is None:
                 raise UnsupportedError(
@@ -77,10 +100,16 @@ class DeviceTable:
         others = [DeclaredDevice(device.name, _virtual(device)) for device in self.others]
         return (DeclaredDevice(HOST, VirtualDevice(HOST_TYPE, 0)), *others)
 
-    def codes(self) -> tuple[tuple[int, int], ...]:
+    def rows(self) -> tuple[tuple[int, int], ...]:
         """The devices as `main` knows them: kind and library of each."""
         others = [(kind_code(device.kind), self.library_of(device)) for device in self.others]
         return (_HOST_CODE, *others)
+
+
+def _loops_of(codes: Codes) -> tuple[str, str]:
+    """Whose loops all of these can run: of the first that is no processor, where many work items
+    run at a time, each with scratch of its own."""
+    return next((code for code in codes if not backend_of(code[0]).is_processor), codes[0])
 
 
 def kind_code(kind: str) -> int:

@@ -12,7 +12,10 @@ from typing import Any
 
 from ingot_build_rules.compilation.from_text import device_text, read_text
 from ingot_build_rules.compilation.stage_weights import StageWeights, constants_of, weight_number
+from ingot_build_rules.rules.compile_options import FORBID, CompileOptions, DeviceOption
+from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.message import OptionRef, message
 from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.programs.lower_program import ENTRY, LoweredProgram, lower_program
 from ingot_compiler.programs.parse_program import parse_program
@@ -46,6 +49,23 @@ def read_program(path: str) -> ProgramModel:
     used = {node.mark for node in lowered.graph.nodes} - {"", HOST}
     devices = {one.name: device_text(one.device) for one in made.devices if one.name in used}
     return ProgramModel(lowered.graph, devices, _names(path, made, lowered))
+
+
+def check_options(options: CompileOptions, devices: tuple[DeviceOption, ...], path: str) -> None:
+    """Refuse options for what the text of a program says itself; ``devices``: what it says of them.
+
+    Raises:
+        UserError: names the option.
+    """
+    given = {
+        "shape": bool(options.shapes),
+        "place": bool(options.place),
+        "device": options.devices not in ((), devices),
+        "fallback": options.fallback != FORBID,
+    }
+    for name in filter(given.__getitem__, given):
+        what = message(OptionRef(name, ""), " with a program")
+        raise UserError(what, path, "its text says it already", "leave it out")
 
 
 def _names(path: str, program: Program, lowered: LoweredProgram) -> dict[str, Any]:

@@ -61,17 +61,18 @@ class TextCompilation(Compilation):
         options: CompileOptions,
         toolchain: Toolchain,
         given: StageWeights,
-        path: str,
+        files: tuple[str, ...],
         max_bytes: int | None = None,
     ) -> None:
-        """Ask for nothing yet.
+        """Ask for nothing yet; ``files``: the text's, perhaps that of its weights.
 
         Raises:
             UserError: names or weights of another graph. ModelError: constants without numbers.
         """
+        path = files[0]
         super().__init__(build, ModelSource("", path), options, toolchain, max_bytes)
         self._stage_graph = stage.graph if isinstance(stage, PlacedGraph) else stage
-        self._given, self._path = given, path
+        self._given, self._path, self._files = given, path, files
         names = names_of(self._stage_graph, given, path)
         if given.weights:
             check_weights(self._stage_graph, given.weights, path)
@@ -88,8 +89,8 @@ class TextCompilation(Compilation):
         return self._imported
 
     async def source_paths(self) -> tuple[str, ...]:
-        """The text's file."""
-        return (self._path,)
+        """The text's file, and that of its weights where it is known."""
+        return self._files
 
     async def typed(self) -> TypedGraph:
         """Stage 3: the text's; that of a placed graph has its copies."""

@@ -6,20 +6,18 @@ In: a build, a model or a text, options. Out: ``CompiledModel``. Not done here: 
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import cast
 
 from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.compile_model import CompiledModel
 from ingot_build_rules.compilation.model_source import Model, open_model
 from ingot_build_rules.compilation.own_code import tool_path
-from ingot_build_rules.compilation.program_suffix import PROGRAM
+from ingot_build_rules.compilation.program_suffix import PROGRAM, is_program, weights_beside
 from ingot_build_rules.compilation.toolchain import Toolchain, toolchain
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.rules.compile_options import CompileOptions
-
-if TYPE_CHECKING:
-    from ingot_build_rules.compilation.stage_weights import StageWeights
 
 
 def start_compilation(
@@ -29,10 +27,30 @@ def start_compilation(
     than ``max_bytes``.
 
     Raises:
-        UserError: the file is not there or not readable.
+        UserError: the file is not there or not readable. What `compilation_of` raises.
     """
+    return CompiledModel(compilation_of(build, model, options, _toolchain(build), max_bytes))
+
+
+def compilation_of(
+    build: Scheduler,
+    model: Model,
+    options: CompileOptions,
+    tools: Toolchain,
+    max_bytes: int | None = None,
+) -> Compilation:
+    """The compilation of a model, or of a program with the weights beside it.
+
+    Raises:
+        UserError: the file is not there or not readable. Of a program: UserError: options that its
+            text says already. ModelError: it does not parse, or its annotations contradict.
+            UnsupportedError: it is no graph.
+    """
+    if is_program(model):
+        path = os.path.abspath(os.fspath(cast("str", model)))
+        return _of_program(build, path, options, weights_beside(path), tools, max_bytes)
     source = open_model(model, build.files.digest)
-    return CompiledModel(Compilation(build, source, options, _toolchain(build), max_bytes))
+    return Compilation(build, source, options, tools, max_bytes)
 
 
 def start_from_text(
@@ -54,34 +72,37 @@ def start_from_text(
     from ingot_build_rules.compilation.stage_weights import StageWeights, read_weights
     from ingot_compiler.ir.graph import Graph
 
-    given = read_weights(weights) if weights is not None else StageWeights()
+    tools = _toolchain(build)
     if stage == PROGRAM:
-        return _start_from_program(build, path, options, given, max_bytes)
+        file = weights or weights_beside(path)
+        return CompiledModel(_of_program(build, path, options, file, tools, max_bytes))
+    given = read_weights(weights) if weights is not None else StageWeights()
     found = read_stage(stage, path)
     chosen = options if isinstance(found, Graph) else placed_options(found, options)
-    tools = _toolchain(build)
-    return CompiledModel(TextCompilation(build, found, chosen, tools, given, path, max_bytes))
+    return CompiledModel(TextCompilation(build, found, chosen, tools, given, (path,), max_bytes))
 
 
-def _start_from_program(
+def _of_program(
     build: Scheduler,
     path: str,
     options: CompileOptions,
-    given: StageWeights,
+    weights: str | None,
+    tools: Toolchain,
     max_bytes: int | None,
-) -> CompiledModel:
-    """Start a compilation of the graph of a program's plan, on the devices that it declares."""
+) -> Compilation:
+    """The compilation of the graph of a program's plan, on the devices that it declares."""
     from ingot_build_rules.compilation.configure import configure, device_options
-    from ingot_build_rules.compilation.from_program import read_program
+    from ingot_build_rules.compilation.from_program import check_options, read_program
     from ingot_build_rules.compilation.from_text import TextCompilation
+    from ingot_build_rules.compilation.stage_weights import StageWeights, read_weights
 
     program = read_program(path)
+    given = StageWeights() if weights is None else read_weights(weights)
     devices = device_options(configure(options.targets, program.devices))
-    chosen = replace(options, devices=devices)
-    named, tools = program.named(given), _toolchain(build)
-    return CompiledModel(
-        TextCompilation(build, program.graph, chosen, tools, named, path, max_bytes)
-    )
+    check_options(options, devices, path)
+    chosen, named = replace(options, devices=devices), program.named(given)
+    files = (path, *filter(None, (weights,)))
+    return TextCompilation(build, program.graph, chosen, tools, named, files, max_bytes)
 
 
 def _toolchain(build: Scheduler) -> Toolchain:

@@ -41,6 +41,7 @@ class TargetStages:
         self.target = model.options.targets[position]
         self._model = model
         self._targets = model.devices.targets(self.target)
+        self._codes = model.devices.codes(self.target)
 
     @cached_property
     def _backends(self) -> tuple[Backend, ...]:
@@ -121,9 +122,10 @@ class TargetStages:
         """Each group's loops and kernels; what groups have in common is asked for once."""
         fused = await self.fused()
         labels = await self._labels()
-        kinds = [backend.kind for backend in self._backends]
+        loops = [backend.kind for backend in self._backends]
+        codes = [(backend.kind, target) for backend, target in self._codes]
         keys = [
-            (group.digest, kinds[device], self._targets[device])
+            (group.digest, loops[device], self._targets[device], codes[device])
             for group, device in zip(fused.groups, fused.devices, strict=True)
         ]
         first = {key: group for group, key in reversed(list(enumerate(keys)))}
@@ -136,14 +138,16 @@ class TargetStages:
         """A group's kernels are asked for as soon as its own loops are there, not when all are."""
         lowered, model = await self._lowered(fused, group, label), self._model
         device, plugin = fused.devices[group], fused.plugins[group]
-        hook, target = self._backends[device].compile_kernel, self._targets[device]
+        backend, target = self._codes[device]
         labels = [label] * len(lowered.programs)
         if plugin:
             found = [model.plugins.codegen(plugin, each, target) for each in lowered.programs]
             claimed = [inputs for inputs in found if inputs is not None]
             if claimed:
                 return lowered, await model.need_all(CODEGEN_CLAIMED, claimed, labels)
-        inputs = [CodegenInputs(program, hook, target) for program in lowered.programs]
+        inputs = [
+            CodegenInputs(program, backend.compile_kernel, target) for program in lowered.programs
+        ]
         return lowered, await model.need_all(CODEGEN, inputs, labels)
 
     async def _labels(self) -> tuple[str, ...]:

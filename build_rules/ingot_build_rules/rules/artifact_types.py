@@ -38,7 +38,7 @@ _MODULES = {
     "ingot_build_rules.rules.plan_memory": "PlanInputs",
     "ingot_build_rules.rules.rewrite": "RewriteInputs",
     "ingot_build_rules.rules.run_test": "RunTestInputs",
-    "ingot_build_rules.rules.variant": "Library Variant",
+    "ingot_build_rules.rules.variant": "Alternative Library Variant",
     "ingot_compiler.frontend.imported": "DeclaredType ImportedModel ImportedNode ImportedRegion",
     "ingot_compiler.ir.dims": "Call Sum Symbol",
     "ingot_compiler.ir.graph": "ConstantSource Graph Names Node OptimizedGraph",
@@ -47,12 +47,12 @@ _MODULES = {
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
     "ingot_compiler.lowering.fused": (
-        "BufferSpec Copy FusedGraph Group Grow IfStep Launch LoopStep Operand Requirement "
+        "BufferSpec Copy FusedGraph Group Grow HeldPair HoldState IfStep Launch LoopStep Operand Requirement "
         "Specialisation SymbolRead SymbolSet View"
     ),
     "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupSteps",
     "ingot_compiler.lowering.loops": (
-        "Address Apply Attention Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane For "
+        "Address Apply Attention BlockedProduct Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane For "
         "FromIndex If Let LetIndex Load Local LoopProgram PackedPanels Reduce Require Store "
         "RegisterTile Transpose"
     ),

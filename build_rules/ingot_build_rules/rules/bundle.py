@@ -18,18 +18,20 @@ from ingot_build_rules.rules.compile_options import HOST, WARN, CompileOptions
 from ingot_build_rules.rules.default_input import DefaultInput
 from ingot_build_rules.rules.interface import Interface, NamedTensor
 from ingot_build_rules.rules.packed_constant import PackedConstant
-from ingot_build_rules.rules.variant import Library, Variant
+from ingot_build_rules.rules.variant import Alternative, Library, Variant
 
 # Nothing else imports it: its code is in the key by this line.
 from ingot_compiler.placement.placed import PlacedGraph
 
 if TYPE_CHECKING:
     from ingot_artifacts.bundle.contents import (
+        AlternativeSpec,
         BundleContents,
         BundleTensor,
         DefaultValue,
         DeviceSpec,
         LibrarySpec,
+        StatePair,
         VariantImage,
     )
     from ingot_build_rules.rules.kernel_object import KernelObject
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class BundleInputs:
     """``graph``: the model before any pass; ``specialisations``: the placed graphs for
-    ``profiles`` of ``--shape``; ``ranges``: what each variant reads of the host's weights; ``weights_bytes``: per
+    ``profiles`` of ``--shape``; ``device_libraries``: of each device beside the host, the number of
+    its library; ``ranges``: what each variant reads of the host's weights; ``weights_bytes``: per
     device; ``weights``: digests of the model's constants by number, for the lock; ``toolchain``:
     (name, version or digest)."""
 
@@ -54,6 +57,7 @@ class BundleInputs:
     options: CompileOptions
     variants: tuple[Variant, ...]
     libraries: tuple[Library, ...]
+    device_libraries: tuple[int, ...]
     ranges: tuple[tuple[tuple[int, int], ...], ...]
     packed: tuple[PackedConstant, ...]
     tree: Artifact[memoryview]
@@ -61,6 +65,7 @@ class BundleInputs:
     weights: tuple[str, ...]
     toolchain: tuple[tuple[str, str], ...]
     defaults: tuple[DefaultInput, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,7 @@ def _compute(context: RuleContext, inputs: BundleInputs) -> BundleParts:
 
     if inputs.options.fallback == WARN:
         _tell_fallbacks(context, inputs)
+    _tell_floats(context, inputs)
     skeleton = make_skeleton(_contents(inputs), bytes(inputs.tree.value()))
     return BundleParts(
         skeleton.root, context.keep_bytes(skeleton.prefix), inputs.packed, skeleton.size_bytes
@@ -94,6 +100,14 @@ def _tell_fallbacks(context: RuleContext, inputs: BundleInputs) -> None:
         context.warn(text)
 
 
+def _tell_floats(context: RuleContext, inputs: BundleInputs) -> None:
+    from ingot_build_rules.report.integer_report import products_in_floats_line
+
+    refusals = inputs.optimized.value().refusals
+    if line := products_in_floats_line(refusals, inputs.names.value()):
+        context.warn(line)
+
+
 def _contents(inputs: BundleInputs) -> BundleContents:
     """Load every artifact and put together what goes into the file, but for the bytes of the
     weights."""
@@ -106,9 +120,11 @@ def _contents(inputs: BundleInputs) -> BundleContents:
         outputs=tuple(map(_tensor, inputs.interface.outputs)),
         devices=_devices(inputs),
         libraries=tuple(map(_library, inputs.libraries)),
+        alternatives=tuple(map(_alternative, inputs.alternatives)),
         variants=tuple(map(_image, inputs.variants, inputs.ranges)),
         weights_bytes=inputs.weights_bytes,
         defaults=tuple(map(_default, inputs.defaults)),
+        states=_states(inputs.placed.value()),
         lock=_lock(inputs),
         debug=_debug(inputs, names),
     )
@@ -135,14 +151,20 @@ def _default(default: DefaultInput) -> DefaultValue:
     return DefaultValue(default.position, default.shape, bytes(default.content.value()))
 
 
+def _states(placed: PlacedGraph) -> tuple[StatePair, ...]:
+    from ingot_artifacts.bundle.contents import StatePair
+    from ingot_compiler.lowering.states import states_of
+
+    return tuple(StatePair(item.input, item.output, item.axis) for item in states_of(placed))
+
+
 def _devices(inputs: BundleInputs) -> tuple[DeviceSpec, ...]:
     """The host first; each other device with the number of the library that has its code."""
     from ingot_artifacts.bundle.contents import DeviceSpec
 
-    codes = [(library.kind, library.target) for library in inputs.libraries]
+    pairs = zip(inputs.options.devices, inputs.device_libraries, strict=True)
     others = [
-        DeviceSpec(item.name, item.kind, item.id, item.scope, codes.index((item.kind, item.target)))
-        for item in inputs.options.devices
+        DeviceSpec(item.name, item.kind, item.id, item.scope, library) for item, library in pairs
     ]
     return (DeviceSpec(HOST), *others)
 
@@ -153,6 +175,12 @@ def _library(library: Library) -> LibrarySpec:
     symbols = tuple(kernel.symbol for kernel in library.kernels)
     image = bytes(library.image.value())
     return LibrarySpec(library.kind, library.target, library.features, symbols, image)
+
+
+def _alternative(alternative: Alternative) -> AlternativeSpec:
+    from ingot_artifacts.bundle.contents import AlternativeSpec
+
+    return AlternativeSpec(_library(alternative.library), alternative.stands_for, alternative.ids)
 
 
 def _image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> VariantImage:
@@ -197,7 +225,17 @@ def _stages(inputs: BundleInputs) -> dict[str, object]:
             {"link": library.image.digest, "kernels": _kernel_digests(library.kernels)}
             for library in inputs.libraries
         ],
+        **_alternative_stages(inputs),
     }
+
+
+def _alternative_stages(inputs: BundleInputs) -> dict[str, object]:
+    """The same of alternatives, where there are any."""
+    if not inputs.alternatives:
+        return {}
+    libraries = [alternative.library for alternative in inputs.alternatives]
+    found = [{"link": it.image.digest, "kernels": _kernel_digests(it.kernels)} for it in libraries]
+    return {"alternatives": found}
 
 
 def _variant_stages(variant: Variant) -> dict[str, object]:
@@ -308,7 +346,7 @@ BUNDLE = Rule(
     1,
     (
         "names", "interface", "graph", "optimized", "placed", "specialisations", "profiles", "options",
-        "variants", "libraries", "ranges", "packed", "tree", "weights_bytes", "weights",
+        "variants", "libraries", "device_libraries", "alternatives", "ranges", "packed", "tree", "weights_bytes", "weights",
         "toolchain", "defaults",
     ),
     _compute,

@@ -17,6 +17,8 @@ AUTO = "auto"
 FORBID, WARN, ALLOW = FALLBACKS = ("forbid", "warn", "allow")
 """What happens to a node that is placed on a device that has no code for it: the model is refused,
 or the host runs it, and the user is told or not."""
+OR = "|"
+"""Between the kinds that one device may be."""
 GENERAL, REFUSE = OTHER_SHAPES = ("general", "refuse")
 """What happens to a call that fits no profile: the general version runs, or there is none."""
 
@@ -25,17 +27,30 @@ GENERAL, REFUSE = OTHER_SHAPES = ("general", "refuse")
 class DeviceOption:
     """A virtual device beside the host: ``id`` says which device of its kind it is until a load
     says otherwise; ``target``, as its back end prints it, is what its code is for; ``scope`` names
-    a memory of it ("" is its own)."""
+    a memory of it ("" is its own). ``alternatives``: what it may be instead, of the same name, the
+    first that a machine has counts."""
 
     name: str
     kind: str
     id: int
     target: str
     scope: str = ""
+    alternatives: tuple[DeviceOption, ...] = ()
+
+    @property
+    def all(self) -> tuple[DeviceOption, ...]:
+        """What it may be, the first choice first."""
+        return (self, *self.alternatives)
+
+    @property
+    def codes(self) -> tuple[tuple[str, str], ...]:
+        """Kind and target of each of these."""
+        return tuple((each.kind, each.target) for each in self.all)
 
     def __str__(self) -> str:
         scope = f",scope={self.scope}" if self.scope else ""
-        return f"{self.kind}:{self.id},target={self.target}{scope}"
+        own = f"{self.kind}:{self.id},target={self.target}{scope}"
+        return OR.join((own, *map(str, self.alternatives)))
 
 
 @dataclass(frozen=True, slots=True)

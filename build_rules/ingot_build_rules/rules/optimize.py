@@ -28,8 +28,9 @@ class OptimizeInputs:
 def _compute(context: RuleContext, inputs: OptimizeInputs) -> Artifact[OptimizedGraph]:
     from ingot_compiler.ir.specialise import check_sizes, specialise
     from ingot_compiler.passes import pipeline
+    from ingot_compiler.passes.hold_state import hold_state
 
-    graph = inputs.graph.value()
+    graph = hold_state(inputs.graph.value())  # first: all versions have the same states
     if inputs.profile:
         graph = specialise(graph, inputs.profile)
         check_sizes(graph, inputs.profile)

@@ -1,6 +1,6 @@
 """One host CPU target's part of a bundle, and the code of other devices.
 
-In: stages 6 to 10 for one target. Out: ``Variant``, ``Library``. Not done here: making the stages
+In: stages 6 to 10 for one target. Out: ``Variant``, ``Library``, ``Alternative``. Not done here: making the stages
 (``compilation``), the bundle (rule ``bundle``).
 """
 
@@ -49,3 +49,13 @@ class Library:
     features: tuple[str, ...]
     kernels: tuple[KernelObject, ...]
     image: Artifact[memoryview]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """The same kernels for another kind or target; ``stands_for``: the number of a library;
+    ``ids``: (device, which one of its kind)."""
+
+    library: Library
+    stands_for: int
+    ids: tuple[tuple[int, int], ...]

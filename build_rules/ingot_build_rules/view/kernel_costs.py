@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from ingot_build_rules.view.evaluate_call import LaunchStep
 from ingot_compiler.ir.dims import Dim, evaluate, symbol_set
 from ingot_compiler.ir.types import dtype_size_bits
+from ingot_compiler.lowering.loop_blocks import PANEL_COLUMNS
 from ingot_compiler.lowering.loops import (
     Address,
     Apply,
     Attention,
+    BlockedProduct,
     CallExtern,
     Contraction,
     Depthwise,
@@ -109,6 +111,8 @@ class _Count:
                 self.operations += inner
             case Contraction():
                 self.contraction(statement, trips)
+            case BlockedProduct():
+                self.blocked_product(statement, trips)
             case Depthwise() | DepthwisePlane():
                 self.depthwise(statement, trips)
             case Attention():
@@ -141,6 +145,19 @@ class _Count:
         self.operations += 2 * cells * depth
         self.elements[tile.a] += trips * block_rows * depth
         self.elements[tile.b] += trips * block_columns * depth
+        self.statements(tile.epilogue, cells)
+
+    def blocked_product(self, tile: BlockedProduct, trips: float) -> None:
+        """Add a block; its numbers are widened on the way, which is not counted."""
+        rows = _mean_block(self.size(tile.rows), tile.row_block)
+        columns = _mean_block(self.size(tile.columns), PANEL_COLUMNS)
+        depth, cells = tile.blocks * tile.block, trips * rows * columns
+        self.operations += 2 * cells * depth
+        self.elements[tile.a] += trips * rows * depth
+        self.elements[tile.b] += trips * columns * depth * tile.bits / 8
+        self.elements[tile.scales] += trips * columns * tile.blocks
+        if tile.zeros is not None:
+            self.elements[tile.zeros] += trips * columns * tile.blocks
         self.statements(tile.epilogue, cells)
 
     def depthwise(self, tile: Depthwise | DepthwisePlane, trips: float) -> None:

@@ -23,12 +23,13 @@ from ingot_compiler.ir.errors import UserError
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What a run on this machine gave: ``seconds`` of calls (p10, p50, p90, p99), of launches by
-    ordinal."""
+    ordinal; ``devices``: what each virtual device was."""
 
     threads: int
     calls: int
     seconds: Mapping[str, float]
     launches: Mapping[int, float]
+    devices: Mapping[str, str]
 
 
 def report_data(

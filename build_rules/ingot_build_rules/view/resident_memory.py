@@ -35,9 +35,10 @@ class ResidentMemory:
 
 
 def resident_memory(
-    bundle: str, feed: dict[str, Any], threads: int, variant: str
+    bundle: str, feed: dict[str, Any], threads: int, variant: str, devices: dict[str, str]
 ) -> ResidentMemory:
-    """Load ``variant`` of a bundle in another process, and call it three times.
+    """Load ``variant`` of a bundle in another process on the same ``devices``, and call it three
+    times.
 
     Raises:
         BuildError: the process was ended, or could not start.
@@ -48,7 +49,7 @@ def resident_memory(
         inputs = os.path.join(folder, "inputs.npz")
         with open(inputs, "wb") as file:
             write_npz(file, feed)
-        words = (os.path.abspath(bundle), inputs, str(threads), variant)
+        words = (os.path.abspath(bundle), inputs, str(threads), variant, json.dumps(devices))
         done = subprocess.run(
             [sys.executable, "-m", __name__, *words], capture_output=True, text=True, check=False
         )
@@ -64,10 +65,12 @@ def main() -> None:
     import ingot_runtime
     from ingot_runtime.npz import read_npz
 
-    bundle, inputs, threads, variant = sys.argv[1:]
+    bundle, inputs, threads, variant, devices = sys.argv[1:]
     feed = read_npz(inputs)
     before = _status_bytes("VmRSS")
-    session = ingot_runtime.load(bundle, threads=int(threads), variant=variant)
+    session = ingot_runtime.load(
+        bundle, threads=int(threads), devices=json.loads(devices), variant=variant
+    )
     loaded = _status_bytes("VmRSS")
     peak = _peak_of_calls(session, feed)
     beyond = None if peak is None else max(0, peak - loaded)

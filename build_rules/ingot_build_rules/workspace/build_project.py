@@ -19,11 +19,12 @@ from dataclasses import dataclass, field, replace
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.atomic import output_error
 from ingot_build_rules.compilation.bundle_file import is_other_file, write_bundle_file
-from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.describe_placement import describe_placement
 from ingot_build_rules.compilation.lock_file import lock_path
 from ingot_build_rules.compilation.model_source import open_model
 from ingot_build_rules.compilation.plugins import plugin_files
+from ingot_build_rules.compilation.program_suffix import is_program, weights_beside
+from ingot_build_rules.compilation.start_compilation import compilation_of
 from ingot_build_rules.engine.actions.action import Action
 from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.errors import BuildStoppedError
@@ -134,15 +135,15 @@ class Workspace:
     async def _bundle(self, request: CompileRequest) -> None:
         result = self.results[request.bundle.name]
         path = self._model_path(request)
-        source = open_model(path, self.build.files.digest)
-        plugins = plugin_files(request.options.plugins)
-        result.sources = ((path, source.digest), *plugins, *self._op_files(request))
-        compilation = Compilation(self.build, source, request.options, self.toolchain)
+        own = self._sources(path, request.options)
+        result.sources = (*own, *self._op_files(request))
+        compilation = compilation_of(self.build, path, request.options, self.toolchain)
         result.compilation = compilation
         parts = await compilation.bundle_parts()
         result.root, result.size_bytes = parts.root, parts.size_bytes
         result.placement = await describe_placement(compilation)
-        paths = (await compilation.source_paths())[1:]
+        known = dict(result.sources)
+        paths = [each for each in await compilation.source_paths() if each not in known]
         beside = [(path, self.build.files.digest(path)) for path in paths]
         self.check(request, replace(result, sources=(*result.sources, *beside)))
         if self.dry:
@@ -153,6 +154,12 @@ class Workspace:
             is_new = await write_bundle_file(compilation, result.path)
             result.how = "built" if is_new else "unchanged"
         self.told(result.name, result.how, result.path)
+
+    def _sources(self, path: str, options: CompileOptions) -> tuple[tuple[str, str], ...]:
+        """The files that a bundle is made from, as far as they are known before they are read."""
+        files = [path] if not is_program(path) else list(filter(None, (path, weights_beside(path))))
+        read = [(file, open_model(file, self.build.files.digest).digest) for file in files]
+        return (*read, *plugin_files(options.plugins))
 
     def _is_there(self, result: TargetResult) -> bool:
         """Whether a bundle that would be built has the bytes that the last build left."""

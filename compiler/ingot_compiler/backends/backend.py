@@ -92,7 +92,8 @@ class Backend:
     ``attributes``: of its targets, in the order of their text, the first one required; none if a
     target is a text and nothing else. ``derived``: what follows from them. ``tags``: the group of
     ``targets.toml`` that has names of its targets. ``scopes``: the memories of a device that a user
-    may name, None where any name may be one.
+    may name, None where any name may be one. ``loops_for``: a target of processors that runs the
+    same loops, so that a device may be either; empty where there is none.
     """
 
     kind: str
@@ -109,3 +110,4 @@ class Backend:
     derived: tuple[str, ...] = ()
     tags: str = ""
     scopes: tuple[str, ...] | None = None
+    loops_for: str = ""

@@ -69,7 +69,13 @@ class OpContext(OnnxNode):
     # -- types -------------------------------------------------------------------------------------
 
     def type_of(self, value: int) -> TensorType:
-        """The type of a value."""
+        """The type of a value.
+
+        Raises:
+            Unsupported: it is a sequence or an optional, where a tensor was expected.
+        """
+        if value < 0:
+            raise Unsupported("a sequence or an empty optional in the place of a tensor")
         return self.translation.builder.types[value]
 
     def shape_of(self, value: int) -> tuple[Dim, ...]:
@@ -271,6 +277,14 @@ class OpContext(OnnxNode):
             find = cache(partial(self.translation.known_floats, source))
             self.translation.known_values[result] = DeferredValue(find)
         return result
+
+    def written(self, source: ConstantSource) -> int:
+        """A tensor that a node of the graph writes down: one number is a literal whatever its rank,
+        for exporters write the numbers of patterns so, and weights as initializers."""
+        shape, dtype = source.type.shape, source.type.dtype
+        if shape == () or dtype not in FLOATS or any(dim != 1 for dim in shape):
+            return self.constant(source)
+        return self.add("reshape", self._literal(source), shape=shape)
 
     def _literal(self, source: ConstantSource) -> int:
         """A stored tensor that becomes part of the graph's text."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ingot_compiler.frontend.op_schemas import OF_DOMAIN, newest_opset
 from ingot_compiler.ir.errors import UnsupportedError
-from ingot_compiler.ir.message import NodeRef, OptionRef, Text, message
+from ingot_compiler.ir.message import NodeRef, OptionRef, OutputRef, Text, message
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class ImportFinding:
     """One unsupported thing. ``node`` names it or refers to it; ``opset`` 0 and ``dtype`` "" mean:
     does not apply."""
 
-    node: str | NodeRef
+    node: str | NodeRef | OutputRef
     op: str
     domain: str
     opset: int

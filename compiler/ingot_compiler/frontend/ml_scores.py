@@ -22,6 +22,7 @@ from ingot_compiler.frontend.compose import (
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.imported import ImportedAttribute
 from ingot_compiler.frontend.onnx_node import RegionBody
+from ingot_compiler.frontend.ops.softmax import softmax_rows
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 
@@ -57,7 +58,7 @@ def transformed(context: OpContext, scores: int, name: str) -> int:
     """Scores [N, K] after a post transform."""
     transforms: dict[str, Callable[[OpContext, int], int]] = {
         "NONE": lambda _, x: x,
-        "SOFTMAX": lambda context, x: context.add("softmax", x, axis=1),
+        "SOFTMAX": lambda context, x: softmax_rows(context, x, 1),
         "LOGISTIC": lambda context, x: context.add("sigmoid", x),
         "SOFTMAX_ZERO": _softmax_zero,
         "PROBIT": _probit,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ingot_compiler.host_program.main_assembler import TOO_LARGE, Assembler, without_symbols
+from ingot_compiler.host_program.main_hold import hold_state
 from ingot_compiler.host_program.main_launch import Kernel, emit_launch
 from ingot_compiler.host_program.main_messages import of_nodes
 from ingot_compiler.host_program.main_outputs import data_dependent_outputs, written_by
@@ -20,6 +21,7 @@ from ingot_compiler.lowering.fused import (
     FusedGraph,
     Group,
     Grow,
+    HoldState,
     IfStep,
     Launch,
     LoopStep,
@@ -79,6 +81,8 @@ class StepEmitter:
                 _read_symbol(self.out, step)
             case SymbolSet():
                 self.set_symbols(step)
+            case HoldState():
+                hold_state(self.out, step)
             case Grow():
                 self.grow_kept(step)
             case IfStep():

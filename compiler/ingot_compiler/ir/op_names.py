@@ -75,6 +75,7 @@ OpName = Literal[
     "min",
     "mod",
     "mul",
+    "philox",
     "pow",
     "require",
     "select",
@@ -82,6 +83,7 @@ OpName = Literal[
     "shift_right",
     "sub",
     # movement
+    "append",
     "broadcast_to",
     "concat",
     "gather",
@@ -115,6 +117,7 @@ OpName = Literal[
     "conv",
     "conv_transpose",
     "matmul",
+    "matmul_blocks",
     "matmul_integer",
     "max_pool",
     "resize",

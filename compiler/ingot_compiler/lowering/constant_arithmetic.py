@@ -86,6 +86,8 @@ ARITHMETIC: Mapping[str, Arithmetic] = {
     "reciprocal": _reciprocal,
     "bit_cast": _same_bits,
     "bitwise_xor": _by(np.bitwise_xor),
+    "bitwise_and": _by(np.bitwise_and),
+    "shift_right": _by(np.right_shift),
     "min": _extreme(np.minimum, True),
     "max": _extreme(np.maximum, False),
 }

@@ -13,12 +13,14 @@ import numpy as np
 from ingot_compiler.ir.attributes import (
     Attribute,
     Attributes,
+    attribute_dtype,
     attribute_int,
     attribute_ints,
     attribute_str,
 )
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 
 Movement = Callable[[Sequence[Array], Attributes, tuple[int, ...]], Array]
 
@@ -138,7 +140,12 @@ def _copy(operands: Sequence[Array], _attributes: Attributes, _shape: tuple[int,
     return operands[0]
 
 
+def _bit_cast(operands: Sequence[Array], attributes: Attributes, _shape: tuple[int, ...]) -> Array:
+    return operands[0].view(STORAGE_DTYPES[attribute_dtype(attributes)])
+
+
 MOVEMENT: Mapping[str, Movement] = {
+    "bit_cast": _bit_cast,
     "copy": _copy,
     "reshape": _reshape,
     "transpose": _transpose,

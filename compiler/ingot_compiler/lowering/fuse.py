@@ -21,13 +21,17 @@ from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf
 from ingot_compiler.lowering.fusion.device_rules import DeviceRules
 from ingot_compiler.lowering.fusion.flatten import FlatGraph, flatten
 from ingot_compiler.lowering.fusion.fuser import Fuser
+from ingot_compiler.lowering.fusion.hold import append, hold_states
 from ingot_compiler.lowering.fusion.layout import image_demands
-from ingot_compiler.lowering.fusion.movement import MOVEMENT
+from ingot_compiler.lowering.fusion.movement import MOVEMENT, MovementRule
 from ingot_compiler.lowering.fusion.require_sizes import require_sizes
 from ingot_compiler.lowering.fusion.store_outputs import store_outputs
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.ops import INDEXED_OPERANDS, has_element_rule
+from ingot_compiler.lowering.states import states_of
 from ingot_compiler.placement.placed import PlacedGraph
+
+_MOVEMENT: dict[str, MovementRule] = {**MOVEMENT, "append": append}
 
 
 def fuse(placed: PlacedGraph, devices: Sequence[DeviceRules]) -> FusedGraph:
@@ -46,6 +50,7 @@ def fuse(placed: PlacedGraph, devices: Sequence[DeviceRules]) -> FusedGraph:
     values = FusionValues(graph, flat.device_of, returned, demands)
     fuser = Fuser(values, graph.inputs, [device.target for device in devices])
     _refuse_unknown(values, graph, anchors)
+    hold_states(fuser, graph.inputs, states_of(placed))
     _Walk(fuser, flat, anchors).run(0, len(graph.nodes))
     store_outputs(fuser, graph.outputs)
     return FusedGraph(
@@ -97,8 +102,8 @@ class _Walk:
             fuse_composite(fuser, node)
         elif not _is_folded(fuser.values, node):
             require_sizes(fuser, node)
-            if node.op in MOVEMENT:
-                MOVEMENT[node.op](fuser, node)
+            if node.op in _MOVEMENT:
+                _MOVEMENT[node.op](fuser, node)
             elif anchor is not None:
                 anchor.rule(fuser, index, node)
             elif node.op != "constant":
@@ -117,7 +122,7 @@ def _is_folded(values: FusionValues, node: Node) -> bool:
 def _refuse_unknown(values: FusionValues, graph: Graph, anchors: Sequence[Anchor | None]) -> None:
     pairs = zip(graph.nodes, anchors, strict=True)
     ops = {node.op for node, anchor in pairs if not anchor and not _is_folded(values, node)}
-    known = {"composite", "constant", *MOVEMENT, *CONTROL_RULES}
+    known = {"composite", "constant", *_MOVEMENT, *CONTROL_RULES}
     unknown = sorted(op for op in ops - known if not has_element_rule(op))
     if unknown:
         raise UnsupportedError(

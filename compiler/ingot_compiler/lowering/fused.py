@@ -110,6 +110,38 @@ class SymbolSet:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldPair:
+    """Output ``output`` may lie where input ``input`` does; ``row_bytes``: of one step along the
+    axis along which it grows."""
+
+    input: int
+    output: int
+    row_bytes: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class HoldState:
+    """How some pairs of an input and an output lie, which hold the same number of rows.
+
+    Where each output begins where its input does, ``room`` is for how many rows there is memory,
+    ``pitch`` the same, and ``moved`` 0: the rows of the input lie in the output already. Else ``room``
+    is ``rows``, those of the output; ``pitch`` is ``past``, those of the input; ``moved`` is 1.
+    """
+
+    room: str
+    pitch: str
+    moved: str
+    rows: Dim
+    past: Dim
+    pairs: tuple[HeldPair, ...]
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """What it binds."""
+        return self.room, self.pitch, self.moved
+
+
+@dataclass(frozen=True, slots=True)
 class Grow:
     """Room for ``element_count`` elements in a workspace buffer of its own; the first ``kept``
     stay, moved by way of ``spare``."""
@@ -183,7 +215,18 @@ class Launch:
         return tuple(result for result in self.group.results if result.buffer in self.buffers)
 
 
-Step = Group | Launch | Copy | SymbolRead | SymbolSet | Grow | Requirement | IfStep | LoopStep
+Step = (
+    Group
+    | Launch
+    | Copy
+    | SymbolRead
+    | SymbolSet
+    | HoldState
+    | Grow
+    | Requirement
+    | IfStep
+    | LoopStep
+)
 
 
 def parts_of(step: Step) -> tuple[tuple[Step, ...], ...]:
@@ -234,7 +277,7 @@ def symbols_set(steps: Sequence[Step]) -> set[str]:
     for step in all_steps(steps):
         if isinstance(step, SymbolRead):
             found.add(step.symbol)
-        elif isinstance(step, SymbolSet):
+        elif isinstance(step, SymbolSet | HoldState):
             found.update(step.symbols)
         elif isinstance(step, LoopStep):
             found.add(step.counter)

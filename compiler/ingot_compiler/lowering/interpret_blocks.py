@@ -16,9 +16,11 @@ from ingot_compiler.ir.dims import Dim, evaluate
 from ingot_compiler.ir.types import dtype_size_bits
 from ingot_compiler.lowering.interpret_scalars import Number, round_to
 from ingot_compiler.lowering.interpret_values import Memory, Names, Symbols
+from ingot_compiler.lowering.loop_blocks import PANEL_COLUMNS
 from ingot_compiler.lowering.loops import (
     Attention,
     Block,
+    BlockedProduct,
     Contraction,
     Depthwise,
     DepthwisePlane,
@@ -38,6 +40,8 @@ def block_results(
     match block:
         case Contraction():
             return blocks.contraction(block)
+        case BlockedProduct():
+            return blocks.blocked_product(block)
         case Depthwise():
             return blocks.depthwise(block)
         case DepthwisePlane():
@@ -66,6 +70,17 @@ class _Blocks:
                 place = {**self.at, s.row: row, s.column: column}
                 total = self._sum(ranges, place, (s.a, s.a_index), (s.b, s.b_index))
                 yield place, {s.accumulator: round_to(total, s.dtype)}
+
+    def blocked_product(self, s: BlockedProduct) -> Results:
+        """Rows, then columns of the panel."""
+        for row in self._block(s.row_start, s.row_block, s.rows):
+            for column in self._block(s.column_start, PANEL_COLUMNS, s.columns):
+                place = {**self.at, s.row: row, s.column: column}
+                start, total = evaluate(s.a_index, place), 0.0
+                for number in range(s.blocks * s.block):
+                    weight = _weight(s, self.memory, column, number)
+                    total += self.memory.load(s.a, start + number) * weight
+                yield place, {s.accumulator: round_to(total, "f32")}
 
     def depthwise(self, s: Depthwise) -> Results:
         """Positions along the row, then channels."""
@@ -140,6 +155,23 @@ class _Blocks:
 
     def _load(self, buffer: int, index: Dim, place: Symbols) -> Number:
         return self.memory.load(buffer, evaluate(index, place))
+
+
+def _weight(s: BlockedProduct, memory: Memory, column: int, number: int) -> float:
+    """A number of a blocked product, less its zero point, times its scale."""
+    panel, lane = divmod(column, PANEL_COLUMNS)
+    block, half = number // s.block, 1 << (s.bits - 1)
+    word, place = divmod(number * s.bits, 32)
+    byte = ((panel * s.blocks * s.block * s.bits // 32 + word) * PANEL_COLUMNS + lane) * 4
+    parameter = (panel * s.blocks + block) * PANEL_COLUMNS + lane
+
+    def value(code: Number) -> int:
+        bits = int(code) & (2 * half - 1)
+        return (bits ^ half) - half if s.signed else bits - half
+
+    found = value(int(memory.load(s.b, byte + place // 8)) >> place % 8)
+    offset = 0 if s.zeros is None else value(memory.load(s.zeros, parameter))
+    return (found - offset) * float(memory.load(s.scales, parameter))
 
 
 def _source_pixel(s: DepthwisePlane, pixel: tuple[int, int], point: Symbols) -> tuple[int, int]:

@@ -15,12 +15,15 @@ from ingot_compiler.lowering.loop_scope import LoopScope
 from ingot_compiler.lowering.loops import (
     Attention,
     Block,
+    BlockedProduct,
     Contraction,
     Depthwise,
     DepthwisePlane,
     Transpose,
     Value,
 )
+
+PANEL_COLUMNS = 16  # of a blocked product
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ def block_parts(scope: LoopScope, block: Block) -> BlockParts:
     match block:
         case Contraction():
             return _contraction(scope, block)
+        case BlockedProduct():
+            return _blocked_product(scope, block)
         case Depthwise():
             return _depthwise(scope, block)
         case DepthwisePlane():
@@ -66,6 +71,20 @@ def _contraction(scope: LoopScope, s: Contraction) -> BlockParts:
         ((reading, s.a, s.a_index), (reading, s.b, s.b_index)),
         inside,
         ((s.accumulator, s.dtype),),
+    )
+
+
+def _blocked_product(scope: LoopScope, s: BlockedProduct) -> BlockParts:
+    inside = scope.blocked(s.row, s.rows, s.row_start, s.row_block)
+    inside = inside.blocked(s.column, s.columns, s.column_start, PANEL_COLUMNS)
+    parameters = (s.scales,) if s.zeros is None else (s.scales, s.zeros)
+    return BlockParts(
+        (s.row, s.column),
+        (s.rows, s.row_start, s.columns, s.column_start),
+        (("row_block", s.row_block), ("blocks", s.blocks), ("block", s.block), ("bits", s.bits)),
+        ((inside, s.a, s.a_index), *((inside, buffer, 0) for buffer in (s.b, *parameters))),
+        inside,
+        ((s.accumulator, "f32"),),
     )
 
 

@@ -243,6 +243,40 @@ class Contraction:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockedProduct:
+    """A block of ``C[row, column] = sum over blocks of scale * (sum over depth of A * number)``, of
+    integers of 4 or 8 ``bits`` that have a scale, and perhaps a zero point, for each of ``blocks``
+    blocks of ``block`` numbers.
+
+    This unit covers rows ``[row_start, min(row_start + row_block, rows))`` and one panel of columns
+    from ``column_start`` on. A row of A begins at ``a_index`` and is contiguous. B lies as
+    ``[panel][word][column]``, words of 32 bits with the first number in the low ones; scales and
+    zero points as ``[panel][block][column]``, the latter one in each byte. Numbers and zero points
+    are two's complement if ``signed``, else less 2^(bits - 1). Scales are f32, or f16 and bf16
+    that are widened. ``epilogue`` as in ``Contraction``.
+    """
+
+    row: str
+    rows: Dim
+    row_start: Dim
+    row_block: int
+    column: str
+    columns: Dim
+    column_start: Dim
+    blocks: int
+    block: int
+    a: int
+    a_index: Dim
+    b: int
+    scales: int
+    zeros: int | None
+    bits: int
+    signed: bool
+    accumulator: str
+    epilogue: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Depthwise:
     """One row of a depthwise convolution, channels in lanes.
 
@@ -250,6 +284,9 @@ class Depthwise:
     ``A[a_index] * W[w_index]``; both have factor 1 for the channel, ``a_index`` is linear in x and
     the taps, ``w_index`` is independent of x. ``epilogue`` as in ``Contraction``, with x and
     channel in scope; the channel is the vector variable.
+
+    Where A and W are of 8-bit integers and the sums i32, four weights along the first tap lie
+    together, with zeros behind the last: ``w_index`` has factor 4 for the channel.
     """
 
     x: str
@@ -309,7 +346,8 @@ class Attention:
     ``v_index`` over key and value symbols, all linear; depth has factor 1 in q, the value symbol
     factor 1 in v. ``mask`` is a value over query and key symbols that is added after scaling, or
     None; ``causal`` keeps only keys <= query + ``causal_offset``.
-    ``nan_to_zero``: a row whose scores are all -inf gives 0 instead of NaN. f32. ``epilogue``
+    ``nan_to_zero``: a row whose scores are all -inf gives 0 instead of NaN. f32. ``in_place``: k and v
+    are read where they lie, with factor 1 for depth and value, and not repacked. ``epilogue``
     stores ``Local(accumulator)`` with query and value symbols in scope; value is the vector
     variable.
     """
@@ -336,6 +374,7 @@ class Attention:
     causal: bool
     causal_offset: Dim
     nan_to_zero: bool
+    in_place: bool
     accumulator: str
     epilogue: tuple[Statement, ...]
 
@@ -364,7 +403,7 @@ class Transpose:
     epilogue: tuple[Statement, ...]
 
 
-Block = Contraction | Depthwise | DepthwisePlane | Attention | Transpose
+Block = Contraction | BlockedProduct | Depthwise | DepthwisePlane | Attention | Transpose
 """What covers many elements in an order of its own, and runs its ``epilogue`` for each."""
 Statement = Let | LetIndex | Store | For | Reduce | Require | If | CallExtern | Block
 

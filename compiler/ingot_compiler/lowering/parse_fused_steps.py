@@ -18,6 +18,8 @@ from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.lowering.fused import (
     Copy,
     Grow,
+    HeldPair,
+    HoldState,
     IfStep,
     LoopStep,
     Requirement,
@@ -101,6 +103,28 @@ class _Steps:
             )
         return SymbolSet(names, values)
 
+    def hold(self, _: Path) -> HoldState:
+        """``hold room, pitch, moved from DIM to DIM: 0 in 1 by DIM, 2 in 3 by DIM``."""
+        reader = self.reader
+        room = reader.name("a symbol")
+        reader.expect(",")
+        pitch = reader.name("a symbol")
+        reader.expect(",")
+        moved = reader.name("a symbol")
+        reader.expect("from")
+        past = read_dim(reader)
+        reader.expect("to")
+        rows = read_dim(reader)
+        reader.expect(":")
+        return HoldState(room, pitch, moved, rows, past, reader.listed(self._pair))
+
+    def _pair(self) -> HeldPair:
+        number = self.reader.integer()
+        self.reader.expect("in")
+        output = self.reader.integer()
+        self.reader.expect("by")
+        return HeldPair(number, output, read_dim(self.reader))
+
     def grow(self, _: Path) -> Grow:
         """``grow b0 to DIM, keep DIM by b1``."""
         buffer = self.reader.buffer()
@@ -145,6 +169,7 @@ class _Steps:
 _READERS: Mapping[str, Callable[[_Steps, Path], Step]] = {
     "read": _Steps.read,
     "set": _Steps.set,
+    "hold": _Steps.hold,
     "grow": _Steps.grow,
     "require": _Steps.require,
     "copy": _Steps.copy,

@@ -15,6 +15,7 @@ from ingot_compiler.lowering.loop_fields import LoopFields
 from ingot_compiler.lowering.loops import (
     Attention,
     Block,
+    BlockedProduct,
     Contraction,
     Depthwise,
     DepthwisePlane,
@@ -55,6 +56,21 @@ def _panels(fields: LoopFields) -> PackedPanels | None:
         return None
     columns, step = fields.reader.integer(), fields.dim("step")
     return PackedPanels(columns, step, fields.integer("together"))
+
+
+def _blocked_product(fields: LoopFields) -> BlockedProduct:
+    """A product with integers that are scaled in blocks."""
+    reader, rectangle = fields.reader, fields.rectangle()
+    blocks, block, bits = map(fields.integer, ("blocks", "block", "bits"))
+    signed, a = fields.python_flag("signed"), fields.access("a")
+    b, scales = fields.access("b")[0], fields.access("scales")[0]
+    reader.expect("zeros", "=")
+    zeros = None if reader.accept("None") else read_access(reader)[0]
+    _, accumulator = fields.accumulator()
+    return BlockedProduct(
+        *rectangle, blocks, block, *a, b, scales, zeros, bits, signed, accumulator,
+        fields.epilogue(),
+    )  # fmt: skip
 
 
 def _depthwise(fields: LoopFields) -> Depthwise | DepthwisePlane:
@@ -107,11 +123,12 @@ def _attention(fields: LoopFields) -> Attention:
     reader.expect("mask", "=")
     mask = None if reader.accept("None") else read_value(reader)
     causal = fields.python_flag("causal"), fields.dim("causal_offset")
-    nan_to_zero, accumulator = fields.python_flag("nan_to_zero"), reader.name()
+    nan_to_zero, in_place = fields.python_flag("nan_to_zero"), fields.python_flag("in_place")
+    accumulator = reader.name()
     reader.expect(":", "f32")
     return Attention(
         *query, start, query_block, *key, *depth, *value, group, *q, *k, *v, scale, mask, *causal,
-        nan_to_zero, accumulator, fields.epilogue(),
+        nan_to_zero, in_place, accumulator, fields.epilogue(),
     )  # fmt: skip
 
 
@@ -128,6 +145,7 @@ def _transpose(fields: LoopFields) -> Transpose:
 
 _READERS: Mapping[str, Callable[[LoopFields], Block]] = {
     "contraction": _contraction,
+    "blocked": _blocked_product,
     "depthwise": _depthwise,
     "attention": _attention,
     "transpose": _transpose,

@@ -23,6 +23,7 @@ from ingot_compiler.lowering.fused import (
     FusedGraph,
     Group,
     Grow,
+    HoldState,
     IfStep,
     Launch,
     LoopStep,
@@ -80,6 +81,8 @@ def _step(step: Step, number: int) -> Iterator[str]:
             yield f"read {_read(step)}{_source(step.source)}"
         case SymbolSet():
             yield f"set {', '.join(step.symbols)} = {', '.join(map(format_dim, step.values))}"
+        case HoldState():
+            yield f"hold {_hold(step)}"
         case Grow():
             yield f"grow b{step.buffer} to {format_dim(step.element_count)}{_kept(step)}"
         case Requirement():
@@ -108,6 +111,14 @@ def _read(step: SymbolRead) -> str:
     kind = "size" if step.is_size else "number"
     element = f"b{step.buffer}[{format_dim(step.index)}]"
     return f"{kind} {step.symbol} = {element}: {step.dtype}"
+
+
+def _hold(step: HoldState) -> str:
+    pairs = ", ".join(
+        f"{pair.input} in {pair.output} by {format_dim(pair.row_bytes)}" for pair in step.pairs
+    )
+    lengths = f"{format_dim(step.past)} to {format_dim(step.rows)}"
+    return f"{', '.join(step.symbols)} from {lengths}: {pairs}"
 
 
 def _kept(step: Grow) -> str:

@@ -13,6 +13,7 @@ from ingot_compiler.ir.dims import Dim, format_dim
 from ingot_compiler.lowering.loops import (
     Attention,
     Block,
+    BlockedProduct,
     Contraction,
     Depthwise,
     DepthwisePlane,
@@ -27,6 +28,8 @@ def block_lines(block: Block) -> Iterator[str]:
     match block:
         case Contraction():
             return _contraction(block)
+        case BlockedProduct():
+            return _blocked_product(block)
         case Depthwise():
             return _depthwise(block)
         case DepthwisePlane():
@@ -69,6 +72,17 @@ def _contraction(s: Contraction) -> Iterator[str]:
     yield f"  {s.accumulator}: {s.dtype} ->"
 
 
+def _blocked_product(s: BlockedProduct) -> Iterator[str]:
+    yield "blocked"
+    yield "  " + _fields(row=s.row, rows=s.rows, row_start=s.row_start, row_block=s.row_block)
+    yield "  " + _fields(column=s.column, columns=s.columns, column_start=s.column_start)
+    yield "  " + _fields(blocks=s.blocks, block=s.block, bits=s.bits, signed=s.signed)
+    yield f"  a={print_access(s.a, s.a_index)}"
+    zeros = "None" if s.zeros is None else print_access(s.zeros, 0)
+    yield f"  b={print_access(s.b, 0)} scales={print_access(s.scales, 0)} zeros={zeros}"
+    yield f"  {s.accumulator}: f32 ->"
+
+
 def _depthwise(s: Depthwise) -> Iterator[str]:
     yield "depthwise"
     yield "  " + _fields(
@@ -104,7 +118,12 @@ def _attention(s: Attention) -> Iterator[str]:
     yield f"  k={print_access(s.k, s.k_index)}"
     yield f"  v={print_access(s.v, s.v_index)}"
     yield "  " + _fields(scale=s.scale, mask=None if s.mask is None else print_value(s.mask))
-    yield "  " + _fields(causal=s.causal, causal_offset=s.causal_offset, nan_to_zero=s.nan_to_zero)
+    yield "  " + _fields(
+        causal=s.causal,
+        causal_offset=s.causal_offset,
+        nan_to_zero=s.nan_to_zero,
+        in_place=s.in_place,
+    )
     yield f"  {s.accumulator}: f32 ->"
 
 

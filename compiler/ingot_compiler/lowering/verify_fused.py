@@ -21,6 +21,7 @@ from ingot_compiler.lowering.fused import (
     FusedGraph,
     Group,
     Grow,
+    HoldState,
     IfStep,
     Launch,
     LoopStep,
@@ -123,6 +124,8 @@ def _step(scope: FusedScope, step: Step, path: Path) -> Iterator[Problem]:
         case SymbolSet():
             yield from scope.sizes(step.values)
             yield from scope.bind(step.symbols)
+        case HoldState():
+            yield from _hold(scope, step)
         case Grow():
             yield from _grow(scope, step)
         case Requirement():
@@ -177,6 +180,18 @@ def _read(scope: FusedScope, step: SymbolRead) -> Iterator[Problem]:
     if less(step.index, 0) or less(step.index, spec.element_count) is False:
         expected = f"0 to {dim_add(spec.element_count, -1)}"
         yield scope.problem(expected, str(step.index), f"elements of b{step.buffer}")
+
+
+def _hold(scope: FusedScope, step: HoldState) -> Iterator[Problem]:
+    """Pairs of an input and an output, which exist."""
+    fused = scope.fused
+    yield from scope.sizes((step.rows, step.past, *(pair.row_bytes for pair in step.pairs)))
+    for pair in step.pairs:
+        if not (0 <= pair.input < len(fused.inputs) and 0 <= pair.output < len(fused.outputs)):
+            expected = f"input 0 to {len(fused.inputs) - 1}, output 0 to {len(fused.outputs) - 1}"
+            got = f"{pair.input}, {pair.output}"
+            yield scope.problem(expected, got, "pairs that share memory")
+    yield from scope.bind(step.symbols)
 
 
 def _grow(scope: FusedScope, step: Grow) -> Iterator[Problem]:

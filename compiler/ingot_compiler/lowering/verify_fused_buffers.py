@@ -12,7 +12,7 @@ from ingot_compiler.ir.dims import substitute, symbol_set
 from ingot_compiler.ir.problem import Problem
 from ingot_compiler.ir.specialise import profile_bindings
 from ingot_compiler.ir.verify import find_problems
-from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
+from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, HoldState
 
 CONSTANT, BUFFER = -2, -1
 """First part of the path of a constant and of a buffer; that of a step is its index."""
@@ -70,10 +70,23 @@ def _dense(fused: FusedGraph, number: int, spec: BufferSpec) -> Iterator[Problem
     kind = (fused.inputs if spec.kind == "input" else fused.outputs)[spec.index]
     bindings = [profile_bindings(each.profile) for each in fused.specialisations]
     counts = [substitute(kind.element_count, each) for each in ({}, *bindings)]
+    if spec.kind == "output" and symbol_set(spec.element_count) & _rooms(fused, spec.index):
+        return  # it has the pitch of the memory that a state is given, not that of its rows
     if kind.dtype != spec.dtype or spec.element_count not in counts:
         expected = f"{kind.dtype} x {kind.element_count}"
         got = f"{spec.dtype} x {spec.element_count}"
         yield _problem(number, expected, got, f"an {spec.kind} is dense")
+
+
+def _rooms(fused: FusedGraph, output: int) -> set[str]:
+    """The symbols that say for how many rows there is memory where an output lies."""
+    return {
+        step.room
+        for step in fused.steps
+        if isinstance(step, HoldState)
+        for pair in step.pairs
+        if pair.output == output
+    }
 
 
 def find_unwritten_outputs(fused: FusedGraph, written: Set[int]) -> Iterator[Problem]:

@@ -162,7 +162,25 @@ def _key(state: Rewriter, transposed: int, source: Sequence[int]) -> int:
     node = state.made_by(transposed, "transpose")
     if node and node.ints("permutation") == swap:
         return node.operands[0]
+    joined = _key_of_joined_heads(state, transposed, source)
+    if joined is not None:
+        return joined
     return state.emit("transpose", (transposed,), {"permutation": swap}, source)
+
+
+def _key_of_joined_heads(state: Rewriter, value: int, source: Sequence[int]) -> int | None:
+    """K ``[.., T, D]`` where the last two axes were swapped while all others were one: ``x`` of
+    ``reshape(transpose(reshape(x, [N, T, D]), [0, 2, 1]), [.., D, T])``."""
+    split = state.made_by(value, "reshape")
+    swapped = state.made_by(split.operands[0], "transpose") if split else None
+    if swapped is None or swapped.ints("permutation") != (0, 2, 1):
+        return None
+    *batch, depth, keys = state.shape_of(value)
+    if state.shape_of(swapped.operands[0])[1:] != (keys, depth):
+        return None
+    joined = state.made_by(swapped.operands[0], "reshape")
+    key = joined.operands[0] if joined else swapped.operands[0]
+    return state.emit("reshape", (key,), {"shape": (*batch, keys, depth)}, source)
 
 
 def _with_batch(state: Rewriter, value: int, source: Sequence[int]) -> int:

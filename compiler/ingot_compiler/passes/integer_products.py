@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.passes.quantised_values import Centred, centred, dequantised, is_single
 from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite, union
@@ -43,10 +44,33 @@ def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
 
 def _of_integers(state: Rewriter, node: Node) -> int | None:
     """Of MatMulInteger: its operands are differences in i16."""
-    a, b = (centred(state, operand) for operand in node.operands)
+    parts = [
+        centred(state, operand) or _literal(state, operand, node.source)
+        for operand in node.operands
+    ]
+    a, b = parts
     if a is None or b is None or not _fit(state, a, b):
         return None
     return integer_matmul(Sums(state, node.source), a, b)
+
+
+def _literal(state: Rewriter, value: int, source: Sequence[int]) -> Centred | None:
+    """Small weights, whose zero point the frontend has taken off: as i8, moved into its range."""
+    node = state.made_by(value, "literal")
+    if node is None or not node.numbers("value"):
+        return None
+    numbers = [int(number) for number in node.numbers("value")]
+    low, high = min(numbers), max(numbers)
+    moved = 0 if low >= -128 and high < 128 else low + 128
+    if high - moved >= 128:
+        return None
+    attributes: dict[str, Attribute] = {
+        "dtype": "i8",
+        "shape": state.shape_of(value),
+        "value": tuple(number - moved for number in numbers),
+    }
+    integers = state.emit("literal", (), attributes, source)
+    return Centred(integers, state.literal(-moved, "i32", source) if moved else None)
 
 
 def _of_dequantised(state: Rewriter, node: Node) -> int | None:
@@ -54,7 +78,6 @@ def _of_dequantised(state: Rewriter, node: Node) -> int | None:
     if a is None or b is None or not _fit(state, a.centred, b.centred):
         return None
     if not (_is_along_rows(state, a.scale) and _is_along_columns(state, b.scale)):
-        state.refuse(node, "a scale changes along the axis that is summed")
         return None
     sums = Sums(state, node.source)
     total = sums.cast(integer_matmul(sums, a.centred, b.centred), "f32")
@@ -84,7 +107,6 @@ def _conv_of_dequantised(state: Rewriter, node: Node) -> int | None:
     if x is None or w is None or not _fit_conv(state, x.centred, w.centred):
         return None
     if not (is_single(state, x.scale) and _is_along_outputs(state, w.scale)):
-        state.refuse(node, "a scale changes along the channels that are summed")
         return None
     sums = Sums(state, node.source)
     conv = Convolution(x.centred, w.centred, None, node.table)

@@ -2,7 +2,8 @@
 
 In: a graph as the frontend wrote it. Out: a graph where DequantizeLinear follows the reshapes,
 transposes, slices, gathers, concatenations, paddings, maxima and nearest resizes that it came
-before, and where quantising the same integers again is nothing. Not done here: arithmetic.
+before, where QuantizeLinear precedes reshapes and transposes, and where quantising the same
+integers again is nothing. Not done here: arithmetic.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def _moved(state: Rewriter, node: Node) -> int | None:
     if found is None:
         return None
     if not (is_single(state, found.scale) and is_single(state, found.centred.zero)):
-        return _transposed(state, node, found) if node.op == "transpose" else None
+        return _moved_with_scales(state, node, found)
     if node.op == "max_pool" and not is_positive(state, found.scale):
         return None
     others = node.operands[1:]
@@ -86,6 +87,37 @@ def _zero_point(state: Rewriter, node: Node, found: Dequantised) -> int:
         return state.literal(0, dtype, node.source)
     flat = in_shape(state, zero, (), node.source)
     return state.emit("cast", (flat,), {"dtype": dtype}, node.source)
+
+
+def _moved_with_scales(state: Rewriter, node: Node, found: Dequantised) -> int | None:
+    """Where scales or zero points change along an axis, they are moved with it."""
+    if node.op == "transpose":
+        return _transposed(state, node, found)
+    if node.op == "reshape" and _joins_columns(state, node, found):
+        return _joined(state, node, found)
+    return None
+
+
+def _joins_columns(state: Rewriter, node: Node, found: Dequantised) -> bool:
+    """Whether all axes but the first become one, and parameters do not change along the first."""
+    before, after = state.shape_of(node.operands[0]), state.shape_of(node.results[0])
+    parameters = [found.scale, *([] if found.centred.zero is None else [found.centred.zero])]
+    shapes = [state.shape_of(parameter) for parameter in parameters]
+    same = all(len(shape) < len(before) or shape[0] == 1 for shape in shapes)
+    return len(after) == 2 and len(before) > 2 and before[0] == after[0] and same
+
+
+def _joined(state: Rewriter, node: Node, found: Dequantised) -> int:
+    shape, columns = state.shape_of(node.operands[0]), state.shape_of(node.results[0])[1]
+
+    def row(parameter: int) -> int:
+        wide = {"shape": (1, *shape[1:])}
+        single = state.emit("broadcast_to", (parameter,), wide, node.source)
+        return in_shape(state, single, (1, columns), node.source)
+
+    zero = None if found.centred.zero is None else row(found.centred.zero)
+    integers = in_shape(state, found.centred.integers, (shape[0], columns), node.source)
+    return _dequantise(state, node, Dequantised(Centred(integers, zero), row(found.scale)))
 
 
 def _transposed(state: Rewriter, node: Node, found: Dequantised) -> int | None:
@@ -154,8 +186,8 @@ def _equal(state: Rewriter, one: int | None, two: int | None) -> bool:
 
 
 def _quantised_again(state: Rewriter, node: Node) -> int | None:
-    """Integers whose numbers are quantised by their own scale; or, of a concatenation, each of its
-    operands by itself."""
+    """Integers whose numbers are quantised by their own scale; or quantised before they are moved
+    or joined."""
     found = quantised(state, node)
     quotient = state.made_by(found.quotient, "div") if found else None
     if found is None or quotient is None:
@@ -163,7 +195,7 @@ def _quantised_again(state: Rewriter, node: Node) -> int | None:
     x, scale = quotient.operands
     own = dequantised(state, x)
     if own is None:
-        return _quantised_apart(state, node, x)
+        return _quantised_apart(state, node, x) or _quantised_before(state, node, x)
     same_type = state.type_of(own.centred.integers).dtype == node.text("dtype")
     same_scale = is_positive(state, scale) and _equal(state, own.scale, scale)
     if not (same_type and same_scale and _equal(state, own.centred.zero, found.zero)):
@@ -181,6 +213,19 @@ def _quantised_apart(state: Rewriter, node: Node, value: int) -> int | None:
         return None
     parts = [_again(state, chain, value, operand) for operand in joined.operands]
     return state.emit("concat", parts, dict(joined.attributes), node.source)
+
+
+def _quantised_before(state: Rewriter, node: Node, value: int) -> int | None:
+    """Of a reshape or transpose of what nobody else reads: quantised, then moved, so that nothing
+    stands between arithmetic and its quantisation, and bytes are moved."""
+    moved = state.made_by(value, "reshape", "transpose")
+    if moved is None or not state.is_used_once(value) or state.is_constant(value):
+        return None
+    chain = _single_chain(state, node, value)
+    if chain is None:
+        return None
+    integers = _again(state, chain, value, moved.operands[0])
+    return state.emit(moved.op, (integers,), dict(moved.attributes), node.source)
 
 
 def _single_chain(state: Rewriter, node: Node, value: int) -> list[Node] | None:

@@ -24,6 +24,7 @@ from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
 from ingot_compiler.passes.integer_products import integer_products
 from ingot_compiler.passes.move_quantised import move_quantised
+from ingot_compiler.passes.products_in_floats import products_in_floats
 from ingot_compiler.passes.rewrite import RewriteRule, refusals_of
 from ingot_compiler.passes.scale_once import scale_once
 
@@ -65,6 +66,7 @@ def optimize(graph: Graph) -> OptimizedGraph:
     """Run all passes in order, again and again, until each has changed nothing since any did."""
     for run in INTEGER_PASSES:
         graph = run(graph)
+    floats = products_in_floats(graph)
     idle = 0
     for run in PASSES * _ROUNDS_MAX:
         before, graph = graph, run(graph)
@@ -72,4 +74,4 @@ def optimize(graph: Graph) -> OptimizedGraph:
         if idle == len(PASSES):
             break
     refusals = [item for pattern, rule in PATTERNS for item in refusals_of(graph, pattern, rule)]
-    return OptimizedGraph(graph, tuple(refusals))
+    return OptimizedGraph(graph, (*floats, *refusals))

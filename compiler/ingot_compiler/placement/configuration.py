@@ -31,7 +31,8 @@ _WHERE = "devices"
 class Configuration:
     """``devices``: each name once, the host first. ``default``: the name of the device for what
     nothing else decides. ``host_targets``: what the host's variants are compiled for, () where
-    that does not matter. ``notes``: what is odd, in sentences for the user.
+    that does not matter. ``alternatives``: by name, what a device may be instead where a machine
+    lacks the first choice; nothing here depends on them. ``notes``: what is odd, in sentences for the user.
 
     The table of interned devices lives as long as the configuration: equal devices are one object
     within it, and no other configuration has that object.
@@ -44,6 +45,9 @@ class Configuration:
     devices: tuple[DeclaredDevice, ...]
     default: str = HOST
     host_targets: tuple[str, ...] = ()
+    alternatives: Mapping[str, tuple[VirtualDevice, ...]] = field(
+        default_factory=dict[str, tuple[VirtualDevice, ...]]
+    )
     notes: tuple[str, ...] = field(default=(), compare=False)
     _interned: dict[VirtualDevice, VirtualDevice] = field(
         default_factory=dict[VirtualDevice, VirtualDevice], compare=False, repr=False

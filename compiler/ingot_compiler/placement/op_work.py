@@ -141,6 +141,7 @@ _CONTRACTIONS: Mapping[str, Callable[[Node, Sequence[TensorType], TensorType], i
     "conv": _conv,
     "conv_transpose": _conv_transpose,
     "matmul": _matmul,
+    "matmul_blocks": _matmul,
     "matmul_integer": _matmul,
     "recurrent": _recurrent,
 }

@@ -200,12 +200,15 @@ def checked_inputs(plan: BundlePlan, inputs: "Any") -> "dict[str, Array]":
     names = [tensor.name for tensor in plan.inputs]
     for name in given:
         if name not in names:
-            raise _unexpected(name, names, given)
+            raise unexpected_input(name, names, given)
     sizes: dict[int, tuple[int, str]] = {}
-    return {tensor.name: _checked(tensor, plan, given, sizes) for tensor in plan.inputs}
+    return {tensor.name: checked_tensor(tensor, plan, given, sizes) for tensor in plan.inputs}
 
 
-def _unexpected(name: object, names: "Sequence[str]", given: "Mapping[Any, Any]") -> InputError:
+def unexpected_input(
+    name: object, names: "Sequence[str]", given: "Mapping[Any, Any]"
+) -> InputError:
+    """Return the error for a name that is none of the inputs that a call takes."""
     import difflib
 
     absent = [known for known in names if known not in given]
@@ -226,12 +229,14 @@ def describe(tensor: TensorPlan, plan: BundlePlan) -> str:
     return f"{dtype_of(tensor.dtype).name}[{', '.join(map(str, tensor.shape(plan.symbols)))}]"
 
 
-def _checked(
+def checked_tensor(
     tensor: TensorPlan,
     plan: BundlePlan,
     given: "Mapping[Any, Any]",
     sizes: "dict[int, tuple[int, str]]",
 ) -> "Array":
+    """Return one input as an array of the right dtype and shape. ``sizes``: symbols that inputs have
+    bound, and which; this one's are added."""
     where, expected = f"input {tensor.name!r}", describe(tensor, plan)
     if tensor.name in given:
         value = given[tensor.name]

@@ -82,6 +82,25 @@ class CallFrame:
         self._sizes(loaded, main)
         self._bind_small()
 
+    def resize(
+        self, input_shapes: tuple[Shape, ...], loaded: Loaded, main: "Callable[[int], int]"
+    ) -> None:
+        """Ask `main` again, for inputs of other sizes; addresses are the caller's to set. Errors as
+        when it was made."""
+        plan, self.lent = loaded.plan, None
+        self.input_shapes = input_shapes
+        self.input_bytes = _bytes(plan.inputs, input_shapes)
+        dims = [dim for shape in input_shapes for dim in shape]
+        struct.pack_into(f"<{len(dims)}q", self._data, self._at["input_shapes"], *dims)
+        for index, size_bytes in enumerate(self.input_bytes):
+            self._set_tensor("inputs", index, "bytes", size_bytes)
+        self._sizes(loaded, main)
+
+    def set_output_room(self, index: int, address: int, size_bytes: int) -> None:
+        """Point output `index` at memory that may be more than it fills."""
+        self.set_output(index, address)
+        self._set_tensor("outputs", index, "bytes", size_bytes)
+
     def _layout(
         self, inputs: tuple[TensorPlan, ...], outputs: tuple[TensorPlan, ...], frame_size_bytes: int
     ) -> None:

@@ -122,6 +122,15 @@ class Lane:
         self._memory = self._room.memory_for(frame, self._memory)
         return frame
 
+    def fit_frame(self, frame: "CallFrame | None", shapes: tuple[Shape, ...]) -> CallFrame:
+        """Return a frame for `shapes`, the one given where there is one, with enough workspace; the
+        caller holds the permit."""
+        if frame is None:
+            return self._new_frame(shapes)
+        frame.resize(shapes, self.loaded, self._main)
+        self._memory = self._room.memory_for(frame, self._memory)
+        return frame
+
     def run_frame(self, frame: CallFrame, timeout: "float | None" = None) -> None:
         """Call `main` on a frame whose addresses are all set; `timeout` as for ``Session.run``."""
         if timeout is None:

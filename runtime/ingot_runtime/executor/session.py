@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .async_calls import AsyncCalls
     from .attached import DeviceCounts
     from .bound import Bound
+    from .sequence import Sequence
     from .vm import Observer, Step, Vm
 
     Arrays = Mapping[str, np.ndarray]
@@ -206,6 +207,31 @@ class Session:
             return Bound(plan, lane.new_frame, lane.run_frame, inputs or {}, outputs or {})
         except MemoryError as error:
             raise lane.no_memory() from error
+
+    def sequence(
+        self, max_length: "int | None" = None, sizes: "Mapping[str, int] | None" = None
+    ) -> "Sequence":
+        """Return an empty sequence: what the model keeps from call to call (the caches of a decoder)
+        in memory of its own, in place. A session has any number of them.
+
+        Args:
+            max_length: most rows that each state may get; without it, as many as there is memory.
+            sizes: symbols that no other input binds, by name.
+
+        Raises:
+            InputError: the bundle has no state, or an argument is wrong.
+        """
+        from .sequence import Sequence
+
+        return Sequence(
+            self._lanes[next(self._bindings) % len(self._lanes)], max_length, sizes or {}
+        )
+
+    @property
+    def states(self) -> "dict[str, str]":
+        """The inputs that a sequence holds, and the output that continues each, by name."""
+        plan = self.loaded.plan
+        return {plan.inputs[it.input].name: plan.outputs[it.output].name for it in plan.states}
 
     @property
     def devices(self) -> "dict[str, str]":

@@ -251,6 +251,11 @@ class Vm:
         # Decoding checked the range.
         self._buffers[buffer] = (self._word(at).value + offset, size_bytes)
 
+    def _held_bytes(self, register: int, given: int, made: int) -> None:
+        held, _, _ = self._tensor("inputs", given)
+        data, _, size_bytes = self._tensor("outputs", made)
+        self._registers[register] = size_bytes if held == data else 0
+
     def _buffer_workspace(
         self, buffer: int, device: int, offset_register: int, size_register: int
     ) -> None:

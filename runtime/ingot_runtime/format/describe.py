@@ -5,8 +5,8 @@ their source nodes (``ingot_artifacts.inspect``).
 """
 
 from .header import VERSION_MAJOR, Section
-from .manifest import manifest_dict
-from .plan import BundlePlan, version_minor
+from .manifest import library_dict, manifest_dict
+from .plan import AlternativePlan, BundlePlan, version_minor
 from .source import Source, read_plan
 
 TYPE_CHECKING = False
@@ -19,6 +19,7 @@ _FORMS = {
     "outputs": "  {name}: {dtype}{shape}",
     "devices": "  {name}: {kind}:{id}",
     "libraries": "  {kind} {target}: {kernels}, needs {features}",
+    "alternatives": "  {kind} {target}: {kernels}, needs {features}, for {devices}",
     "variants": "  {target}: {kernels}, workspace {workspace_bytes}, needs {features}",
     "sections": "  {kind} {id}: {size_bytes} bytes at {offset}",
 }
@@ -39,11 +40,17 @@ def describe_source(source: Source) -> "dict[str, Any]":
 def describe_plan(plan: BundlePlan) -> "dict[str, Any]":
     """Return the manifest with a name of its own for each count, and None for no library."""
     described: dict[str, Any] = manifest_dict(plan)
-    for row in described["libraries"] + described["variants"]:
+    described["alternatives"] = [_alternative(each, plan) for each in plan.alternatives]
+    for row in described["libraries"] + described["alternatives"] + described["variants"]:
         row["kernel_count"] = row.pop("kernels")
     for row in described["devices"]:
         row["library"] = row["library"] if row["library"] >= 0 else None
     return described
+
+
+def _alternative(each: AlternativePlan, plan: BundlePlan) -> "dict[str, object]":
+    devices = [{"name": plan.devices[at].name, "id": id_} for at, id_ in each.ids.items()]
+    return {**library_dict(each.code), "library": each.library, "devices": devices}
 
 
 def _section(row: Section) -> "dict[str, object]":
@@ -75,6 +82,7 @@ def _printed(row: "dict[str, Any]") -> "dict[str, Any]":
     return {
         **row,
         "kernels": f"{count} kernel{'s' * (count != 1)}",
+        "devices": ", ".join(it["name"] for it in row.get("devices", ())),
         "shape": f"[{', '.join(map(str, row.get('shape', ())))}]",
         "features": ", ".join(row.get("features", ())) or "nothing",
         "workspace_bytes": ", ".join(workspaces),

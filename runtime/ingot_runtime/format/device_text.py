@@ -4,11 +4,10 @@ In: such a text. Out: ``DeviceText``. Not done here: what targets and scopes the
 """
 
 from ..errors import InputError
-from .plan import DEVICE_KINDS
+from .plan import CODE_MAX, DEVICE_KINDS
 
 _KEYS = ("target", "scope")
 _SPELLING = "write KIND[:ID][,target=T][,scope=S]"
-_ID_MAX = (1 << 31) - 1
 
 
 class DeviceText:
@@ -50,9 +49,9 @@ def read_device_text(text: str, where: str, kinds: "tuple[str, ...]" = DEVICE_KI
 
 
 def _id(number: str, where: str) -> int:
-    whole = number.isascii() and number.isdigit() and len(number) <= len(str(_ID_MAX))
-    if not whole or int(number) > _ID_MAX:
-        why = f"expected a number from 0 to {_ID_MAX}, got {number!r}"
+    whole = number.isascii() and number.isdigit() and len(number) <= len(str(CODE_MAX))
+    if not whole or int(number) > CODE_MAX:
+        why = f"expected a number from 0 to {CODE_MAX}, got {number!r}"
         raise InputError("a device has no such id", where, why, "write KIND:0, KIND:1, ...")
     return int(number)
 

@@ -38,16 +38,19 @@ NO_DIGEST = bytes(32)
 
 # Section kinds; a kind's id says which one: the variant's, the device's or the library's index,
 # else 0.
-MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG, LIBRARY, DEFAULT = range(1, 11)
+(
+    MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG, LIBRARY, DEFAULT, STATE, ALTERNATIVE,
+) = range(1, 13)  # fmt: skip
 KIND_NAMES = (
     "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", "library",
-    "default",
+    "default", "state", "alternative",
 )  # fmt: skip
 # Of those that are not 256 MiB.
 _SIZE_BYTES_MAX = {
     MANIFEST: MIB, PLAN: 64 * MIB, WEIGHTS: SIZE_BYTES_MAX, TREE: SIZE_BYTES_MAX, LOCK: 64 * MIB,
 }  # fmt: skip
 _MAPPED = (CODE, WEIGHTS, LIBRARY)
+OPTIONAL_KINDS = DEFAULT, STATE, ALTERNATIVE
 OPTIONAL = 1  # of a row's flags: who does not know the kind skips the section
 
 
@@ -93,7 +96,7 @@ class Section:
     @property
     def is_required(self) -> bool:
         """Whether no reader may skip it."""
-        return self.is_known and self.kind != DEFAULT
+        return self.is_known and self.kind not in OPTIONAL_KINDS
 
     @property
     def kind_name(self) -> str:

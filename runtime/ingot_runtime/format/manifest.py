@@ -17,7 +17,7 @@ def manifest_dict(plan: BundlePlan) -> dict[str, object]:
     return {
         "model": plan.model,
         "devices": [{name: getattr(device, name) for name in _DEVICE} for device in plan.devices],
-        "libraries": [{"kind": library.kind, **_code(library)} for library in plan.libraries],
+        "libraries": list(map(library_dict, plan.libraries)),
         "symbols": list(plan.symbols),
         "inputs": [_tensor(spec, plan.symbols) for spec in plan.inputs],
         "outputs": [_tensor(spec, plan.symbols) for spec in plan.outputs],
@@ -30,6 +30,11 @@ def manifest_dict(plan: BundlePlan) -> dict[str, object]:
             for variant in plan.variants
         ],
     }
+
+
+def library_dict(library: LibraryPlan) -> dict[str, object]:
+    """Return a library as plain values."""
+    return {"kind": library.kind, **_code(library)}
 
 
 def _tensor(spec: TensorPlan, symbols: tuple[str, ...]) -> dict[str, object]:

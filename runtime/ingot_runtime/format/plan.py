@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PLAN_VERSION = 1
 DEVICE_KINDS = ("host", "cuda", "opencl", "null", "cpu")
 _RANK_VALUE_MAX = 1 << 31
-_CODE_MAX = (1 << 31) - 1
+CODE_MAX = (1 << 31) - 1
 _WHERE = "section plan 0"
 
 
@@ -61,6 +61,17 @@ class LibraryPlan:
         self.target = target
         self.features = features
         self.kernel_count = kernel_count
+
+
+class AlternativePlan:
+    """``code`` may run in the place of library ``library``; ``ids``: device -> its id there."""
+
+    __slots__ = ("code", "ids", "library")
+
+    def __init__(self, library: int, code: LibraryPlan, ids: "dict[int, int]") -> None:
+        self.library = library
+        self.code = code
+        self.ids = ids
 
 
 class TensorPlan:
@@ -106,6 +117,17 @@ class VariantPlan:
         self.ranges = ranges
 
 
+class StatePlan:
+    """Output number ``output`` is input number ``input`` with more behind it along ``axis``."""
+
+    __slots__ = ("axis", "input", "output")
+
+    def __init__(self, input: int, output: int, axis: int) -> None:
+        self.input = input
+        self.output = output
+        self.axis = axis
+
+
 class BundlePlan:
     """The whole plan.
 
@@ -114,7 +136,8 @@ class BundlePlan:
     """
 
     __slots__ = (
-        "defaults", "devices", "inputs", "libraries", "model", "outputs", "symbols", "variants",
+        "alternatives", "defaults", "devices", "inputs", "libraries", "model", "outputs", "states",
+        "symbols", "variants",
     )  # fmt: skip
 
     def __init__(
@@ -136,6 +159,9 @@ class BundlePlan:
         self.libraries = libraries
         # Of inputs that a call need not give, by name; in sections of their own.
         self.defaults: "dict[str, Default]" = {}
+        self.states: tuple[StatePlan, ...] = ()
+        # Code of other kinds for devices, in sections of their own.
+        self.alternatives: tuple[AlternativePlan, ...] = ()
 
     def kernel_counts(self, variant: VariantPlan) -> tuple[int, ...]:
         """Return how many kernels each device has where `variant` runs."""
@@ -148,9 +174,10 @@ class BundlePlan:
 
 
 def version_minor(plan: BundlePlan) -> int:
-    """Return the lowest minor version whose readers know every dtype of a plan."""
+    """Return the lowest minor version whose readers know every dtype of a plan, and the opcode that
+    programs with states have."""
     codes = [tensor.dtype for tensor in (*plan.inputs, *plan.outputs)]
-    return 1 if max(codes, default=0) >= MINOR_0_COUNT else 0
+    return 1 if plan.states or max(codes, default=0) >= MINOR_0_COUNT else 0
 
 
 def decode_plan(data: bytes) -> BundlePlan:
@@ -160,7 +187,7 @@ def decode_plan(data: bytes) -> BundlePlan:
         FormatError: any rule of FORMAT.md, "Plan", broken.
     """
     words = Reader(data, _WHERE)
-    version = words.word("plan version", 1, _CODE_MAX)
+    version = words.word("plan version", 1, CODE_MAX)
     if version != PLAN_VERSION:
         raise unknown(f"plan version {version}", _WHERE)
     model = words.text("model name")
@@ -168,7 +195,7 @@ def decode_plan(data: bytes) -> BundlePlan:
     first = devices[0].kind
     require(first == "host", "the first device is not the host", _WHERE, first)
     count = words.word("library count", 0, DEVICE_COUNT_MAX)
-    libraries = tuple(_library(words, index) for index in range(count))
+    libraries = tuple(read_library(words, f"{_WHERE}, library {index}") for index in range(count))
     _require_libraries(devices, libraries)
     symbols = words.texts("symbol", SYMBOL_COUNT_MAX)
     inputs = _tensors(words, "input", len(symbols))
@@ -191,21 +218,22 @@ def decode_plan(data: bytes) -> BundlePlan:
 def _device(words: Reader) -> DevicePlan:
     name = words.text("device name")
     kind = _kind(words, f"{_WHERE}, device {name!r}", 0)
-    id_ = words.word("device id", 0, _CODE_MAX)
+    id_ = words.word("device id", 0, CODE_MAX)
     scope = words.text("device scope")
     library = words.word("device library", -1, DEVICE_COUNT_MAX - 1)
     return DevicePlan(name, kind, id_, scope, library)
 
 
 def _kind(words: Reader, where: str, first: int) -> str:
-    code = words.word("device kind", first, _CODE_MAX)
+    code = words.word("device kind", first, CODE_MAX)
     if code >= len(DEVICE_KINDS):
         raise unknown(f"device kind {code}", where)
     return DEVICE_KINDS[code]
 
 
-def _library(words: Reader, index: int) -> LibraryPlan:
-    kind = _kind(words, f"{_WHERE}, library {index}", 1)
+def read_library(words: Reader, where: str) -> LibraryPlan:
+    """Read what a library is."""
+    kind = _kind(words, where, 1)
     target = words.text("library target")
     features = _features(words, target)
     return LibraryPlan(kind, target, features, words.word("kernel count", 0, KERNEL_COUNT_MAX))
@@ -243,7 +271,7 @@ def _tensors(words: Reader, what: str, symbol_count: int) -> tuple[TensorPlan, .
 def _tensor(words: Reader, what: str, symbol_count: int) -> TensorPlan:
     name = words.text(f"{what} name")
     where = f"{_WHERE}, {what} {name!r}"
-    dtype = words.word(f"{what} dtype", 0, _CODE_MAX)
+    dtype = words.word(f"{what} dtype", 0, CODE_MAX)
     if dtype >= len(DTYPE_NAMES):
         raise unknown(f"dtype {dtype}", where)
     rank = words.word(f"{what} rank", 0, RANK_MAX)

@@ -45,6 +45,7 @@ OPCODES: tuple[tuple[str, str], ...] = (
     ("output_buffer", "ibr"),
     ("launch_checked", "iii*b*rri*i"),
     ("buffer_device_weights", "biii"),
+    ("held_bytes", "rii"),
 )
 CODES = {name: code for code, (name, _) in enumerate(OPCODES)}
 

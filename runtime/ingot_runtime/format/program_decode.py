@@ -39,6 +39,7 @@ _MEANINGS: dict[str, tuple[str, ...]] = {
     "output_buffer": ("output",),
     "launch_checked": ("device", "", "size", "positive", "message"),
     "buffer_device_weights": ("device", "offset", "size"),
+    "held_bytes": ("input", "output"),
 }
 _HOST_BUFFERS = ("buffer_input", "buffer_output", "buffer_weights")
 _DEVICE_BUFFERS = ("buffer_workspace", "buffer_grow", "buffer_device_weights")

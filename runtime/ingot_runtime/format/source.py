@@ -239,6 +239,17 @@ def _read_defaults(source: Source, plan: BundlePlan, ids: list[int]) -> None:
         plan.defaults[tensor.name] = decode_default(data, tensor, name)
 
 
+def _read_alternatives(source: Source, plan: BundlePlan, ids: list[int]) -> None:
+    """Put what devices may run instead into the plan."""
+    from .alternative import decode_alternative
+
+    for number, id_ in enumerate(sorted(ids)):
+        where = f"section alternative {id_}"
+        require(id_ == number, "an alternative is missing", where, f"expected {number}")
+        data = source.section(head.ALTERNATIVE, id_)
+        plan.alternatives += (decode_alternative(data, plan, where)[0],)
+
+
 def read_plan(source: Source) -> BundlePlan:
     """Read and check plan and manifest, and that the section table has what they imply."""
     plan = decode_plan(source.section(head.PLAN))
@@ -251,6 +262,13 @@ def read_plan(source: Source) -> BundlePlan:
     defaults = [row.id for row in source.sections if row.kind == head.DEFAULT]
     if defaults:
         _read_defaults(source, plan, defaults)
+    if (head.STATE, 0) in source.by_key:
+        from .states import decode_states
+
+        plan.states = decode_states(source.section(head.STATE), plan)
+    alternatives = [row.id for row in source.sections if row.kind == head.ALTERNATIVE]
+    if alternatives:
+        _read_alternatives(source, plan, alternatives)
     weights_bytes = weights_sizes_bytes(source, plan)[0]
     for variant in plan.variants:
         # Sorted: the last one ends last.

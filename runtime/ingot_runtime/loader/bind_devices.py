@@ -1,18 +1,15 @@
-"""Which physical device each virtual one is: as the user maps them, else as compiled.
+"""Which physical devices each virtual one may be: as the user maps them, else as compiled.
 
-In: the plan's devices, the user's mapping. Out: (kind, id) per device. Not done here: devices
+In: the plan's devices, the user's mapping. Out: candidates. Not done here: devices
 beside the host (``ingot_runtime_devices.bind_device``), opening any.
 """
 
 from ..errors import IncompatibleError, InputError
-from ..format.plan import BundlePlan, DevicePlan
+from ..format.plan import BundlePlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-Binding = tuple[str, int]
-"""(kind, id) of a physical device."""
 
 
 def devices_module(part: str, name: str) -> "Any":
@@ -29,9 +26,8 @@ def devices_module(part: str, name: str) -> "Any":
         raise IncompatibleError("no devices beside the host here", name, why, do) from error
 
 
-def bind_devices(plan: BundlePlan, devices: "dict[str, str]", name: str) -> tuple[Binding, ...]:
-    """Return kind and id of every device, as `devices` (name -> ``KIND[:ID][,target=T][,scope=S]``)
-    maps it.
+def bind_devices(plan: BundlePlan, devices: "dict[str, str]", name: str) -> "tuple[Any, ...]":
+    """Return for every device but hosts what it may be, the best first, as `devices` maps it.
 
     Raises:
         InputError: no such mapping, or not of known names. IncompatibleError: no device of the
@@ -47,18 +43,17 @@ def bind_devices(plan: BundlePlan, devices: "dict[str, str]", name: str) -> tupl
         if given not in names:
             why = f"the bundle has {', '.join(names)}"
             raise InputError(f"no device {given!r}", "devices", why, "leave it out")
-    return tuple(_bound(plan, device, devices, name) for device in plan.devices)
+    return tuple(_bound(plan, index, devices, name) for index in range(len(plan.devices)))
 
 
-def _bound(plan: BundlePlan, device: DevicePlan, devices: "dict[str, str]", name: str) -> Binding:
+def _bound(plan: BundlePlan, index: int, devices: "dict[str, str]", name: str) -> "Any":
+    device = plan.devices[index]
     if device.kind != "host":
-        binding: Binding = devices_module("bind_device", name).bind_device(
-            plan, device, devices.get(device.name), name
-        )
-        return binding
+        bind = devices_module("bind_device", name).bind_device
+        return bind(plan, index, devices.get(device.name), name)
     given = devices.get(device.name, f"host:{device.id}")
     if given not in ("host", "host:0"):
         why = f"{device.name!r} is the processor that runs main, and is mapped to {given!r}"
         do = f"leave it out, or write {device.name}=host"
         raise IncompatibleError(f"device {device.name!r} cannot be {given!r}", name, why, do)
-    return "host", 0
+    return ()

@@ -2,6 +2,7 @@
 (``cli.bench``)."""
 
 from ingot_build_rules.cli.options import (
+    BIND,
     CACHE,
     CALL_SHAPE,
     JSON,
@@ -24,8 +25,16 @@ OPTIONS = (
     CALL_SHAPE,
     Option("--threads", "threads that compute (default 1)", "N", "count", 1),
     Option("--seconds", "at least so long (default 2)", "S", "seconds", 2.0),
+    Option(
+        "--decode",
+        "measure one token of a decoder behind so many (may be given several times)",
+        "LENGTH",
+        "count",
+        repeats=True,
+    ),
     Option("--anyway", "give the numbers, also where the machine is too noisy for any"),
     VARIANT,
+    BIND,
     Option("--top", "kernels to list (default 15)", "N", "count", 15),
     Option(
         "--target", "with a model: the target to compile it for (default: native)", "T", "target"
@@ -36,5 +45,6 @@ OPTIONS = (
 EXAMPLES = (
     Example("ingot bench model.ingot", "time per call, and per kernel"),
     Example("ingot bench model.ingot --threads 2 --seconds 10", "longer, with two threads"),
+    Example("ingot bench decoder.ingot --decode 128 --decode 4096", "a token behind so many"),
     Example("ingot bench model.onnx --target x86-64-v3", "a model, compiled for the moment"),
 )

@@ -1,7 +1,7 @@
 """What ``ingot report`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
 (``cli.report``)."""
 
-from ingot_build_rules.cli.options import BUNDLE, CALL_SHAPE, DIGEST, JSON, Example, Option
+from ingot_build_rules.cli.options import BIND, BUNDLE, CALL_SHAPE, DIGEST, JSON, Example, Option
 
 ARGUMENTS = (BUNDLE,)
 OPTIONS = (
@@ -17,6 +17,7 @@ OPTIONS = (
     Option(
         "--variant", "the variant to show (default: the best that runs here)", "TARGET", "target"
     ),
+    BIND,
     DIGEST,
     JSON,
 )

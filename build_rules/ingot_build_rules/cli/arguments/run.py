@@ -1,7 +1,16 @@
 """What ``ingot run`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
 (``cli.run``)."""
 
-from ingot_build_rules.cli.options import BUNDLE, CALL_SHAPE, DIGEST, JSON, VARIANT, Example, Option
+from ingot_build_rules.cli.options import (
+    BIND,
+    BUNDLE,
+    CALL_SHAPE,
+    DIGEST,
+    JSON,
+    VARIANT,
+    Example,
+    Option,
+)
 
 ARGUMENTS = (BUNDLE,)
 OPTIONS = (
@@ -11,7 +20,7 @@ OPTIONS = (
     CALL_SHAPE,
     Option("--outputs", "write the outputs here (default: print a summary)", "F.npz", "arrays"),
     Option("--threads", "threads (default 1)", "N", "count", 1),
-    Option("--device", "bind a virtual device", "NAME=KIND[:ID]", "device", repeats=True),
+    BIND,
     Option(
         "--executor", "native main, or step its instructions", default="aot", choices=("aot", "vm")
     ),

@@ -166,6 +166,7 @@ function devices() {
   const use = data.device_use;
   return [make("h2", {}, "Devices"), table([
     ["device", (row) => row.name], ["kind", (row) => data.devices.find((device) => device.name === row.name).kind],
+    ["measured on", (row) => data.measured?.devices[row.name] || ""],
     ["launches", (row) => row.launch_count, { number: true }], ["pool", (row) => row.pool_bytes ?? 0, { number: true, shown: (row) => row.pool_bytes === null ? "as the sizes need" : bytes(row.pool_bytes) }],
     ["code", (row) => row.library === null ? "of the variant" : `library ${row.library}`], ["calls into it", (row) => row.imports.join(", ")],
   ], use.devices), make("h2", {}, "Copies"), use.copies.length ? table([

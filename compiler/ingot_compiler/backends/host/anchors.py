@@ -18,13 +18,17 @@ from ingot_compiler.backends.host.kinds.attention import ATTENTION
 from ingot_compiler.backends.host.kinds.conv import CONV
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.backends.host.kinds.matmul import MATMUL
+from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.packed_weights import (
+    blocks_in_panels,
+    byte_panels_at_run_time,
     conv_panels,
     conv_weights_at_run_time,
     depthwise_weights,
     matrix_panels,
     recurrent_panels,
+    wants_panels,
 )
 from ingot_compiler.backends.host.tiles import sum_dtype
 from ingot_compiler.ir.dims import Dim
@@ -89,7 +93,7 @@ def _conv_weights(
     w = node.operands[1]
     dtype, shape = _factor_of_conv(fuser, w), fuser.values.type_of(w).shape
     if kind is not CONV:
-        return depthwise_weights(fuser, node, dtype), node
+        return depthwise_weights(fuser, node, dtype), _with(node, node.operands, weight_shape=shape)
     if fuser.values.is_constant(w):
         anchor = _with(node, node.operands, packed=True, weight_shape=shape)
         return conv_panels(fuser, node, dtype, _tap_depth(fuser, anchor, image_leaf)), anchor
@@ -136,14 +140,16 @@ def _becomes_output(values: FusionValues, value: int) -> bool:
 
 
 def matmul(fuser: Fuser, index: int, node: Node) -> None:
-    """Numpy matmul: rows contiguous in K; a constant matrix in panels, any other B with contiguous
-    rows."""
+    """Numpy matmul: rows contiguous in K; a constant matrix in panels, and one of bytes that is
+    read often; any other B with contiguous rows."""
     values, b = fuser.values, node.operands[1]
     a_dtype, dtype = _factor_dtypes([values.type_of(operand).dtype for operand in node.operands])
     a = _converted(fuser, index, node.operands[0], a_dtype)
     a_leaf = fuser.leaf_at(a, contiguous(fuser, a))
     if values.is_constant(b) and values.type_of(b).rank == 2:
         b_leaf, extra = matrix_panels(fuser, node, dtype), {"packed": True}
+    elif wants_panels(values, node):
+        b_leaf, extra = byte_panels_at_run_time(fuser, b), {"panels": True}
     else:
         b = _converted(fuser, index, b, dtype)
         b_leaf, extra = fuser.leaf_at(b, contiguous(fuser, b)), {}
@@ -159,6 +165,14 @@ def _factor_dtypes(dtypes: Sequence[DType]) -> Sequence[DType]:
     if all(dtype in ("i8", "u8", "i16") for dtype in dtypes):
         return ["i16"] * 2
     return [sum_dtype(dtypes[0])] * 2
+
+
+def matmul_blocks(fuser: Fuser, index: int, node: Node) -> None:
+    """Rows contiguous in K; everything else is constant and in panels."""
+    a = node.operands[0]
+    leaves = [fuser.leaf_at(a, contiguous(fuser, a)), *blocks_in_panels(fuser, node)]
+    anchor = _with(node, tuple(leaf for leaf, _ in leaves))
+    fuser.defer_anchor(index, anchor, MATMUL_BLOCKS, leaves)
 
 
 def attention(fuser: Fuser, index: int, node: Node) -> None:
@@ -199,6 +213,7 @@ ANCHORS: dict[str, Anchor] = {
     "attention": Anchor(attention),
     "conv": Anchor(conv, reads_image=True, reads_halo=True),
     "matmul": Anchor(matmul),
+    "matmul_blocks": Anchor(matmul_blocks),
     "matmul_integer": Anchor(matmul),
     "recurrent": Anchor(recurrent),
 }

@@ -5,8 +5,8 @@ In: extents and a target. Out: ``AttentionLayout``, bytes of scratch. Not done h
 (``backends.host.emit.kernels.attention``).
 
 Scratch: keys transposed in panels ``[keys / panel][depth][panel]``, values
-``[keys][value_padded]``, then the scores of one tile of queries ``[rows][keys_padded]``; all f32,
-every part a multiple of 64 bytes.
+``[keys][value_padded]`` (neither where they are read in place), then the scores of one tile of
+queries ``[rows][keys_padded]``; all f32, every part a multiple of 64 bytes.
 """
 
 from dataclasses import dataclass
@@ -39,16 +39,18 @@ class AttentionLayout:
 
 
 def attention_layout(
-    keys: Dim, depth: int, value: int, query_block: int, target: KernelTarget
+    keys: Dim, depth: int, value: int, query_block: int, target: KernelTarget, *, in_place: bool
 ) -> AttentionLayout:
-    """Lay out attention over `keys` keys of `depth` elements and values of `value` elements."""
+    """Lay out attention over `keys` keys of `depth` elements and values of `value` elements; there
+    are only scores in scratch where both are read in place."""
     rows, vectors = _tile_budget(target)
-    rows, lanes = min(rows, query_block), target.f32_lanes
+    tiles = -(-query_block // rows)
+    rows, lanes = -(-query_block // tiles), target.f32_lanes
     panel = vectors * lanes
     keys_padded = dim_mul(dim_add(keys, panel - 1) // panel, panel)
     value_padded = _rounded_up(value)
-    values_offset = _dim_rounded_up(dim_mul(keys_padded, depth))
-    scores_offset = dim_add(values_offset, dim_mul(keys, value_padded))
+    values_offset = 0 if in_place else _dim_rounded_up(dim_mul(keys_padded, depth))
+    scores_offset = 0 if in_place else dim_add(values_offset, dim_mul(keys, value_padded))
     element_count = _dim_rounded_up(dim_add(scores_offset, dim_mul(keys_padded, rows)))
     return AttentionLayout(
         rows, vectors, lanes, keys_padded, value_padded, values_offset, scores_offset, element_count
@@ -56,10 +58,11 @@ def attention_layout(
 
 
 def attention_scratch_bytes(
-    keys: Dim, depth: int, value: int, query_block: int, target: KernelTarget
+    keys: Dim, depth: int, value: int, query_block: int, target: KernelTarget, *, in_place: bool
 ) -> Dim:
     """Return the bytes of scratch, per thread, that an ``Attention`` statement needs."""
-    return dim_mul(attention_layout(keys, depth, value, query_block, target).element_count, 4)
+    layout = attention_layout(keys, depth, value, query_block, target, in_place=in_place)
+    return dim_mul(layout.element_count, 4)
 
 
 def attention_query_block(queries: Dim, target: KernelTarget) -> int:

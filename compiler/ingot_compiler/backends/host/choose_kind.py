@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot_compiler.backends.host.kinds.conv import CONV
-from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
+from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE, byte_steps
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
+from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import FLOATS, TensorType
+from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.kinds.kind import Kind
 
@@ -37,12 +39,16 @@ class ConvFacts:
 
 
 def conv_kind(node: Node, facts: ConvFacts) -> Kind:
-    """A depthwise convolution is of floats, has one input and one output channel per group, and
-    weights known to the build."""
+    """A depthwise convolution is of floats or bytes, has one input and one output channel per group,
+    weights known to the build, and no more taps than a block of code has room for."""
     groups = node.integer("groups")
     out_channels, own_channels = facts.weights.shape[:2]
     one_each = groups != 1 and out_channels == groups and own_channels == 1
-    if not one_each or not facts.constant_weights or facts.x.dtype not in FLOATS:
+    if not one_each or not facts.constant_weights:
+        return CONV
+    if facts.x.dtype in BYTES:
+        return DEPTHWISE if byte_steps(facts.weights.shape[2:]) <= BLOCK_CHAINS_MAX else CONV
+    if facts.x.dtype not in FLOATS:
         return CONV
     return DEPTHWISE_PLANE if _stays_row_major(node, facts) else DEPTHWISE
 

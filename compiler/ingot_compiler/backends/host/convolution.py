@@ -41,12 +41,6 @@ class ConvShape:
             weight_shape[1],
         )
 
-    @staticmethod
-    def depthwise(node: Node, x: Operand, weights: Operand) -> ConvShape:
-        """Read a conv node whose weights are [kernel.., C]."""
-        *kernel, channels = weights.type.shape
-        return ConvShape.of(node, x, (channels, 1, *kernel))
-
     def origin(self, x: Operand) -> Dim:
         """Offset of the first kernel position of the first output: inside the halo."""
         offset = x.view.offset

@@ -164,7 +164,14 @@ class Instructions(FunctionText):
         return self._masked_read("load", pointer, mask, element)
 
     def masked_store(self, value: LlvmValue, pointer: LlvmValue, mask: LlvmValue) -> None:
-        """Store the lanes where the mask holds; nothing else is written."""
+        """Store the lanes where the mask holds; nothing else is written.
+
+        Lane 0 alone is a scalar: LLVM makes it one too, and then forgets that the lane is narrowed
+        on its way and writes all bytes of the wide one.
+        """
+        if mask == constants([int(lane == 0) for lane in range(mask.lanes)], "i1"):
+            self.store(self.extract(value, 0), pointer)
+            return
         self._masked_write("store", value, pointer, mask)
 
     def gather(self, pointers: LlvmValue, mask: LlvmValue, element: str) -> LlvmValue:

@@ -10,27 +10,36 @@ from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
 from ingot_compiler.backends.host.tiles import panel_columns, rows_together, sum_dtype
-from ingot_compiler.ir.dims import dim_floordiv
-from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
+from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.ir.window_rules import BYTES
+from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.loop_anchors import packed_at_run_time
 from ingot_compiler.lowering.fusion.storage import Stored
+from ingot_compiler.lowering.fusion.values import FusionValues
+from ingot_compiler.lowering.space import ceil_div
+
+_ROWS_MIN = 8  # of A, below which B is read in place
 
 
 def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
-    """Constant weights of a depthwise ``conv``: [kernel.., C]."""
+    """Constant weights of a depthwise ``conv``: [kernel.., C], or four taps of bytes beside each
+    other."""
     values = fuser.values
     weights = packing.cast_to(values.expression(node.operands[1]), dtype)
     device = values.device_of(node.results[0])
-    return fuser.constant(packing.depthwise_weights(weights), device)
+    together = rows_together(dtype) if dtype in BYTES else 1
+    return fuser.constant(packing.depthwise_weights(weights, together), device)
 
 
 def conv_panels(fuser: Fuser, node: Node, dtype: DType, depth: int) -> Leaf:
     """Constant weights of a ``conv`` in panels; ``depth`` of a tap."""
     values, w = fuser.values, node.operands[1]
-    weights = packing.cast_to(values.expression(w), dtype)
+    weights = packing.factors_of(values.expression(w), dtype)
     matrix = packing.conv_matrix(weights, node.integer("groups"))
     width = panel_columns(sum_dtype(dtype))
     panels = packing.pack_panels(matrix, width, rows_together(dtype), depth)
@@ -46,12 +55,75 @@ def conv_weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
     return packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
 
 
+def wants_panels(values: FusionValues, node: Node) -> bool:
+    """Whether a product's B of bytes, made at run time, is worth panels: one for each product, of
+    a depth that is known, that enough rows of A read."""
+    a, b = (values.type_of(operand) for operand in node.operands)
+    depth, rows = b.shape[-2], a.shape[-2]
+    if not {a.dtype, b.dtype} <= BYTES or not isinstance(depth, int):
+        return False
+    is_read_often = not isinstance(rows, int) or rows >= _ROWS_MIN
+    return is_read_often and b.shape[:-2] == values.type_of(node.results[0]).shape[:-2]
+
+
+def byte_panels_at_run_time(fuser: Fuser, b: int) -> Leaf:
+    """[.., K, N] of bytes copied to panels in the workspace, zeros behind K and N."""
+    width, together = panel_columns("i32"), rows_together(fuser.values.type_of(b).dtype)
+    b = _with_whole_panels(fuser, b, together, width)
+    stored, kind = fuser.where(b), fuser.values.type_of(b)
+    *batch, depth, columns = kind.shape
+    *outer, down, across = stored.view.strides
+    strides = (*outer, width * across, together * down, across, down)
+    panels = (dim_floordiv(columns, width), dim_floordiv(depth, together), width, together)
+    packed = TensorType(kind.dtype, (*batch, *panels))
+    return packed_at_run_time(
+        fuser, b, packed, Stored(stored.buffer, View(strides, stored.view.offset))
+    )
+
+
+def _with_whole_panels(fuser: Fuser, b: int, together: int, width: int) -> int:
+    """B, or a new value of B with zeros behind its rows and columns."""
+    values, kind = fuser.values, fuser.values.type_of(b)
+    after: list[Dim] = [0] * kind.rank
+    for axis, unit in ((-2, together), (-1, width)):
+        after[axis] = dim_add(
+            dim_mul(ceil_div(kind.shape[axis], unit), unit), dim_mul(kind.shape[axis], -1)
+        )
+    if not any(after):
+        return b
+    device = values.device_of(b)
+    zero = values.add(TensorType(kind.dtype, ()), device)
+    literal: dict[str, Attribute] = {"dtype": kind.dtype, "shape": (), "value": (0,)}
+    fuser.defer_added(Node("literal", (), (zero,), make_attributes(literal)))
+    shape = tuple(map(dim_add, kind.shape, after))
+    padded = values.add(TensorType(kind.dtype, shape), device)
+    pads: dict[str, Attribute] = {
+        "before": (0,) * kind.rank,
+        "after": tuple(after),
+        "mode": "constant",
+    }
+    node = Node("pad", (b, zero), (padded,), make_attributes(pads))
+    part = fuser.deferred(zero)
+    fuser.defer(values.add_node(node), [part] if part else [], [fuser.leaf(b)])
+    return padded
+
+
 def matrix_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     """A constant matrix in panels."""
     values, width = fuser.values, panel_columns(sum_dtype(dtype))
-    matrix = packing.cast_to(values.expression(node.operands[1]), dtype)
+    matrix = packing.factors_of(values.expression(node.operands[1]), dtype)
     panels = packing.pack_matrix(matrix, width, rows_together(dtype))
     return fuser.constant(panels, values.device_of(node.results[0]))
+
+
+def blocks_in_panels(fuser: Fuser, node: Node) -> list[Leaf]:
+    """The numbers of ``matmul_blocks``, their scales and zero points."""
+    values, width = fuser.values, panel_columns("f32")
+    device = values.device_of(node.results[0])
+    numbers, *parameters = (values.expression(operand) for operand in node.operands[1:])
+    panels = [packing.block_panels(numbers, width)]
+    panels += [packing.parameter_panels(parameter, width) for parameter in parameters]
+    return [fuser.constant(panel, device) for panel in panels]
 
 
 def recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:

@@ -53,6 +53,36 @@ def cast_to(expression: Graph, dtype: DType) -> Graph:
     return extend(expression, "cast", {"dtype": dtype})
 
 
+_HALVES = ("f16", "bf16")
+_MOVES = ("reshape", "transpose")
+
+
+def factors_of(expression: Graph, dtype: DType) -> Graph:
+    """In ``dtype``, what a contraction sums in; halves that it widens exactly stay halves."""
+    own = expression.types[expression.outputs[0]].dtype
+    if dtype != "f32":
+        return cast_to(expression, dtype)
+    return expression if own in _HALVES else _without_widening(cast_to(expression, dtype))
+
+
+def _without_widening(expression: Graph) -> Graph:
+    """The same numbers as halves, where they are halves that are widened and then moved alone."""
+    moves: list[Node] = []
+    makers = {node.results[0]: node for node in expression.nodes}
+    node = makers[expression.outputs[0]]
+    while node.op in _MOVES:
+        moves.append(node)
+        node = makers[node.operands[0]]
+    if node.op != "cast" or expression.types[node.operands[0]].dtype not in _HALVES:
+        return expression
+    last = node.operands[0]
+    nodes = tuple(item for item in expression.nodes if item.results[0] <= last)
+    result = Graph((), nodes, (last,), expression.types[: last + 1])
+    for move in reversed(moves):
+        result = extend(result, move.op, dict(move.attributes))
+    return result
+
+
 def pack_panels(
     expression: Graph, width: int, together: int = 1, tap_depth: int | None = None
 ) -> Graph:
@@ -99,6 +129,29 @@ def pack_matrix(expression: Graph, width: int, together: int = 1) -> Graph:
     return pack_panels(_reshaped(expression, (1, *_ints(expression))), width, together)
 
 
+def block_panels(expression: Graph, width: int) -> Graph:
+    """[N, bytes] -> [ceil(N/width), bytes/4, width, 4]: a word of each column beside the others."""
+    columns, size = _ints(expression)
+    return _column_panels(_reshaped(expression, (columns, size // 4, 4)), width)
+
+
+def parameter_panels(expression: Graph, width: int) -> Graph:
+    """[N, blocks] -> [ceil(N/width), blocks, width, 1]."""
+    return _column_panels(_reshaped(expression, (*_ints(expression), 1)), width)
+
+
+def _column_panels(expression: Graph, width: int) -> Graph:
+    """[N, K, together] -> [ceil(N/width), K, width, together], zeros behind column N."""
+    columns, depth, together = _ints(expression)
+    panels = -(-columns // width)
+    if panels * width > columns:
+        after = (panels * width - columns, 0, 0)
+        pads: dict[str, Attribute] = {"before": (0, 0, 0), "after": after, "mode": "constant"}
+        zero = 0.0 if expression.types[expression.outputs[0]].dtype in FLOATS else 0
+        expression = extend(expression, "pad", pads, [zero])
+    return _rearranged(expression, (panels, width, depth, together), (0, 2, 1, 3))
+
+
 def conv_matrix(expression: Graph, groups: int) -> Graph:
     """[O, C, kernel..] -> [G, kernel.. * C, O/G]: rows in the order in which kernel positions are
     visited."""
@@ -109,8 +162,16 @@ def conv_matrix(expression: Graph, groups: int) -> Graph:
     return _reshaped(expression, (groups, channels * math.prod(kernel), own))
 
 
-def depthwise_weights(expression: Graph) -> Graph:
-    """[C, 1, kernel..] -> [kernel.., C]."""
+def depthwise_weights(expression: Graph, together: int = 1) -> Graph:
+    """[C, 1, kernel..] -> [kernel.., C]; with ``together`` taps of the first axis beside each
+    other, and zeros behind the last, [ceil(k0 / together), k1.., C, together]."""
     channels, _, *kernel = _ints(expression)
-    permutation = (*range(1, 1 + len(kernel)), 0)
-    return _rearranged(expression, (channels, *kernel), permutation)
+    rank = len(kernel)
+    if together == 1:
+        return _rearranged(expression, (channels, *kernel), (*range(1, 1 + rank), 0))
+    first, *inner = kernel
+    steps = -(-first // together)
+    expression = _reshaped(expression, (channels, *kernel))
+    expression = _with_zeros(expression, (0, steps * together - first, *(0 for _ in inner)))
+    shape = (channels, steps, together, *inner)
+    return _rearranged(expression, shape, (1, *range(3, 2 + rank), 0, 2))

@@ -15,6 +15,7 @@ BACKEND = Backend(
     compile_support="ingot_compiler.backends.opencl.compile_support:compile_support",
     link_image="ingot_compiler.backends.opencl.link_library:link_library",
     scopes=("global",),
+    loops_for="x86-64-v3",
     costs=DeviceCosts(
         90e9, 20e9, 10e9, launch_seconds=80e-6, copy_seconds=35e-6, copy_bytes_per_second=8e9
     ),

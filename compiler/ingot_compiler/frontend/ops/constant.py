@@ -17,7 +17,7 @@ from ingot_compiler.ir.graph import ConstantSource
 def _translate(context: OpContext) -> Sequence[int]:
     name, value = next(iter(sorted(context.attributes.items())), ("", None))
     if isinstance(value, ConstantSource):
-        return (context.constant(value),)
+        return (context.written(value),)
     if isinstance(value, float):
         return (context.scalar("f32", value),)
     if isinstance(value, int):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.frontend.block_weights import note_block_weights
 from ingot_compiler.frontend.compose import cast
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.low_bits import convert
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.quantization import along, centred
+from ingot_compiler.frontend.translation import BlockWeights
 from ingot_compiler.ir.types import DType
 
 
@@ -31,7 +33,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     wide: DType = "i64" if context.dtype_of(x) in ("i32", "u32") and offset is not None else "f32"
     factor = convert(context, along(context, scale, x, axis, block), "f32")
     difference = cast(context, centred(context, x, offset, wide), "f32")
-    return (cast(context, context.add("mul", difference, factor), dtype),)
+    result = cast(context, context.add("mul", difference, factor), dtype)
+    if block:
+        note_block_weights(context, result, BlockWeights(x, scale, zero, axis, block))
+    return (result,)
 
 
 OP = OnnxOp("DequantizeLinear", _translate)

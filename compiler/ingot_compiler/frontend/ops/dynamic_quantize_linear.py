@@ -20,13 +20,11 @@ def _translate(context: OpContext) -> Sequence[int]:
     low, high = _extreme(context, x, zero, "min"), _extreme(context, x, zero, "max")
     span = context.add("sub", high, low)
     scale = context.add("div", span, context.scalar(context.dtype_of(x), 255))
-    offset = context.add("div", context.add("neg", low), scale)
-    # A tensor of zeros: any scale is right, and 0 / 0 is not.
-    offset = context.add("select", context.add("equal", span, zero), zero, offset)
-    point = rounded(context, offset, None, "u8")
-    is_zero, quotient = context.add("equal", span, zero), context.add("div", x, scale)
-    quotient = context.add("select", is_zero, zero, quotient)
-    return rounded(context, quotient, point, "u8"), scale, point
+    # A tensor of zeros: any divisor is right, and 0 / 0 is not.
+    one = context.scalar(context.dtype_of(x), 1)
+    divisor = context.add("select", context.add("equal", span, zero), one, scale)
+    point = rounded(context, context.add("div", context.add("neg", low), divisor), None, "u8")
+    return rounded(context, context.add("div", x, divisor), point, "u8"), scale, point
 
 
 def _extreme(context: OpContext, x: int, zero: int, function: Literal["min", "max"]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.frontend.block_weights import block_product, note_transposed
 from ingot_compiler.frontend.compose import scaled, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
@@ -21,8 +22,14 @@ def _translate(context: OpContext) -> Sequence[int]:
         if context.rank_of(matrix) != 2:
             raise OpTypeError("matrices", context.type_of(matrix))
     a = transpose(context, a, (1, 0)) if context.int_attribute("transA", 0) else a
-    b = transpose(context, b, (1, 0)) if context.int_attribute("transB", 0) else b
-    result = scaled(context, context.add("matmul", a, b), context.float_attribute("alpha", 1.0))
+    if context.int_attribute("transB", 0):
+        turned = transpose(context, b, (1, 0))
+        note_transposed(context, b, turned)
+        b = turned
+    product = block_product(context, a, b)
+    if product is None:
+        product = context.add("matmul", a, b)
+    result = scaled(context, product, context.float_attribute("alpha", 1.0))
     if c is None:
         return (result,)
     own, other = context.shape_of(result), context.shape_of(c)

@@ -1,12 +1,13 @@
 """ONNX MatMul: matrix products as numpy has them; vectors on either side.
 
-In: two tensors. Out: core ``matmul``. Not done here: types (``ir/ops``).
+In: two tensors. Out: core ``matmul``, or ``matmul_blocks``. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.frontend.block_weights import block_product
 from ingot_compiler.frontend.compose import reshape, unsqueeze
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
@@ -21,7 +22,9 @@ def product(context: OpContext, a: int, b: int) -> int:
         raise OpTypeError("rank >= 1", message(context.type_of(a), " and ", context.type_of(b)))
     left = unsqueeze(context, a, (0,)) if rank_a == 1 else a
     right = unsqueeze(context, b, (1,)) if rank_b == 1 else b
-    result = context.add("matmul", left, right)
+    result = block_product(context, left, right)
+    if result is None:
+        result = context.add("matmul", left, right)
     shape = list(context.shape_of(result))
     if rank_b == 1:
         del shape[-1]

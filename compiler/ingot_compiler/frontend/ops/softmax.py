@@ -11,8 +11,9 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.softmaxes import row_op
 
 
-def _rows(context: OpContext, x: int, axis: int) -> int:
+def softmax_rows(context: OpContext, x: int, axis: int) -> int:
+    """Softmax along one axis."""
     return context.add("softmax", x, axis=axis)
 
 
-OP = OnnxOp("Softmax", row_op(_rows))
+OP = OnnxOp("Softmax", row_op(softmax_rows))

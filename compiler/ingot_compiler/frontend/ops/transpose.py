@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.frontend.block_weights import note_transposed
 from ingot_compiler.frontend.compose import transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
@@ -23,7 +24,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     axes = tuple(axis + rank if axis < 0 else axis for axis in permutation)
     if sorted(axes) != list(range(rank)):
         raise OpTypeError(f"a permutation of {rank} axes", list(permutation))
-    return (transpose(context, x, axes),)
+    result = transpose(context, x, axes)
+    note_transposed(context, x, result)
+    return (result,)
 
 
 OP = OnnxOp("Transpose", _translate)

@@ -24,12 +24,14 @@ from ingot_compiler.lowering.fused import Requirement, Step
 from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf, join
 from ingot_compiler.lowering.fusion.grouping import refusal
 from ingot_compiler.lowering.fusion.layout import Halo, natural_order
+from ingot_compiler.lowering.fusion.lift_scales import lift_scales
 from ingot_compiler.lowering.fusion.make_group import (
     group_of_composite,
     group_of_halo,
     group_of_results,
     group_of_tree,
 )
+from ingot_compiler.lowering.fusion.narrow import narrow_tail
 from ingot_compiler.lowering.fusion.requirements import Checked, Requirements
 from ingot_compiler.lowering.fusion.run_time_symbols import RunTimeSymbols
 from ingot_compiler.lowering.fusion.storage import Places, Storage, Stored
@@ -48,6 +50,16 @@ class Region:
     checked: Checked
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A value that is output number ``output`` and may lie where an input does: in memory for
+    ``room`` rows; ``moved`` is 0 where the input's rows lie there already."""
+
+    output: int
+    room: Dim
+    moved: Dim
+
+
 class Fuser:
     """The interface of the rules; its own state is what waits, and the steps so far."""
 
@@ -60,6 +72,7 @@ class Fuser:
         self.storage = Storage([(value, values.type_of(value)) for value in inputs])
         self.requirements = Requirements(values, inputs)
         self.symbols = RunTimeSymbols()
+        self._held: dict[int, Held] = {}
         self._deferred: dict[int, Deferred] = {}
         self._ends: dict[int, str] = {}  # value -> why no user took it into its own kernel
         self._steps: list[Step] = []
@@ -96,6 +109,16 @@ class Fuser:
         self.storage.forget_since(region.places)
         self.requirements.forget_since(region.checked)
         return tuple(steps)
+
+    # ---- states ----------------------------------------------------------------------------------
+
+    def hold(self, value: int, held: Held) -> None:
+        """Say that a value is a state's output."""
+        self._held[value] = held
+
+    def held(self, value: int) -> Held | None:
+        """How a value lies that is a state's output."""
+        return self._held.get(value)
 
     # ---- stored values ---------------------------------------------------------------------------
 
@@ -187,6 +210,7 @@ class Fuser:
 
     def _compute(self, value: int, tree: Deferred, place: Stored) -> None:
         if self.values.type_of(value).element_count != 0:  # else there is nothing to write
+            tree = lift_scales(self.values, self.storage, value, tree)
             self._steps.append(
                 group_of_tree(self.values, value, tree, place, self._ends.get(value, ""))
             )
@@ -218,14 +242,29 @@ class Fuser:
         reason = refusal(
             tree, self.values.use_count(value), same_shape=same_shape, anchor_allowed=anchor_allowed
         )
-        if reason:
-            self._ends[value] = reason
-        return None if reason else tree
+        if not reason:
+            return tree
+        self._ends[value] = reason
+        return self._deferred[value] if same_shape and self._store_narrow(value, tree) else None
 
     def store_because(self, value: int, reason: str) -> None:
         """Compute a deferred value now: its user does not take it in for the reason given."""
         self._ends[value] = reason
-        self.where(value)
+        tree = self._deferred.get(value)
+        if tree is None or not self._store_narrow(value, tree):
+            self.where(value)
+
+    def _store_narrow(self, value: int, tree: Deferred) -> bool:
+        """Whether a narrow value in the tree is stored, from which each user computes the tree's
+        result."""
+        tail = narrow_tail(self.values, tree, value)
+        if tail is None:
+            return False
+        if tail.source in self._deferred and value in self._ends:
+            self._ends[tail.source] = self._ends[value]
+        leaves = [self.leaf(leaf) for leaf in (tail.source, *tail.others)]
+        self._deferred[value] = Deferred(tail.nodes, tuple(leaves))
+        return True
 
     def defer(self, index: int, parts: Sequence[Deferred], leaves: Sequence[Leaf]) -> None:
         """Make the result of node ``index`` one deferred tree."""

@@ -20,7 +20,10 @@ def store_outputs(fuser: Fuser, outputs: Sequence[int]) -> None:
     taken: set[int] = set()
     for position, value in enumerate(outputs):
         stored, kind = fuser.where(value), fuser.values.type_of(value)
-        if stored.buffer not in taken and _may_become_output(fuser.storage, stored, kind):
+        held = fuser.held(value)
+        if held is not None and held.output == position:
+            pass  # it was written into its place
+        elif stored.buffer not in taken and _may_become_output(fuser.storage, stored, kind):
             fuser.storage.become_output(stored.buffer, position)
         else:
             spec = BufferSpec("output", kind.dtype, kind.element_count, position)

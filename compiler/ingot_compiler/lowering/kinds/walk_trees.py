@@ -40,8 +40,7 @@ TOGETHER = 8
 _ROWS = 64  # of a block: a tree's nodes are loaded into the cache once for all of them
 _STEPS = 4  # before it is looked whether all ways have ended
 
-Way = tuple[Dim, Dim]
-"""A tree and a row."""
+_TreeAndRow = tuple[Dim, Dim]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class _Trees:
     leaves: int
     depth: int
 
-    def walk(self, ways: Callable[[Dim], Way], count: int) -> tuple[Statement, ...]:
+    def walk(self, ways: Callable[[Dim], _TreeAndRow], count: int) -> tuple[Statement, ...]:
         """Go down ``count`` ways together."""
         at = self.place(*ways(symbol("w")))
         begin = Store(self.result, at, self.root(ways(symbol("w"))[0]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import gcd
 
 Plan = dict[str, tuple[str, int]]
 """buffer name -> (pool name, offset in bytes)."""
@@ -106,7 +107,8 @@ def total_bytes(buffers: Sequence[PlannedBuffer], plan: Mapping[str, tuple[str, 
 
 
 def lower_bound_bytes(buffers: Sequence[PlannedBuffer]) -> int:
-    """Bytes that are live at once at the worst moment (alignment not counted): no plan is smaller.
+    """Bytes that are live at once at the worst moment, with the padding between them: no plan is
+    smaller.
 
     Exact for conflicts that come from lifetimes; otherwise the heaviest of some cliques, still a
     bound. A conflict that only one of the two lists does not count, because an order of placement
@@ -119,7 +121,20 @@ def lower_bound_bytes(buffers: Sequence[PlannedBuffer]) -> int:
         for name, others in listed.items()
     }
     cliques = _interval_cliques(neighbours) or _heavy_cliques(neighbours, sizes_bytes)
-    return max((sum(sizes_bytes[name] for name in clique) for clique in cliques), default=0)
+    by_name = {buffer.name: buffer for buffer in buffers}
+    return max(
+        (_size_together_bytes([by_name[name] for name in clique]) for clique in cliques), default=0
+    )
+
+
+def _size_together_bytes(live: Sequence[PlannedBuffer]) -> int:
+    """The least that buffers need which are live at once: behind each lies padding up to the next
+    one, but for the last one of each pool."""
+    alignment_bytes = gcd(*(buffer.alignment_bytes for buffer in live))
+    padding_bytes = sorted(-buffer.size_bytes % alignment_bytes for buffer in live)
+    pool_count = len({pool for buffer in live for pool in buffer.pools})
+    padded_bytes = padding_bytes[: max(0, len(live) - pool_count)]
+    return sum(buffer.size_bytes for buffer in live) + sum(padded_bytes)
 
 
 def _heavy_cliques(

@@ -17,6 +17,7 @@ from ingot_compiler.backends.host.emit.context import EmitContext, Emitters
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.for_loop import emit_for
 from ingot_compiler.backends.host.emit.kernels.attention import emit_attention
+from ingot_compiler.backends.host.emit.kernels.blocked_product import emit_blocked_product
 from ingot_compiler.backends.host.emit.kernels.call_extern import emit_call_extern
 from ingot_compiler.backends.host.emit.kernels.contraction import emit_contraction
 from ingot_compiler.backends.host.emit.kernels.depthwise import emit_depthwise
@@ -30,6 +31,7 @@ from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.lowering.loops import (
     Attention,
+    BlockedProduct,
     CallExtern,
     Contraction,
     Depthwise,
@@ -47,6 +49,7 @@ CODEGEN_VERSION = "1"
 # Statements with a file of their own; each emitter takes its own type.
 EMITTERS: Emitters = {
     Attention: emit_attention,
+    BlockedProduct: emit_blocked_product,
     CallExtern: emit_call_extern,
     Contraction: emit_contraction,
     Depthwise: emit_depthwise,

@@ -5,23 +5,56 @@ In: a group anchored by ``attention``. Out: its loop program. Not done here: fin
 """
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
+from ingot_compiler.backends.host.attention_in_place import (
+    attention_mask,
+    lower_in_place,
+    may_read_in_place,
+)
 from ingot_compiler.backends.host.attention_layout import (
     attention_query_block,
     attention_scratch_bytes,
 )
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, symbol
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_add,
+    dim_floordiv,
+    dim_max,
+    dim_min,
+    dim_mod,
+    dim_mul,
+    symbol,
+)
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.program import finish_program
-from ingot_compiler.lowering.loops import Apply, Attention, Constant, Local, LoopProgram, Value
+from ingot_compiler.lowering.loops import Attention, Local, LoopProgram
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import Shape
 
-_MASK = 3  # operand of attention
+
+def lower_attention(group: Group, target: KernelTarget) -> LoweredGroup:
+    """One query of a sequence reads keys and values in place; several repack them. Where only a call
+    tells how many there are, it chooses."""
+    repacking = one_launch(_repacking(group, target))
+    anchored = AnchoredGroup(group)
+    queries = anchored.result.shape[2]
+    if (queries not in (0, 1) and isinstance(queries, int)) or not may_read_in_place(
+        anchored, target
+    ):
+        return repacking
+    in_place = one_launch(lower_in_place(anchored, target))
+    return in_place if queries == 1 else choose(_is_one(queries), in_place, repacking)
 
 
-def lower_attention(group: Group, target: KernelTarget) -> LoopProgram:
+def _is_one(dim: Dim) -> Dim:
+    """1 where a size is 1, else 0."""
+    more = dim_min(dim_max(dim_add(dim, -1), 0), 1)
+    return dim_mul(dim_min(dim, 1), dim_add(1, dim_mul(more, -1)))
+
+
+def _repacking(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are (batch and head, block of queries)."""
     anchored = AnchoredGroup(group)
     node, shape = anchored.node, anchored.result.shape
@@ -43,10 +76,10 @@ def lower_attention(group: Group, target: KernelTarget) -> LoopProgram:
         anchored.number(0), _index(q, head, shape, "query", "depth"),
         anchored.number(1), _index(k, head, shape, "key", "depth"),
         anchored.number(2), _index(v, head, shape, "key", "value"),
-        node.real("scale"), _mask(anchored, scores), node.flag("causal"), 0,
-        node.flag("nan_to_zero"),        ACCUMULATOR, epilogue,
+        node.real("scale"), attention_mask(anchored, scores), node.flag("causal"), 0,
+        node.flag("nan_to_zero"), False, ACCUMULATOR, epilogue,
     )  # fmt: skip
-    scratch = attention_scratch_bytes(keys, depth, width, block, target)
+    scratch = attention_scratch_bytes(keys, depth, width, block, target, in_place=False)
     extent = dim_mul(dim_mul(batch, heads), blocks)
     return finish_program(anchored.buffers, (statement,), extent, 1, scratch)
 
@@ -80,16 +113,4 @@ def _head_offset(operand: Operand, head: Dim, shape: Shape) -> Dim:
     return dim_mul(batch_index, view.strides[0]) + dim_mul(head_index, view.strides[1])
 
 
-def _mask(anchored: AnchoredGroup, scores: Space) -> Value | None:
-    """What is added to a score: the mask, or -inf where a mask of bool does not hold."""
-    if len(anchored.node.operands) <= _MASK:
-        return None
-    mask = anchored.operand(_MASK)
-    value = anchored.elements().load(mask, scores)
-    if mask.type.dtype != "bool":
-        return value
-    kept, left_out = Constant(0.0, "f32"), Constant(float("-inf"), "f32")
-    return Apply("select", (value, kept, left_out), "f32")
-
-
-ATTENTION = Kind("attention", one_kernel(lower_attention), ResultLayout.HEADS_INSIDE)
+ATTENTION = Kind("attention", lower_attention, ResultLayout.HEADS_INSIDE)

@@ -4,10 +4,19 @@ In: a group anchored by ``conv`` with one input and one output channel per group
 Out: its loop program. Not done here: other grouped convolutions (``conv``).
 """
 
+import math
+
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
 from ingot_compiler.backends.host.convolution import TAP_NAMES, ConvShape
-from ingot_compiler.backends.host.tiles import choose_pixels
-from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
+from ingot_compiler.backends.host.tiles import (
+    BLOCK_CHAINS_MAX,
+    choose_pixels,
+    rows_together,
+    sum_dtype,
+)
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
@@ -21,7 +30,11 @@ def lower_depthwise(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are (image, every output axis but the last)."""
     anchored = AnchoredGroup(group)
     x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
-    conv = ConvShape.depthwise(anchored.node, x, w)
+    is_byte = x.type.dtype in BYTES
+    conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
+    pixels = choose_pixels(shape[-1], conv.kernel, target)
+    if is_byte:
+        pixels = min(pixels, BLOCK_CHAINS_MAX // byte_steps(conv.kernel))
     outer_axes = (0, *range(2, len(shape) - 1))
     outer_shape = tuple(shape[axis] for axis in outer_axes)
     runs = (
@@ -32,9 +45,9 @@ def lower_depthwise(group: Group, target: KernelTarget) -> LoopProgram:
     statement = Depthwise(
         "x", shape[-1], "channel", shape[1], tuple(zip(TAP_NAMES, conv.kernel, strict=False)),
         anchored.number(0), _image_index(conv, x, outer_shape),
-        anchored.number(1), _weight_index(w), x.type.dtype,
+        anchored.number(1), _weight_index(w, together=is_byte), sum_dtype(x.type.dtype),
         ACCUMULATOR, anchored.epilogue(Space(shape, runs)),
-        choose_pixels(shape[-1], conv.kernel, target),
+        pixels,
     )  # fmt: skip
     work = dim_mul(dim_mul(shape[-1], shape[1]), dim_product(conv.kernel))
     grain = grain_for(work // 8)
@@ -52,11 +65,23 @@ def _image_index(conv: ConvShape, x: Operand, outer_shape: Shape) -> Dim:
     )
 
 
-def _weight_index(w: Operand) -> Dim:
-    *taps, channel = w.view.strides
-    index = w.view.offset + dim_mul(channel, symbol("channel"))
-    for name, stride in zip(TAP_NAMES, taps, strict=False):
-        index = index + dim_mul(stride, symbol(name))
+def byte_steps(kernel: Shape) -> int:
+    """Steps of a sum of bytes: four taps of the first axis at a time."""
+    first, *others = ints(kernel)
+    return -(-first // rows_together("i8")) * math.prod(others)
+
+
+def _weight_index(w: Operand, *, together: bool) -> Dim:
+    """[kernel.., C], or [kernel.. / 4, C, 4] of bytes."""
+    taps: list[Dim] = list(map(symbol, TAP_NAMES))
+    point = [*taps[: w.type.rank - 1], symbol("channel")]
+    if together:
+        count, first = w.type.shape[-1], taps[0]
+        inner = taps[1 : w.type.rank - 2]
+        point = [dim_floordiv(first, count), *inner, symbol("channel"), dim_mod(first, count)]
+    index = w.view.offset
+    for place, stride in zip(point, w.view.strides, strict=True):
+        index = index + dim_mul(stride, place)
     return index
 
 

@@ -24,7 +24,7 @@ def lower_depthwise_plane(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are (image, channel); one spatial axis is a plane of one row."""
     anchored = AnchoredGroup(group)
     x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
-    conv = ConvShape.depthwise(anchored.node, x, w)
+    conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
     kernel, extents = _pair(conv.kernel), _pair(shape[2:])
     row_name, column_name = TAP_NAMES[:2]
     statement = DepthwisePlane(

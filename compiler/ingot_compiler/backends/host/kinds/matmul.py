@@ -21,12 +21,21 @@ from ingot_compiler.lowering.views import Shape, flat_offset
 
 
 def lower_matmul(group: Group, target: KernelTarget) -> LoopProgram:
-    """``matmul``: a constant 2-D B makes one product of all rows; else one product per batch."""
+    """``matmul``: a constant 2-D B makes one product of all rows; else one product per batch, of a
+    B in panels or in rows."""
     anchored = AnchoredGroup(group)
     a, b, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
     is_packed = "packed" in anchored.node.table
-    product = _one_product(a, b, shape) if is_packed else _product_per_batch(a, b, shape)
+    if is_packed:
+        return contraction_program(anchored, target, _one_product(a, b, shape))
+    product = _product_per_batch(a, _b_of_batch(anchored, b, shape[:-2]), shape)
     return contraction_program(anchored, target, product)
+
+
+def _b_of_batch(anchored: AnchoredGroup, b: Operand, batch: Shape) -> Panels | PitchedRows:
+    if "panels" in anchored.node.table:
+        return Panels(rows_together(b.type.dtype))
+    return PitchedRows(_batch_offset(b, batch), b.view.strides[-2])
 
 
 def _one_product(a: Operand, b: Operand, shape: Shape) -> Product:
@@ -46,7 +55,7 @@ def _one_product(a: Operand, b: Operand, shape: Shape) -> Product:
     )
 
 
-def _product_per_batch(a: Operand, b: Operand, shape: Shape) -> Product:
+def _product_per_batch(a: Operand, b: Panels | PitchedRows, shape: Shape) -> Product:
     batch, last = shape[:-2], len(shape) - 1
     row_stride, depth_stride = a.view.strides[-2:]
     a_row = _batch_offset(a, batch) + dim_mul(symbol("row"), row_stride)
@@ -57,7 +66,7 @@ def _product_per_batch(a: Operand, b: Operand, shape: Shape) -> Product:
         taps=(),
         depth=a.type.shape[-1],
         a_index=a_row + dim_mul(symbol("k"), depth_stride),
-        b=PitchedRows(_batch_offset(b, batch), b.view.strides[-2]),
+        b=b,
         axes=(tuple(range(last - 1)), (last - 1,), (last,)),
     )
 

@@ -37,6 +37,8 @@ def arithmetic(instruction: Instruction, registers: Registers, frame: MainFrame)
             return registers.write(operands[0], str(operands[1]))
         case "input_dim":
             return _input_dim(registers, *operands)
+        case "held_bytes":
+            return _held_bytes(registers, *operands)
         case "output_dim":
             return _output_dim(registers, *operands)
         case "scratch_bytes":
@@ -66,6 +68,30 @@ def _input_dim(registers: Registers, register: int, tensor: int, axis: int) -> l
         *_dimension("inputs", tensor, axis, place),
         f"  {value} = load i64, ptr {place}, align 8",
         *registers.write(register, value),
+    ]
+
+
+def _held_bytes(registers: Registers, register: int, given: int, made: int) -> list[str]:
+    """The bytes of an output that begins where an input does, else 0."""
+    value, place = registers.fresh("v"), registers.fresh("p")
+    return [
+        *_tensor_field("inputs", given, "data", f"{place}.in"),
+        *_tensor_field("outputs", made, "data", f"{place}.out"),
+        *_tensor_field("outputs", made, "bytes", f"{place}.bytes"),
+        f"  {value}.same = icmp eq i64 {place}.in, {place}.out",
+        f"  {value} = select i1 {value}.same, i64 {place}.bytes, i64 0",
+        *registers.write(register, value),
+    ]
+
+
+def _tensor_field(kind: str, tensor: int, name: str, value: str) -> list[str]:
+    """Define ``value``: a field of the caller's struct of a tensor."""
+    at = tensor * abi.TENSOR.size_bytes + abi.TENSOR.offsets[name]
+    return [
+        f"  {value}.list.p = getelementptr i8, ptr %call, i64 {abi.CALL.offsets[kind]}",
+        f"  {value}.list = load ptr, ptr {value}.list.p, align 8",
+        f"  {value}.p = getelementptr i8, ptr {value}.list, i64 {at}",
+        f"  {value} = load i64, ptr {value}.p, align 8",
     ]
 
 

@@ -20,6 +20,7 @@ from ingot_compiler.backends.host.emit.kernels.attention_head import (
     QueryTile,
     attention_head,
 )
+from ingot_compiler.backends.host.emit.kernels.attention_in_place import emit_scores_in_place
 from ingot_compiler.backends.host.emit.kernels.attention_pack import pack_keys, pack_values
 from ingot_compiler.backends.host.emit.kernels.attention_scores import emit_scores
 from ingot_compiler.backends.host.emit.kernels.attention_softmax import emit_softmax
@@ -35,7 +36,9 @@ _NO_GROUP = -(1 << 63)
 def emit_attention(context: EmitContext, statement: Attention) -> None:
     """Emit one unit: repack if the group is new, then its queries tile by tile."""
     head = attention_head(context, statement)
-    _emit_repacking(head)
+    if not statement.in_place:
+        _emit_repacking(head)
+    scores = emit_scores_in_place if statement.in_place else emit_scores
     w, rows = context.writer, head.layout.rows
     left = dim_min(statement.query_block, statement.queries - statement.query_start)
     count, start = emit_index(context, left), emit_index(context, statement.query_start)
@@ -44,7 +47,7 @@ def emit_attention(context: EmitContext, statement: Attention) -> None:
         first = w.add(start, number)
         valid = w.intrinsic("smin", i64(rows), w.sub(count, number))
         queries = QueryTile(first, valid, _key_limit(head, first, valid))
-        emit_scores(head, queries)
+        scores(head, queries)
         emit_softmax(head, queries)
         emit_values(head, queries)
 
@@ -70,7 +73,7 @@ def _emit_repacking(head: Head) -> None:
 
 def _key_limit(head: Head, first: LlvmValue, valid: LlvmValue) -> LlvmValue:
     """The number of keys that the tile's last query sees, or that must be read all the same."""
-    if not head.statement.causal:
+    if not head.statement.causal or head.statement.in_place:  # nobody looked whether all are finite
         return head.keys
     w = head.writer
     seen = w.add(w.add(first, valid), emit_index(head.context, head.statement.causal_offset))

@@ -81,6 +81,7 @@ def attention_head(context: EmitContext, statement: Attention) -> Head:
         statement.value_extent,
         statement.query_block,
         context.target,
+        in_place=statement.in_place,
     )
     values = w.offset(context.scratch, emit_index(context, layout.values_offset), "float")
     scores = w.offset(context.scratch, emit_index(context, layout.scores_offset), "float")

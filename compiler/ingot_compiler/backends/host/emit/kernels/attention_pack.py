@@ -52,7 +52,7 @@ def _last_key(head: Head) -> LlvmValue:
 def _emit_transposed(head: Head, key: LlvmValue, column: LlvmValue) -> None:
     """Transpose blocks of ``lanes`` keys x ``lanes`` of depth."""
     lanes, depth = head.lanes, head.statement.depth_extent
-    rows, rest = _key_rows(head, key), depth % lanes
+    rows, rest = key_rows(head, key), depth % lanes
 
     def whole(start: LlvmValue) -> None:
         _transpose_block(head, rows, column, start, lanes)
@@ -62,7 +62,7 @@ def _emit_transposed(head: Head, key: LlvmValue, column: LlvmValue) -> None:
         _transpose_block(head, rows, column, i64(depth - rest), rest)
 
 
-def _key_rows(head: Head, key: LlvmValue) -> list[LlvmValue]:
+def key_rows(head: Head, key: LlvmValue) -> list[LlvmValue]:
     """Pointers to the keys from `key` on, one for each lane."""
     w, statement = head.writer, head.statement
     last = _last_key(head)

@@ -1,15 +1,17 @@
 """The results of fused attention: weights times values, and their epilogue.
 
 In: ``Head``, ``QueryTile``, the rows of the softmax and packed values in scratch. Out: what the
-epilogue stores. Not done here: the sum itself (``multiply``).
+epilogue stores. Values that are read in place have the pitch of their keys. Not done here: the sum itself (``multiply``).
 """
 
 from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Axis,
+    Step,
     SumLoops,
     side_by_side,
 )
@@ -24,6 +26,8 @@ from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.ir.dims import coefficient
+from ingot_compiler.ir.errors import InternalError
 
 
 def emit_values(head: Head, tile: QueryTile) -> None:
@@ -48,11 +52,10 @@ def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
     """Emit one tile of results: some vectors of values for all queries."""
     w, layout, statement = head.writer, head.layout, head.statement
     weights = tuple((head.score_row(i64(row)), 0) for row in range(layout.rows))
-    first = w.offset(head.packed_values, columns.first, "float")
-    b = side_by_side(first, columns.vectors, head.lanes)
+    values, pitch = _values(head)
+    b = side_by_side(w.offset(values, columns.first, "float"), columns.vectors, head.lanes)
     sums = emit_sum(
-        AccumulatorTile(w, weights, b, head.lanes, F32),
-        SumLoops((Axis(tile.limit, 1, layout.value_padded),)),
+        AccumulatorTile(w, weights, b, head.lanes, F32), SumLoops((Axis(tile.limit, 1, pitch),))
     )
     factors = [
         w.splat(w.load(head.factor(i64(row)), "float"), head.lanes) for row in range(layout.rows)
@@ -64,6 +67,20 @@ def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
     rows = Rows(statement.query, tile.first, layout.rows, tile.valid)
     results = Results(rows, columns, statement.accumulator, "f32", statement.epilogue)
     emit_epilogue(head.context, results, scaled)
+
+
+def _values(head: Head) -> tuple[LlvmValue, Step]:
+    """Where the values of the first key lie, and how far those of the next one are from them."""
+    statement = head.statement
+    if not statement.in_place:
+        return head.packed_values, head.layout.value_padded
+    first = head.address(statement.v, statement.v_index, statement.key, ZERO, statement.value)
+    pitch = coefficient(statement.v_index, statement.key)
+    if pitch is None:
+        raise InternalError(
+            "attention index is not linear in the key", why=f"v index {statement.v_index}"
+        )
+    return first, pitch if isinstance(pitch, int) else emit_index(head.context, pitch)
 
 
 def _scaled(head: Head, value: LlvmValue, factor: LlvmValue) -> LlvmValue:

@@ -11,6 +11,8 @@ subtracts 128; the sums start at what takes this back (``contraction``), which d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ingot_compiler.backends.host.emit.kernels.accumulators import Factors
 from ingot_compiler.backends.host.emit.kernels.pairs import as_lanes, multiply_pairs
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
@@ -44,6 +46,26 @@ def flipped(writer: Writer, a: LlvmValue, factors: Factors) -> LlvmValue:
     if not flips_signs(writer.target, factors):
         return a
     return writer.binary("xor", a, sign_bits(a.lanes))
+
+
+def side_by_side(writer: Writer, vectors: Sequence[LlvmValue]) -> LlvmValue:
+    """Up to four vectors of bytes as i32 lanes, byte j of a lane from vector j; those that are
+    missing are anything."""
+    first, second, third, fourth = (vectors[min(at, len(vectors) - 1)] for at in range(4))
+    lanes = first.lanes
+    if "avx512vbmi" in writer.target.features:
+        joined = range(2 * lanes)
+        left, right = (
+            writer.shuffle(first, joined, second), writer.shuffle(third, joined, fourth),
+        )  # fmt: skip
+        order = [lane + lanes * at for lane in range(lanes) for at in range(4)]
+        return as_lanes(writer, writer.shuffle(left, order, right), "i32", lanes)
+    zipped = [lane + lanes * at for lane in range(lanes) for at in range(2)]
+    pairs = [
+        as_lanes(writer, writer.shuffle(low, zipped, high), "i16", lanes)
+        for low, high in ((first, second), (third, fourth))
+    ]
+    return as_lanes(writer, writer.shuffle(pairs[0], zipped, pairs[1]), "i32", lanes)
 
 
 def add_byte_products(

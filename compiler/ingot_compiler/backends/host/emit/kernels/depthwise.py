@@ -16,8 +16,11 @@ from dataclasses import replace
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.control import for_each, if_below, multiple_below
 from ingot_compiler.backends.host.emit.index import emit_index
+from ingot_compiler.backends.host.emit.kernels.accumulators import Factors
+from ingot_compiler.backends.host.emit.kernels.byte_products import flips_signs, sign_bits
 from ingot_compiler.backends.host.emit.kernels.depthwise_taps import (
     DepthwiseRow,
+    add_product,
     all_taps,
     emit_taps,
     load_weights,
@@ -31,7 +34,8 @@ from ingot_compiler.backends.host.emit.kernels.epilogue import (
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask, tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
+from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of, rows_together
+from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.lowering.loops import Depthwise
 
 _SPARE_REGISTERS = 4  # inputs in flight
@@ -40,11 +44,12 @@ _SPARE_REGISTERS = 4  # inputs in flight
 def emit_depthwise(context: EmitContext, statement: Depthwise) -> None:
     """Emit one row: all vectors of channels, then the masked rest."""
     w, lanes = context.writer, lanes_of(statement.dtype, context.target)
+    factors = _factors(context, statement)
     channels = emit_index(context, statement.channels)
     end = multiple_below(w, channels, lanes)
 
     def whole(channel: LlvmValue) -> None:
-        _emit_channels(DepthwiseRow(context, statement, channel, None, {}))
+        _emit_channels(DepthwiseRow(context, statement, channel, None, {}, factors))
 
     def rest() -> None:
         mask = (
@@ -52,10 +57,17 @@ def emit_depthwise(context: EmitContext, statement: Depthwise) -> None:
             if channels.integer is None
             else known_tail_mask(channels.integer, lanes)
         )
-        _emit_channels(DepthwiseRow(context, statement, end, mask, {}))
+        _emit_channels(DepthwiseRow(context, statement, end, mask, {}, factors))
 
     for_each(w, ZERO, end, lanes, whole)
     if_below(w, end, channels, rest)
+
+
+def _factors(context: EmitContext, statement: Depthwise) -> Factors:
+    """What A and W hold; bytes lie together."""
+    a, b = context.dtypes[statement.a], context.dtypes[statement.w]
+    together = rows_together(a) if {a, b} <= BYTES else 1
+    return Factors(a, b, statement.dtype, together)
 
 
 def _emit_channels(row: DepthwiseRow) -> None:
@@ -63,43 +75,51 @@ def _emit_channels(row: DepthwiseRow) -> None:
     context, statement = row.context, row.statement
     with context.scope():
         context.bind({statement.channel: row.channel})
-        if _weights_fit(statement, context.target.vector_register_count):
-            row = replace(row, weights=load_weights(row, all_taps(statement.taps), {}))
-        _emit_pixels(row)
+        start = _start(row)
+        if _weights_fit(row, context.target.vector_register_count):
+            row = replace(row, weights=load_weights(row, all_taps(row.loops), {}))
+        _emit_pixels(row, start)
 
 
-def _weights_fit(statement: Depthwise, registers: int) -> bool:
-    taps = len(all_taps(statement.taps))
-    return (
-        taps + statement.pixels + _SPARE_REGISTERS <= registers
-        and taps * statement.pixels <= BLOCK_CHAINS_MAX
-    )
+def _start(row: DepthwiseRow) -> LlvmValue:
+    """What every sum starts at: 0, less what flipping the signs of A adds."""
+    w, zero = row.context.writer, zeros(row.element, row.lanes)
+    if not flips_signs(w.target, row.factors):
+        return zero
+    total = zero
+    for weights in load_weights(row, all_taps(row.loops), {}).values():
+        total = add_product(row, sign_bits(row.lanes), weights, total)
+    return w.binary("sub", zero, total)
 
 
-def _emit_pixels(row: DepthwiseRow) -> None:
+def _weights_fit(row: DepthwiseRow, registers: int) -> bool:
+    taps, pixels = len(all_taps(row.loops)), row.statement.pixels
+    return taps + pixels + _SPARE_REGISTERS <= registers and taps * pixels <= BLOCK_CHAINS_MAX
+
+
+def _emit_pixels(row: DepthwiseRow, start: LlvmValue) -> None:
     """Emit whole groups of pixels, then the rest: one group where the extent is known, else pixel
     by pixel."""
     w, pixels = row.context.writer, row.statement.pixels
     extent = emit_index(row.context, row.statement.x_extent)
     if extent.integer is None:
         end = w.sub(extent, w.binary("urem", extent, i64(pixels)))
-        for_each(w, ZERO, end, pixels, lambda x: _emit_group(row, x, pixels))
-        for_each(w, end, extent, 1, lambda x: _emit_group(row, x, 1))
+        for_each(w, ZERO, end, pixels, lambda x: _emit_group(row, x, pixels, start))
+        for_each(w, end, extent, 1, lambda x: _emit_group(row, x, 1, start))
         return
     rest = extent.integer % pixels
     end = i64(extent.integer - rest)
-    for_each(w, ZERO, end, pixels, lambda x: _emit_group(row, x, pixels))
+    for_each(w, ZERO, end, pixels, lambda x: _emit_group(row, x, pixels, start))
     if rest:
-        _emit_group(row, end, rest)
+        _emit_group(row, end, rest, start)
 
 
-def _emit_group(row: DepthwiseRow, x: LlvmValue, pixels: int) -> None:
+def _emit_group(row: DepthwiseRow, x: LlvmValue, pixels: int, start: LlvmValue) -> None:
     """Emit `pixels` neighbouring results from `x` on, and their epilogue."""
     statement, context = row.statement, row.context
     with context.scope():
         context.bind({statement.x: x})
-        start = (zeros(row.element, row.lanes),) * pixels
-        sums = emit_taps(row, statement.taps, {}, start)
+        sums = emit_taps(row, row.loops, {}, (start,) * pixels)
     rows = Rows(statement.x, x, pixels)
     columns = Columns(statement.channel, row.channel, 1, row.lanes, row.mask)
     results = Results(rows, columns, statement.accumulator, statement.dtype, statement.epilogue)

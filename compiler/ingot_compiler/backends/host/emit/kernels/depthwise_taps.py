@@ -15,13 +15,19 @@ from itertools import product
 from math import prod
 
 from ingot_compiler.backends.host.emit.context import EmitContext
-from ingot_compiler.backends.host.emit.convert import REGISTER
+from ingot_compiler.backends.host.emit.convert import MEMORY, REGISTER
+from ingot_compiler.backends.host.emit.kernels.accumulators import Factors
+from ingot_compiler.backends.host.emit.kernels.byte_products import (
+    add_byte_products,
+    flipped,
+    side_by_side,
+)
 from ingot_compiler.backends.host.emit.lanes import load_lanes
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
-from ingot_compiler.ir.dims import Dim, coefficient, substitute, symbol
+from ingot_compiler.ir.dims import Dim, coefficient, dim_mul, substitute, symbol
 from ingot_compiler.lowering.loops import Depthwise
 
 Tap = tuple[int, ...]  # a number for each loop over taps that is not at run time
@@ -32,13 +38,15 @@ Fixed = Mapping[str, Dim]  # the symbols of the loops at run time
 @dataclass(frozen=True, slots=True)
 class DepthwiseRow:
     """What all pixels of one vector of channels share. ``weights`` are those of every tap, or
-    empty: to be loaded."""
+    empty: to be loaded. ``factors``: element types, and how many taps of the first axis one step
+    takes."""
 
     context: EmitContext
     statement: Depthwise
     channel: LlvmValue
     mask: LlvmValue | None
     weights: Mapping[Tap, LlvmValue]
+    factors: Factors
 
     @property
     def lanes(self) -> int:
@@ -49,6 +57,12 @@ class DepthwiseRow:
     def element(self) -> str:
         """The LLVM type of an element."""
         return REGISTER[self.statement.dtype]
+
+    @property
+    def loops(self) -> TapLoops:
+        """The steps of a sum: the taps, those together counted once."""
+        (first, extent), *others = self.statement.taps
+        return ((first, -(-extent // self.factors.together)), *others)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,12 +96,13 @@ def _emit_block(row: DepthwiseRow, loops: TapLoops, fixed: Fixed, sums: Operands
     for outer in all_taps(loops[:-1]):
         taps = [(*outer, *inner) for inner in all_taps(loops[-1:])]
         weights = row.weights or load_weights(row, taps, fixed)
-        inputs: dict[Dim, LlvmValue] = {}
+        inputs: dict[tuple[Dim, int], LlvmValue] = {}
         for tap, pixel in _in_order(row, taps, len(sums)):
             index = _input_index(row, _point(row, tap, fixed), pixel)
-            if index not in inputs:
-                inputs[index] = _load(row, row.statement.a, index)
-            result[pixel] = row.context.writer.fma(inputs[index], weights[tap], result[pixel])
+            place = index, _taps_together(row, tap)
+            if place not in inputs:
+                inputs[place] = _load_input(row, *place)
+            result[pixel] = add_product(row, inputs[place], weights[tap], result[pixel])
     return tuple(result)
 
 
@@ -106,7 +121,9 @@ def _in_order(row: DepthwiseRow, taps: Sequence[Tap], pixels: int) -> list[tuple
 def _point(row: DepthwiseRow, tap: Tap, fixed: Fixed) -> dict[str, Dim]:
     """Bind the taps that are not `fixed` by loops to the integers of `tap`."""
     free = [name for name in row.names if name not in fixed]
-    return {**fixed, **dict(zip(free, tap, strict=True))}
+    point: dict[str, Dim] = {**fixed, **dict(zip(free, tap, strict=True))}
+    point[row.names[0]] = dim_mul(row.factors.together, point[row.names[0]])
+    return point
 
 
 def _input_index(row: DepthwiseRow, point: Fixed, pixel: int) -> Dim:
@@ -120,7 +137,39 @@ def load_weights(row: DepthwiseRow, taps: Sequence[Tap], fixed: Fixed) -> dict[T
     return {tap: _load(row, buffer, substitute(index, _point(row, tap, fixed))) for tap in taps}
 
 
-def _load(row: DepthwiseRow, buffer: int, index: Dim) -> LlvmValue:
+def add_product(
+    row: DepthwiseRow, pixel: LlvmValue, weights: LlvmValue, total: LlvmValue
+) -> LlvmValue:
+    """``pixel * weights + total``, where four bytes lie together of all their products."""
+    w = row.context.writer
+    if row.factors.together == 1:
+        return w.fma(pixel, weights, total)
+    return add_byte_products(w, pixel, weights, total, row.factors)
+
+
+def _taps_together(row: DepthwiseRow, tap: Tap) -> int:
+    """How many taps of the first axis a step takes."""
+    if row.factors.together == 1:
+        return 1
+    (_, extent), *_ = row.statement.taps
+    return min(row.factors.together, extent - row.factors.together * tap[0])
+
+
+def _load_input(row: DepthwiseRow, index: Dim, count: int) -> LlvmValue:
+    """One vector of channels; of bytes those of ``count`` taps, side by side in each channel."""
+    if row.factors.together == 1:
+        return _load(row, row.statement.a, index)
+    step = coefficient(row.statement.a_index, row.names[0])
+    assert step is not None
+    w, element = row.context.writer, MEMORY[row.factors.a]
+    vectors = [
+        _load(row, row.statement.a, index + dim_mul(step, number), element)
+        for number in range(count)
+    ]
+    return flipped(w, side_by_side(w, vectors), row.factors)
+
+
+def _load(row: DepthwiseRow, buffer: int, index: Dim, element: str = "") -> LlvmValue:
     """Load one vector of channels."""
     pointer = emit_address(row.context, buffer, index)
-    return load_lanes(row.context.writer, pointer, row.element, row.lanes, row.mask)
+    return load_lanes(row.context.writer, pointer, element or row.element, row.lanes, row.mask)

@@ -1,0 +1,117 @@
+"""The scores of fused attention over keys that are read where they lie: for few queries.
+
+In: ``Head``, ``QueryTile``. Out: ``scale * q.k`` in scratch. Not done here: masks
+(``attention_softmax``).
+
+A block of as many keys as a vector has lanes: one accumulator for each key, whose lanes are along
+depth; a tree of shuffles and sums turns them into one vector of scores. All queries take a block
+before the next one, which then comes from memory once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.index import emit_index
+from ingot_compiler.backends.host.emit.kernels.attention_head import Head, QueryTile
+from ingot_compiler.backends.host.emit.kernels.attention_pack import key_rows
+from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.backends.host.writer import Writer
+from ingot_compiler.ir.dims import coefficient
+from ingot_compiler.ir.errors import InternalError
+
+_VECTORS_PER_ROUND = 4  # of depth: more instructions than that make LLVM slow, and nothing faster
+
+
+def emit_scores_in_place(head: Head, tile: QueryTile) -> None:
+    """Store ``scale * q.k`` for all blocks of keys; keys past the last repeat it."""
+    w, lanes = head.writer, head.lanes
+    whole = w.binary("and", head.keys, i64(-lanes))
+
+    def block(key: LlvmValue) -> None:
+        _emit_block(head, tile, key, _rows_from(head, key))
+
+    def rest(key: LlvmValue) -> None:
+        _emit_block(head, tile, key, key_rows(head, key))
+
+    for_each(w, ZERO, whole, lanes, block)
+    for_each(w, whole, head.keys, lanes, rest)
+
+
+def _rows_from(head: Head, key: LlvmValue) -> list[LlvmValue]:
+    """Pointers to as many keys as there are lanes, all of which exist."""
+    w, statement = head.writer, head.statement
+    pitch = coefficient(statement.k_index, statement.key)
+    if pitch is None:
+        raise InternalError(
+            "attention index is not linear in the key", why=f"k index {statement.k_index}"
+        )
+    first = head.address(statement.k, statement.k_index, statement.key, key, statement.depth)
+    step = i64(pitch) if isinstance(pitch, int) else emit_index(head.context, pitch)
+    return [w.offset(first, w.mul(i64(number), step), "float") for number in range(head.lanes)]
+
+
+def _emit_block(head: Head, tile: QueryTile, key: LlvmValue, rows: Sequence[LlvmValue]) -> None:
+    """The scores of one block of keys for all queries of the tile."""
+    w, statement = head.writer, head.statement
+    scale = constant(statement.scale, "float", head.lanes)
+
+    def query(number: LlvmValue) -> None:
+        first = head.address(
+            statement.q, statement.q_index, statement.query, w.add(tile.first, number),
+            statement.depth,
+        )  # fmt: skip
+        scores = w.binary("fmul", _summed(w, _products(head, first, rows)), scale)
+        w.store(scores, w.offset(head.score_row(number), key, "float"))
+
+    for_each(w, ZERO, tile.valid, 1, query, nonempty=True)
+
+
+def _products(head: Head, query: LlvmValue, rows: Sequence[LlvmValue]) -> Operands:
+    """One accumulator for each key: lane i has the sum over the elements i, i + lanes, .. of depth."""
+    w, lanes, depth = head.writer, head.lanes, head.statement.depth_extent
+    vectors = depth // lanes
+    step = next(n for n in range(min(vectors, _VECTORS_PER_ROUND), 0, -1) if vectors % n == 0)
+
+    def some(start: LlvmValue, sums: Operands) -> Operands:
+        carried = list(sums)
+        for number in range(step):
+            at = w.add(start, i64(number * lanes))
+            q = w.load(w.offset(query, at, "float"), "float", lanes)
+            for place, row in enumerate(rows):
+                k = w.load(w.offset(row, at, "float"), "float", lanes)
+                carried[place] = w.fma(q, k, carried[place])
+        return tuple(carried)
+
+    start = (zeros("float", lanes),) * len(rows)
+    if step == vectors:
+        return some(ZERO, start)
+    return w.loop(ZERO, i64(depth), step * lanes, start, some)
+
+
+def _summed(w: Writer, vectors: Sequence[LlvmValue]) -> LlvmValue:
+    """Lane j is the sum of all lanes of vector j; as many vectors as lanes."""
+    found, size = list(vectors), len(vectors)
+    while len(found) > 1:
+        half = len(found) // 2
+        found = [_halved(w, found[at], found[at + half], size) for at in range(half)]
+        size //= 2
+    return found[0]
+
+
+def _halved(w: Writer, left: LlvmValue, right: LlvmValue, size: int) -> LlvmValue:
+    """In each block of ``size`` lanes, the block's two halves added: of left, then of right."""
+    lanes, half = left.lanes, size // 2
+    starts = range(0, lanes, size)
+    low, high = (
+        [
+            place
+            for start in starts
+            for first in (start, start + lanes)
+            for place in range(first + at, first + at + half)
+        ]
+        for at in (0, half)
+    )
+    return w.binary("fadd", w.shuffle(left, low, right), w.shuffle(left, high, right))

@@ -1,0 +1,51 @@
+"""Products with a constant matrix of 4- or 8-bit integers, scaled in blocks.
+
+In: a group anchored by ``matmul_blocks``, its matrix in panels. Out: its loop program. Not done here:
+the panels (``packing``), the code (``emit.kernels.blocked_product``).
+"""
+
+from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
+from ingot_compiler.backends.host.tiles import panel_columns
+from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
+from ingot_compiler.lowering.loops import BlockedProduct, Local, LoopProgram
+from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_compiler.lowering.views import flat_offset
+
+_ROW_BLOCK = 64  # rows that one unit multiplies by its panel, which then comes from L1
+_ZERO = 3  # operand of matmul_blocks
+
+
+def lower_matmul_blocks(group: Group, target: KernelTarget) -> LoopProgram:
+    """Units are (panel of columns, block of rows)."""
+    del target
+    anchored = AnchoredGroup(group)
+    node, a, shape = anchored.node, anchored.operand(0), anchored.result.shape
+    width, last = panel_columns("f32"), len(shape) - 1
+    depth = a.type.shape[-1]
+    assert isinstance(depth, int)
+    rows, columns = dim_product(shape[:-1]), shape[-1]
+    row_blocks = ceil_div(rows, _ROW_BLOCK)
+    row_unit = dim_mod(symbol(INDEX), row_blocks)
+    panel = dim_floordiv(symbol(INDEX), row_blocks)
+    space = Space(shape, (Run(tuple(range(last)), symbol("row")), Run((last,), symbol("column"))))
+    statement = BlockedProduct(
+        "row", rows, dim_mul(row_unit, _ROW_BLOCK), _ROW_BLOCK,
+        "column", columns, dim_mul(panel, width),
+        depth // node.integer("block"), node.integer("block"),
+        anchored.number(0),
+        a.view.offset + flat_offset(symbol("row"), a.type.shape[:-1], a.view.strides[:-1]),
+        anchored.number(1), anchored.number(2),
+        anchored.number(_ZERO) if len(node.operands) > _ZERO else None,
+        node.integer("bits"), node.flag("signed"),
+        ACCUMULATOR, anchored.store(Local(ACCUMULATOR, "f32"), anchored.elements(), space),
+    )  # fmt: skip
+    grain = grain_for(depth * width // 4)
+    extent = dim_mul(ceil_div(columns, width), row_blocks)
+    return finish_program(anchored.buffers, (statement,), extent, grain)
+
+
+MATMUL_BLOCKS = Kind("matmul_blocks", one_kernel(lower_matmul_blocks), ResultLayout.ROW_MAJOR)

@@ -1,0 +1,79 @@
+"""``matmul_blocks(a, q, scale[, zero]){bits, block, signed}``: a product with a matrix of 4- or 8-bit
+integers that have a scale, and perhaps a zero point, for each block along the depth (MatMulNBits of
+ONNX Runtime; ONNX DequantizeLinear-21 before MatMul).
+
+In: a f32 [.., M, K]; q u8 [N, K * bits / 8], the numbers of a column of the matrix after each other,
+the first in the low bits; scale [N, K / block] of f32, f16 or
+bf16; zero u8 [N, K / block]. Numbers and zero points
+are two's complement if ``signed``; else an absent zero point is the middle, 2^(bits - 1). Out: f32
+[.., M, N]. Not done here: lowering; a K that blocks do not divide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_bool,
+    attribute_int,
+    require_attributes,
+)
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
+from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.ir.typing_rules import require_dtype, require_operands
+
+BITS = (4, 8)
+_F32: frozenset[DType] = frozenset(("f32",))
+_SCALES: frozenset[DType] = frozenset(("f32", "f16", "bf16"))
+_BYTES: frozenset[DType] = frozenset(("u8",))
+WORD_BITS = 32
+"""A block has whole words of this size."""
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
+    require_attributes(attributes, "bits", "block", "signed")
+    require_operands(types, 3, 4)
+    bits, block = attribute_int(attributes, "bits"), attribute_int(attributes, "block")
+    attribute_bool(attributes, "signed")
+    require(bits in BITS, "bits to be 4 or 8", bits)
+    require(block > 0 and block * bits % WORD_BITS == 0, "blocks of whole words", block)
+    a, q, scale = types[:3]
+    require_dtype(a, _F32)
+    require_dtype(scale, _SCALES)
+    for tensor in (q, *types[3:]):
+        require_dtype(tensor, _BYTES)
+    require(a.rank >= 2 and q.rank == 2, "ranks >= 2 and 2", f"{a} and {q}")
+    depth, columns = a.shape[-1], q.shape[0]
+    require(isinstance(depth, int) and depth % block == 0, "a depth of whole blocks", a)
+    assert isinstance(depth, int)
+    require(q.shape[1] == depth * bits // 8, f"{depth * bits // 8} bytes for each column", q)
+    for parameter in types[2:]:
+        wanted = (columns, depth // block)
+        require(parameter.shape == wanted, f"a parameter for each of {wanted} blocks", parameter)
+    return Inferred((TensorType("f32", (*a.shape[:-1], columns)),))
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    a, q, scale = operands[:3]
+    bits, signed = attribute_int(attributes, "bits"), attribute_bool(attributes, "signed")
+    places = np.arange(0, 8, bits, dtype=np.uint8)
+    codes = (q[:, :, None] >> places & ((1 << bits) - 1)).reshape(*scale.shape, -1)
+    numbers = _numbers(codes, bits, signed=signed)
+    if len(operands) > 3:
+        numbers -= _numbers(operands[3][:, :, None], bits, signed=signed)
+    weights = (numbers * scale.astype(np.float64)[:, :, None]).reshape(len(q), -1)
+    return (np.asarray(a.astype(np.float64) @ weights.T).astype(np.float32),)
+
+
+def _numbers(codes: Array, bits: int, *, signed: bool) -> Array:
+    """What codes stand for, less the middle if they are unsigned."""
+    half = 1 << (bits - 1)
+    wide = codes.astype(np.int64) & ((1 << bits) - 1)
+    return (wide ^ half) - half if signed else wide - half
+
+
+OP = CoreOp("matmul_blocks", _infer, _reference)

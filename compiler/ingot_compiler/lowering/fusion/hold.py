@@ -1,0 +1,82 @@
+"""States of a graph: where an input and the output that continues it lie, together or apart.
+
+In: the fuser before its first node, the states. Out: ``HoldState`` steps, the pitch of the inputs;
+then the rule of ``append``. Not done here: which pairs are states (``lowering.states``).
+
+The output has the pitch of the memory that the caller lends (``room``). Where the input lies in the
+same memory, nothing of it is copied, and only the new rows are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
+from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.types import TensorType, dtype_size_bytes
+from ingot_compiler.lowering.fused import BufferSpec, HeldPair, HoldState, View
+from ingot_compiler.lowering.fusion.fuser import Fuser, Held
+from ingot_compiler.lowering.fusion.movement import concat
+from ingot_compiler.lowering.fusion.storage import Stored
+from ingot_compiler.lowering.states import State
+from ingot_compiler.lowering.views import haloed_view, slice_view
+
+
+def hold_states(fuser: Fuser, inputs: Sequence[int], states: Sequence[State]) -> None:
+    """Append a step for the pairs of each length, and say how their inputs lie."""
+    classes: dict[tuple[Dim, Dim], list[State]] = {}
+    for state in states:
+        past, rows = (
+            fuser.values.type_of(value).shape[state.axis]
+            for value in (inputs[state.input], state.result)
+        )
+        classes.setdefault((past, rows), []).append(state)
+    for (past, rows), members in classes.items():
+        taken = fuser.values.size_names()
+        room, pitch, moved = (fuser.symbols.new(taken) for _ in range(3))
+        fuser.symbols.bind((room, pitch, moved))
+        pairs = tuple(
+            HeldPair(state.input, state.output, _row_bytes(fuser, state)) for state in members
+        )
+        fuser.append(HoldState(room, pitch, moved, rows, past, pairs))
+        for state in members:
+            value = inputs[state.input]
+            stored = fuser.where(value)
+            kind = fuser.values.type_of(value)
+            view, _ = _pitched(kind, state.axis, symbol(pitch))
+            fuser.storage.put(value, Stored(stored.buffer, view))
+            fuser.hold(state.result, Held(state.output, symbol(room), symbol(moved)))
+
+
+def _row_bytes(fuser: Fuser, state: State) -> Dim:
+    kind = fuser.values.type_of(state.result)
+    beside = (*kind.shape[: state.axis], *kind.shape[state.axis + 1 :])
+    return dim_mul(dim_product(beside), dtype_size_bytes(kind.dtype))
+
+
+def _pitched(kind: TensorType, axis: int, rows: Dim) -> tuple[View, Dim]:
+    """How a tensor lies row-major in memory for so many rows along an axis; elements of that."""
+    after = [0] * kind.rank
+    behind = [rows - kind.shape[axis] if at == axis else 0 for at in range(kind.rank)]
+    return haloed_view(kind.shape, range(kind.rank), after, behind)
+
+
+def append(fuser: Fuser, node: Node) -> None:
+    """The rows of the past where they are not there yet, then the new ones behind them."""
+    (past, new), result = node.operands, node.results[0]
+    held = fuser.held(result)
+    if held is None:
+        concat(fuser, node)
+        return
+    kind, axis = fuser.values.type_of(result), node.integer("axis")
+    view, count = _pitched(kind, axis, held.room)
+    place = Stored(fuser.storage.add(BufferSpec("output", kind.dtype, count, held.output)), view)
+    given = fuser.values.type_of(past)
+    rows = dim_mul(given.shape[axis], held.moved)
+    shape = (*given.shape[:axis], rows, *given.shape[axis + 1 :])
+    moved = fuser.values.add(TensorType(kind.dtype, shape), fuser.values.device_of(past))
+    fuser.storage.put(moved, fuser.where(past))
+    fuser.copy(moved, place)
+    starts = tuple(given.shape[axis] if at == axis else 0 for at in range(kind.rank))
+    fuser.store(new, Stored(place.buffer, slice_view(view, starts, (1,) * kind.rank)))
+    fuser.storage.put(result, place)

@@ -1,0 +1,43 @@
+"""States: pairs of an input and an output that may lie in one memory, from call to call.
+
+In: a placed graph. Out: ``State``. Not done here: marking them (``passes.hold_state``), how they lie
+(``fusion.hold``), memory for them (the loader).
+
+A graph with devices beside the host has none: its ``append`` is a ``concat``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ingot_compiler.placement.placed import PlacedGraph
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Output number ``output`` is input number ``input`` with more behind it along ``axis``;
+    ``result``: the value."""
+
+    input: int
+    output: int
+    axis: int
+    result: int
+
+
+def states_of(placed: PlacedGraph) -> tuple[State, ...]:
+    """The states of a graph, in the order of its nodes."""
+    if len(placed.devices) > 1:
+        return ()
+    graph, outputs = placed.graph, Counter(placed.graph.outputs)
+    return tuple(
+        State(
+            graph.inputs.index(node.operands[0]),
+            graph.outputs.index(node.results[0]),
+            node.integer("axis"),
+            node.results[0],
+        )
+        for node in graph.nodes
+        if node.op == "append" and node.operands[0] in graph.inputs
+        if outputs[node.results[0]] == 1
+    )

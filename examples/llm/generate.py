@@ -1,0 +1,55 @@
+"""Continue a prompt with a compiled decoder, token by token as they come.
+
+In: a bundle, numbers of tokens (--ids) or a text (--tokenizer FILE TEXT). Out: numbers, or text. Not
+done here: how a token is chosen (``decoding``).
+"""
+
+import argparse
+
+from decoding import generated
+
+import ingot_runtime
+
+
+def main() -> None:
+    """Read the arguments, stream the answer."""
+    parser = argparse.ArgumentParser(description="continue a prompt, token by token")
+    parser.add_argument("bundle")
+    parser.add_argument("text", nargs="?", default="", help="the prompt, with --tokenizer")
+    parser.add_argument("--ids", default="", help="the prompt as numbers: 1,2,3")
+    parser.add_argument("--tokenizer", help="the model's tokenizer.json (pip install tokenizers)")
+    parser.add_argument("--count", type=int, default=32, help="most tokens to make")
+    parser.add_argument("--temperature", type=float, default=0.0, help="0: the most probable token")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    session = ingot_runtime.load(options.bundle, threads=options.threads)
+    settings = options.count, options.temperature, options.seed
+    if options.tokenizer is None:
+        for token in generated(session, [int(item) for item in options.ids.split(",")], *settings):
+            print(token, end=" ", flush=True)
+    else:
+        speak(session, options.tokenizer, options.text, settings)
+    print()
+
+
+def speak(
+    session: ingot_runtime.Session, path: str, text: str, settings: tuple[int, float, int]
+) -> None:
+    """Print the text that the tokens so far have added, whenever one is there."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(path)
+    tokens = tokenizer.encode(text).ids
+    shown, prompt = tokenizer.decode(tokens), list(tokens)
+    print(shown, end="", flush=True)
+    for token in generated(session, prompt, *settings):
+        tokens.append(token)
+        whole = tokenizer.decode(tokens)
+        if not whole.endswith("\N{REPLACEMENT CHARACTER}"):  # the rest of a letter is to come
+            print(whole[len(shown) :], end="", flush=True)
+            shown = whole
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Quantised models run on integers: what their graphs become, and what they give beside ONNX's
+reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, helper
+from tests.unit import quantised_models as models
+from tests.unit.end_to_end_harness import make_model, reference, run_all_ways, tensor
+from tests.unit.frontend_harness import MemoryStore, translate
+from tests.unit.quantised_models import Scheme
+
+import ingot
+from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.passes.pipeline import optimize
+
+Array = models.Array
+SCHEMES = {
+    "u8s8": Scheme(),
+    "one scale": Scheme(per_channel=False),
+    "s8s8": Scheme(activations=np.int8),
+    "u8u8": Scheme(weights=np.uint8),
+    "skewed": Scheme(skewed=True),
+    "skewed s8u8": Scheme(np.int8, np.uint8, per_channel=False, skewed=True),
+}
+MODELS: dict[str, tuple[Callable[[Scheme], ModelProto], tuple[int, ...]]] = {
+    "perceptron": (models.perceptron, (40, 33)),
+    "network": (models.network, (3, 3, 12, 12)),
+    "attention": (models.attention, (4, 11, 16)),
+}
+_EQUAL_MIN = 0.999
+
+
+def sample(*shape: int) -> Array:
+    """Numbers of which some saturate."""
+    return np.random.default_rng(3).normal(0, 1.3, shape).astype(np.float32)
+
+
+def assert_within_a_step(found: Array, expected: Array) -> None:
+    """Every integer within one step, nearly all equal, and not all the same."""
+    steps = np.abs(found.astype(np.int64) - expected.astype(np.int64))
+    assert steps.max() <= 1
+    assert (steps == 0).mean() >= _EQUAL_MIN
+    assert len(np.unique(expected)) > 20
+
+
+def products(graph: Graph) -> list[tuple[str, str]]:
+    """The products of a graph with the element type that each sums in."""
+    kinds = ("conv", "matmul", "matmul_integer", "attention")
+    return [
+        (node.op, graph.types[node.results[0]].dtype) for node in graph.nodes if node.op in kinds
+    ]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", MODELS)
+def test_products_are_those_of_integers(name: str, scheme: str) -> None:
+    """No product of floats is left, and the interpreter gives what the reference gives."""
+    make, shape = MODELS[name]
+    model, x = make(SCHEMES[scheme]), sample(*shape)
+    store = MemoryStore()
+    optimized = optimize(translate(model, store)[0])
+    found = products(optimized.graph)
+    assert found
+    assert {dtype for _, dtype in found} == {"i32"}
+    assert not [item for item in optimized.refusals if item.pattern == "integer product"]
+    (expected,) = reference(model, {"x": x}).values()
+    (result,) = interpret(optimized.graph, [x], store.read)
+    assert_within_a_step(result, expected)
+
+
+@pytest.mark.parametrize("scheme", ["u8s8", "skewed s8u8"])
+@pytest.mark.parametrize("name", MODELS)
+def test_machine_code_gives_what_the_reference_gives(
+    tmp_path: Path, name: str, scheme: str
+) -> None:
+    """From the model to the bundle's outputs, in every way of running."""
+    make, shape = MODELS[name]
+    model, x = make(SCHEMES[scheme]), sample(*shape)
+    path = tmp_path / "model.ingot"
+    ingot.compile(model).save(path)
+    (expected,) = reference(model, {"x": x}).values()
+    for results in run_all_ways(path, [{"x": x}]):
+        assert_within_a_step(next(iter(results.values())), expected)
+
+
+@pytest.mark.parametrize("weights", [np.int8, np.uint8])
+def test_dynamic_quantisation_multiplies_integers(weights: Any) -> None:
+    """A zero point that is known at run time alone becomes a sum of the weights."""
+    model, x = models.dynamic(weights), sample(9, 20)
+    store = MemoryStore()
+    graph = optimize(translate(model, store)[0]).graph
+    assert products(graph) == [("matmul_integer", "i32")]
+    operands = next(node.operands for node in graph.nodes if node.op == "matmul_integer")
+    assert [graph.types[operand].dtype for operand in operands] == ["u8", "i8"]
+    (expected,) = reference(model, {"x": x}).values()
+    (result,) = interpret(graph, [x], store.read)
+    np.testing.assert_allclose(result, expected, 1e-5, 1e-5)
+
+
+def test_values_that_are_only_moved_are_bytes() -> None:
+    """Maximum, concatenation and reshape of activations take integers and give integers."""
+    store = MemoryStore()
+    graph = optimize(translate(models.network(SCHEMES["u8s8"]), store)[0]).graph
+    kinds = [
+        graph.types[node.results[0]]
+        for node in graph.nodes
+        if node.op in ("max_pool", "concat", "reshape")
+    ]
+    activations = [kind for kind in kinds if not isinstance(kind.element_count, int)]
+    assert {kind.dtype for kind in activations} == {"u8"}
+
+
+def test_weights_stay_bytes_in_the_bundle(tmp_path: Path) -> None:
+    """Four megabytes of them are not five, where f32 took sixteen."""
+    layers = models.Layers(SCHEMES["u8s8"])
+    x = layers.requantised("x", 0.02, 128)
+    result = layers.add("MatMul", [x, layers.weights(2048, 2048, axis=1)])
+    model = layers.model((1, 2048), layers.quantised(result, 0.3, 128))
+    path = tmp_path / "model.ingot"
+    ingot.compile(model).save(path)
+    assert path.stat().st_size < 1.15 * len(model.SerializeToString()) + (1 << 20)
+
+
+def refused(nodes: list[Any], stored: dict[str, Array], dtype: int = 1) -> str:
+    """What the frontend says of a model."""
+    model = make_model(nodes, [tensor("x", [2, 4])], [tensor("y", None, dtype)], stored)
+    with pytest.raises(ModelError) as caught:
+        translate(model, MemoryStore())
+    return str(caught.value)
+
+
+def test_a_zero_point_of_another_type_is_refused() -> None:
+    """The operator's two operands have one type."""
+    stored: dict[str, Array] = {"q": np.zeros((2, 4), np.int8), "s": np.array(0.1, np.float32)}
+    stored["z"] = np.array(3, np.uint8)
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+        helper.make_node("Add", ["x", "d"], ["y"]),
+    ]
+    assert "a zero point of i8" in refused(nodes, stored)
+
+
+@pytest.mark.parametrize(("scale", "window"), [(0.0, 2), (-0.05, 2), (np.nan, 1), (np.inf, 1)])
+def test_scales_that_are_no_steps_give_what_the_reference_gives(scale: float, window: int) -> None:
+    """Zero, negative, NaN, infinite: no pass takes them for a step. (The reference has
+    no maximum of NaNs alone.)"""
+    move = "MaxPool" if window > 1 else "Flatten"
+    attributes: dict[str, Any] = {"kernel_shape": [window]} if window > 1 else {}
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+        helper.make_node(move, ["d"], ["p"], **attributes),
+        helper.make_node("QuantizeLinear", ["p", "s", "z"], ["y"]),
+    ]
+    stored: dict[str, Array] = {"s": np.array(scale, np.float32), "z": np.array(9, np.uint8)}
+    model = make_model(nodes, [tensor("x", [1, 2, 8])], [tensor("y", None, 2)], stored)
+    x, store = sample(1, 2, 8), MemoryStore()
+    graph = optimize(translate(model, store)[0]).graph
+    with np.errstate(all="ignore"):
+        (expected,) = reference(model, {"x": x}).values()
+        (result,) = interpret(graph, [x], store.read)
+    np.testing.assert_array_equal(result, expected)
