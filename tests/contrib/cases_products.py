@@ -76,6 +76,7 @@ def _conv(x: Array, w: Array, bias: Array) -> Array:
 
 _IMAGE, _FILTER, _FILTER_BIAS = drawn(2, 3, 5, 6), drawn(4, 3, 3, 3, seed=1), drawn(4, seed=1)
 _CONV = _conv(_IMAGE, _FILTER, _FILTER_BIAS)
+_WIDE, _WIDE_FILTER = drawn(2, 5, 5, 6), drawn(4, 5, 3, 3, seed=1)
 _NHWC = _IMAGE.transpose(0, 2, 3, 1)
 _PADS = {"pads": [1, 1, 1, 1], "kernel_shape": [3, 3]}
 _WINDOWS = np.lib.stride_tricks.sliding_window_view(_IMAGE, (2, 2), (2, 3)).max((4, 5))
@@ -100,7 +101,11 @@ _CONVOLUTIONS = [
         [np.maximum(_CONV + _CONV[::-1], 0)], {**_PADS, "activation": "Relu"}, constant=(1, 2),
     ),
     ContribCase(
-        "NhwcConv", "NhwcConv", [_NHWC, _FILTER, _FILTER_BIAS], [_CONV.transpose(0, 2, 3, 1)], _PADS,
+        "NhwcConv with channels of weights first", "NhwcConv", [_WIDE.transpose(0, 2, 3, 1), _WIDE_FILTER, _FILTER_BIAS], [_conv(_WIDE, _WIDE_FILTER, _FILTER_BIAS).transpose(0, 2, 3, 1)], _PADS,
+        constant=(1, 2), needs_sizes=True, is_numpy_only=True,
+    ),
+    ContribCase(
+        "NhwcConv with channels of weights last", "NhwcConv", [_NHWC, _FILTER.transpose(0, 2, 3, 1), _FILTER_BIAS], [_CONV.transpose(0, 2, 3, 1)], _PADS,
         constant=(1, 2), is_numpy_only=True,
     ),
     ContribCase(
