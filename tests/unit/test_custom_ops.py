@@ -45,6 +45,10 @@ Foo <limit, scale: float = 2.0> (x, y) => (z)
    z = Mul (high, factor)
 }
 """
+TWO_FUNCTIONS = "def @A() -> f32[] { @A() }\ndef @B() -> f32[] { @A() }"
+CALLS_ITSELF = FUNCTION.replace("Max (", "acme.signal.Foo <limit = 1.0> (").replace(
+    "17]", '17, "acme.signal" : 1]'
+)
 X = np.arange(-3, 3, dtype=np.float32).reshape(2, 3)
 Y = np.array([1, 0, -1], np.float32)
 
@@ -162,10 +166,10 @@ def test_a_node_that_does_not_fit_its_function_is_named(model: ModelProto, why: 
         ("nothing", "foo.ingot-text", "an op file cannot be used"),
         (b"\xff\xff", "foo.onnx", "not an ONNX model"),
         (node_model().SerializeToString(), "foo.onnx", "no definition of the op in the file"),
-        ("def @A() -> f32[] { @A() }\ndef @B() -> f32[] { @A() }", "f.ingot-text", "call one of them @Foo"),
+        (TWO_FUNCTIONS, "f.ingot-text", "call one of them @Foo"),
         ('device "host" id 0 type "host"\n' + PROGRAM, "foo.ingot-text", "leave them out"),
         (PROGRAM.replace("max(", "@Foo("), "foo.ingot-text", "an op file cannot be used"),
-        (FUNCTION.replace("Max (", "acme.signal.Foo <limit = 1.0> (").replace("17]", '17, "acme.signal" : 1]'), "foo.txt", "an op that calls itself"),
+        (CALLS_ITSELF, "foo.txt", "an op that calls itself"),
     ],
 )  # fmt: skip
 def test_a_file_that_defines_nothing_is_named(text: str | bytes, file: str, why: str) -> None:
@@ -174,6 +178,14 @@ def test_a_file_that_defines_nothing_is_named(text: str | bytes, file: str, why:
         typed(node_model(limit=0.5), text, file)
     assert str(caught.value.where) == f"--op {DOMAIN}::Foo={file}"
     assert caught.value.do
+
+
+def test_a_program_without_weights_and_control_flow() -> None:
+    """What has them is written as an ONNX function."""
+    body = 'add(%x, constant() {dtype="f32", shape=[], weight="0"})'
+    text = f"def @Foo(%x: f32[a, b], %y: f32[b], %limit: f32[]) -> f32[a, b] {{ {body} }}"
+    with pytest.raises(UnsupportedError, match="stored weights: write it as an ONNX function"):
+        typed(node_model(limit=0.5), text, "foo.ingot-text")
 
 
 def test_an_op_that_no_node_is_is_refused() -> None:

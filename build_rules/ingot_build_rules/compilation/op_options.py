@@ -20,7 +20,8 @@ def read_ops(pairs: Iterable[tuple[str, str]], folder: str = "") -> tuple[OpOpti
     """Read the files; relative paths begin in ``folder``.
 
     Raises:
-        UserError: an op without a domain, or given twice; no such file. BuildError: the disk failed.
+        UserError: an op without a domain, or given twice; no such file. BuildError: the disk
+            failed.
     """
     found: dict[str, OpOption] = {}
     for op, path in pairs:

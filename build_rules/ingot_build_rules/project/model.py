@@ -50,7 +50,8 @@ class BundleSpec:
 
     ``targets``: names of ``ProjectModel.targets``, or target texts. ``devices``: name -> kind,
     sorted, without the host. ``place``: (glob over node names, device name), as for ``make_options``.
-    ``plugins``: "module:TARGET" each, in the order of preference. ``ops``: (op, file) of the user's.
+    ``plugins``: "module:TARGET" each, in the order of preference.
+    ``ops``: (op, file) of the user's.
     ``shapes``, ``other_shapes``: in the place of the model's; None for these.
     """
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InferInputs:
-    """``weights``: bytes of the constants by their number. ``ops``: the user's ops that are programs
-    and the digests of their files, which ``op_files`` are, in the same order."""
+    """``weights``: bytes of the constants by their number. ``ops``: the user's ops that are
+    programs and the digests of their files, which ``op_files`` are, in the same order."""
 
     model: Artifact[ImportedModel]
     weights: tuple[Artifact[memoryview], ...]

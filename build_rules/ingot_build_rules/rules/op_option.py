@@ -1,7 +1,7 @@
 """A file of the user's that defines an op (``--op``), as rules see it.
 
-In: nothing. Out: ``OpOption``. Not done here: reading files (``compilation.op_options``), what is in
-them (``ingot_compiler.frontend.op_files``, ``rules.custom_ops``).
+In: nothing. Out: ``OpOption``. Not done here: reading files (``compilation.op_options``), what is
+in them (``ingot_compiler.frontend.op_files``, ``rules.custom_ops``).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class OpOption:
         return hashlib.sha256(self.content).hexdigest()
 
     def plain(self) -> dict[str, object]:
-        """Return it as a bundle's lock has it: the definition itself, so that the bundle can be made
-        again without the file."""
+        """Return it as a bundle's lock has it: the definition itself, so that the bundle can be
+        made again without the file."""
         known: dict[str, object] = {"op": self.op, "file": self.file}
         lines = self._lines()
         if lines is not None:

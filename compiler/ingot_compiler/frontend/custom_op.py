@@ -1,7 +1,7 @@
 """What an op is that the user defines by a graph of core ops.
 
-In: nothing. Out: ``CustomOp``. Not done here: its text (``ingot_compiler.programs``), putting it into
-the place of nodes (``inline_op``).
+In: nothing. Out: ``CustomOp``. Not done here: its text (``ingot_compiler.programs``), putting it
+into the place of nodes (``inline_op``).
 """
 
 from __future__ import annotations

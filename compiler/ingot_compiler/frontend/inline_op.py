@@ -106,8 +106,8 @@ def _compare(
 def _node(
     context: OpContext, node: Node, values: Mapping[int, int], bindings: dict[str, Dim]
 ) -> Sequence[int]:
-    if node.regions or node.op in ("constant", "composite", "copy"):
-        what = "stored weights" if node.op == "constant" else f"{node.op} inside"
+    if node.regions or node.op == "constant":
+        what = "control flow" if node.regions else "stored weights"
         raise Unsupported(f"its definition has {what}: write it as an ONNX function")
     table = {name: _attribute(value, bindings) for name, value in node.attributes}
     if node.op == "read_dim":
