@@ -21,6 +21,8 @@ from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+RANDOM = re.compile(r"test_(bernoulli\w*|training_dropout(_default)?(_mask)?)$")
+"""Cases whose numbers are those of numpy's generator."""
 _EXPANDED = re.compile(r"_expanded(_ver\d+)?$")
 
 

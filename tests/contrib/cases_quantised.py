@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from tests.contrib.cases_attention import LOWEST, attention, heads_of, scores_of
 from tests.contrib.contrib_case import Array, ContribCase, drawn
 
 Numbers = tuple[Array, Array, Array]
@@ -139,4 +140,78 @@ _PRODUCTS = [
           _dynamic(_OWN, _floats(_PER_COLUMN))),
 ]  # fmt: skip
 
-CASES = [*_ELEMENTWISE, *_WHOLE, *_PRODUCTS]
+
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def _lstm(x: Array, w: Array, r: Array, bias: Array) -> Array:
+    """Y of two directions; gates in ONNX's order: input, output, forget, cell."""
+    steps, batch, _ = x.shape
+    size = r.shape[1]
+    y = np.zeros((steps, 2, batch, size))
+    for direction, order in enumerate((range(steps), range(steps)[::-1])):
+        h = c = np.zeros((batch, size))
+        own = bias[direction].reshape(2, -1).sum(0)
+        for step in order:
+            gates = x[step] @ w[direction] + h @ r[direction] + own
+            i, o, f, g = (gates[:, at : at + size] for at in range(0, 4 * size, size))
+            c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
+            h = _sigmoid(o) * np.tanh(c)
+            y[step, direction] = h
+    return y.astype(np.float32)
+
+
+def _lstm_case(name: str, scales: Array) -> ContribCase:
+    """ONNX Runtime quantises the state too, in each step: 5e-4 here."""
+    random = np.random.RandomState(11)
+    x = drawn(6, 2, 5)
+    w, r = (random.randint(-127, 128, (2, rows, 12)).astype(np.int8) for rows in (5, 3))
+    bias = drawn(2, 24, scale=0.2)
+    zeros = np.zeros(scales.shape, np.int8)
+    own = scales.reshape(2, 1, -1).astype(np.float64)
+    integers, scale, zero = _range(x)
+    expected = _lstm((integers - zero) * scale, w * own, r * own, bias)
+    operands = [x, w, r, bias, None, None, None, None, scales, zeros, scales, zeros]
+    attributes = {"hidden_size": 3, "direction": "bidirectional"}
+    stored = (1, 2, 3, 8, 9, 10, 11)
+    return ContribCase(
+        f"DynamicQuantizeLSTM {name}",
+        "DynamicQuantizeLSTM",
+        operands,
+        [expected],
+        attributes,
+        stored,
+        tolerance=1e-3,
+    )
+
+
+_LAYERS = [
+    _lstm_case("directions", np.array([0.007, 0.005], np.float32)),
+    _lstm_case("columns", np.linspace(0.004, 0.008, 24).reshape(2, 12).astype(np.float32)),
+]
+_WORDS = _numbers(7, 2, 5, 12)
+_PROJECTION = _numbers(8, 12, 24, dtype=np.int8, scale=0.009)
+_WIDTHS = np.linspace(0.004, 0.012, 24).astype(np.float32)
+_OFFSETS = drawn(24, scale=0.1)
+_KEPT = np.array([5, 3], np.int32)
+
+
+def _attended(weights: Array, added: Array | float = 0.0) -> Array:
+    """Two heads of four numbers."""
+    projected = _floats(_WORDS) @ weights + _OFFSETS
+    q, k, v = (heads_of(part, 2) for part in np.split(projected, 3, -1))
+    return attention(scores_of(q, k), v, added)
+
+
+_LENGTHS = np.where(np.arange(5) < _KEPT[:, None], 0.0, LOWEST)[:, None, None]
+_HEADS = [
+    ContribCase("QAttention", "QAttention",
+          [_WORDS[0], _PROJECTION[0], _OFFSETS, _WORDS[1], _PROJECTION[1], _KEPT, _WORDS[2],
+           _PROJECTION[2]],
+          [_attended(_floats(_PROJECTION), _LENGTHS)], {"num_heads": 2}, (1, 2, 3, 4, 6, 7)),
+    ContribCase("QAttention columns", "QAttention",
+          [_WORDS[0], _PROJECTION[0], _OFFSETS, _WORDS[1], _WIDTHS, None, _WORDS[2]],
+          [_attended(_PROJECTION[0] * _WIDTHS)], {"num_heads": 2}, (1, 2, 3, 4, 6)),
+]  # fmt: skip
+CASES = [*_HEADS, *_LAYERS, *_ELEMENTWISE, *_WHOLE, *_PRODUCTS]

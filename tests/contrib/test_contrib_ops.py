@@ -25,10 +25,12 @@ from ingot_compiler.ir.errors import ModelError, UnsupportedError
 MODULES = (cases_attention, cases_elementwise, cases_products, cases_quantised, cases_shapes)
 CASES: dict[str, ContribCase] = {case.name: case for module in MODULES for case in module.CASES}
 
+ELSEWHERE = {"GatherBlockQuantized", "MatMulNBits"}  # unit/test_block_weights.py
+
 
 def test_every_op_has_a_case() -> None:
     """No op of ONNX Runtime's domain is translated without being compared."""
-    assert {case.op for case in CASES.values()} >= set(microsoft.FILES)
+    assert {case.op for case in CASES.values()} | ELSEWHERE >= set(microsoft.FILES)
 
 
 def _check(case: ContribCase, model: ModelProto) -> None:

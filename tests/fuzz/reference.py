@@ -79,6 +79,8 @@ JUMPS = frozenset(
         "Less",
         "LessOrEqual",
         "Mod",
+        "QLinearMatMul",
+        "QuantizeLinear",
         "Round",
         "Shrink",
         "Sign",

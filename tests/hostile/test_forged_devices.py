@@ -299,12 +299,15 @@ def _unknown_library_kind(words: list[int]) -> None:
     words[at + 6] = 10
 
 
+_UNKNOWN_DTYPE = len(DTYPE_NAMES)
+
+
 def _unknown_dtype(words: list[int]) -> None:
     at = (
         len(words) - 1 - words[::-1].index(WIDTH)
     )  # the width of the output: behind its dtype, rank and rows
     assert words[at - 3 : at] == [0, 2, 4]
-    words[at - 3] = len(DTYPE_NAMES)
+    words[at - 3] = _UNKNOWN_DTYPE
 
 
 def _unknown_plan(words: list[int]) -> None:
@@ -319,7 +322,7 @@ def _unknown_read(parts: Parts) -> None:
     def insert(program: Program) -> None:
         program.instructions = (
             *program.instructions[:-1],
-            op("read", 0, 0, 5, len(DTYPE_NAMES)),
+            op("read", 0, 0, 5, _UNKNOWN_DTYPE),
             program.instructions[-1],
         )
 
@@ -347,10 +350,10 @@ LATER = {
     "section kinds": Later(_two_unknown_sections, "section kind 77, 78 is", "section table"),
     "device kind": Later(lambda parts: _change_plan_words(parts, _unknown_device_kind), "device kind 9 is not known", "device 'acc'"),
     "library kind": Later(lambda parts: _change_plan_words(parts, _unknown_library_kind), "device kind 10 is not known", "library 0"),
-    "dtype": Later(lambda parts: _change_plan_words(parts, _unknown_dtype), f"dtype {len(DTYPE_NAMES)} is not known", "output 'y'"),
+    "dtype": Later(lambda parts: _change_plan_words(parts, _unknown_dtype), f"dtype {_UNKNOWN_DTYPE} is not known", "output 'y'"),
     "plan": Later(lambda parts: _change_plan_words(parts, _unknown_plan), "plan version 2 is not known", "plan"),
     "opcode": Later(lambda parts: _change_program_words(parts, _unknown_opcode), f"opcode {len(CODES) + 5} is not known", "program 0, instruction 0", False),
-    "dtype of a read": Later(_unknown_read, f"dtype {len(DTYPE_NAMES)} is not known", "program 0, instruction", False),
+    "dtype of a read": Later(_unknown_read, f"dtype {_UNKNOWN_DTYPE} is not known", "program 0, instruction", False),
 }  # fmt: skip
 
 

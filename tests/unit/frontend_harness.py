@@ -23,6 +23,7 @@ from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.verify import verify
+from ingot_runtime.format.dtypes import ML_DTYPES
 from ingot_runtime.ingot_error import IngotError
 
 Array = npt.NDArray[Any]
@@ -111,7 +112,10 @@ def run_model(
         graph, _ = translate(model, store)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            results = interpret(graph, [_stored(data) for data in inputs], store.read)
+            # Random ops have made an input of their own, the seed.
+            seed = [np.array(0, np.int64)] * (len(graph.inputs) - len(inputs))
+            given = [*(_stored(data) for data in inputs), *seed]
+            results = interpret(graph, given, store.read)
     except UnsupportedError as error:
         return Outcome("unsupported", error.why.strip())
     except IngotError as error:
@@ -126,9 +130,10 @@ def as_array(value: object) -> Array:
 
 
 def _stored(value: object) -> Array:
-    """An input as the interpreter wants it: bf16 as bit patterns."""
+    """An input as the interpreter wants it: types of ``ml_dtypes`` as bit patterns."""
     array = as_array(value)
-    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+    is_foreign = array.dtype.name in ML_DTYPES.values()
+    return array.view(f"u{array.itemsize}") if is_foreign else array
 
 
 def _difference(
@@ -140,6 +145,8 @@ def _difference(
         if want.dtype.name == "bfloat16":
             relative = max(rtol, _BF16_RELATIVE)
             got, want = (got.astype(np.uint32) << 16).view(np.float32), want.astype(np.float32)
+        elif want.dtype.name in ML_DTYPES.values():
+            want = want.view(np.uint8)
         if got.shape != want.shape or got.dtype != want.dtype:
             return f"output {position}: {got.dtype}{got.shape}, expected {want.dtype}{want.shape}"
         close = (

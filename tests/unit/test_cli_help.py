@@ -54,7 +54,7 @@ def test_help_of_what_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
         ("diff a b --nonsense", "see ingot diff --help"),
         ("make", "did you mean 'ingot build'?"),
         ("comple m", "did you mean 'ingot compile'?"),
-        ("quantize m", "there is none"),
+        ("quantise m", "did you mean 'ingot quantize'?"),
         ("--verbose", "options follow the verb"),
         ("nonsense", "see ingot --help"),
     ],

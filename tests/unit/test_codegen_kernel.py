@@ -37,7 +37,7 @@ _LEVELS = tuple(
 )
 _BINARY = frozenset((
     "add", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "equal", "fmod", "less", "less_equal", "logical_and", "logical_or",
-    "logical_xor", "max", "min", "mod", "mul", "pow", "shift_left", "shift_right", "sub",
+    "logical_xor", "max", "min", "mod", "mul", "philox", "pow", "shift_left", "shift_right", "sub",
 ))  # fmt: skip
 _TESTS = frozenset(
     (
@@ -93,6 +93,8 @@ def _undefined(content: bytes) -> list[str]:
 def _dtypes_of(function: str) -> tuple[DType, ...]:
     if function.startswith("logical"):
         return ("bool",)
+    if function == "philox":
+        return ("u64",)
     if function in _INTEGERS_ONLY:
         return ("i8", "i32", "u64")
     return ("f32", "f64", "i16", "i64") if function in _ANY_DTYPE else ("f32", "f64")

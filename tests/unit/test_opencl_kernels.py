@@ -38,7 +38,7 @@ _ONLY_FLOATS = {
     "sinh", "softplus", "sqrt", "tan", "tanh",
 }  # fmt: skip
 _ONLY_INTEGERS = {
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "shift_left", "shift_right",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "philox", "shift_left", "shift_right",
 }  # fmt: skip
 _BOOLS = ("equal", "less", "less_equal", "isinf", "isinf_negative", "isinf_none", "isinf_positive", "isnan")  # fmt: skip
 
@@ -71,6 +71,8 @@ def functions(dtype: DType) -> list[tuple[LoopProgram, int]]:
         for name in names:
             left_out = _ONLY_INTEGERS if dtype in FLOATS else _ONLY_FLOATS
             logical = name.startswith("logical")
+            if name == "philox" and dtype != "u64":
+                continue
             if name in left_out or logical != (dtype == "bool"):
                 continue
             if dtype in UNSIGNED and name in ("neg", "sign"):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx.reference import ReferenceEvaluator
 from tests.unit.codegen_harness import Array
 from tests.unit.decoder_harness import decoder, empty_caches, step
 from tests.unit.end_to_end_harness import make_model, node, tensor
@@ -300,3 +301,28 @@ def test_sizes_that_no_input_tells_are_asked_for(tmp_path: Path) -> None:
     sequence = session.sequence(sizes={"rows": 1})
     sequence.run({"x": np.ones((1, 2), np.float32)})
     assert sequence.state("past").tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize("is_causal", [0, 1])
+def test_caches_of_the_attention_op_are_states(tmp_path: Path, is_causal: int) -> None:
+    """What ONNX's own Attention takes as past and gives as present; a query sees the keys up to its
+    own."""
+    size: list[int | str] = ["batch", 2, "new", 16]
+    past: list[int | str] = ["batch", 2, "old", 16]
+    model = make_model(
+        [node("Attention", "q k v - pk pv", "y nk nv", is_causal=is_causal)],
+        [tensor(name, size if len(name) == 1 else past) for name in ("q", "k", "v", "pk", "pv")],
+        [tensor(name, None) for name in ("y", "nk", "nv")],
+    )
+    model.opset_import[0].version = 23
+    model.ir_version = 11
+    ingot.compile(model.SerializeToString(), targets=["x86-64-v3"]).save(tmp_path / "m.ingot")
+    session, reference = ingot_runtime.load(tmp_path / "m.ingot"), ReferenceEvaluator(model)
+    sequence, rng = session.sequence(), np.random.default_rng(0)
+    caches = {name: np.zeros((1, 2, 0, 16), np.float32) for name in ("pk", "pv")}
+    for new in (3, 1, 4, 1):
+        made = rng.standard_normal((3, 1, 2, new, 16)).astype(np.float32)
+        given = dict(zip("qkv", made, strict=True))
+        y, caches["pk"], caches["pv"] = reference.run(None, {**given, **caches})
+        np.testing.assert_allclose(sequence.run(given)["y"], y, rtol=1e-4, atol=1e-5)
+    assert (sequence.state("nk") == caches["pk"]).all()

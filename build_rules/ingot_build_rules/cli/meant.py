@@ -55,6 +55,7 @@ VERB_MEANINGS: Mapping[str, str] = {
     "build": "make all test tests check-all ninja",
     "compile": "convert cc translate export iree-compile onnx trtexec",
     "init": "new create start setup",
+    "quantize": "quantise quant compress",
     "run": "exec execute infer predict call",
     "bench": "benchmark profile time perf measure speed",
     "inspect": "show info dump describe objdump readelf print cat list ls",
@@ -73,10 +74,9 @@ VERB_MEANINGS: Mapping[str, str] = {
     "man": "manual docs doc",
 }
 NOTHING_LIKE_IT: Mapping[str, str] = {
-    "--quantize --quantise --quantization --int8 --int4 --uint8 --calibrate --calibration quantize "
-    "quantise": (
+    "--quantize --quantise --quantization --int8 --int4 --uint8 --calibration": (
         "there is none: Ingot compiles a model in the precision that it has. Quantise it before, "
-        "for example with onnxruntime.quantization, and compile the result"
+        "with ingot quantize or another tool, and compile the result"
     ),
     "--fp16 --half --bf16 --bfloat16 --float16 --precision --dtype --amp": (
         "there is none: Ingot compiles a model in the element types that it has. Convert it before"

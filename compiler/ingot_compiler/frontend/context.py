@@ -69,7 +69,13 @@ class OpContext(OnnxNode):
     # -- types -------------------------------------------------------------------------------------
 
     def type_of(self, value: int) -> TensorType:
-        """The type of a value."""
+        """The type of a value.
+
+        Raises:
+            Unsupported: it is a sequence or an optional, where a tensor was expected.
+        """
+        if value < 0:
+            raise Unsupported("a sequence or an empty optional in the place of a tensor")
         return self.translation.builder.types[value]
 
     def shape_of(self, value: int) -> tuple[Dim, ...]:

@@ -76,6 +76,8 @@ class OpenRegion:
 
     def finish(self, outputs: Sequence[int]) -> Graph:
         """The region."""
+        if any(output < 0 for output in outputs):
+            raise Unsupported("a sequence or an optional that a run decides")
         return self._inside[0].finish(outputs)
 
 

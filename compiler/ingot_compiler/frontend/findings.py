@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.ir.errors import UnsupportedError
-from ingot_compiler.ir.message import NodeRef, Text, message
+from ingot_compiler.ir.message import NodeRef, OutputRef, Text, message
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class ImportFinding:
     """One unsupported thing. ``node`` names it or refers to it; ``opset`` 0 and ``dtype`` "" mean:
     does not apply."""
 
-    node: str | NodeRef
+    node: str | NodeRef | OutputRef
     op: str
     domain: str
     opset: int

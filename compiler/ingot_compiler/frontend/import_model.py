@@ -46,6 +46,7 @@ from ingot_compiler.frontend.ml_attributes import (
 )
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.place_marks import place_marks
+from ingot_compiler.frontend.random_seed import add_seed
 from ingot_compiler.frontend.read_model import expand_functions, parse_model
 from ingot_compiler.frontend.sort_nodes import (
     all_nodes,
@@ -109,6 +110,7 @@ class _Importer:
         self.strict_dims = strict_dims
         self.ir_version = model.ir_version
         self.graph: GraphProto = model.graph
+        self.seed = add_seed(model.graph)
         self.opsets = {
             canonical_domain(entry.domain): entry.version for entry in model.opset_import
         } or {"": 1}
@@ -145,6 +147,7 @@ class _Importer:
         model = ImportedModel(
             typed.types, stored, imported, outputs, declared, opsets, typed.profiles,
             alike=typed.alike, defaults=defaults, declared_inside=self._declared_inside(graph, imported),
+            seed=self._seed(inputs),
         )  # fmt: skip
         called = tuple((node_name(node), node.op_type) for node in nodes) + tuple(self.inner_nodes)
         names = Names(
@@ -158,6 +161,10 @@ class _Importer:
             raise_unsupported([*self.findings, *further], graph.name)
         check_names(names)
         return model, names
+
+    def _seed(self, inputs: Sequence[ValueInfoProto]) -> int | None:
+        """The position of the input that is the seed."""
+        return None if self.seed is None else len(inputs) - 1
 
     def _live(self, graph: GraphProto, nodes: Sequence[NodeProto]) -> tuple[NodeProto, ...]:
         """Leave out what no output follows from; say so where Ingot could not have run it."""
@@ -196,6 +203,9 @@ class _Importer:
             else:
                 self.ignored.append(f"input {value.name!r}: nobody reads it")
         inputs = [with_shape(value, self.graph) for value in inputs]
+        if self.seed is not None:
+            inputs.append(self.seed)
+            optional = [*optional, self.seed.name]
         places = {value.name: position for position, value in enumerate(inputs)}
         self.optional = {name: places[name] for name in optional}
         return inputs
@@ -313,7 +323,11 @@ class _Importer:
 
     def _attributes(self, node: NodeProto) -> list[tuple[str, ImportedAttribute]]:
         """Those of a node; tables where it is a tree ensemble, which no finding refuses."""
-        given, tables = list(node.attribute), list[tuple[str, ImportedAttribute]]()
+        # The type of what an optional lacks decides nothing.
+        kept = (
+            item for item in node.attribute if (node.op_type, item.name) != ("Optional", "type")
+        )
+        given, tables = list(kept), list[tuple[str, ImportedAttribute]]()
         if is_tree(node):
             given = [attribute for attribute in given if kept_of_tree(attribute)]
             if not self.findings:

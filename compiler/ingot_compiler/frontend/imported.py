@@ -104,6 +104,7 @@ class ImportedModel:
     alike: tuple[tuple[str, ...], ...] = ()  # symbols of inputs that the file calls by one name
     defaults: tuple[tuple[int, ConstantSource], ...] = ()  # of inputs, by position
     declared_inside: tuple[tuple[int, DeclaredType], ...] = ()  # of nodes' results, by ordinal
+    seed: int | None = None  # the input that random numbers come from
 
     def opset(self, domain: str) -> int:
         """The opset version of a domain that some node uses."""

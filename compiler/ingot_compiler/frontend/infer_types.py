@@ -8,7 +8,7 @@ simplification beyond what is known of shapes (``passes``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingot_compiler.frontend.check_declared import check_declared
@@ -22,7 +22,7 @@ from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import substitute
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.message import Text
+from ingot_compiler.ir.message import OutputRef, Text
 from ingot_compiler.ir.profile import Profile
 
 
@@ -59,7 +59,9 @@ def _with_joined(model: ImportedModel, same_names: SameNames) -> ImportedModel:
 
 
 def _translated(model: ImportedModel, read: ConstantReader, same_names: SameNames) -> TypedModel:
-    translation = Translation(GraphBuilder(model.inputs), read, same_names=same_names)
+    translation = Translation(
+        GraphBuilder(model.inputs), read, same_names=same_names, seed=model.seed
+    )
     values: dict[int, int] = {ordinal: ordinal for ordinal in range(len(model.inputs))}
     _add_constants(model, translation, values)
     scope = Scope(model, translation, [], values)
@@ -68,10 +70,25 @@ def _translated(model: ImportedModel, read: ConstantReader, same_names: SameName
         scope.note_missing(model.nodes, 0, model.outputs)
     raise_unsupported(scope.findings, "")
     outputs = [values[ordinal] for ordinal in model.outputs]
-    types = {ordinal: translation.builder.types[value] for ordinal, value in values.items()}
+    _refuse_sequences(outputs)
+    tensors = ((ordinal, value) for ordinal, value in values.items() if value >= 0)
+    types = {ordinal: translation.builder.types[value] for ordinal, value in tensors}
     contradictions = tuple(check_declared(model, types))
     profiles = tuple(own_sizes(profile, model.inputs) for profile in model.profiles)
     return TypedModel(translation.builder.finish(outputs), contradictions, profiles)
+
+
+def _refuse_sequences(outputs: Sequence[int]) -> None:
+    """UnsupportedError that lists the outputs of the model that are no tensors."""
+    reason = "an output that is a sequence or an optional"
+    raise_unsupported(
+        [
+            ImportFinding(OutputRef(position), "", "", 0, "sequence", reason)
+            for position, output in enumerate(outputs)
+            if output < 0
+        ],
+        "",
+    )
 
 
 def find_untranslated(

@@ -8,6 +8,7 @@ weights, which are beside the model.
 
     imported(opset onnx 20) {
       input %0: f32[s0, s1]
+      seed %0
       alike s0, s1
       initializer %1: f32[3] weight 0
       %2, _ = Op(%0, _) {attribute=value, branch=region from 7} on "MARK"
@@ -71,6 +72,7 @@ class _Parser:
         inputs = self.inputs()
         profiles = self.profiles()
         defaults = self.defaults()
+        seed = self.reader.value() if self.reader.accept("seed") else None
         alike = self.alike()
         initializers = self.initializers(len(inputs))
         nodes: list[ImportedNode] = []
@@ -81,7 +83,7 @@ class _Parser:
         reader.expect("}")
         return ImportedModel(
             inputs, initializers, tuple(nodes), outputs, declared, opsets, profiles,
-            expanded_bytes, alike, defaults, inside,
+            expanded_bytes, alike, defaults, inside, seed,
         )  # fmt: skip
 
     def expanded_bytes(self) -> int:

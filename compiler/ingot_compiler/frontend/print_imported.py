@@ -42,6 +42,8 @@ def _lines(model: ImportedModel) -> Iterator[str]:
         yield f"  specialisation {profile_text(profile)}"
     for position, constant in model.defaults:
         yield f"  default %{position}: {_attribute(constant)}"
+    if model.seed is not None:
+        yield f"  seed %{model.seed}"
     for names in model.alike:
         yield f"  alike {', '.join(names)}"
     for ordinal, constant in enumerate(model.initializers, len(model.inputs)):

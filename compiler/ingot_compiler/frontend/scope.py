@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ingot_compiler.frontend.branches_apart import Apart, Numbered
 from ingot_compiler.frontend.context import OpContext, Unsupported
@@ -229,7 +230,7 @@ def _checked(context: OpContext) -> Sequence[int]:
 
 
 def _contradiction(context: OpContext, error: OpTypeError) -> ModelError:
-    types = ("none" if value is None else context.type_of(value) for value in context.operands)
+    types = map(partial(_type_text, context), context.operands)
     call = message(context.op, "(", joined(", ", types), "): ", error.text)
     what = "a node's operands or attributes contradict its op"
     why = with_makers(call, context.translation.makers)
@@ -237,8 +238,15 @@ def _contradiction(context: OpContext, error: OpTypeError) -> ModelError:
     return ModelError(what, NodeRef(context.source[0]), why, do)
 
 
+def _type_text(context: OpContext, value: int | None) -> Text:
+    if value is None:
+        return "none"
+    return "a sequence" if value < 0 else message(context.type_of(value))
+
+
 def _finding(context: OpContext, reason: Text) -> ImportFinding:
-    dtype = "" if not context.given() else context.dtype_of(context.given()[0])
+    tensors = [value for value in context.given() if value >= 0]
+    dtype = context.dtype_of(tensors[0]) if tensors else ""
     told = with_makers(reason, context.translation.makers)
     return ImportFinding(
         NodeRef(context.source[0]), context.op, context.domain, context.opset, dtype, told

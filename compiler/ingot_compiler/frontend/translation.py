@@ -20,6 +20,8 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.types import LOW_BITS, DType, dtype_size_bytes
 
+_SEQUENCE_MAX = -2  # greatest id of a value that is no tensor; -1 is an absent result
+
 
 @dataclass(frozen=True, slots=True)
 class BlockWeights:
@@ -40,7 +42,9 @@ class Translation:
 
     ``stored``: constants of integers, which may be indices or zero points; ``local``: constants of function bodies, by a
     name of their own; ``makers``: a size that is known at run time only -> the nodes that compute
-    it; ``block_weights``: matrices that are scaled in blocks; ``same_names``: which dimensions of inputs are one size.
+    it; ``block_weights``: matrices that are scaled in blocks; ``same_names``: which dimensions of
+    inputs are one size; ``seed``: the input from which random numbers come; ``sequences``: the
+    elements of those, None for an empty optional.
     """
 
     builder: GraphBuilder
@@ -53,6 +57,10 @@ class Translation:
     local: dict[str, memoryview] = field(default_factory=dict[str, memoryview])
     block_weights: dict[int, BlockWeights] = field(default_factory=dict[int, BlockWeights])
     same_names: SameNames = field(default_factory=SameNames)
+    seed: int | None = None
+    sequences: dict[int, tuple[int, ...] | None] = field(
+        default_factory=dict[int, tuple[int, ...] | None]
+    )
     makers: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
     def fresh_symbols(self, count: int, source: tuple[int, ...]) -> tuple[str, ...]:
@@ -63,6 +71,12 @@ class Translation:
         names = tuple(f"size{len(self.makers) + number}" for number in range(count))
         self.makers.update(dict.fromkeys(names, source))
         return names
+
+    def add_sequence(self, elements: tuple[int, ...] | None) -> int:
+        """A value that stands for a sequence, or for an empty optional (None)."""
+        value = _SEQUENCE_MAX - len(self.sequences)
+        self.sequences[value] = elements
+        return value
 
     def elements(self, source: ConstantSource) -> npt.NDArray[np.generic]:
         """The elements of a constant of the model or of a function body, flat; bf16 as f32."""

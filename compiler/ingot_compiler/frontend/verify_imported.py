@@ -75,6 +75,8 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
         yield Problem((), "opsets", "every domain once, in order", repr(domains), "opsets")
     yield from _sizes(model)
     yield from _alike(model)
+    if model.seed is not None and not 0 <= model.seed < len(model.inputs):
+        yield Problem((), "seed", "an input", f"%{model.seed}", "seeds")
     yield from _defaults(model)
     if len(model.declared) != len(model.outputs):
         got = f"{len(model.declared)} for {len(model.outputs)}"

@@ -75,6 +75,7 @@ OpName = Literal[
     "min",
     "mod",
     "mul",
+    "philox",
     "pow",
     "require",
     "select",

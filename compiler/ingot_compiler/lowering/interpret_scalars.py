@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from ingot_compiler.ir.philox import philox
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
 from ingot_compiler.ir.types import FLOATS, LOW_BITS, UNSIGNED, DType, dtype_size_bits
 
@@ -229,6 +230,7 @@ BINARY: Mapping[str, Callable[[DType, float, float], Number]] = {
     "min": lambda dtype, a, b: _extreme(dtype, a, b, greater=False),
     "mod": _mod,
     "mul": lambda _, a, b: a * b,
+    "philox": lambda _, a, b: int(philox(int(a), int(b), lambda x, count: x >> count)),
     "pow": _power,
     "shift_left": lambda dtype, a, b: _shift(dtype, a, b, to_left=True),
     "shift_right": lambda dtype, a, b: _shift(dtype, a, b, to_left=False),

@@ -62,7 +62,7 @@ def _moved(state: Rewriter, node: Node) -> int | None:
     if found is None:
         return None
     if not (is_single(state, found.scale) and is_single(state, found.centred.zero)):
-        return _transposed(state, node, found) if node.op == "transpose" else None
+        return _moved_with_scales(state, node, found)
     if node.op == "max_pool" and not is_positive(state, found.scale):
         return None
     others = node.operands[1:]
@@ -87,6 +87,37 @@ def _zero_point(state: Rewriter, node: Node, found: Dequantised) -> int:
         return state.literal(0, dtype, node.source)
     flat = in_shape(state, zero, (), node.source)
     return state.emit("cast", (flat,), {"dtype": dtype}, node.source)
+
+
+def _moved_with_scales(state: Rewriter, node: Node, found: Dequantised) -> int | None:
+    """Where scales or zero points change along an axis, they are moved with it."""
+    if node.op == "transpose":
+        return _transposed(state, node, found)
+    if node.op == "reshape" and _joins_columns(state, node, found):
+        return _joined(state, node, found)
+    return None
+
+
+def _joins_columns(state: Rewriter, node: Node, found: Dequantised) -> bool:
+    """Whether all axes but the first become one, and parameters do not change along the first."""
+    before, after = state.shape_of(node.operands[0]), state.shape_of(node.results[0])
+    parameters = [found.scale, *([] if found.centred.zero is None else [found.centred.zero])]
+    shapes = [state.shape_of(parameter) for parameter in parameters]
+    same = all(len(shape) < len(before) or shape[0] == 1 for shape in shapes)
+    return len(after) == 2 and len(before) > 2 and before[0] == after[0] and same
+
+
+def _joined(state: Rewriter, node: Node, found: Dequantised) -> int:
+    shape, columns = state.shape_of(node.operands[0]), state.shape_of(node.results[0])[1]
+
+    def row(parameter: int) -> int:
+        wide = {"shape": (1, *shape[1:])}
+        single = state.emit("broadcast_to", (parameter,), wide, node.source)
+        return in_shape(state, single, (1, columns), node.source)
+
+    zero = None if found.centred.zero is None else row(found.centred.zero)
+    integers = in_shape(state, found.centred.integers, (shape[0], columns), node.source)
+    return _dequantise(state, node, Dequantised(Centred(integers, zero), row(found.scale)))
 
 
 def _transposed(state: Rewriter, node: Node, found: Dequantised) -> int | None:

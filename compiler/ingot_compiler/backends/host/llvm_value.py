@@ -86,8 +86,8 @@ def constant(value: float, element: str, lanes: int = 0) -> LlvmValue:
     return LlvmValue(f"splat ({element} {text})" if lanes else text, element, lanes)
 
 
-def constants(values: Sequence[int], element: str) -> LlvmValue:
-    """A vector constant with the given integers."""
+def constants(values: Sequence[float], element: str) -> LlvmValue:
+    """A vector constant with the given numbers."""
     lanes = ", ".join(f"{element} {value}" for value in values)
     return LlvmValue(f"<{lanes}>", element, len(values))
 

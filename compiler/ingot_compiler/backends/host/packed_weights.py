@@ -39,7 +39,7 @@ def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
 def conv_panels(fuser: Fuser, node: Node, dtype: DType, depth: int) -> Leaf:
     """Constant weights of a ``conv`` in panels; ``depth`` of a tap."""
     values, w = fuser.values, node.operands[1]
-    weights = packing.cast_to(values.expression(w), dtype)
+    weights = packing.factors_of(values.expression(w), dtype)
     matrix = packing.conv_matrix(weights, node.integer("groups"))
     width = panel_columns(sum_dtype(dtype))
     panels = packing.pack_panels(matrix, width, rows_together(dtype), depth)
@@ -111,7 +111,7 @@ def _with_whole_panels(fuser: Fuser, b: int, together: int, width: int) -> int:
 def matrix_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     """A constant matrix in panels."""
     values, width = fuser.values, panel_columns(sum_dtype(dtype))
-    matrix = packing.cast_to(values.expression(node.operands[1]), dtype)
+    matrix = packing.factors_of(values.expression(node.operands[1]), dtype)
     panels = packing.pack_matrix(matrix, width, rows_together(dtype))
     return fuser.constant(panels, values.device_of(node.results[0]))
 

@@ -53,6 +53,36 @@ def cast_to(expression: Graph, dtype: DType) -> Graph:
     return extend(expression, "cast", {"dtype": dtype})
 
 
+_HALVES = ("f16", "bf16")
+_MOVES = ("reshape", "transpose")
+
+
+def factors_of(expression: Graph, dtype: DType) -> Graph:
+    """In ``dtype``, what a contraction sums in; halves that it widens exactly stay halves."""
+    own = expression.types[expression.outputs[0]].dtype
+    if dtype != "f32":
+        return cast_to(expression, dtype)
+    return expression if own in _HALVES else _without_widening(cast_to(expression, dtype))
+
+
+def _without_widening(expression: Graph) -> Graph:
+    """The same numbers as halves, where they are halves that are widened and then moved alone."""
+    moves: list[Node] = []
+    makers = {node.results[0]: node for node in expression.nodes}
+    node = makers[expression.outputs[0]]
+    while node.op in _MOVES:
+        moves.append(node)
+        node = makers[node.operands[0]]
+    if node.op != "cast" or expression.types[node.operands[0]].dtype not in _HALVES:
+        return expression
+    last = node.operands[0]
+    nodes = tuple(item for item in expression.nodes if item.results[0] <= last)
+    result = Graph((), nodes, (last,), expression.types[: last + 1])
+    for move in reversed(moves):
+        result = extend(result, move.op, dict(move.attributes))
+    return result
+
+
 def pack_panels(
     expression: Graph, width: int, together: int = 1, tap_depth: int | None = None
 ) -> Graph:

@@ -1,7 +1,7 @@
 """ONNX Attention (opset 23): the core op where it is plain, else ONNX's own function body.
 
-In: Q, K, V in three or four dimensions, perhaps a mask. Out: core ``attention`` for 4-D, else the
-translated body. Not done here: attention that exporters write as several nodes (``passes``).
+In: Q, K, V in three or four dimensions, perhaps a mask, and a past. Out: core ``attention``, keys and
+values with their past; else the translated body. Not done here: attention that exporters write as several nodes (``passes``).
 """
 
 from __future__ import annotations
@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 
-from ingot_compiler.frontend.compose import reshape, transpose
+from ingot_compiler.frontend.compose import (
+    concat,
+    range_mask,
+    reshape,
+    size_scalar,
+    transpose,
+)
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import dim_mul
@@ -18,25 +24,40 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 
 def _translate(context: OpContext) -> Sequence[int]:
     q, k, v = (context.operand(position) for position in range(3))
-    if context.rank_of(q) != 3:
-        return (_attention(context, q, k, v),)
-    heads, groups = (context.int_attribute(f"{name}_num_heads", 0) for name in ("q", "kv"))
-    q, k, v = _heads(context, q, heads), _heads(context, k, groups), _heads(context, v, groups)
-    result = _attention(context, q, k, v)
+    is_flat = context.rank_of(q) == 3
+    if is_flat:
+        heads, groups = (context.int_attribute(f"{name}_num_heads", 0) for name in ("q", "kv"))
+        q, k, v = _heads(context, q, heads), _heads(context, k, groups), _heads(context, v, groups)
+    past = context.optional(_PAST)
+    if past is not None:
+        k = concat(context, (past, k), 2)
+        v = concat(context, (context.operand(_PAST + 1), v), 2)
+    result = _attention(context, q, k, v, past)
+    if not is_flat:
+        return result, k, v
     batch, heads_size, rows, depth = context.shape_of(result)
     merged = transpose(context, result, (0, 2, 1, 3))
-    return (reshape(context, merged, (batch, rows, dim_mul(heads_size, depth))),)
+    return reshape(context, merged, (batch, rows, dim_mul(heads_size, depth))), k, v
 
 
-def _attention(context: OpContext, q: int, k: int, v: int) -> int:
+def _attention(context: OpContext, q: int, k: int, v: int, past: int | None) -> int:
     """[B, heads, S, D]: a row that the mask leaves nothing of gives 0."""
     size = context.shape_of(q)[3]
     assert isinstance(size, int)
     scale = context.float_attribute("scale", 1 / sqrt(size) if size else 1.0)
-    mask = context.optional(3)
+    mask, causal = context.optional(3), context.bool_attribute("is_causal")
+    if causal and past is not None:
+        mask, causal = _causal_mask(context, q, k, past), False
     operands = (q, k, v) if mask is None else (q, k, v, mask)
-    causal = context.bool_attribute("is_causal")
     return context.add("attention", *operands, scale=scale, causal=causal, nan_to_zero=True)
+
+
+def _causal_mask(context: OpContext, q: int, k: int, past: int) -> int:
+    """[1, 1, S, T]: a query sees the keys of the past, and those of its own call up to its own."""
+    shape = (1, 1, context.shape_of(q)[2], context.shape_of(k)[2])
+    keys, queries = range_mask(context, shape, 3), range_mask(context, shape, 2)
+    behind = context.add("add", queries, size_scalar(context, context.shape_of(past)[2]))
+    return context.add("less_equal", keys, behind)
 
 
 def _heads(context: OpContext, x: int, heads: int) -> int:
@@ -49,20 +70,22 @@ def _heads(context: OpContext, x: int, heads: int) -> int:
     )
 
 
+_PAST, _LENGTHS, _SCORES = 4, 6, 3  # operands, a result
 _PLAIN_ATTRIBUTES = frozenset(
     ("scale", "is_causal", "q_num_heads", "kv_num_heads", "softcap", "qk_matmul_output_mode")
 )
 
 
 def _is_plain(context: OpContext) -> bool:
-    """No cache, window, cap, further results; sizes of heads known; causal only without a mask
-    (ONNX aligns them its own way)."""
+    """No lengths of samples, cap, scores; sizes of heads known; caches that are given and returned;
+    causal only without a mask (ONNX aligns them its own way)."""
     values, mask = [context.operand(position) for position in range(3)], context.optional(3)
     dtype, rank = context.dtype_of(values[0]), context.rank_of(values[0])
     causal = context.bool_attribute("is_causal")
     return (
-        all(context.optional(position) is None for position in (4, 5, 6))
-        and not any(context.wants(position) for position in (1, 2, 3))
+        context.optional(_LENGTHS) is None
+        and (context.optional(_PAST) is None) == (context.optional(_PAST + 1) is None)
+        and not context.wants(_SCORES)
         and not context.attributes.get("softcap")
         and set(context.attributes) <= _PLAIN_ATTRIBUTES
         and {context.dtype_of(value) for value in values} == {dtype}

@@ -1,6 +1,6 @@
 """ONNX Identity: the operand itself.
 
-In: a tensor. Out: the same value, no core op. Not done here: sequences and optionals.
+In: a tensor, a sequence or an optional. Out: the same value, no core op. Not done here: types.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from ingot_compiler.lowering.fused import Requirement, Step
 from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf, join
 from ingot_compiler.lowering.fusion.grouping import refusal
 from ingot_compiler.lowering.fusion.layout import Halo, natural_order
+from ingot_compiler.lowering.fusion.lift_scales import lift_scales
 from ingot_compiler.lowering.fusion.make_group import (
     group_of_composite,
     group_of_halo,
@@ -209,6 +210,7 @@ class Fuser:
 
     def _compute(self, value: int, tree: Deferred, place: Stored) -> None:
         if self.values.type_of(value).element_count != 0:  # else there is nothing to write
+            tree = lift_scales(self.values, self.storage, value, tree)
             self._steps.append(
                 group_of_tree(self.values, value, tree, place, self._ends.get(value, ""))
             )

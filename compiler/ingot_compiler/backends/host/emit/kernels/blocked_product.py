@@ -4,7 +4,7 @@ In: a ``BlockedProduct`` and the emission context of its kernel. Out: LLVM IR in
 function. Not done here: what becomes of the sums (``epilogue``), packing.
 
 A lane is a column. It holds a word of numbers, one after the other in depth, so that two shifts and
-a conversion make a vector of floats, which every row of a tile multiplies. The sum of an element is
+a conversion, or a shift and a table, make a vector of floats, which every row of a tile multiplies. The sum of an element is
 that of its blocks, each two chains of multiply-adds (even and odd numbers) times the scale: so it is
 for every tile, target and number of threads.
 """
@@ -28,7 +28,7 @@ from ingot_compiler.backends.host.emit.kernels.epilogue import (
 from ingot_compiler.backends.host.emit.lanes import tail_mask
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
 from ingot_compiler.backends.host.tiles import lanes_of, panel_columns
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import dim_min
@@ -38,6 +38,8 @@ _WORD_BITS = 32
 _CHAINS = 2
 _ROWS_MAX = {32: 8, 16: 2}
 """Rows of a tile by the number of vector registers."""
+_TABLE_BITS, _TABLE_LANES = 4, 16
+_LOOKUP = "llvm.x86.avx512.permvar.sf.512"
 _STEPS_PER_ROUND = 32  # multiply-adds of a row and vector that are written one after the other
 
 
@@ -215,16 +217,34 @@ def _load_word(panel: _Panel, word: LlvmValue, vector: int) -> LlvmValue:
     pointer = w.offset(panel.context.buffers[statement.b], index, "i32")
     place = w.offset(pointer, i64(vector * panel.lanes), "i32")
     loaded = w.load(place, "i32", panel.lanes, align=1)
-    if statement.signed:
+    if statement.signed or _has_table(panel):
         return loaded
     ones = (1 << _WORD_BITS) // ((1 << statement.bits) - 1)  # the lowest bit of each number
     flips = ones << (statement.bits - 1)
     return w.binary("xor", loaded, constant(flips - (1 << _WORD_BITS), "i32", panel.lanes))
 
 
+def _has_table(panel: _Panel) -> bool:
+    """Whether 4 bits become a float by one instruction, which does not look at those above."""
+    target, statement = panel.context.target, panel.statement
+    is_wide = target.arch == "x86-64" and panel.lanes == _TABLE_LANES
+    return is_wide and statement.bits == _TABLE_BITS and statement.zeros is None
+
+
+def _table(panel: _Panel) -> LlvmValue:
+    """The number of each code."""
+    half = 1 << (_TABLE_BITS - 1)
+    codes = range(2 * half)
+    numbers = [(code ^ half) - half if panel.statement.signed else code - half for code in codes]
+    return constants([float(number) for number in numbers], "float")
+
+
 def _number(panel: _Panel, words: LlvmValue, place: int, zero: LlvmValue | None) -> LlvmValue:
     """Number ``place`` of each word as a float."""
     w, bits, lanes = panel.writer, panel.statement.bits, panel.lanes
+    if _has_table(panel):
+        moved = w.binary("lshr", words, constant(bits * place, "i32", lanes)) if place else words
+        return w.call(_LOOKUP, (_table(panel), moved), "float", lanes)
     above = _WORD_BITS - bits * (place + 1)
     if above:
         words = w.binary("shl", words, constant(above, "i32", lanes))

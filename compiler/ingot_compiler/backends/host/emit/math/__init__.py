@@ -68,6 +68,7 @@ FUNCTIONS: Mapping[str, Emitter] = {
     "mod": arithmetic.modulo,
     "mul": binary("mul"),
     "neg": arithmetic.negate,
+    "philox": logic.random_bits,
     "pow": power,
     "reciprocal": arithmetic.reciprocal,
     "relu": arithmetic.relu,

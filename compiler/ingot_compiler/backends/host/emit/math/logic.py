@@ -13,6 +13,7 @@ from ingot_compiler.backends.host.emit.number import Number
 from ingot_compiler.backends.host.emit.operands import Operands
 from ingot_compiler.backends.host.llvm_value import LlvmValue, element_bits
 from ingot_compiler.backends.host.writer import Writer
+from ingot_compiler.ir.philox import philox
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 
 _PREDICATES = {"less": "lt", "less_equal": "le"}
@@ -52,6 +53,13 @@ def shift_right(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
         return inside.choose(shifted, left.constant(0)).operand
     largest = right.constant(element_bits(left.operand.element) - 1)
     return (left >> inside.choose(right, largest)).operand
+
+
+def random_bits(w: Writer, _: DType, operands: Operands) -> LlvmValue:
+    """The bits of a counter and a key."""
+    counter, key = (Number(w, operand) for operand in operands)
+    found: Number = philox(counter, key, lambda x, count: x.shift_logical(count))
+    return found.operand
 
 
 def _inside(amount: Number) -> Number:

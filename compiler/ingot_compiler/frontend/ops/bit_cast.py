@@ -1,0 +1,33 @@
+"""ONNX BitCast: the same bits as another element type of the same width.
+
+In: a tensor. Out: core ``bit_cast``. Not done here: bool, f16, bf16 and narrow types, whose bits no
+register holds alone (unsupported).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import cast
+from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.types import DType, dtype_size_bits
+from ingot_compiler.ir.typing_rules import INTEGERS
+
+_WHOLE: frozenset[DType] = INTEGERS | {"f32", "f64"}
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x = context.operand(0)
+    own, number = context.dtype_of(x), context.int_attribute("to", 0)
+    dtype = dtype_of(number)
+    if dtype is None or not {own, dtype} <= _WHOLE:
+        raise Unsupported(f"the bits of {own} as {onnx_dtype_name(number)}")
+    fits = dtype_size_bits(dtype) == dtype_size_bits(own)
+    require(fits, f"a type of {dtype_size_bits(own)} bits", dtype)
+    return (cast(context, x, dtype) if own == dtype else context.add("bit_cast", x, dtype=dtype),)
+
+
+OP = OnnxOp("BitCast", _translate)

@@ -1,0 +1,24 @@
+"""ONNX RandomNormalLike: normal numbers of a mean and a standard deviation.
+
+In: a tensor, whose shape the result has. Out: a float tensor. Not done here: the stream
+(``random_numbers``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.random_numbers import normal, scaled_to, wanted_dtype, wanted_shape
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    dtype = wanted_dtype(context, context.dtype_of(context.operand(0)))
+    factor, offset = context.float_attribute("scale", 1.0), context.float_attribute("mean", 0.0)
+    return (
+        scaled_to(context, normal(context, dtype, wanted_shape(context)), factor, offset, dtype),
+    )
+
+
+OP = OnnxOp("RandomNormalLike", _translate)
