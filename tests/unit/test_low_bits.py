@@ -90,7 +90,8 @@ def around_every_number(dtype: DType) -> npt.NDArray[np.float64]:
 
 def saturated(x: Array, dtype: DType) -> Array:
     """``x`` limited as ONNX's ``saturate`` says."""
-    info: Any = ml_dtypes.finfo(numpy_type(dtype))  # type: ignore[no-untyped-call]  # its stub is half typed
+    # The stub is half typed.
+    info: Any = ml_dtypes.finfo(numpy_type(dtype))  # type: ignore[no-untyped-call]
     least, greatest = (float(getattr(info, name)) for name in ("min", "max"))
     return np.clip(x, np.array(least, x.dtype), np.array(greatest, x.dtype))
 
@@ -105,7 +106,8 @@ def test_every_element_type_is_one_or_the_other() -> None:
 def test_text_and_ops(dtype: DType) -> None:
     """What is printed parses back; what moves elements takes them; what computes refuses them by
     name, and the verifier as well as the builder."""
-    text = f"graph(%0: {dtype}[s0, 3]) {{\n  %1 = transpose(%0) {{permutation=[1, 0]}} : {dtype}[3, s0]\n  return %1\n}}\n"
+    moved = f"transpose(%0) {{permutation=[1, 0]}} : {dtype}[3, s0]"
+    text = f"graph(%0: {dtype}[s0, 3]) {{ %1 = {moved} return %1 }}"
     graph = parse_graph(text)
     assert graph.types[0] == TensorType(dtype, (symbol("s0"), 3))
     assert parse_graph(print_graph(graph)) == graph

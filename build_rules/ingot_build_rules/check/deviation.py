@@ -52,7 +52,8 @@ class Deviation:
 def deviation(
     got: Array, expected: Array, dtype: DType, *, jumps: bool, slack: float = 1.0
 ) -> Deviation:
-    """Compare two tensors of one dtype (bf16, low-bit types: bit patterns); ``slack`` multiplies the tolerance.
+    """Compare two tensors of one dtype (bf16, low-bit types: bit patterns); ``slack`` multiplies
+    the tolerance.
 
     NaN equals NaN, infinities equal themselves; anything else against them is infinitely far.
     """

@@ -96,7 +96,8 @@ class Translation:
 
 
 def decode(data: memoryview, dtype: DType) -> npt.NDArray[np.generic]:
-    """The elements of a dense little-endian tensor, flat; bf16 as f32, low-bit types as their bits."""
+    """The elements of a dense little-endian tensor, flat; bf16 as f32, low-bit types as their
+    bits."""
     if dtype == "bf16":
         return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
     if dtype in LOW_BITS:

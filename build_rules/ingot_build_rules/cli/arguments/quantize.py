@@ -20,7 +20,8 @@ OPTIONS = (
     ),
     Option(
         "-o --output",
-        "the model to write (default: the model's name with .int4.onnx or .int8.onnx, in this folder)",
+        "the model to write (default: the model's name with .int4.onnx or .int8.onnx, in this "
+        "folder)",
         "OUT.onnx",
         "model",
     ),

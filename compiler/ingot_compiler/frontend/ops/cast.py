@@ -1,7 +1,7 @@
 """ONNX Cast: change of element type.
 
-In: a tensor. Out: core ``cast``, or what ``low_bits`` composes. Not done here: strings, 6-bit floats
-(reported as unsupported).
+In: a tensor. Out: core ``cast``, or what ``low_bits`` composes. Not done here: strings, 6-bit
+floats (reported as unsupported).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ONNX DequantizeLinear: (x - zero point) * scale.
 
-In: a tensor of integers or low-bit floats, scales, perhaps zero points. Out: a float tensor. Not done here: types
-(``ir/ops``).
+In: a tensor of integers or low-bit floats, scales, perhaps zero points. Out: a float tensor. Not
+done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
