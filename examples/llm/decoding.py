@@ -1,7 +1,7 @@
 """Tokens of a decoder, one after the other: numpy and the loader, nothing else.
 
-In: a session of a decoder with caches, numbers of tokens. Out: the next ones, as they come. Not done
-here: text (``generate``).
+In: a session of a decoder with caches, numbers of tokens. Out: the next ones, as they come. Not
+done here: text (``generate``).
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Continue a prompt with a compiled decoder, token by token as they come.
 
-In: a bundle, numbers of tokens (--ids) or a text (--tokenizer FILE TEXT). Out: numbers, or text. Not
-done here: how a token is chosen (``decoding``).
+In: a bundle, numbers of tokens (--ids) or a text (--tokenizer FILE TEXT). Out: numbers, or text.
+Not done here: how a token is chosen (``decoding``).
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Write a small decoder with random weights, as exporters write theirs: it speaks nonsense, at once.
+"""Write a small decoder with random weights, as exporters write theirs: it speaks nonsense.
 
 In: a file to write, the number of tokens. Out: an ONNX model with caches as inputs and outputs. Not
 done here: a real one (docs/decoders.md has the lines that export it).
@@ -89,11 +89,16 @@ def write_model(path: Path, token_count: int) -> None:
         if weight.dtype == np.float32:
             weights[name] = (rng.standard_normal(weight.shape) / 8).astype(np.float32)
     weights |= {
-        "two": np.array([2]), "axes": np.array([1, 3]), "zero": np.array(0), "step": np.array(1),
-        "repeats": np.array([1, 1, HEADS // KEY_HEADS, 1, 1]), "flat": np.array([0, 0, HEADS * DEPTH]),
-        "joined": np.array([0, HEADS, -1, DEPTH]), "scale": np.array(DEPTH**-0.5, np.float32),
+        "two": np.array([2]),
+        "axes": np.array([1, 3]),
+        "zero": np.array(0),
+        "step": np.array(1),
+        "repeats": np.array([1, 1, HEADS // KEY_HEADS, 1, 1]),
+        "flat": np.array([0, 0, HEADS * DEPTH]),
+        "joined": np.array([0, HEADS, -1, DEPTH]),
+        "scale": np.array(DEPTH**-0.5, np.float32),
         "lowest": np.array(-np.inf, np.float32),
-    }  # fmt: skip
+    }
     tensors = [numpy_helper.from_array(it, name) for name, it in weights.items()]
     graph = helper.make_graph(nodes, "decoder", _inputs(), _outputs(token_count), tensors)
     opset = helper.make_opsetid("", 20)

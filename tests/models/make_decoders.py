@@ -1,4 +1,4 @@
-"""Small exports of decoders with caches, by both torch exporters, for ``tests/unit/test_decoders.py``.
+"""Small exports of decoders with caches, by both torch exporters: ``tests/unit/test_decoders.py``.
 
 In: a folder, names as ``llama.dynamo`` (all without one); PyTorch and transformers, which the tests
 never need. Out: per name ``NAME.onnx`` and ``NAME.npz``: inputs at ten lengths and what PyTorch
@@ -33,51 +33,96 @@ LAYERS, HEADS, WIDTH, TOKENS, FRAMES = 2, 4, 64, 48, 6
 LENGTHS = ((1, 0), (1, 1), (1, 7), (1, 8), (1, 20), (5, 0), (3, 5), (8, 1), (17, 0), (2, 18))
 """New tokens, and those before them; every second case has a batch of two."""
 _SIZES = {
-    "vocab_size": TOKENS, "hidden_size": WIDTH, "intermediate_size": 64, "num_hidden_layers": LAYERS,
-    "num_attention_heads": HEADS, "max_position_embeddings": 512, "pad_token_id": 0, "bos_token_id": 1,
+    "vocab_size": TOKENS,
+    "hidden_size": WIDTH,
+    "intermediate_size": 64,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "max_position_embeddings": 512,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
     "eos_token_id": 2,
-}  # fmt: skip
+}
 _GROUPED = {**_SIZES, "num_key_value_heads": 2}
 _GEMMA = {**_SIZES, "head_dim": 16}
 _WINDOW = {"sliding_window": 8, "query_pre_attn_scalar": 16}
 _EXPERTS = {**_GROUPED, "num_experts_per_tok": 2}
 _LLAMA_3 = {
-    "rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
-}  # fmt: skip
+}
 _WHISPER = {
-    "vocab_size": TOKENS, "d_model": WIDTH, "encoder_layers": 1, "decoder_layers": LAYERS,
-    "encoder_attention_heads": HEADS, "decoder_attention_heads": HEADS, "encoder_ffn_dim": 64,
-    "decoder_ffn_dim": 64, "max_source_positions": 32, "num_mel_bins": 8, "pad_token_id": 0, "bos_token_id": 1,
-    "eos_token_id": 2, "decoder_start_token_id": 1,
-}  # fmt: skip
+    "vocab_size": TOKENS,
+    "d_model": WIDTH,
+    "encoder_layers": 1,
+    "decoder_layers": LAYERS,
+    "encoder_attention_heads": HEADS,
+    "decoder_attention_heads": HEADS,
+    "encoder_ffn_dim": 64,
+    "decoder_ffn_dim": 64,
+    "max_source_positions": 32,
+    "num_mel_bins": 8,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 1,
+}
 _T5 = {
-    "vocab_size": TOKENS, "d_model": WIDTH, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_decoder_layers": LAYERS,
-    "num_heads": HEADS, "decoder_start_token_id": 0,
-}  # fmt: skip
+    "vocab_size": TOKENS,
+    "d_model": WIDTH,
+    "d_kv": 16,
+    "d_ff": 64,
+    "num_layers": 1,
+    "num_decoder_layers": LAYERS,
+    "num_heads": HEADS,
+    "decoder_start_token_id": 0,
+}
 CAUSAL = {
     "llama": (hf.LlamaForCausalLM, hf.LlamaConfig, _GROUPED),
     "llama3": (hf.LlamaForCausalLM, hf.LlamaConfig, {**_GROUPED, "rope_parameters": _LLAMA_3}),
     "qwen2": (hf.Qwen2ForCausalLM, hf.Qwen2Config, _GROUPED),
     "qwen3": (hf.Qwen3ForCausalLM, hf.Qwen3Config, {**_GROUPED, "head_dim": 16}),
     "gemma": (hf.GemmaForCausalLM, hf.GemmaConfig, {**_GEMMA, "num_key_value_heads": 1}),
-    "gemma2": (hf.Gemma2ForCausalLM, hf.Gemma2Config, {**_GEMMA, **_WINDOW, "num_key_value_heads": 2}),
-    "gemma3": (hf.Gemma3ForCausalLM, hf.Gemma3TextConfig, {**_GEMMA, **_WINDOW, "num_key_value_heads": 1}),
+    "gemma2": (
+        hf.Gemma2ForCausalLM,
+        hf.Gemma2Config,
+        {**_GEMMA, **_WINDOW, "num_key_value_heads": 2},
+    ),
+    "gemma3": (
+        hf.Gemma3ForCausalLM,
+        hf.Gemma3TextConfig,
+        {**_GEMMA, **_WINDOW, "num_key_value_heads": 1},
+    ),
     "phi": (hf.PhiForCausalLM, hf.PhiConfig, _SIZES),
     "phi3": (hf.Phi3ForCausalLM, hf.Phi3Config, _GROUPED),
     "gpt2": (
         hf.GPT2LMHeadModel,
         hf.GPT2Config,
-        {"vocab_size": TOKENS, "n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS, "n_positions": 512},
+        {
+            "vocab_size": TOKENS,
+            "n_embd": WIDTH,
+            "n_layer": LAYERS,
+            "n_head": HEADS,
+            "n_positions": 512,
+        },
     ),
     "mistral": (hf.MistralForCausalLM, hf.MistralConfig, {**_GROUPED, "sliding_window": 8}),
     "mixtral": (hf.MixtralForCausalLM, hf.MixtralConfig, {**_EXPERTS, "num_local_experts": 4}),
     "qwen2_moe": (
         hf.Qwen2MoeForCausalLM,
         hf.Qwen2MoeConfig,
-        {**_EXPERTS, "num_experts": 4, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 48},
+        {
+            **_EXPERTS,
+            "num_experts": 4,
+            "moe_intermediate_size": 32,
+            "shared_expert_intermediate_size": 48,
+        },
     ),
-}  # fmt: skip
+}
 CROSSING = {
     "whisper": (hf.WhisperForConditionalGeneration, hf.WhisperConfig, _WHISPER),
     "t5": (hf.T5ForConditionalGeneration, hf.T5Config, _T5),
@@ -106,9 +151,12 @@ class Causal(nn.Module):
     ) -> tuple[Tensor, ...]:
         """Return logits and caches."""
         result = self.model(
-            input_ids=input_ids, attention_mask=attention_mask, position_ids=position_ids,
-            past_key_values=_cache(past), use_cache=True,
-        )  # fmt: skip
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=_cache(past),
+            use_cache=True,
+        )
         return result.logits, *_flat(result.past_key_values)
 
 

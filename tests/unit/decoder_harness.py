@@ -58,10 +58,18 @@ def decoder(heads: int = 4) -> ModelProto:
     }
     return make_model(
         nodes,
-        [tensor("x", ["batch", "length", WIDTH]), tensor("past.key", cache), tensor("past.value", cache)],
-        [tensor("y", ["batch", "length", heads * DEPTH]), tensor("present.key", whole), tensor("present.value", whole)],
+        [
+            tensor("x", ["batch", "length", WIDTH]),
+            tensor("past.key", cache),
+            tensor("past.value", cache),
+        ],
+        [
+            tensor("y", ["batch", "length", heads * DEPTH]),
+            tensor("present.key", whole),
+            tensor("present.value", whole),
+        ],
         constants,
-    )  # fmt: skip
+    )
 
 
 def step(length: int, batch: int = 2, seed: int = 0) -> dict[str, Array]:

@@ -1,8 +1,8 @@
-"""Exports of decoders with caches: right at ten lengths, and as sequences the bits of calls that are
-given all caches.
+"""Exports of decoders with caches: right at ten lengths, and as sequences the bits of calls that
+are given all caches.
 
-The expected outputs are PyTorch's (``tests/models/make_decoders.py``). Two exports are kept, one of each
-exporter; the others are made by the interpreter that INGOT_PEER_PYTHON names.
+The expected outputs are PyTorch's (``tests/models/make_decoders.py``). Two exports are kept, one of
+each exporter; the others are made by the interpreter that INGOT_PEER_PYTHON names.
 """
 
 from __future__ import annotations
@@ -24,9 +24,22 @@ from ingot_runtime.executor.session import Session
 MODELS = Path(__file__).parents[1] / "models"
 KEPT = ("llama.torchscript", "qwen3.dynamo")
 ARCHITECTURES = (
-    "llama", "llama3", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi", "phi3", "gpt2", "mistral", "mixtral",
-    "qwen2_moe", "whisper", "t5",
-)  # fmt: skip
+    "llama",
+    "llama3",
+    "qwen2",
+    "qwen3",
+    "gemma",
+    "gemma2",
+    "gemma3",
+    "phi",
+    "phi3",
+    "gpt2",
+    "mistral",
+    "mixtral",
+    "qwen2_moe",
+    "whisper",
+    "t5",
+)
 RELATIVE_ERROR_MAX = 1e-4
 CASE_COUNT, STATE_COUNT, LAYERS = 10, 4, 2
 STEPS = (5, 1, 1, 3, 60, 1, 1)

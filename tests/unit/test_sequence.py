@@ -1,5 +1,5 @@
-"""Sequences: what a model keeps from call to call stays in one place, and every call gives the bits of
-one that is given all of it."""
+"""Sequences: what a model keeps from call to call stays in one place, and every call gives the bits
+of one that is given all of it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_several_sequences_of_one_session_do_not_meet(session: Session) -> None:
 
 
 def test_reset_begins_anew(session: Session) -> None:
-    """After a reset the next call is a first one, of another batch if it likes; the memory stays."""
+    """After a reset the next call is a first one, perhaps of another batch; the memory stays."""
     sequence = session.sequence()
     first = sequence.run(step(3))["y"]
     capacity = sequence.capacity
@@ -207,17 +207,41 @@ ERRORS: list[tuple[Callable[[Session], object], type[Exception], str]] = [
     (_fork_of_closed, ingot_runtime.BusyError, "the sequence is closed"),
     (_other_batch, ingot_runtime.InputError, "batch is 2 in input 'past.key'"),
     (_beams_outside, ingot_runtime.InputError, "expected 2 numbers from 0 to 1"),
-    (lambda s: s.sequence().run({**step(1), **empty_caches()}), ingot_runtime.InputError, "'past.key' is a state"),
+    (
+        lambda s: s.sequence().run({**step(1), **empty_caches()}),
+        ingot_runtime.InputError,
+        "'past.key' is a state",
+    ),
     (lambda s: s.sequence().run({}), ingot_runtime.InputError, "missing input 'x'"),
-    (lambda s: s.sequence().run(cast("Any", [])), ingot_runtime.InputError, "inputs are not a dict"),
-    (lambda s: s.sequence().run({"y": np.ones(1), **step(1)}), ingot_runtime.InputError, "no input 'y'"),
-    (lambda s: s.sequence().run(step(1), {"z": np.ones(1)}), ingot_runtime.InputError, "no output 'z'"),
-    (lambda s: s.sequence().run(step(1), {"y": np.empty(3)}), ingot_runtime.InputError, "output 'y' does not fit"),
+    (
+        lambda s: s.sequence().run(cast("Any", [])),
+        ingot_runtime.InputError,
+        "inputs are not a dict",
+    ),
+    (
+        lambda s: s.sequence().run({"y": np.ones(1), **step(1)}),
+        ingot_runtime.InputError,
+        "no input 'y'",
+    ),
+    (
+        lambda s: s.sequence().run(step(1), {"z": np.ones(1)}),
+        ingot_runtime.InputError,
+        "no output 'z'",
+    ),
+    (
+        lambda s: s.sequence().run(step(1), {"y": np.empty(3)}),
+        ingot_runtime.InputError,
+        "output 'y' does not fit",
+    ),
     (lambda s: s.sequence().truncate(1), ingot_runtime.InputError, "expected 0 to 0 rows, got 1"),
     (lambda s: s.sequence().state("x"), ingot_runtime.InputError, "no state 'x'"),
-    (lambda s: s.sequence(max_length=0), ingot_runtime.InputError, "an integer of at least 1, got 0"),
+    (
+        lambda s: s.sequence(max_length=0),
+        ingot_runtime.InputError,
+        "an integer of at least 1, got 0",
+    ),
     (lambda s: s.sequence(sizes={"heads": 3}), ingot_runtime.InputError, "got 'heads': 3"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("use", "error", "text"), ERRORS)
@@ -242,7 +266,7 @@ def test_a_call_that_fails_leaves_the_sequence_as_it_was(session: Session) -> No
 
 
 def test_two_uses_at_once_are_refused(bundle: Path) -> None:
-    """A call that finds another one of the same sequence, as a second thread does, gets an error."""
+    """A call that finds another one of the same sequence, as a second thread may, is refused."""
     session = ingot_runtime.load(bundle, executor="vm")
     sequence = session.sequence()
     found: list[str] = []

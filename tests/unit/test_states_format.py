@@ -17,8 +17,10 @@ def plan() -> BundlePlan:
     """Inputs x[n] and past[p, 4]; outputs present[q, 4], of integers and of another rank."""
     inputs = TensorPlan("x", F32, (-1,)), TensorPlan("past", F32, (-2, 4))
     outputs = (
-        TensorPlan("present", F32, (-3, 4)), TensorPlan("i", I64, (-3, 4)), TensorPlan("y", F32, (-3,)),
-    )  # fmt: skip
+        TensorPlan("present", F32, (-3, 4)),
+        TensorPlan("i", I64, (-3, 4)),
+        TensorPlan("y", F32, (-3,)),
+    )
     return BundlePlan("m", (), ("n", "p", "q"), inputs, outputs, ())
 
 
@@ -36,11 +38,21 @@ def test_rows_are_states() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"", b"\0" * 23, section((1, 0, 0)) + b"\0", section((2, 0, 0)), section((-1, 0, 0)), section((1, 3, 0)),
-        section((1, -1, 0)), section((1, 0, 2)), section((1, 0, -1)), section((1, 1, 0)), section((1, 2, 0)),
-        section((1, 0, 1)), section((1, 0, 0), (1, 0, 0)),
+        b"",
+        b"\0" * 23,
+        section((1, 0, 0)) + b"\0",
+        section((2, 0, 0)),
+        section((-1, 0, 0)),
+        section((1, 3, 0)),
+        section((1, -1, 0)),
+        section((1, 0, 2)),
+        section((1, 0, -1)),
+        section((1, 1, 0)),
+        section((1, 2, 0)),
+        section((1, 0, 1)),
+        section((1, 0, 0), (1, 0, 0)),
     ],
-)  # fmt: skip
+)
 def test_rows_that_mean_nothing_are_refused(data: bytes) -> None:
     """No rows, half a row, numbers of nothing, other types, an axis that cannot grow, one twice."""
     with pytest.raises(ingot_runtime.FormatError, match="section state 0"):

@@ -237,27 +237,32 @@ def checked_tensor(
 ) -> "Array":
     """Return one input as an array of the right dtype and shape. ``sizes``: symbols that inputs have
     bound, and which; this one's are added."""
-    where, expected = f"input {tensor.name!r}", describe(tensor, plan)
+    where = f"input {tensor.name!r}"
     if tensor.name in given:
         value = given[tensor.name]
     elif tensor.name in plan.defaults:
         value = default_of(tensor, plan)
     else:
-        why = f"expected {expected}, got nothing"
+        why = f"expected {describe(tensor, plan)}, got nothing"
         raise InputError(f"missing input {tensor.name!r}", where, why, "give it")
     array, dtype = _as_array(tensor, value, where), dtype_of(tensor.dtype)
-    why = f"expected {expected}, got {array.dtype}[{', '.join(map(str, array.shape))}]"
+
+    def told() -> str:  # only where something is wrong: numpy takes its time for names
+        shape = ", ".join(map(str, array.shape))
+        return f"expected {describe(tensor, plan)}, got {array.dtype}[{shape}]"
+
     if array.dtype != dtype:
         do = f"convert it: x.astype({dtype.name!r})"
         if DTYPE_NAMES[tensor.dtype] in ML_DTYPES and dtype == bits_of(tensor.dtype):
             do = f"give the bits of {DTYPE_NAMES[tensor.dtype]}, or install ml_dtypes"
-        raise InputError(f"wrong dtype of input {tensor.name!r}", where, why, do)
+        raise InputError(f"wrong dtype of input {tensor.name!r}", where, told(), do)
     if array.ndim != len(tensor.dims):
         do = f"give {len(tensor.dims)} dimensions"
-        raise InputError(f"wrong rank of input {tensor.name!r}", where, why, do)
+        raise InputError(f"wrong rank of input {tensor.name!r}", where, told(), do)
     for axis, (dim, size) in enumerate(zip(tensor.dims, array.shape, strict=True)):
         known, source = (dim, "") if dim >= 0 else sizes.setdefault(dim, (size, tensor.name))
         if size != known:
+            why = told()
             if dim < 0:
                 why += f"; {plan.symbols[-dim - 1]} is {known} in input {source!r}"
             at, do = f"{where}, axis {axis}", f"give size {known} there"
