@@ -35,17 +35,22 @@ def missing(x: Array, value: float) -> Array:
 
 CASES: dict[str, tuple[NodeProto, dict[str, Array]]] = {
     "columns": (ml_node("ArrayFeatureExtractor", "x i", "y"), {"x": X, "i": np.array([2, 0])}),
-    "of a vector": (ml_node("ArrayFeatureExtractor", "x i", "y"), {"x": X[0], "i": np.array([[3]])}),
+    "of a vector": (
+        ml_node("ArrayFeatureExtractor", "x i", "y"),
+        {"x": X[0], "i": np.array([[3]])},
+    ),
     "binarizer": (one("Binarizer", threshold=0.2), {"x": X}),
     "vectorizer": (
-        ml_node("FeatureVectorizer", "x z", "y", inputdimensions=[3, 2]), {"x": X, "z": X[:, 0]},
+        ml_node("FeatureVectorizer", "x z", "y", inputdimensions=[3, 2]),
+        {"x": X, "z": X[:, 0]},
     ),
     "imputer": (
         one("Imputer", imputed_value_floats=C3[:4], replaced_value_float=float("nan")),
         {"x": missing(X, np.nan)},
     ),
     "imputer of a number": (
-        one("Imputer", imputed_value_floats=[9.0], replaced_value_float=-1.0), {"x": missing(X, -1)},
+        one("Imputer", imputed_value_floats=[9.0], replaced_value_float=-1.0),
+        {"x": missing(X, -1)},
     ),
     "imputer of integers": (
         one("Imputer", imputed_value_int64s=[1, 2, 3, 4], replaced_value_int64=-1),
@@ -58,7 +63,9 @@ CASES: dict[str, tuple[NodeProto, dict[str, Array]]] = {
     "norm L2": (one("Normalizer", norm="L2"), {"x": X}),
     "one hot": (one("OneHotEncoder", cats_int64s=[2, -1, 0], zeros=1), {"x": WHOLE}),
     "integers to floats": (
-        one("LabelEncoder", keys_int64s=[1, 2, -2], values_floats=[0.5, 2.5, 3.5], default_float=7.0),
+        one(
+            "LabelEncoder", keys_int64s=[1, 2, -2], values_floats=[0.5, 2.5, 3.5], default_float=7.0
+        ),
         {"x": WHOLE},
     ),
     "floats to integers": (
@@ -66,22 +73,49 @@ CASES: dict[str, tuple[NodeProto, dict[str, Array]]] = {
         {"x": WHOLE.astype(np.float32)},
     ),
     "linear regressor": (
-        one("LinearRegressor", coefficients=C3, intercepts=C3[:3], targets=3, post_transform="NONE"),
+        one(
+            "LinearRegressor", coefficients=C3, intercepts=C3[:3], targets=3, post_transform="NONE"
+        ),
         {"x": X},
     ),
     "regressor of vectors": (
-        one("SVMRegressor", coefficients=C3[:3], support_vectors=C3, n_supports=3, rho=[0.2],
-            kernel_type="RBF", kernel_params=[0.3, 0.0, 0.0], one_class=0), {"x": X},
+        one(
+            "SVMRegressor",
+            coefficients=C3[:3],
+            support_vectors=C3,
+            n_supports=3,
+            rho=[0.2],
+            kernel_type="RBF",
+            kernel_params=[0.3, 0.0, 0.0],
+            one_class=0,
+        ),
+        {"x": X},
     ),
     "one class": (
-        one("SVMRegressor", coefficients=C3[:3], support_vectors=C3, n_supports=3, rho=[0.1],
-            kernel_type="POLY", kernel_params=[0.3, 0.5, 3.0], one_class=1), {"x": X},
+        one(
+            "SVMRegressor",
+            coefficients=C3[:3],
+            support_vectors=C3,
+            n_supports=3,
+            rho=[0.1],
+            kernel_type="POLY",
+            kernel_params=[0.3, 0.5, 3.0],
+            one_class=1,
+        ),
+        {"x": X},
     ),
     "linear machine": (
-        one("SVMRegressor", coefficients=C3[:4], rho=[0.2], n_supports=0, kernel_type="LINEAR",
-            one_class=0), {"x": X},
+        one(
+            "SVMRegressor",
+            coefficients=C3[:4],
+            rho=[0.2],
+            n_supports=0,
+            kernel_type="LINEAR",
+            one_class=0,
+        ),
+        {"x": X},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -97,9 +131,14 @@ def test_linear_classifier(transform: str, rows: int) -> None:
     """Scores and labels after each transform; one row of coefficients is for two classes."""
     labels = [3, 8] if rows == 1 else [4, 1, 7]
     node = ml_node(
-        "LinearClassifier", "x", "y z", coefficients=C3[: 4 * rows], intercepts=C3[:rows],
-        classlabels_ints=labels, post_transform=transform,
-    )  # fmt: skip
+        "LinearClassifier",
+        "x",
+        "y z",
+        coefficients=C3[: 4 * rows],
+        intercepts=C3[:rows],
+        classlabels_ints=labels,
+        post_transform=transform,
+    )
     assert agrees([node], {"x": X}, "y z") == AGREES
 
 
@@ -113,10 +152,16 @@ def svm(classes: int, **attributes: Any) -> NodeProto:
         return drawn
 
     return ml_node(
-        "SVMClassifier", "x", "y z", coefficients=floats(count * (classes - 1)),
-        support_vectors=floats(4 * count), vectors_per_class=[2] * classes, rho=floats(pairs),
-        classlabels_ints=list(range(5, 5 + classes)), **attributes,
-    )  # fmt: skip
+        "SVMClassifier",
+        "x",
+        "y z",
+        coefficients=floats(count * (classes - 1)),
+        support_vectors=floats(4 * count),
+        vectors_per_class=[2] * classes,
+        rho=floats(pairs),
+        classlabels_ints=list(range(5, 5 + classes)),
+        **attributes,
+    )
 
 
 @pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
@@ -131,9 +176,13 @@ def with_probabilities(classes: int) -> NodeProto:
     """A classifier that gives probabilities."""
     pairs = classes * (classes - 1) // 2
     return svm(
-        classes, kernel_type="RBF", kernel_params=[0.4, 0.2, 3.0], post_transform="NONE",
-        prob_a=[-1.5] * pairs, prob_b=[0.1] * pairs,
-    )  # fmt: skip
+        classes,
+        kernel_type="RBF",
+        kernel_params=[0.4, 0.2, 3.0],
+        post_transform="NONE",
+        prob_a=[-1.5] * pairs,
+        prob_b=[0.1] * pairs,
+    )
 
 
 def test_svm_probabilities(tmp_path: Path) -> None:
@@ -177,7 +226,8 @@ def libsvm(pairs: Array) -> Array:
 
 BAD: dict[str, tuple[NodeProto, str]] = {
     "coefficients": (
-        one("LinearRegressor", coefficients=C3[:7], targets=2), "a multiple of 2 coefficients, got 7",
+        one("LinearRegressor", coefficients=C3[:7], targets=2),
+        "a multiple of 2 coefficients, got 7",
     ),
     "columns": (one("Scaler", offset=[1.0, 2.0]), "1 or 4 entries of offset, got 2"),
     "imputed": (one("Imputer", imputed_value_floats=C3[:3]), "1 or 4 imputed values, got 3"),
@@ -190,7 +240,7 @@ BAD: dict[str, tuple[NodeProto, str]] = {
         "a multiple of 3 numbers of support vectors, got 10",
     ),
     "attribute": (one("Scaler", offsets=[1.0]), "unknown attribute"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD)

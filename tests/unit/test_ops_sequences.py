@@ -49,21 +49,30 @@ def test_element_of_a_sequence(position: int) -> None:
 def test_insert_and_erase() -> None:
     """At a position and at the end; the sequence before stays as it is."""
     nodes = [
-        *THREE, node("Exp", "x", "e"), node("SequenceInsert", "s e i", "t"), node("SequenceErase", "t j", "u"),
-        node("SequenceErase", "u", "v"), node("SequenceInsert", "v x", "w"),
-        node("ConcatFromSequence", "w", "a1", axis=1), node("ConcatFromSequence", "s", "a2", axis=1),
+        *THREE,
+        node("Exp", "x", "e"),
+        node("SequenceInsert", "s e i", "t"),
+        node("SequenceErase", "t j", "u"),
+        node("SequenceErase", "u", "v"),
+        node("SequenceInsert", "v x", "w"),
+        node("ConcatFromSequence", "w", "a1", axis=1),
+        node("ConcatFromSequence", "s", "a2", axis=1),
         node("Concat", "a1 a2", "y", axis=0),
-    ]  # fmt: skip
+    ]
     assert agrees(nodes, {"i": 1, "j": -1}) == AGREES
 
 
 def test_stacked_and_counted() -> None:
     """A new axis; the length as a number; an empty sequence to begin with."""
     nodes = [
-        node("SequenceEmpty", "", "o"), node("SequenceInsert", "o x", "p"), node("SequenceInsert", "p x", "q"),
-        node("ConcatFromSequence", "q", "z", axis=-1, new_axis=1), node("SequenceLength", "q", "l"),
-        node("Cast", "l", "f", to=TensorProto.FLOAT), node("Mul", "z f", "y"),
-    ]  # fmt: skip
+        node("SequenceEmpty", "", "o"),
+        node("SequenceInsert", "o x", "p"),
+        node("SequenceInsert", "p x", "q"),
+        node("ConcatFromSequence", "q", "z", axis=-1, new_axis=1),
+        node("SequenceLength", "q", "l"),
+        node("Cast", "l", "f", to=TensorProto.FLOAT),
+        node("Mul", "z f", "y"),
+    ]
     assert agrees(nodes, {}) == AGREES
 
 
@@ -84,13 +93,17 @@ def _tensor(value: Any) -> TensorProto:
 def test_map(tmp_path: Path) -> None:
     """A graph over each element, which sees tensors outside, from ONNX to machine code."""
     inner = helper.make_graph(
-        [node("Add", "e t", "u"), node("Mul", "u n", "o")], "body",
-        [tensor("e", None), tensor("t", None)], [tensor("o", None)],
-    )  # fmt: skip
+        [node("Add", "e t", "u"), node("Mul", "u n", "o")],
+        "body",
+        [tensor("e", None), tensor("t", None)],
+        [tensor("o", None)],
+    )
     nodes = [
-        *THREE, node("ReduceSum", "x", "r", keepdims=0), node("SequenceMap", "s r", "m", body=inner),
+        *THREE,
+        node("ReduceSum", "x", "r", keepdims=0),
+        node("SequenceMap", "s r", "m", body=inner),
         node("ConcatFromSequence", "m", "y", axis=0),
-    ]  # fmt: skip
+    ]
     ingot.compile(model_of(nodes, {})).save(tmp_path / "m.ingot")
     (result,) = run_all_ways(tmp_path / "m.ingot", [{"x": X}])
     wanted = [(each + X.sum()) * -X for each in (X, -X, X)]
@@ -101,17 +114,31 @@ def test_loop_that_collects_a_sequence() -> None:
     """A carried sequence in a loop of a known count, as exporters write lists; scan outputs too."""
     inner = helper.make_graph(
         [
-            node("Cast", "i", "f", to=TensorProto.FLOAT), node("Mul", "x f", "m"),
-            node("SequenceInsert", "s m", "t"), node("Identity", "c", "d"), node("ReduceSum", "m", "r", keepdims=0),
-        ], "body",
-        [tensor("i", [], I64), tensor("c", [], TensorProto.BOOL), helper.make_tensor_sequence_value_info("s", 1, None)],
-        [tensor("d", [], TensorProto.BOOL), helper.make_tensor_sequence_value_info("t", 1, None), tensor("r", None)],
-    )  # fmt: skip
+            node("Cast", "i", "f", to=TensorProto.FLOAT),
+            node("Mul", "x f", "m"),
+            node("SequenceInsert", "s m", "t"),
+            node("Identity", "c", "d"),
+            node("ReduceSum", "m", "r", keepdims=0),
+        ],
+        "body",
+        [
+            tensor("i", [], I64),
+            tensor("c", [], TensorProto.BOOL),
+            helper.make_tensor_sequence_value_info("s", 1, None),
+        ],
+        [
+            tensor("d", [], TensorProto.BOOL),
+            helper.make_tensor_sequence_value_info("t", 1, None),
+            tensor("r", None),
+        ],
+    )
     nodes = [
-        node("SequenceEmpty", "", "o"), node("Loop", "k - o", "q r", body=inner),
-        node("ConcatFromSequence", "q", "z", axis=0, new_axis=1), node("Unsqueeze", "r ax", "w"),
+        node("SequenceEmpty", "", "o"),
+        node("Loop", "k - o", "q r", body=inner),
+        node("ConcatFromSequence", "q", "z", axis=0, new_axis=1),
+        node("Unsqueeze", "r ax", "w"),
         node("Add", "z w", "y"),
-    ]  # fmt: skip
+    ]
     model = model_of(nodes, {"k": 3})
     model.graph.initializer.append(helper.make_tensor("ax", I64, [2], [1, 2]))
     scaled = np.stack([X * number for number in range(3)])
@@ -142,19 +169,33 @@ BAD: dict[str, tuple[list[NodeProto], int, str]] = {
     "before": ([*THREE, node("SequenceAt", "s i", "y")], -4, "a position in [-3, 3), got -4"),
     "insertion": (
         [*THREE, node("SequenceInsert", "s x i", "t"), node("SequenceAt", "t i", "y")],
-        4, "a position in [-3, 4), got 4",
+        4,
+        "a position in [-3, 4), got 4",
     ),
     "erasure of nothing": (
-        [node("SequenceEmpty", "", "o"), node("SequenceErase", "o", "p"), node("ConcatFromSequence", "p", "y", axis=0)],
-        0, "a sequence with elements, got an empty one",
+        [
+            node("SequenceEmpty", "", "o"),
+            node("SequenceErase", "o", "p"),
+            node("ConcatFromSequence", "p", "y", axis=0),
+        ],
+        0,
+        "a sequence with elements, got an empty one",
     ),
     "no sequence": ([node("SequenceAt", "x i", "y")], 0, "expected a sequence, got f32[4, 6]"),
     "empty optional": (
-        [node("Optional", "", "o", type=helper.make_tensor_type_proto(1, [1])), node("OptionalGetElement", "o", "y")],
-        0, "an optional with an element",
+        [
+            node("Optional", "", "o", type=helper.make_tensor_type_proto(1, [1])),
+            node("OptionalGetElement", "o", "y"),
+        ],
+        0,
+        "an optional with an element",
     ),
-    "sizes": ([node("SplitToSequence", "x i", "s", axis=0), node("SequenceAt", "s i", "y")], 0, "positive size"),
-}  # fmt: skip
+    "sizes": (
+        [node("SplitToSequence", "x i", "s", axis=0), node("SequenceAt", "s i", "y")],
+        0,
+        "positive size",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", BAD)

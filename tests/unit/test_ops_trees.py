@@ -44,9 +44,14 @@ def test_every_mode(mode: str) -> None:
 def test_aggregates(function: str, targets: int) -> None:
     """Every aggregate function, with base values, of one and of several targets."""
     node = ml_node(
-        "TreeEnsembleRegressor", "x", "y", n_targets=targets, aggregate_function=function,
-        base_values=[0.5] * targets, **classic_trees(4, 3, "target", targets, 1),
-    )  # fmt: skip
+        "TreeEnsembleRegressor",
+        "x",
+        "y",
+        n_targets=targets,
+        aggregate_function=function,
+        base_values=[0.5] * targets,
+        **classic_trees(4, 3, "target", targets, 1),
+    )
     assert agrees([node], {"x": rows()}, "y") == AGREES
 
 
@@ -65,9 +70,14 @@ def test_classifier(transform: str) -> None:
     """Labels need not be 0, 1, ..; scores after each transform."""
     attributes = classic_trees(6, 4, "class", 3, 4)
     node = ml_node(
-        "TreeEnsembleClassifier", "x", "label scores", classlabels_int64s=[10, -3, 7],
-        post_transform=transform, base_values=[0.1, 0.2, 0.3], **attributes,
-    )  # fmt: skip
+        "TreeEnsembleClassifier",
+        "x",
+        "label scores",
+        classlabels_int64s=[10, -3, 7],
+        post_transform=transform,
+        base_values=[0.1, 0.2, 0.3],
+        **attributes,
+    )
     assert agrees([node], {"x": rows()}, "label scores") == AGREES
 
 
@@ -76,18 +86,26 @@ def test_probit() -> None:
     attributes = classic_trees(1, 3, "class", 2, 4)
     attributes["class_weights"] = [0.1 + 0.8 * abs(np.tanh(w)) for w in attributes["class_weights"]]
     node = ml_node(
-        "TreeEnsembleClassifier", "x", "label scores", classlabels_int64s=[0, 1],
-        post_transform="PROBIT", **attributes,
-    )  # fmt: skip
+        "TreeEnsembleClassifier",
+        "x",
+        "label scores",
+        classlabels_int64s=[0, 1],
+        post_transform="PROBIT",
+        **attributes,
+    )
     assert agrees([node], {"x": rows()}, "label scores") == AGREES
 
 
 def test_two_classes_of_one_score() -> None:
     """Weights for one class decide between two: LOGISTIC as the reference has it."""
     node = ml_node(
-        "TreeEnsembleClassifier", "x", "label scores", classlabels_int64s=[4, 9],
-        post_transform="LOGISTIC", **classic_trees(6, 4, "class", 1, 4),
-    )  # fmt: skip
+        "TreeEnsembleClassifier",
+        "x",
+        "label scores",
+        classlabels_int64s=[4, 9],
+        post_transform="LOGISTIC",
+        **classic_trees(6, 4, "class", 1, 4),
+    )
     assert agrees([node], {"x": rows()}, "label scores") == AGREES
 
 
@@ -122,12 +140,19 @@ def ensemble(**changes: Any) -> Any:
     weights = helper.make_tensor("w", TENSOR["f32"], [3], [1.0, 2.0, 4.0])
     members = helper.make_tensor("v", TENSOR["f32"], [4], [1.0, -2.0, 3.0, np.nan])
     attributes = {
-        "nodes_splits": splits, "nodes_modes": modes, "leaf_weights": weights,
-        "membership_values": members, "nodes_featureids": [0, 1, 3], "tree_roots": [0, 2],
-        "nodes_truenodeids": [1, 0, 2], "nodes_trueleafs": [0, 1, 1],
-        "nodes_falsenodeids": [2, 1, 0], "nodes_falseleafs": [1, 1, 1],
-        "leaf_targetids": [0, 1, 1], "n_targets": 2,
-    }  # fmt: skip
+        "nodes_splits": splits,
+        "nodes_modes": modes,
+        "leaf_weights": weights,
+        "membership_values": members,
+        "nodes_featureids": [0, 1, 3],
+        "tree_roots": [0, 2],
+        "nodes_truenodeids": [1, 0, 2],
+        "nodes_trueleafs": [0, 1, 1],
+        "nodes_falsenodeids": [2, 1, 0],
+        "nodes_falseleafs": [1, 1, 1],
+        "leaf_targetids": [0, 1, 1],
+        "n_targets": 2,
+    }
     return ml_node("TreeEnsemble", "x", "y", **(attributes | changes))
 
 
@@ -231,10 +256,13 @@ def test_a_million_nodes(shape: str) -> None:
     ids = np.arange(2 * count + 1)
     zeros = np.zeros(count + 1, np.int64)
     attributes: dict[str, npt.NDArray[Any]] = {
-        "nodes_treeids": zeros.repeat(2)[: len(ids)], "nodes_nodeids": ids,
-        "nodes_featureids": np.zeros_like(ids), "nodes_values": np.zeros(len(ids), np.float32),
-        "nodes_truenodeids": np.append(first, zeros), "nodes_falsenodeids": np.append(second, zeros),
-    }  # fmt: skip
+        "nodes_treeids": zeros.repeat(2)[: len(ids)],
+        "nodes_nodeids": ids,
+        "nodes_featureids": np.zeros_like(ids),
+        "nodes_values": np.zeros(len(ids), np.float32),
+        "nodes_truenodeids": np.append(first, zeros),
+        "nodes_falsenodeids": np.append(second, zeros),
+    }
     node = ml_node("TreeEnsembleRegressor", "x", "y", n_targets=1)
     for name, values in attributes.items():
         entry = node.attribute.add(name=name, type=6 if name == "nodes_values" else 7)
@@ -263,9 +291,11 @@ def test_zip_map_is_an_array(tmp_path: Path) -> None:
     """What would be maps from labels to scores is the array of scores."""
     attributes = classic_trees(2, 2, "class", 2, 4)
     nodes = [
-        ml_node("TreeEnsembleClassifier", "x", "label scores", classlabels_int64s=[5, 6], **attributes),
+        ml_node(
+            "TreeEnsembleClassifier", "x", "label scores", classlabels_int64s=[5, 6], **attributes
+        ),
         ml_node("ZipMap", "scores", "maps", classlabels_int64s=[5, 6]),
-    ]  # fmt: skip
+    ]
     ingot.compile(ml_model(nodes, {"x": rows()}, "scores maps")).save(tmp_path / "m.ingot")
     outputs = ingot_runtime.load(tmp_path / "m.ingot").run({"x": rows()})
     np.testing.assert_array_equal(outputs["maps"], outputs["scores"])

@@ -1,6 +1,6 @@
 """ONNX BitCast: the same bits as another element type of the same width.
 
-In: a tensor. Out: core ``bit_cast``. Not done here: bool, f16, bf16 and narrow types, whose bits no
+In: a tensor. Out: core ``bit_cast``. Not done here: f16, bf16 and narrow types, results of bool, whose bits no
 register holds alone (unsupported).
 """
 
@@ -22,6 +22,8 @@ _WHOLE = INTEGERS | _FLOATS
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
+    if context.dtype_of(x) == "bool":
+        x = cast(context, x, "u8")  # 0 or 1, as a bool is stored
     own, number = context.dtype_of(x), context.int_attribute("to", 0)
     dtype = dtype_of(number)
     if dtype is None or not {own, dtype} <= _WHOLE:

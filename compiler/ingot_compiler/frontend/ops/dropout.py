@@ -1,7 +1,7 @@
 """ONNX Dropout: the operand itself; where it trains, some elements are 0 and the others larger.
 
-In: a tensor, perhaps the share of zeros and whether it trains. Out: a tensor, and a mask of what was
-kept. Not done here: the stream (``random_numbers``).
+In: a tensor, perhaps the share of zeros and whether it trains. Out: a tensor, and a mask of what
+was kept. Not done here: the stream (``random_numbers``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""ONNX MelWeightMatrix: triangles that gather the bins of a spectrogram into those of the mel scale.
+"""ONNX MelWeightMatrix: triangles that gather the bins of a spectrogram into mel bins.
 
-In: scalars: mel bins, the length of the DFT, the sample rate, the edges in Hz. Out: [bins, mel bins].
-Not done here: types (``ir/ops``).
+In: scalars: mel bins, the length of the DFT, the sample rate, the edges in Hz. Out: [bins, mel
+bins]. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations

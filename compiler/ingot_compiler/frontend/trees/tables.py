@@ -80,7 +80,8 @@ def tree_tables(node: NodeProto, empty: float, *, has_wide: bool) -> TreeTables:
         _place(roots, leaves).astype(np.int32),
         weights.astype(np.float64 if ensemble.is_wide_weight else np.float32),
         depth, columns.features, columns.signs, leaves, len(ensemble.roots),
-        ensemble.target_count, np.flatnonzero(np.bincount(ensemble.target)), bool((ensemble.weight >= 0).all()),
+        ensemble.target_count, np.flatnonzero(np.bincount(ensemble.target)),
+        bool((ensemble.weight >= 0).all()),
     )  # fmt: skip
 
 

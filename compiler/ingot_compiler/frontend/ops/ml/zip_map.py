@@ -1,7 +1,7 @@
 """ai.onnx.ml ZipMap: one map from labels to scores for each row.
 
-In: f32 scores [N, K]. Out: the same scores as an array [N, K]: a column for each label, in the order
-of the attribute. Not done here: maps, which Ingot has not.
+In: f32 scores [N, K]. Out: the same scores as an array [N, K]: a column for each label, in the
+order of the attribute. Not done here: maps, which Ingot has not.
 """
 
 from __future__ import annotations
