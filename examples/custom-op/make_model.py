@@ -27,7 +27,7 @@ def main() -> None:
     """Write the model and an input."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "dist/custom-op")
     folder.mkdir(parents=True, exist_ok=True)
-    onnx.save(model(), folder / "signal.onnx")
+    (folder / "signal.onnx").write_bytes(model().SerializeToString())
     np.savez(folder / "x.npz", x=np.linspace(-2, 2, 12, dtype=np.float32).reshape(2, 6))
     print(f"{folder}/signal.onnx, {folder}/x.npz")
 

@@ -287,8 +287,9 @@ def _decoded(
     scale: float | None = None,
 ) -> Array:
     """What queries behind ``past`` keys see, at most ``window`` of them."""
-    rows, keys = np.arange(q.shape[2])[:, None] + past, np.arange(k.shape[2])
-    kept = (keys <= rows) & ((keys > rows - window) if window else True)
+    rows: Array = np.arange(int(q.shape[2]))[:, None] + past
+    keys: Array = np.arange(int(k.shape[2]))
+    kept: Any = (keys <= rows) & ((keys > rows - window) if window else True)
     scores = scores_of(q, k, scale)
     scores = cap * np.tanh(scores / cap) if cap else scores
     return attention(scores, v, np.where(kept, 0.0, -np.inf) + added, sink)

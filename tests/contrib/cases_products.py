@@ -5,6 +5,8 @@ In: nothing. Out: ``CASES``. Not done here: running them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from tests.contrib.cases_elementwise import sigmoid, tanh_gelu
 from tests.contrib.contrib_case import Array, ContribCase, drawn, f32
@@ -18,7 +20,7 @@ def _fused_mat_mul(
 
 _A, _B = drawn(3, 4, 5), drawn(3, 5, 2, seed=1)
 _FIRST = np.moveaxis(_A, -2, 0)  # the rows before the batch
-CASES = [
+_MATRICES = [
     _fused_mat_mul("plain", _A, _B, _A @ _B),
     _fused_mat_mul("alpha", _A, _B, np.float32(0.125) * (_A @ _B), alpha=0.125),
     _fused_mat_mul("transA", _A.swapaxes(1, 2), _B, _A @ _B, transA=1),
@@ -37,6 +39,19 @@ def _clipped(x: Array) -> Array:
 _W, _C = drawn(5, 6, seed=2), drawn(6, seed=3)
 _GEMM = (np.float32(0.5) * (_A[0] @ _W) + np.float32(2) * _C).astype(np.float32)
 _ALPHA = {"alpha": 0.5, "beta": 2.0}
+_AFTER_GEMM: list[tuple[str, dict[str, float], Callable[[Array], Array]]] = [
+    ("Relu", {}, lambda x: np.maximum(x, 0)),
+    ("Tanh", {}, np.tanh),
+    ("Sigmoid", {}, sigmoid),
+    ("LeakyRelu", {"activation_alpha": 0.3}, lambda x: np.where(x < 0, 0.3 * x, x)),
+    ("Elu", {"activation_alpha": 2.0}, lambda x: np.where(x < 0, 2 * np.expm1(x), x)),
+    ("Softsign", {}, lambda x: x / (1 + abs(x))),
+    (
+        "HardSigmoid",
+        {"activation_alpha": 0.4, "activation_beta": 0.3},
+        lambda x: np.clip(0.4 * x + 0.3, 0, 1),
+    ),
+]
 _PRODUCTS = [
     ContribCase(
         "TransposeMatMul", "TransposeMatMul", [_A.swapaxes(1, 2), _B], [_A @ _B], {"transA": 1}
@@ -60,19 +75,7 @@ _PRODUCTS = [
             [function(_GEMM).astype(np.float32)],
             {**_ALPHA, "activation": name, **attributes},
         )
-        for name, attributes, function in (
-            ("Relu", {}, lambda x: np.maximum(x, 0)),
-            ("Tanh", {}, np.tanh),
-            ("Sigmoid", {}, sigmoid),
-            ("LeakyRelu", {"activation_alpha": 0.3}, lambda x: np.where(x < 0, 0.3 * x, x)),
-            ("Elu", {"activation_alpha": 2.0}, lambda x: np.where(x < 0, 2 * np.expm1(x), x)),
-            ("Softsign", {}, lambda x: x / (1 + abs(x))),
-            (
-                "HardSigmoid",
-                {"activation_alpha": 0.4, "activation_beta": 0.3},
-                lambda x: np.clip(0.4 * x + 0.3, 0, 1),
-            ),
-        )
+        for name, attributes, function in _AFTER_GEMM
     ),
     ContribCase("CDist", "CDist", [_A[0], _A[1]], [((_A[0][:, None] - _A[1]) ** 2).sum(-1)]),
     ContribCase(
@@ -98,6 +101,14 @@ _WIDE, _WIDE_FILTER = drawn(2, 5, 5, 6), drawn(4, 5, 3, 3, seed=1)
 _NHWC = _IMAGE.transpose(0, 2, 3, 1)
 _PADS = {"pads": [1, 1, 1, 1], "kernel_shape": [3, 3]}
 _WINDOWS = np.lib.stride_tricks.sliding_window_view(_IMAGE, (2, 2), (2, 3)).max((4, 5))
+_AFTER_CONV: list[tuple[str, list[float], Callable[[Array], Array]]] = [
+    ("Relu", [], lambda x: np.maximum(x, 0)),
+    ("Tanh", [], np.tanh),
+    ("Sigmoid", [], sigmoid),
+    ("LeakyRelu", [0.2], lambda x: np.where(x < 0, 0.2 * x, x)),
+    ("Clip", [-0.25, 0.5], _clipped),
+    ("HardSigmoid", [0.4, 0.3], lambda x: np.clip(0.4 * x + 0.3, 0, 1)),
+]
 _CONVOLUTIONS = [
     *(
         ContribCase(
@@ -108,14 +119,7 @@ _CONVOLUTIONS = [
             {**_PADS, "activation": name, **({"activation_params": values} if values else {})},
             constant=(1, 2),
         )
-        for name, values, function in (
-            ("Relu", [], lambda x: np.maximum(x, 0)),
-            ("Tanh", [], np.tanh),
-            ("Sigmoid", [], sigmoid),
-            ("LeakyRelu", [0.2], lambda x: np.where(x < 0, 0.2 * x, x)),
-            ("Clip", [-0.25, 0.5], _clipped),
-            ("HardSigmoid", [0.4, 0.3], lambda x: np.clip(0.4 * x + 0.3, 0, 1)),
-        )
+        for name, values, function in _AFTER_CONV
     ),
     ContribCase(
         "FusedConv with a residual",
@@ -162,4 +166,4 @@ _CONVOLUTIONS = [
         is_numpy_only=True,
     ),
 ]
-CASES += [*_PRODUCTS, *_CONVOLUTIONS]
+CASES = [*_MATRICES, *_PRODUCTS, *_CONVOLUTIONS]
