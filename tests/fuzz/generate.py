@@ -9,6 +9,7 @@ import contextlib
 
 import numpy as np
 from tests.fuzz.drawing import Drawing, NotNowError
+from tests.fuzz.ml_ops import ML_OPS
 from tests.fuzz.patterns import PATTERNS
 from tests.fuzz.program import Array, Program
 from tests.fuzz.quantised import QUANTISED
@@ -38,7 +39,9 @@ def generate(seed: int) -> Program:
     symbolic = drawing.chance(0.4)
     for _ in range(drawing.integer(1, 3)):
         _add_input(drawing, scale, symbolic=symbolic)
-    groups = (ELEMENTWISE, MOVEMENT, ROWS, PRODUCTS, PATTERNS, PATTERNS, QUANTISED, EDGES)
+    groups = (
+        ELEMENTWISE, MOVEMENT, ROWS, PRODUCTS, PATTERNS, PATTERNS, QUANTISED, EDGES, ML_OPS,
+    )  # fmt: skip
     for _ in range(drawing.integer(1, 8)):
         steps = SAFE_WITH_SPECIAL_NUMBERS if special else drawing.one_of(groups)
         with contextlib.suppress(NotNowError):

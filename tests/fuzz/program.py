@@ -17,6 +17,8 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, print
 Array = npt.NDArray[Any]
 OPSET = 20
 IR_VERSION = 9
+ML = "ai.onnx.ml"
+OPSETS = [helper.make_opsetid("", OPSET), helper.make_opsetid(ML, 3)]
 
 
 @dataclass(slots=True)
@@ -79,9 +81,7 @@ def to_model(programs: Sequence[Program]) -> ModelProto:
             copy.input[:] = [prefix + name if name else "" for name in node.input]
             copy.output[:] = [prefix + name if name else "" for name in node.output]
             graph.node.append(copy)
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION
-    )
+    return helper.make_model(graph, opset_imports=OPSETS, ir_version=IR_VERSION)
 
 
 def prefix_of(position: int, count: int) -> str:

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, NodeProto, helper
 from onnx.reference import ReferenceEvaluator
-from tests.fuzz.program import IR_VERSION, OPSET, Array, Program, element
+from tests.fuzz.program import IR_VERSION, OPSETS, Array, Program, element
 
 # Results are operands, or parts of them: no rounding.
 EXACT = frozenset(
     [
         "Abs",
+        "ArrayFeatureExtractor",
         "Clip",
         "Compress",
         "Concat",
@@ -299,9 +300,7 @@ def _model(node: NodeProto, arrays: Sequence[Array]) -> ModelProto:
     ]
     outputs = [helper.make_tensor_value_info(name, 1, None) for name in node.output if name]
     graph = helper.make_graph([node], "node", inputs, outputs)
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION
-    )
+    return helper.make_model(graph, opset_imports=OPSETS, ir_version=IR_VERSION)
 
 
 def _run(evaluator: Any, node: NodeProto, arrays: Sequence[Array]) -> list[Array]:

@@ -88,9 +88,10 @@ def classic_trees(
     return own | {f"{kind}_{name}": values for name, values in leaves.items()}
 
 
-def rows(count: int = 40, dtype: type = np.float32) -> Array:
+def rows(count: int = 40, dtype: type[np.number[Any]] = np.float32) -> Array:
     """Features that often are equal to values of branches; some are NaN."""
-    x: Array = np.random.default_rng(5).integers(-3, 4, (count, 4)).astype(dtype)
+    drawn: Array = np.random.default_rng(5).integers(-3, 4, (count, 4))
+    x: Array = np.asarray(drawn, dtype)
     if np.dtype(dtype).kind == "f":
         x[::3] += 0.5
         x[1::5, 1], x[2::7, 2] = np.nan, np.inf

@@ -319,9 +319,9 @@ def test_branches_of_different_ranks_are_refused_by_name() -> None:
 
 def test_an_op_without_translation_inside_a_region_is_listed() -> None:
     """Findings inside regions name the inner node."""
-    with pytest.raises(UnsupportedError, match=r"'odd'.*RandomUniformLike"):
+    with pytest.raises(UnsupportedError, match=r"'odd'.*StringConcat"):
         translated(
             """m (bool c, float[4] x) => (float[4] y) {
- y = If(c) <then_branch = a () => (float[4] u) { [odd] u = RandomUniformLike(x) }, else_branch = b () => (float[4] v) { v = Abs(x) }>
+ y = If(c) <then_branch = a () => (float[4] u) { [odd] u = StringConcat(x, x) }, else_branch = b () => (float[4] v) { v = Abs(x) }>
 }"""
         )

@@ -10,6 +10,7 @@ every device and every number of threads gives the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -18,7 +19,7 @@ ROUNDS = 10
 LOW = 0xFFFFFFFF
 
 
-def philox(counter: Any, key: Any, shift_right: Any) -> Any:
+def philox(counter: Any, key: Any, shift_right: Callable[[Any, int], Any]) -> Any:
     """The first two words, the first in the low bits, of the four that belong to the counter words
     (counter, counter >> 32, 0, 0) and the key words (key, key >> 32).
 

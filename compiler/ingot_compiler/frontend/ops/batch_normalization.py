@@ -19,6 +19,7 @@ from ingot_compiler.frontend.compose import (
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.types import DType
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -57,7 +58,7 @@ def _trained(context: OpContext, wide: Sequence[int]) -> tuple[int, ...]:
         )
         for old, new in zip(given, found, strict=True)
     ]
-    dtypes = [context.dtype_of(operand) for operand in context.given()[3:]]
+    dtypes: list[DType] = [context.dtype_of(operand) for operand in context.given()[3:]]
     return y, *(cast(context, value, own) for value, own in zip(running, dtypes, strict=True))
 
 

@@ -16,7 +16,8 @@ from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.types import DType, dtype_size_bits
 from ingot_compiler.ir.typing_rules import INTEGERS
 
-_WHOLE: frozenset[DType] = INTEGERS | {"f32", "f64"}
+_FLOATS: frozenset[DType] = frozenset(("f32", "f64"))
+_WHOLE = INTEGERS | _FLOATS
 
 
 def _translate(context: OpContext) -> Sequence[int]:

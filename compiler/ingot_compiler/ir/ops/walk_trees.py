@@ -44,10 +44,11 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, nodes, roots = operands
     thresholds, rows = nodes[:, 1].copy().view(x.dtype), np.arange(len(x))
-    place = np.repeat(roots[:, None].astype(np.int64), len(x), axis=1)
+    place = np.empty((len(roots), len(x)), np.int64)
+    place[...] = roots[:, None]
     for _ in range(attribute_int(attributes, "depth")):
         goes_first = x[rows, nodes[place, 0]] <= thresholds[place]
-        place = np.where(goes_first, nodes[place, 2], nodes[place, 3])
+        place[...] = np.where(goes_first, nodes[place, 2], nodes[place, 3])
     return (place.astype(np.int32),)
 
 
