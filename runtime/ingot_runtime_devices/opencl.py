@@ -4,7 +4,8 @@ In: a library section, which is OpenCL C. Out: ``OpenCl``, by the contract of ``
 here: compiling in a process of its own (``opencl_build``).
 
 Addresses are numbers of our own that no process can have mapped: a place in a ``cl_mem`` is found
-from them. Launches and copies within the device are queued; reads, writes and ``wait`` wait.
+from them. Launches and copies are queued, so that the host goes on while the device works; reads
+and ``wait`` wait.
 """
 
 import ctypes
@@ -31,6 +32,7 @@ ITEMS_MAX = 8  # work items of a kernel that has scratch: as many places are in 
 _ITEMS_PER_UNIT = 4  # work items per compute unit of a processor, so that none is idle for long
 _FIRST_ADDRESS = 1 << 61  # no address of a process
 _GAP_BYTES = 1 << 20
+_STAGED_BYTES_MAX = 1 << 26  # of what waits in our memory for a device that works
 _INSTALL = "pip install pyopencl, and a driver: pip install pocl-binary-distribution"
 
 
@@ -105,8 +107,8 @@ class OpenCl(Device):
     """One device, with a context and a queue of its own."""
 
     __slots__ = (
-        "__weakref__", "_cl", "_context", "_device", "_kernels", "_library", "_memories", "_order",
-        "_queue", "_report",
+        "__weakref__", "_cl", "_context", "_device", "_kernels", "_last", "_library", "_memories",
+        "_order", "_queue", "_report", "_staged", "_staged_bytes",
     )  # fmt: skip
 
     def __init__(self, name: str, device: "Any", library: OpenClLibrary) -> None:
@@ -119,6 +121,10 @@ class OpenCl(Device):
         # By address. ClMemory that nobody holds leaves by the weak reference's own callback.
         self._memories: dict[int, weakref.ref[ClMemory]] = {}
         self._order: list[int] = []
+        # What was queued last, and the copies that read memory of ours until they are done.
+        self._last: Any = None
+        self._staged: list[Any] = []
+        self._staged_bytes = 0
         with self._failing("open"):
             self._context = cl.Context([device])
             self._queue = cl.CommandQueue(self._context)
@@ -165,13 +171,36 @@ class OpenCl(Device):
             self._order.remove(address)
 
     def write(self, address: int, source: int, size_bytes: int) -> None:
-        """Copy from the host, when what was queued is done."""
+        """Copy from the host. While the device works, what is copied waits in memory of ours: the
+        caller may change its own, and goes on."""
         memory, at = self._require("write", address, size_bytes)
-        if size_bytes:
-            with self._failing("write"):
-                self._cl.enqueue_copy(
-                    self._queue, memory.buffer, _host(source, size_bytes), dst_offset=at
-                )
+        if not size_bytes:
+            return
+        given = _host(source, size_bytes)
+        is_staged = self._is_working() and self._staged_bytes + size_bytes <= _STAGED_BYTES_MAX
+        with self._failing("write"):
+            if is_staged:
+                given = given.copy()
+            self._last = self._cl.enqueue_copy(
+                self._queue, memory.buffer, given, dst_offset=at, is_blocking=not is_staged
+            )
+            if is_staged:
+                self._staged.append(self._last)
+                self._staged_bytes += size_bytes
+            else:
+                self._forget_staged()
+
+    def _is_working(self) -> bool:
+        """Whether something that was queued is not known to be done."""
+        if self._last is None:
+            return False
+        done = self._cl.command_execution_status.COMPLETE
+        return bool(self._last.command_execution_status != done)
+
+    def _forget_staged(self) -> None:
+        """All that was queued is done: nothing reads our memory any more."""
+        self._staged.clear()
+        self._staged_bytes, self._last = 0, None
 
     def read(self, target: int, address: int, size_bytes: int) -> None:
         """Copy to the host, when what was queued is done."""
@@ -181,6 +210,7 @@ class OpenCl(Device):
                 self._cl.enqueue_copy(
                     self._queue, _host(target, size_bytes), memory.buffer, src_offset=at
                 )
+            self._forget_staged()
 
     def move(self, target: int, source: int, size_bytes: int) -> None:
         """Queue a copy within the device; by way of other memory where the two overlap."""
@@ -198,7 +228,7 @@ class OpenCl(Device):
                 self._copy(to.buffer, to_at, from_.buffer, from_at, size_bytes)
 
     def _copy(self, to: "Any", to_at: int, from_: "Any", from_at: int, size_bytes: int) -> None:
-        self._cl.enqueue_copy(
+        self._last = self._cl.enqueue_copy(
             self._queue, to, from_, byte_count=size_bytes, src_offset=from_at, dst_offset=to_at
         )
 
@@ -228,7 +258,7 @@ class OpenCl(Device):
         with self._failing("launch"):
             function = self._kernels[kernel]
             function.set_args(*arguments)
-            self._cl.enqueue_nd_range_kernel(self._queue, function, (items,), (1,))
+            self._last = self._cl.enqueue_nd_range_kernel(self._queue, function, (items,), (1,))
             return self._code(kernel)
 
     def _checked(
@@ -285,6 +315,7 @@ class OpenCl(Device):
         self.require_open()
         with self._failing("wait"):
             self._queue.finish()
+        self._forget_staged()
 
     def close(self) -> None:
         """Refuse everything; wait for what was queued."""
@@ -295,6 +326,7 @@ class OpenCl(Device):
                 self._queue.finish()
             except self._cl.Error:  # there is nobody left to tell
                 return
+            self._forget_staged()
 
     @contextmanager
     def _failing(self, what: str) -> "Generator[None]":

@@ -91,30 +91,39 @@ _MULTI = [
     _multi("packed keys and values", [_Q, _PACKED[:, :, :, 1:].copy()], [attention(_PLAIN, _VH)]),
     _multi("keys and values per head", [_Q, _KH, _VH], [attention(_PLAIN, _VH)]),
     _multi(
-        "other lengths", [_Q, _LONG_K, _LONG_V],
+        "other lengths",
+        [_Q, _LONG_K, _LONG_V],
         [attention(scores_of(_QH, heads_of(_LONG_K, _H)), heads_of(_LONG_V, _H))],
     ),
-    _multi("unidirectional", [_Q, _K, _V], [attention(_PLAIN, _VH, _causal(3, 3))], unidirectional=1),
     _multi(
-        "mask of keys", [_Q, _K, _V, None, _KEPT],
+        "unidirectional", [_Q, _K, _V], [attention(_PLAIN, _VH, _causal(3, 3))], unidirectional=1
+    ),
+    _multi(
+        "mask of keys",
+        [_Q, _K, _V, None, _KEPT],
         [attention(_PLAIN, _VH, _filled(_KEPT)[:, None, None])],
     ),
     _multi(
-        "mask of pairs, causal", [_Q, _K, _V, None, _KEPT_ROWS],
+        "mask of pairs, causal",
+        [_Q, _K, _V, None, _KEPT_ROWS],
         [attention(_PLAIN, _VH, _filled(_KEPT_ROWS, -5.0)[:, None] + _causal(3, 3))],
-        unidirectional=1, mask_filter_value=-5.0,
+        unidirectional=1,
+        mask_filter_value=-5.0,
     ),
     _multi(
-        "lengths of keys", [_Q, _K, _V, None, _ENDS],
+        "lengths of keys",
+        [_Q, _K, _V, None, _ENDS],
         [attention(_PLAIN, _VH, _filled(_KEPT)[:, None, None])],
     ),
     _multi("bias of scores", [_Q, _K, _V, None, None, _ADDED], [attention(_PLAIN, _VH, _ADDED)]),
     _multi(
-        "past", [_Q, _K, _V, None, None, None, _PAST_K, _PAST_V],
-        [attention(scores_of(_QH, _ALL_K), _ALL_V, _causal(3, 8)), _ALL_K, _ALL_V], unidirectional=1,
+        "past",
+        [_Q, _K, _V, None, None, None, _PAST_K, _PAST_V],
+        [attention(scores_of(_QH, _ALL_K), _ALL_V, _causal(3, 8)), _ALL_K, _ALL_V],
+        unidirectional=1,
     ),
     _multi("scores", [_Q, _K, _V], [attention(_PLAIN, _VH), None, None, f32(_PLAIN)]),
-]  # fmt: skip
+]
 
 _X, _W = drawn(_B, _S, 6, seed=9), drawn(6, 192, seed=10, scale=0.3)
 _PROJECTED = np.split(_X @ _W + _BIAS, 3, -1)
@@ -145,38 +154,49 @@ def _fused(
 _FUSED = [
     _fused("plain", [_X, _W, _BIAS], [attention(_PROJECTED_SCORES, _PV)]),
     _fused(
-        "sizes of q, k, v", [_X, _NARROW, _NARROW_BIAS], [attention(scores_of(_NQ, _NK), _NV)],
+        "sizes of q, k, v",
+        [_X, _NARROW, _NARROW_BIAS],
+        [attention(scores_of(_NQ, _NK), _NV)],
         qkv_hidden_sizes=[32, 32, 64],
     ),
     _fused(
-        "unidirectional with a past", [_X, _W, _BIAS, None, _PAST],
-        [attention(scores_of(_PQ, _PRESENT[0]), _PRESENT[1], _causal(3, 8)), f32(_PRESENT)], unidirectional=1,
+        "unidirectional with a past",
+        [_X, _W, _BIAS, None, _PAST],
+        [attention(scores_of(_PQ, _PRESENT[0]), _PRESENT[1], _causal(3, 8)), f32(_PRESENT)],
+        unidirectional=1,
     ),
     _fused(
-        "present without a past", [_X, _W, _BIAS],
+        "present without a past",
+        [_X, _W, _BIAS],
         [attention(_PROJECTED_SCORES, _PV), f32(np.stack([_PK, _PV]))],
     ),
     _fused(
-        "mask of keys, causal", [_X, _W, _BIAS, _KEPT],
-        [attention(_PROJECTED_SCORES, _PV, _filled(_KEPT)[:, None, None] + _causal(3, 3))], unidirectional=1,
+        "mask of keys, causal",
+        [_X, _W, _BIAS, _KEPT],
+        [attention(_PROJECTED_SCORES, _PV, _filled(_KEPT)[:, None, None] + _causal(3, 3))],
+        unidirectional=1,
     ),
     _fused(
-        "mask of pairs", [_X, _W, _BIAS, _KEPT_ROWS],
+        "mask of pairs",
+        [_X, _W, _BIAS, _KEPT_ROWS],
         [attention(_PROJECTED_SCORES, _PV, _filled(_KEPT_ROWS)[:, None])],
     ),
     _fused(
-        "ends", [_X, _W, _BIAS, _ENDS],
+        "ends",
+        [_X, _W, _BIAS, _ENDS],
         [attention(_PROJECTED_SCORES, _PV, _filled(_KEPT)[:, None, None])],
     ),
     _fused(
-        "ends and starts", [_X, _W, _BIAS, _ENDS_AND_STARTS],
+        "ends and starts",
+        [_X, _W, _BIAS, _ENDS_AND_STARTS],
         [attention(_PROJECTED_SCORES, _PV, _filled(_WITHIN)[:, None, None])],
     ),
     _fused(
-        "bias of scores", [_X, _W, _BIAS, None, None, _ADDED],
+        "bias of scores",
+        [_X, _W, _BIAS, None, None, _ADDED],
         [attention(_PROJECTED_SCORES, _PV, _ADDED)],
     ),
-]  # fmt: skip
+]
 
 _ANGLES = np.outer(np.arange(16), 10000.0 ** -(np.arange(8) / 8))
 _COS, _SIN = f32(np.cos(_ANGLES)), f32(np.sin(_ANGLES))
@@ -199,20 +219,30 @@ def rotate(x: Array, positions: Array, *, interleaved: bool = False, width: int 
 _PLACES = np.array([[0, 1, 2], [4, 5, 6]])
 _OFFSETS = np.array([[2, 3, 4]] * 2)
 _ROTARY = [
-    ContribCase("RotaryEmbedding", "RotaryEmbedding", [_QH, _PLACES, _COS, _SIN], [rotate(_QH, _PLACES)]),
     ContribCase(
-        "RotaryEmbedding of three dimensions", "RotaryEmbedding", [_Q, _PLACES, _COS, _SIN],
+        "RotaryEmbedding", "RotaryEmbedding", [_QH, _PLACES, _COS, _SIN], [rotate(_QH, _PLACES)]
+    ),
+    ContribCase(
+        "RotaryEmbedding of three dimensions",
+        "RotaryEmbedding",
+        [_Q, _PLACES, _COS, _SIN],
         [merged(rotate(_QH, _PLACES))],
     ),
     ContribCase(
-        "RotaryEmbedding interleaved from an offset", "RotaryEmbedding", [_QH, np.array([2]), _COS, _SIN],
-        [rotate(_QH, _OFFSETS, interleaved=True)], {"interleaved": 1},
+        "RotaryEmbedding interleaved from an offset",
+        "RotaryEmbedding",
+        [_QH, np.array([2]), _COS, _SIN],
+        [rotate(_QH, _OFFSETS, interleaved=True)],
+        {"interleaved": 1},
     ),
     ContribCase(
-        "RotaryEmbedding of a part", "RotaryEmbedding", [_Q, _PLACES, _COS[:, :4].copy(), _SIN[:, :4].copy()],
-        [merged(rotate(_QH, _PLACES, width=8))], {"num_heads": _H, "rotary_embedding_dim": 8},
+        "RotaryEmbedding of a part",
+        "RotaryEmbedding",
+        [_Q, _PLACES, _COS[:, :4].copy(), _SIN[:, :4].copy()],
+        [merged(rotate(_QH, _PLACES, width=8))],
+        {"num_heads": _H, "rotary_embedding_dim": 8},
     ),
-]  # fmt: skip
+]
 
 _GK, _GV = drawn(_B, _S, 32, seed=12), drawn(_B, _S, 32, seed=13)
 _GKH, _GVH = heads_of(_GK, 2), heads_of(_GV, 2)
@@ -230,9 +260,14 @@ def _grouped(
     **attributes: Any,
 ) -> ContribCase:
     return ContribCase(
-        f"GroupQueryAttention {name}", "GroupQueryAttention", operands, expected, {**_GROUPS, **attributes},
-        constant=constant, is_numpy_only=is_numpy_only,
-    )  # fmt: skip
+        f"GroupQueryAttention {name}",
+        "GroupQueryAttention",
+        operands,
+        expected,
+        {**_GROUPS, **attributes},
+        constant=constant,
+        is_numpy_only=is_numpy_only,
+    )
 
 
 def _lengths(each: int, longest: int | None = None) -> list[Array | None]:
@@ -240,9 +275,17 @@ def _lengths(each: int, longest: int | None = None) -> list[Array | None]:
 
 
 def _decoded(
-    q: Array, k: Array, v: Array, past: int, *, window: int = 0, cap: float = 0.0, sink: Array | None = None,
-    added: Any = 0.0, scale: float | None = None,
-) -> Array:  # fmt: skip
+    q: Array,
+    k: Array,
+    v: Array,
+    past: int,
+    *,
+    window: int = 0,
+    cap: float = 0.0,
+    sink: Array | None = None,
+    added: Any = 0.0,
+    scale: float | None = None,
+) -> Array:
     """What queries behind ``past`` keys see, at most ``window`` of them."""
     rows, keys = np.arange(q.shape[2])[:, None] + past, np.arange(k.shape[2])
     kept = (keys <= rows) & ((keys > rows - window) if window else True)
@@ -287,61 +330,109 @@ _RAGGED = np.concatenate(
 _GROUPED = [
     _grouped("prompt", _PROMPT, [_decoded(_QH, _GKH, _GVH, 0), _GKH, _GVH]),
     _grouped("step", _STEP, [_decoded(_ONE_HEADS[0], _NEXT_K, _NEXT_V, 5), _NEXT_K, _NEXT_V]),
-    _grouped("step of a known total", _STEP, [_decoded(_ONE_HEADS[0], _NEXT_K, _NEXT_V, 5), _NEXT_K, _NEXT_V], constant=(5, 6)),
+    _grouped(
+        "step of a known total",
+        _STEP,
+        [_decoded(_ONE_HEADS[0], _NEXT_K, _NEXT_V, 5), _NEXT_K, _NEXT_V],
+        constant=(5, 6),
+    ),
     _grouped(
         "samples of different lengths",
         [*_ONE, _GPAST_K, _GPAST_V, np.array([5, 3], np.int32), np.array(6, np.int32)],
         [_RAGGED, _RAGGED_K, _RAGGED_V],
     ),
     _grouped(
-        "window and scale", _STEP,
+        "window and scale",
+        _STEP,
         [_decoded(_ONE_HEADS[0], _NEXT_K, _NEXT_V, 5, window=3, scale=0.5), _NEXT_K, _NEXT_V],
-        local_window_size=3, scale=0.5,
-    ),
-    _grouped("window in a prompt", _PROMPT, [_decoded(_QH, _GKH, _GVH, 0, window=2), _GKH, _GVH], local_window_size=2),
-    _grouped("softcap", _STEP, [_decoded(_ONE_HEADS[0], _NEXT_K, _NEXT_V, 5, cap=0.5), _NEXT_K, _NEXT_V], softcap=0.5),
-    _grouped(
-        "smooth softmax", _STEP,
-        [_decoded(_ONE_HEADS[0], _NEXT_K, _NEXT_V, 5, sink=np.zeros(1)), _NEXT_K, _NEXT_V], smooth_softmax=1,
+        local_window_size=3,
+        scale=0.5,
     ),
     _grouped(
-        "sinks", [*_STEP, None, None, None, None, _SINKS],
-        [_decoded(_ONE_HEADS[0], _NEXT_K, _NEXT_V, 5, sink=_SINKS[:, None, None]), _NEXT_K, _NEXT_V],
+        "window in a prompt",
+        _PROMPT,
+        [_decoded(_QH, _GKH, _GVH, 0, window=2), _GKH, _GVH],
+        local_window_size=2,
     ),
     _grouped(
-        "rotation in a prompt", [*_PROMPT, _COS, _SIN],
-        [_decoded(_ROTATED_Q, _ROTATED_K, _GVH, 0), _ROTATED_K, _GVH], do_rotary=1,
+        "softcap",
+        _STEP,
+        [_decoded(_ONE_HEADS[0], _NEXT_K, _NEXT_V, 5, cap=0.5), _NEXT_K, _NEXT_V],
+        softcap=0.5,
     ),
     _grouped(
-        "rotation in a step", [*_STEP, _COS, _SIN],
-        [_decoded(rotate(_ONE_HEADS[0], _AT_5), _TURNED_K, _NEXT_V, 5), _TURNED_K, _NEXT_V], do_rotary=1,
+        "smooth softmax",
+        _STEP,
+        [_decoded(_ONE_HEADS[0], _NEXT_K, _NEXT_V, 5, sink=np.zeros(1)), _NEXT_K, _NEXT_V],
+        smooth_softmax=1,
     ),
     _grouped(
-        "interleaved rotation at given places", [*_STEP, _COS, _SIN, np.array([[5], [5]])],
+        "sinks",
+        [*_STEP, None, None, None, None, _SINKS],
+        [
+            _decoded(_ONE_HEADS[0], _NEXT_K, _NEXT_V, 5, sink=_SINKS[:, None, None]),
+            _NEXT_K,
+            _NEXT_V,
+        ],
+    ),
+    _grouped(
+        "rotation in a prompt",
+        [*_PROMPT, _COS, _SIN],
+        [_decoded(_ROTATED_Q, _ROTATED_K, _GVH, 0), _ROTATED_K, _GVH],
+        do_rotary=1,
+    ),
+    _grouped(
+        "rotation in a step",
+        [*_STEP, _COS, _SIN],
+        [_decoded(rotate(_ONE_HEADS[0], _AT_5), _TURNED_K, _NEXT_V, 5), _TURNED_K, _NEXT_V],
+        do_rotary=1,
+    ),
+    _grouped(
+        "interleaved rotation at given places",
+        [*_STEP, _COS, _SIN, np.array([[5], [5]])],
         [
             _decoded(
                 rotate(_ONE_HEADS[0], _AT_5, interleaved=True),
-                np.concatenate([_GPAST_K, rotate(_ONE_HEADS[1], _AT_5, interleaved=True)], 2), _NEXT_V, 5,
+                np.concatenate([_GPAST_K, rotate(_ONE_HEADS[1], _AT_5, interleaved=True)], 2),
+                _NEXT_V,
+                5,
             ),
-            np.concatenate([_GPAST_K, rotate(_ONE_HEADS[1], _AT_5, interleaved=True)], 2), _NEXT_V,
+            np.concatenate([_GPAST_K, rotate(_ONE_HEADS[1], _AT_5, interleaved=True)], 2),
+            _NEXT_V,
         ],
-        do_rotary=1, rotary_interleaved=1,
+        do_rotary=1,
+        rotary_interleaved=1,
     ),
     _grouped(
-        "packed", [np.concatenate([_Q, _GK, _GV], -1), None, None, *_EMPTY, *_lengths(3)],
+        "packed",
+        [np.concatenate([_Q, _GK, _GV], -1), None, None, *_EMPTY, *_lengths(3)],
         [_decoded(_QH, _GKH, _GVH, 0), _GKH, _GVH],
     ),
     _grouped(
-        "bias of scores", [*_PROMPT, None, None, None, _ADDED],
+        "bias of scores",
+        [*_PROMPT, None, None, None, _ADDED],
         [_decoded(_QH, _GKH, _GVH, 0, added=_ADDED), _GKH, _GVH],
     ),
     _grouped(
-        "both directions", _PROMPT, [attention(scores_of(_QH, _GKH), _GVH), _GKH, _GVH], causal=0,
+        "both directions",
+        _PROMPT,
+        [attention(scores_of(_QH, _GKH), _GVH), _GKH, _GVH],
+        causal=0,
     ),
-]  # fmt: skip
+]
 _MORE = ContribCase(
-    "GroupQueryAttention several new rows behind a past", "GroupQueryAttention",
-    [_Q[:1], _GK[:1], _GV[:1], _GPAST_K[:1], _GPAST_V[:1], np.array([7], np.int32), np.array(8, np.int32)],
-    [_decoded(_QH[:1], _MORE_K[:1], _MORE_V[:1], 5), _MORE_K[:1], _MORE_V[:1]], _GROUPS,
-)  # fmt: skip
+    "GroupQueryAttention several new rows behind a past",
+    "GroupQueryAttention",
+    [
+        _Q[:1],
+        _GK[:1],
+        _GV[:1],
+        _GPAST_K[:1],
+        _GPAST_V[:1],
+        np.array([7], np.int32),
+        np.array(8, np.int32),
+    ],
+    [_decoded(_QH[:1], _MORE_K[:1], _MORE_V[:1], 5), _MORE_K[:1], _MORE_V[:1]],
+    _GROUPS,
+)
 CASES = [*_MULTI, *_FUSED, *_ROTARY, *_GROUPED, _MORE]

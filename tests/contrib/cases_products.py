@@ -38,15 +38,26 @@ _W, _C = drawn(5, 6, seed=2), drawn(6, seed=3)
 _GEMM = (np.float32(0.5) * (_A[0] @ _W) + np.float32(2) * _C).astype(np.float32)
 _ALPHA = {"alpha": 0.5, "beta": 2.0}
 _PRODUCTS = [
-    ContribCase("TransposeMatMul", "TransposeMatMul", [_A.swapaxes(1, 2), _B], [_A @ _B], {"transA": 1}),
-    ContribCase("GemmFastGelu", "GemmFastGelu", [_A, _W, _C], [tanh_gelu(_A @ _W + _C)], is_numpy_only=True),
     ContribCase(
-        "FusedMatMulActivation", "FusedMatMulActivation", [_A, _B], [np.maximum(0.5 * (_A @ _B), 0).astype(np.float32)],
-        {"activation": "Relu", "alpha": 0.5}, is_numpy_only=True,
+        "TransposeMatMul", "TransposeMatMul", [_A.swapaxes(1, 2), _B], [_A @ _B], {"transA": 1}
+    ),
+    ContribCase(
+        "GemmFastGelu", "GemmFastGelu", [_A, _W, _C], [tanh_gelu(_A @ _W + _C)], is_numpy_only=True
+    ),
+    ContribCase(
+        "FusedMatMulActivation",
+        "FusedMatMulActivation",
+        [_A, _B],
+        [np.maximum(0.5 * (_A @ _B), 0).astype(np.float32)],
+        {"activation": "Relu", "alpha": 0.5},
+        is_numpy_only=True,
     ),
     *(
         ContribCase(
-            f"FusedGemm {name}", "FusedGemm", [_A[0], _W, _C], [function(_GEMM).astype(np.float32)],
+            f"FusedGemm {name}",
+            "FusedGemm",
+            [_A[0], _W, _C],
+            [function(_GEMM).astype(np.float32)],
             {**_ALPHA, "activation": name, **attributes},
         )
         for name, attributes, function in (
@@ -56,15 +67,22 @@ _PRODUCTS = [
             ("LeakyRelu", {"activation_alpha": 0.3}, lambda x: np.where(x < 0, 0.3 * x, x)),
             ("Elu", {"activation_alpha": 2.0}, lambda x: np.where(x < 0, 2 * np.expm1(x), x)),
             ("Softsign", {}, lambda x: x / (1 + abs(x))),
-            ("HardSigmoid", {"activation_alpha": 0.4, "activation_beta": 0.3}, lambda x: np.clip(0.4 * x + 0.3, 0, 1)),
+            (
+                "HardSigmoid",
+                {"activation_alpha": 0.4, "activation_beta": 0.3},
+                lambda x: np.clip(0.4 * x + 0.3, 0, 1),
+            ),
         )
     ),
     ContribCase("CDist", "CDist", [_A[0], _A[1]], [((_A[0][:, None] - _A[1]) ** 2).sum(-1)]),
     ContribCase(
-        "CDist euclidean", "CDist", [_A[0], _A[1]], [np.sqrt(((_A[0][:, None] - _A[1]) ** 2).sum(-1))],
+        "CDist euclidean",
+        "CDist",
+        [_A[0], _A[1]],
+        [np.sqrt(((_A[0][:, None] - _A[1]) ** 2).sum(-1))],
         {"metric": "euclidean"},
     ),
-]  # fmt: skip
+]
 
 
 def _conv(x: Array, w: Array, bias: Array) -> Array:
@@ -76,13 +94,17 @@ def _conv(x: Array, w: Array, bias: Array) -> Array:
 
 _IMAGE, _FILTER, _FILTER_BIAS = drawn(2, 3, 5, 6), drawn(4, 3, 3, 3, seed=1), drawn(4, seed=1)
 _CONV = _conv(_IMAGE, _FILTER, _FILTER_BIAS)
+_WIDE, _WIDE_FILTER = drawn(2, 5, 5, 6), drawn(4, 5, 3, 3, seed=1)
 _NHWC = _IMAGE.transpose(0, 2, 3, 1)
 _PADS = {"pads": [1, 1, 1, 1], "kernel_shape": [3, 3]}
 _WINDOWS = np.lib.stride_tricks.sliding_window_view(_IMAGE, (2, 2), (2, 3)).max((4, 5))
 _CONVOLUTIONS = [
     *(
         ContribCase(
-            f"FusedConv {name}", "FusedConv", [_IMAGE, _FILTER, _FILTER_BIAS], [function(_CONV).astype(np.float32)],
+            f"FusedConv {name}",
+            "FusedConv",
+            [_IMAGE, _FILTER, _FILTER_BIAS],
+            [function(_CONV).astype(np.float32)],
             {**_PADS, "activation": name, **({"activation_params": values} if values else {})},
             constant=(1, 2),
         )
@@ -96,21 +118,48 @@ _CONVOLUTIONS = [
         )
     ),
     ContribCase(
-        "FusedConv with a residual", "FusedConv", [_IMAGE, _FILTER, _FILTER_BIAS, _CONV[::-1].copy()],
-        [np.maximum(_CONV + _CONV[::-1], 0)], {**_PADS, "activation": "Relu"}, constant=(1, 2),
+        "FusedConv with a residual",
+        "FusedConv",
+        [_IMAGE, _FILTER, _FILTER_BIAS, _CONV[::-1].copy()],
+        [np.maximum(_CONV + _CONV[::-1], 0)],
+        {**_PADS, "activation": "Relu"},
+        constant=(1, 2),
     ),
     ContribCase(
-        "NhwcConv", "NhwcConv", [_NHWC, _FILTER, _FILTER_BIAS], [_CONV.transpose(0, 2, 3, 1)], _PADS,
-        constant=(1, 2), is_numpy_only=True,
-    ),
-    ContribCase(
-        "NhwcFusedConv", "NhwcFusedConv", [_NHWC, _FILTER, _FILTER_BIAS, _CONV.transpose(0, 2, 3, 1)],
-        [np.tanh(2 * _CONV).transpose(0, 2, 3, 1)], {**_PADS, "activation": "Tanh"}, constant=(1, 2),
+        "NhwcConv with channels of weights first",
+        "NhwcConv",
+        [_WIDE.transpose(0, 2, 3, 1), _WIDE_FILTER, _FILTER_BIAS],
+        [_conv(_WIDE, _WIDE_FILTER, _FILTER_BIAS).transpose(0, 2, 3, 1)],
+        _PADS,
+        constant=(1, 2),
+        needs_sizes=True,
         is_numpy_only=True,
     ),
     ContribCase(
-        "NhwcMaxPool", "NhwcMaxPool", [_NHWC], [_WINDOWS.transpose(0, 2, 3, 1)], {"kernel_shape": [2, 2]},
+        "NhwcConv with channels of weights last",
+        "NhwcConv",
+        [_NHWC, _FILTER.transpose(0, 2, 3, 1), _FILTER_BIAS],
+        [_CONV.transpose(0, 2, 3, 1)],
+        _PADS,
+        constant=(1, 2),
         is_numpy_only=True,
     ),
-]  # fmt: skip
+    ContribCase(
+        "NhwcFusedConv",
+        "NhwcFusedConv",
+        [_NHWC, _FILTER, _FILTER_BIAS, _CONV.transpose(0, 2, 3, 1)],
+        [np.tanh(2 * _CONV).transpose(0, 2, 3, 1)],
+        {**_PADS, "activation": "Tanh"},
+        constant=(1, 2),
+        is_numpy_only=True,
+    ),
+    ContribCase(
+        "NhwcMaxPool",
+        "NhwcMaxPool",
+        [_NHWC],
+        [_WINDOWS.transpose(0, 2, 3, 1)],
+        {"kernel_shape": [2, 2]},
+        is_numpy_only=True,
+    ),
+]
 CASES += [*_PRODUCTS, *_CONVOLUTIONS]

@@ -34,8 +34,9 @@ def page_text() -> str:
 
 
 def _lines() -> Iterator[str]:
-    counts = [f"{sum(row.state == state for row in ALL)} {state}" for state in ("tested", "open")]
-    yield f"{len(ALL)} rows: {', '.join(counts)}."
+    states = [row.state.partition(" ")[0] for row in ALL]
+    tested, replaced, left = map(states.count, ("tested", "decision", "open"))
+    yield f"{len(ALL)} rows: {tested} tested, {replaced} replaced by a decision, {left} open."
     for title, rows in TABLES.items():
         yield from ("", f"## {title}", "", "| row | says | state | tests |", "|---|---|---|---|")
         for row in rows:

@@ -7,7 +7,7 @@ In: the number of query heads. Out: an ONNX model, arrays. Not done here: export
 from __future__ import annotations
 
 import numpy as np
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import make_model, node, tensor
 
@@ -17,7 +17,7 @@ WIDTH, DEPTH, KEY_HEADS = 8, 16, 2
 def decoder(heads: int = 4) -> ModelProto:
     """``y = attention(q, past.key + k, past.value + v)`` over x[batch, length, 8]; the caches are
     inputs and outputs."""
-    nodes = []
+    nodes: list[NodeProto] = []
     for name, count in (("q", heads), ("k", KEY_HEADS), ("v", KEY_HEADS)):
         nodes += [
             node("MatMul", f"x w{name}", f"{name}0"),

@@ -163,3 +163,17 @@ def dynamic(weights: type[np.integer[Any]] = np.int8) -> ModelProto:
     return make_model(
         layers.nodes, [tensor("x", ("rows", 20))], [tensor(name, None)], layers.stored
     )
+
+
+def dynamic_convolution(groups: int = 1) -> ModelProto:
+    """A convolution with pads whose image is quantised by its own range; weights of u8."""
+    layers = Layers(Scheme())
+    w = layers.random.integers(0, 256, (6, 4 // groups, 3, 3)).astype(np.uint8)
+    names = [layers.constant(operand) for operand in (w, np.uint8(131), np.float32(0.0041))]
+    layers.nodes.append(helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]))
+    operands = ["q", names[0], "z", names[1]]
+    total = layers.add("ConvInteger", operands, pads=[1] * 4, group=groups)
+    wide = layers.add("Cast", [total], to=TensorProto.FLOAT)
+    name = layers.add("Mul", [wide, layers.add("Mul", ["s", names[2]])])
+    x = tensor("x", ("batch", 4, 7, 6))
+    return make_model(layers.nodes, [x], [tensor(name, None)], layers.stored)

@@ -1,5 +1,5 @@
-"""Products with weights of 4 and 8 bits that are scaled in blocks: kept packed in the bundle, equal to
-the product with the dequantised weights."""
+"""Products with weights of 4 and 8 bits that are scaled in blocks: kept packed in the bundle,
+equal to the product with the dequantised weights."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def test_mat_mul_n_bits(
 @pytest.mark.parametrize("name", ["INT4", "UINT4", "INT8", "UINT8"])
 @pytest.mark.parametrize("form", ["matmul", "transposed", "gemm"])
 def test_dequantised_in_blocks(name: str, form: str, tmp_path: Path) -> None:
-    """DequantizeLinear in blocks before MatMul, as it lies, through Transpose, in Gemm; signed without
-    zero points, unsigned with them."""
+    """DequantizeLinear in blocks before MatMul, as it lies, through Transpose, in Gemm; signed
+    without zero points, unsigned with them."""
     depth, columns, block = 64, 20, 16
     bits, dtype = (
         (4 if "4" in name else 8),
@@ -182,8 +182,8 @@ def _with_float_zero(codes: Array, scale: Array, zero: Array) -> Array:
 
 
 def test_the_bundle_is_as_small_as_the_model(tmp_path: Path) -> None:
-    """The weights of a bundle have at most 1.15 times the bytes of those of the model, with scales of
-    f16 and zero points."""
+    """The weights of a bundle have at most 1.15 times the bytes of those of the model, with scales
+    of f16 and zero points."""
     codes, scale, zero = drawn(4096, 4096, 32, 4)
     given: dict[str, Array] = {
         "b": blocked_bytes(codes, 32, 4),
@@ -275,7 +275,8 @@ def test_an_order_of_the_depth_is_refused() -> None:
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("with_zeros", [False, True])
 def test_machine_code_equals_the_interpreter(bits: int, *, signed: bool, with_zeros: bool) -> None:
-    """Of the loops of a blocked product, whose text parses back; for every level of this machine."""
+    """Of the loops of a blocked product, whose text parses back; for every level of this
+    machine."""
     rows, columns, blocks, block = 5, 20, 2, 8
     rng = np.random.default_rng(4)
     statement = BlockedProduct(

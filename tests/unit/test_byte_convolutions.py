@@ -196,3 +196,25 @@ def test_opencl_gives_the_same() -> None:
         interpret_loops(program, expected, {}, f32_lanes=VECTOR_MACHINE.f32_lanes)
         assert machine.run(number, arrays) == 0
         np.testing.assert_array_equal(arrays[-1], expected[-1])
+
+
+def test_layers_that_differ_in_their_scales_share_a_kernel() -> None:
+    """What is multiplied and added behind a sum lies in memory; limits stay in the code."""
+    x, w = drawn((1, 8, 6, 7), "u8", 1), drawn((8, 8, 3, 3), "i8", 2)
+    builder = Builder([TensorType("u8", x.shape)])
+    value = 0
+    for scale, zero in ((1e-4, 3.0), (2e-4, 3.0), (3e-4, 100.0)):
+        total = builder.op("conv", value, builder.constant(w, "i8"), **window(2, pad_value=3))
+        scaled = builder.op("mul", builder.op("cast", total, dtype="f32"), builder.literal(scale))
+        moved = builder.op("add", builder.op("round", scaled), builder.literal(zero))
+        low = builder.op("max", moved, builder.literal(1.0))
+        clamped = builder.op("min", low, builder.literal(255.0))
+        value = builder.op("cast", clamped, dtype="u8")
+    check_graph(builder, [value], [x], 0.0, TARGETS)
+    compiled = compile_graph(builder.finish([value]))
+    tiles = [program for program in compiled.programs if isinstance(program.body[0], Contraction)]
+    assert len(tiles) == 3
+    inner, outer, _ = tiles
+    assert str(inner.body).count("1e-04") == 0
+    assert inner.body == outer.body
+    assert "value=255.0" in str(inner.body)

@@ -18,6 +18,7 @@ from tests.unit.lowering_harness import assert_close
 
 import ingot
 import ingot_runtime
+from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_runtime.executor.session import Session
 
 MODELS = Path(__file__).parents[1] / "models"
@@ -27,7 +28,7 @@ ARCHITECTURES = (
     "qwen2_moe", "whisper", "t5",
 )  # fmt: skip
 RELATIVE_ERROR_MAX = 1e-4
-CASE_COUNT, STATE_COUNT = 10, 4
+CASE_COUNT, STATE_COUNT, LAYERS = 10, 4, 2
 STEPS = (5, 1, 1, 3, 60, 1, 1)
 
 
@@ -92,6 +93,9 @@ def check_sequence(session: Session) -> None:
 def test_kept_exports(name: str, tmp_path: Path) -> None:
     """Grouped queries, rotary positions, both exporters' ways of writing attention and masks."""
     session = load(MODELS / "decoders", name, tmp_path)
+    (launches,) = describe_bundle(tmp_path / "m.ingot")["debug"]["launches"].values()
+    kinds = [launch["kind"] for launch in launches]
+    assert kinds.count("attention") == 2 * LAYERS  # for one query, and for several
     check_cases(session, MODELS / "decoders" / f"{name}.npz")
     check_sequence(session)
 

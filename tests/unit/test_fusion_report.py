@@ -136,3 +136,16 @@ def test_inspect_prints_fusion_and_memory(
     assert main(["inspect", path, "--json"]) == 0
     memory = json.loads(capsys.readouterr().out)["debug"]["memory"]["x86-64-v3"]
     assert memory["planned_bytes"] >= memory["lower_bound_bytes"] > 0
+
+
+def test_windows_that_few_elements_do_not_fill_save_nothing(tmp_path: Path) -> None:
+    """Where 64, the size that stands for an open one, is less than a window, no launch saves a
+    negative number of bytes."""
+    nodes = [
+        helper.make_node("Constant", [], ["length"], value_int=400),
+        helper.make_node("Constant", [], ["step"], value_int=160),
+        helper.make_node("STFT", ["x", "step", "", "length"], ["y"], name="frames"),
+    ]
+    model = model_of(nodes, {"x": [1, "n", 1]}, {"y": [1, None, 201, 2]})
+    launches, _ = report(tmp_path, model)
+    assert [launch["saved_bytes"] for launch in launches if launch["saved_bytes"] < 0] == []

@@ -1,5 +1,5 @@
-"""Element types of at most eight bits that numpy has not: stored and moved as bits, converted exactly
-as ``ml_dtypes`` does, refused where an op would compute in them."""
+"""Element types of at most eight bits that numpy has not: stored and moved as bits, converted
+exactly as ``ml_dtypes`` does, refused where an op would compute in them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def around_every_number(dtype: DType) -> npt.NDArray[np.float64]:
 def saturated(x: Array, dtype: DType) -> Array:
     """``x`` limited as ONNX's ``saturate`` says."""
     info: Any = ml_dtypes.finfo(numpy_type(dtype))  # type: ignore[no-untyped-call]  # its stub is half typed
-    return np.clip(x, np.array(info.min, x.dtype), np.array(info.max, x.dtype))
+    least, greatest = (float(getattr(info, name)) for name in ("min", "max"))
+    return np.clip(x, np.array(least, x.dtype), np.array(greatest, x.dtype))
 
 
 def test_every_element_type_is_one_or_the_other() -> None:
@@ -207,7 +208,8 @@ def test_an_unknown_round_mode() -> None:
 @pytest.fixture(scope="module")
 def every_type(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle that takes numbers and bits of every type, moves the bits and converts both."""
-    nodes, inputs, outputs = [], [tensor("x", ["n"])], []
+    nodes: list[NodeProto] = []
+    inputs, outputs = [tensor("x", ["n"])], list[ValueInfoProto]()
     for dtype in NAMES:
         number = onnx_number(dtype)
         nodes += [
@@ -291,8 +293,8 @@ def stored(dtype: DType, count: int, *, in_field: bool) -> TensorProto:
 
 @pytest.mark.parametrize("dtype", NAMES)
 def test_initializers_are_packed(dtype: DType) -> None:
-    """Several in a byte, the first in the low bits, in raw bytes and in the typed field; bits beyond
-    the last element mean nothing."""
+    """Several in a byte, the first in the low bits, in raw bytes and in the typed field; bits
+    beyond the last element mean nothing."""
     for count in (1, 3, 5, 2000):
         for in_field in (False, True):
             constant = stored(dtype, count, in_field=in_field)
@@ -320,3 +322,59 @@ def test_wrong_sizes_are_refused(change: int, *, in_field: bool) -> None:
         translate(model, MemoryStore())
     unit = "elements" if in_field else "bytes"
     assert caught.value.why == f"expected 3 {unit} for i4[5], got {3 + change}"
+
+
+def blocks_of_scales(
+    op: str, kind: int, zero_kind: int, count: int, block: int, scale: float = 1.0
+) -> ModelProto:
+    """``x`` [2, 6], (de)quantised with ``count`` blocks of scales along its last axis."""
+    zeros = np.zeros((2, count), helper.tensor_dtype_to_np_dtype(zero_kind))
+    constants = [
+        numpy_helper.from_array(np.full((2, count), scale, np.float32), "s"),
+        numpy_helper.from_array(zeros, "z"),
+    ]
+    is_from = op == "DequantizeLinear"
+    inputs = [tensor("x", [2, 6], kind if is_from else TensorProto.FLOAT)]
+    outputs = [tensor("y", [2, 6], TensorProto.FLOAT if is_from else kind)]
+    return model_of([node(op, "x s z", "y", axis=1, block_size=block)], inputs, outputs, constants)
+
+
+@pytest.mark.parametrize(
+    ("zero_kind", "count", "why"),
+    [
+        (TensorProto.UINT4, 3, "expected a zero point of i4, got u4"),
+        (TensorProto.INT8, 3, "expected a zero point of i4, got i8"),
+        (TensorProto.INT4, 2, "expected 3 blocks of 2 along axis 1, got i4[2, 2]"),
+        (TensorProto.INT4, 4, "expected 3 blocks of 2 along axis 1, got i4[2, 4]"),
+    ],
+)
+def test_parameters_that_contradict_the_numbers(zero_kind: int, count: int, why: str) -> None:
+    """A zero point of another type, and blocks that are too few or too many."""
+    model = blocks_of_scales("DequantizeLinear", TensorProto.INT4, zero_kind, count, 2)
+    with pytest.raises(ModelError) as caught:
+        translate(model, MemoryStore())
+    assert why in caught.value.why
+
+
+def test_a_last_block_that_is_not_whole() -> None:
+    """Blocks of 4 in 6 elements: the second one has two."""
+    model = blocks_of_scales("DequantizeLinear", TensorProto.INT4, TensorProto.INT4, 2, 4, 0.5)
+    codes = np.arange(12, dtype=np.uint8).reshape(2, 6)
+    expected = codes.view(ml_dtypes.int4).astype(np.float32) * 0.5
+    np.testing.assert_array_equal(interpreted(model, codes), expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [(TensorProto.INT4, "i4"), (TensorProto.FLOAT8E4M3FN, "f8e4m3fn")]
+)
+def test_scales_that_are_no_numbers(kind: int, dtype: str) -> None:
+    """Dividing by 0 saturates; by NaN, 8-bit floats are NaN. Nothing is refused: the standard does
+    not."""
+    x = np.array([[1, -1, 2, -2, 3, -3]] * 2, np.float32)
+    by_zero = interpreted(blocks_of_scales("QuantizeLinear", kind, kind, 3, 2, 0.0), x)
+    numbers = by_zero.view(numpy_type(dtype)).astype(np.float32)
+    limit = {"i4": (7, -8), "f8e4m3fn": (448, -448)}[dtype]
+    np.testing.assert_array_equal(numbers, np.where(x > 0, *limit))
+    if dtype == "f8e4m3fn":
+        by_nan = interpreted(blocks_of_scales("QuantizeLinear", kind, kind, 3, 2, np.nan), x)
+        assert np.isnan(by_nan.view(numpy_type(dtype)).astype(np.float32)).all()

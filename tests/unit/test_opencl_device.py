@@ -16,6 +16,7 @@ from tests.unit.opencl_harness import open_library
 import ingot_runtime
 from ingot_compiler.backends.opencl.read_target import read_target
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime_devices import opencl
 from ingot_runtime_devices.opencl_build import BUILDER, Builder
 from ingot_runtime_devices.opencl_library import HEAD, read_library
 
@@ -159,6 +160,44 @@ def _used(scale: Scale) -> None:
 def _read(device: Device, address: int) -> None:
     place = np.zeros(1, np.float32)
     device.read(place.ctypes.data, address, 4)
+
+
+def test_the_host_goes_on_while_the_device_works() -> None:
+    """A write returns before what was queued is done; what was given may be changed at once, the
+    order is kept, and nothing is held when the device is done."""
+    device: Any = open_opencl(0)
+    memory, numbers = device.allocate(64), np.arange(16, dtype=np.float32)
+    gate = cl.UserEvent(device._context)
+    cl.enqueue_barrier(device._queue, wait_for=[gate])
+    device._last = gate
+    for factor in (1, 2):
+        given = factor * numbers
+        device.write(memory.address, given.ctypes.data, given.nbytes)
+        given[:] = -1
+    device.write(memory.address + 60, numbers.ctypes.data, 4)
+    assert len(device._staged) == 3
+    gate.set_status(cl.command_execution_status.COMPLETE)
+    found = np.zeros(16, np.float32)
+    device.read(found.ctypes.data, memory.address, found.nbytes)
+    assert found.tolist() == [*(2 * numbers[:15]), 0]
+    assert (device._staged, device._staged_bytes) == ([], 0)
+
+
+def test_a_device_that_is_done_needs_no_second_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only while something is queued do bytes wait, and only so many of them."""
+    device: Any = open_opencl(0)
+    memory, numbers = device.allocate(64), np.arange(16, dtype=np.float32)
+    device.write(memory.address, numbers.ctypes.data, numbers.nbytes)
+    assert not device._staged
+    monkeypatch.setattr(opencl, "_STAGED_BYTES_MAX", 100)
+    gate = cl.UserEvent(device._context)
+    device._last = gate
+    device.write(memory.address, numbers.ctypes.data, numbers.nbytes)
+    assert device._staged_bytes == 64
+    device._last = gate
+    device.write(memory.address, numbers.ctypes.data, numbers.nbytes)
+    assert not device._staged
+    gate.set_status(cl.command_execution_status.COMPLETE)
 
 
 def test_a_launch_with_other_arguments() -> None:

@@ -3,6 +3,7 @@ time that large networks can afford; and what happens where a device has no code
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import random
 from collections.abc import Sequence
@@ -12,11 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingot_compiler.backends.backend import Backend, RefuseOpFor
+from ingot_compiler.backends.registry import BACKENDS
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import AUTO, Graph, Node, OptimizedGraph
 from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.op_names import OpName
+from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.place import place
@@ -170,6 +174,34 @@ def test_nobody_asked_for_the_device(mark: str) -> None:
     (value,) = [node.results[0] for node in found.graph.nodes if node.op == "matmul"]
     assert found.device_of[value] == 0
     assert found.reasons[value].kind == "host_only"
+
+
+CHOICE = """graph(%0: f32[8], %1: bool[]) {
+  %2 = if(%1) {symbols=[]} {()
+    %2 = neg(%0) : f32[8] @[1]
+    return %2
+  } {()
+    %2 = abs(%0) : f32[8] @[2]
+    return %2
+  } : f32[8] @[0] on "auto"
+  %3 = exp(%2) : f32[8] @[3] on "auto"
+  return %3
+}
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS[1:], ids=lambda backend: backend.kind)
+def test_control_flow_is_left_to_no_kind_of_device(backend: Backend) -> None:
+    """However cheap the device is and whatever its back end says: the host runs it, and the node
+    behind it goes to the device."""
+    module, _, name = backend.refuse_op.partition(":")
+    refuse: RefuseOpFor = getattr(importlib.import_module(module), name)
+    costs = DeviceCosts(1e3, 1e3, 1e3, 1.0), DeviceCosts(1e15, 1e15, 1e15, 0.0)
+    devices = DEVICES[0], DeclaredDevice("acc", VirtualDevice(backend.kind, 0))
+    rules = PlacingRules((lambda node, graph: refuse(node, graph, ""),), costs)
+    found = place(OptimizedGraph(parse_graph(CHOICE)), devices, rules)
+    where = {node.op: found.device_of[node.results[0]] for node in found.graph.nodes}
+    assert (where["if"], where["exp"]) == (0, 1)
 
 
 @pytest.mark.slow

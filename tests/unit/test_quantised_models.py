@@ -11,14 +11,17 @@ import numpy as np
 import pytest
 from onnx import ModelProto, helper
 from tests.unit import quantised_models as models
-from tests.unit.end_to_end_harness import make_model, reference, run_all_ways, tensor
+from tests.unit.end_to_end_harness import check_model, make_model, reference, run_all_ways, tensor
 from tests.unit.frontend_harness import MemoryStore, translate
 from tests.unit.quantised_models import Scheme
 
 import ingot
+from ingot_build_rules.cli.main import main
+from ingot_build_rules.report.integer_report import products_in_floats_line
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.ir.refusal import INTEGER_PRODUCT
 from ingot_compiler.passes.pipeline import optimize
 
 Array = models.Array
@@ -70,7 +73,7 @@ def test_products_are_those_of_integers(name: str, scheme: str) -> None:
     found = products(optimized.graph)
     assert found
     assert {dtype for _, dtype in found} == {"i32"}
-    assert not [item for item in optimized.refusals if item.pattern == "integer product"]
+    assert not [item for item in optimized.refusals if item.pattern == INTEGER_PRODUCT]
     (expected,) = reference(model, {"x": x}).values()
     (result,) = interpret(optimized.graph, [x], store.read)
     assert_within_a_step(result, expected)
@@ -103,6 +106,16 @@ def test_dynamic_quantisation_multiplies_integers(weights: Any) -> None:
     (expected,) = reference(model, {"x": x}).values()
     (result,) = interpret(graph, [x], store.read)
     np.testing.assert_allclose(result, expected, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_dynamic_convolutions_multiply_integers(tmp_path: Path, groups: int) -> None:
+    """Around the image stands a zero point that is known at run time alone; the weights have one
+    too, so that windows are summed."""
+    model, x = models.dynamic_convolution(groups), sample(2, 4, 7, 6)
+    graph = optimize(translate(model, MemoryStore())[0]).graph
+    assert products(graph) == [("conv", "i32")] * 2
+    check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-4)
 
 
 def test_values_that_are_only_moved_are_bytes() -> None:
@@ -168,3 +181,63 @@ def test_scales_that_are_no_steps_give_what_the_reference_gives(scale: float, wi
         (expected,) = reference(model, {"x": x}).values()
         (result,) = interpret(graph, [x], store.read)
     np.testing.assert_array_equal(result, expected)
+
+
+def float_product(case: str) -> ModelProto:
+    """A quantised product, and one that is not one of integers for the reason of the case."""
+    layers = models.Layers(SCHEMES["u8s8"])
+    x = layers.requantised("x", 0.02, 128)
+    y = layers.add("MatMul", [x, layers.weights(8, 8, axis=1)])
+    if case == "along":
+        y = layers.requantised(y, 0.03, 128)
+        return _returned(layers, layers.add("MatMul", [y, layers.weights(8, 5)]))
+    if case == "wide":
+        wide = layers.constant(layers.random.integers(-999, 999, (8, 5)).astype(np.int16))
+        w = layers.add("DequantizeLinear", [wide, layers.constant(np.float32(0.001))])
+        y = layers.requantised(y, 0.03, 128)
+        return _returned(layers, layers.add("MatMul", [y, w]))
+    w = layers.constant(layers.random.normal(size=(8, 5)).astype(np.float32))
+    y = layers.requantised(y, 0.03, 128) if case == "second" else layers.add("Sigmoid", [y])
+    return _returned(layers, layers.add("MatMul", [y, w]))
+
+
+def _returned(layers: models.Layers, name: str) -> ModelProto:
+    return make_model(layers.nodes, [tensor("x", (3, 8))], [tensor(name, None)], layers.stored)
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("along", "a scale or zero point changes along the axis that is summed"),
+        ("wide", "its integers are i16, not 8-bit"),
+        ("second", "its second operand is not quantised"),
+        ("both", "no operand is quantised"),
+    ],
+)
+def test_what_runs_in_floats_is_told(case: str, reason: str) -> None:
+    """By name, with the reason."""
+    graph, names = translate(float_product(case), MemoryStore())
+    line = products_in_floats_line(optimize(graph).refusals, names)
+    name = names.nodes[-1][0]
+    assert line == f"runs in floats in this quantised model: {name} (MatMul): {reason}"
+
+
+def test_models_without_integers_have_nothing_to_tell() -> None:
+    """A product of floats is no news where nothing is quantised."""
+    w = np.ones((4, 3), np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    model = make_model(nodes, [tensor("x", [2, 4])], [tensor("y", None)], {"w": w})
+    graph, names = translate(model, MemoryStore())
+    assert products_in_floats_line(optimize(graph).refusals, names) == ""
+
+
+def test_compiling_warns_of_products_in_floats(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command has the line among its warnings."""
+    source, target = str(tmp_path / "model.onnx"), str(tmp_path / "model.ingot")
+    Path(source).write_bytes(float_product("second").SerializeToString())
+    assert main(["compile", source, "-o", target, "--cache", str(tmp_path / "cache")]) == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "in floats" in line]
+    assert line.startswith("warning: ")
+    assert line.endswith(": its second operand is not quantised")

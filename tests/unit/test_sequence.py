@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from tests.unit.end_to_end_harness import make_model, node, tensor
 
 import ingot
 import ingot_runtime
+from ingot_build_rules.cli.main import main
+from ingot_build_rules.view.report_subject import read_subject
 from ingot_runtime.executor.session import Session
 
 LENGTHS = (5, 1, 1, 3, 1, 60, 1, 0, 1, 70)
@@ -35,7 +38,7 @@ def session(bundle: Path) -> Session:
 
 def continued(session: Session, lengths: Sequence[int]) -> list[dict[str, Array]]:
     """The results of calls that are given the caches that the last one returned."""
-    caches, results = empty_caches(), []
+    caches, results = empty_caches(), list[dict[str, Array]]()
     for number, length in enumerate(lengths):
         results.append(session.run({**step(length, seed=number), **caches}))
         caches = {f"past.{name}": results[-1][f"present.{name}"] for name in ("key", "value")}
@@ -198,26 +201,26 @@ def _beams_outside(session: Session) -> None:
     sequence.reorder([0, 2])
 
 
-@pytest.mark.parametrize(
-    ("use", "error", "text"),
-    [
-        (_overlong, ingot_runtime.InputError, "max_length is 4: it has 3 rows, this call makes them 5"),
-        (_closed, ingot_runtime.BusyError, "the sequence is closed"),
-        (_fork_of_closed, ingot_runtime.BusyError, "the sequence is closed"),
-        (_other_batch, ingot_runtime.InputError, "batch is 2 in input 'past.key'"),
-        (_beams_outside, ingot_runtime.InputError, "expected 2 numbers from 0 to 1"),
-        (lambda s: s.sequence().run({**step(1), **empty_caches()}), ingot_runtime.InputError, "'past.key' is a state"),
-        (lambda s: s.sequence().run({}), ingot_runtime.InputError, "missing input 'x'"),
-        (lambda s: s.sequence().run([]), ingot_runtime.InputError, "inputs are not a dict"),
-        (lambda s: s.sequence().run({"y": 1, **step(1)}), ingot_runtime.InputError, "no input 'y'"),
-        (lambda s: s.sequence().run(step(1), {"z": 1}), ingot_runtime.InputError, "no output 'z'"),
-        (lambda s: s.sequence().run(step(1), {"y": np.empty(3)}), ingot_runtime.InputError, "output 'y' does not fit"),
-        (lambda s: s.sequence().truncate(1), ingot_runtime.InputError, "expected 0 to 0 rows, got 1"),
-        (lambda s: s.sequence().state("x"), ingot_runtime.InputError, "no state 'x'"),
-        (lambda s: s.sequence(max_length=0), ingot_runtime.InputError, "an integer of at least 1, got 0"),
-        (lambda s: s.sequence(sizes={"heads": 3}), ingot_runtime.InputError, "got 'heads': 3"),
-    ],
-)  # fmt: skip
+ERRORS: list[tuple[Callable[[Session], object], type[Exception], str]] = [
+    (_overlong, ingot_runtime.InputError, "max_length is 4: it has 3 rows, this call makes them 5"),
+    (_closed, ingot_runtime.BusyError, "the sequence is closed"),
+    (_fork_of_closed, ingot_runtime.BusyError, "the sequence is closed"),
+    (_other_batch, ingot_runtime.InputError, "batch is 2 in input 'past.key'"),
+    (_beams_outside, ingot_runtime.InputError, "expected 2 numbers from 0 to 1"),
+    (lambda s: s.sequence().run({**step(1), **empty_caches()}), ingot_runtime.InputError, "'past.key' is a state"),
+    (lambda s: s.sequence().run({}), ingot_runtime.InputError, "missing input 'x'"),
+    (lambda s: s.sequence().run(cast("Any", [])), ingot_runtime.InputError, "inputs are not a dict"),
+    (lambda s: s.sequence().run({"y": np.ones(1), **step(1)}), ingot_runtime.InputError, "no input 'y'"),
+    (lambda s: s.sequence().run(step(1), {"z": np.ones(1)}), ingot_runtime.InputError, "no output 'z'"),
+    (lambda s: s.sequence().run(step(1), {"y": np.empty(3)}), ingot_runtime.InputError, "output 'y' does not fit"),
+    (lambda s: s.sequence().truncate(1), ingot_runtime.InputError, "expected 0 to 0 rows, got 1"),
+    (lambda s: s.sequence().state("x"), ingot_runtime.InputError, "no state 'x'"),
+    (lambda s: s.sequence(max_length=0), ingot_runtime.InputError, "an integer of at least 1, got 0"),
+    (lambda s: s.sequence(sizes={"heads": 3}), ingot_runtime.InputError, "got 'heads': 3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("use", "error", "text"), ERRORS)
 def test_errors_name_what_is_wrong(
     session: Session, use: Callable[[Session], object], error: type[Exception], text: str
 ) -> None:
@@ -317,7 +320,10 @@ def test_caches_of_the_attention_op_are_states(tmp_path: Path, is_causal: int) -
     model.opset_import[0].version = 23
     model.ir_version = 11
     ingot.compile(model.SerializeToString(), targets=["x86-64-v3"]).save(tmp_path / "m.ingot")
-    session, reference = ingot_runtime.load(tmp_path / "m.ingot"), ReferenceEvaluator(model)
+    session, reference = (
+        ingot_runtime.load(tmp_path / "m.ingot"),
+        cast("Any", ReferenceEvaluator(model)),
+    )
     sequence, rng = session.sequence(), np.random.default_rng(0)
     caches = {name: np.zeros((1, 2, 0, 16), np.float32) for name in ("pk", "pv")}
     for new in (3, 1, 4, 1):
@@ -326,3 +332,15 @@ def test_caches_of_the_attention_op_are_states(tmp_path: Path, is_causal: int) -
         y, caches["pk"], caches["pv"] = reference.run(None, {**given, **caches})
         np.testing.assert_allclose(sequence.run(given)["y"], y, rtol=1e-4, atol=1e-5)
     assert (sequence.state("nk") == caches["pk"]).all()
+
+
+def test_a_call_with_caches_is_evaluated_and_checked(bundle: Path, tmp_path: Path) -> None:
+    """What views tell of a call knows how it lies: launches and sizes are those of a run; every
+    launch agrees with the interpreter."""
+    (tmp_path / "m.onnx").write_bytes(decoder().SerializeToString())
+    caches = {"past.key": (2, 2, 3, 16), "past.value": (2, 2, 3, 16)}
+    call = read_subject(str(bundle), None, {"x": (2, 1, 8), **caches}).call
+    assert call.problem == ""
+    assert call.output_shapes[1] == (2, 2, 4, 16)
+    checked = [str(tmp_path / "m.onnx"), "-o", str(tmp_path / "m.ingot"), "--check"]
+    assert main(["compile", *checked, "--target", "x86-64-v3"]) == 0

@@ -80,6 +80,7 @@ if more {  # 7
 while i < n and more holding b5 {  # 10
   set more = i  # 11
 }
+hold room, pitch, moved from 5 to n: 0 in 0 by 4*n  # 13
 constant 0: graph() {
   %0 = constant() {dtype="f32", shape=[1, 1, 4, 8], weight="0"} : f32[1, 1, 4, 8]
   return %0
@@ -169,7 +170,7 @@ def test_every_part_is_read_back(text: Text) -> None:
         (FUSED, "f32 x 20, input 0", "f32 x 20, input 0 on device 1", "line 4, column 1", "an input lies on the host: expected the host, got device 1"),
         (FUSED, "b1: f32 x 20, workspace", "b1: f32 x 20, scratch", "line 5, column 22", "expected one of input output workspace constant, got 'scratch'"),
         (FUSED, "b4: f32 x 15, workspace", "b4: f32 x -15, workspace", "line 8, column 1", "elements of buffers: expected at least 0, got -15"),
-        (FUSED, "f32 x 32, constant 0", "f32 x 33, constant 0", "line 38, column 1", "a constant fills its buffer: expected f32 x 33, got f32 x 32"),
+        (FUSED, "f32 x 32, constant 0", "f32 x 33, constant 0", "line 39, column 1", "a constant fills its buffer: expected f32 x 33, got f32 x 32"),
         (FUSED, "f32 x 32, constant 0", "f32 x 32, workspace", "line 14, column 1", "what a kernel reads: expected a buffer that is written before, got b2"),
         (FUSED, "copy b0 to b1", "copy b0 to b5", "line 13, column 1", "a copy crosses between devices: expected buffers of two devices, got device 0 twice"),
         (FUSED, "copy b0 to b1", "copy b0 to b9", "line 13, column 1", "buffers: expected b0 to b8, got b9"),
@@ -207,10 +208,10 @@ def test_every_part_is_read_back(text: Text) -> None:
         (FUSED, "while i < n", "while i < p", "line 35, column 1", "symbols are bound: expected a size of an input, or one that a step binds before, got p"),
         (FUSED, "set more = i", "set more = q", "line 36, column 3", "symbols are bound: expected a size of an input, or one that a step binds before, got q"),
         (FUSED, "writes %5: f32[5, 3] in b5", "writes %5: f32[5, 3] in b4", "line 9, column 1", "outputs are written: expected a step that writes it, got none"),
-        (FUSED, "constant 0: graph() {", "constant 0: graph(%0: f32[1]) {", "line 39, column 3", "expected %1 next (values are numbered in order), got %0"),
-        (FUSED, "return %0\n}\n", "return %0\n}\nconstant 1: graph() {\n  return\n}\n", "line 42, column 1", "constants are expressions: expected no input and one output, got 0 inputs, 0 outputs"),
-        (FUSED, 'weight="0"} : f32[1, 1, 4, 8]', 'weight="0"} : f32[1, 1, 8, 4]', "line 39, column 8", "constant: expected results f32[1, 1, 4, 8], got f32[1, 1, 8, 4]"),
-        (FUSED, "copy b0 to b1", "specialisation from 10 where s0 = 1 copy b0 to b1", "line 1, column 1", "the first step of the specialisation: expected 0 to 9, got 10"),
+        (FUSED, "constant 0: graph() {", "constant 0: graph(%0: f32[1]) {", "line 40, column 3", "expected %1 next (values are numbered in order), got %0"),
+        (FUSED, "return %0\n}\n", "return %0\n}\nconstant 1: graph() {\n  return\n}\n", "line 43, column 1", "constants are expressions: expected no input and one output, got 0 inputs, 0 outputs"),
+        (FUSED, 'weight="0"} : f32[1, 1, 4, 8]', 'weight="0"} : f32[1, 1, 8, 4]', "line 40, column 8", "constant: expected results f32[1, 1, 4, 8], got f32[1, 1, 8, 4]"),
+        (FUSED, "copy b0 to b1", "specialisation from 11 where s0 = 1 copy b0 to b1", "line 1, column 1", "the first step of the specialisation: expected 0 to 10, got 11"),
         (FUSED, "copy b0 to b1", "specialisation from 1 where s0 = 1 copy b0 to b1", "line 1, column 1", "what is specialised: expected a size of an input, got s0"),
         (FIXED, "planner best", "planner 1", "line 1, column 9", "expected a planner, got '1'"),
         (FIXED, "device 0:", "device 3:", "line 2, column 1", "pools: expected the host's first, then others in order, each once, got [3, 1]"),
@@ -221,6 +222,8 @@ def test_every_part_is_read_back(text: Text) -> None:
         (FIXED, "b5 on device 1", "b5 on device 2", "line 3, column 1", "sizes of pools: expected 128 bytes, the end of its last buffer, got 192"),
         (FIXED, "60 bytes, steps 2 to 3, at 128", "60 bytes, steps 2 to 3, at 100", "line 7, column 1", "alignment: expected a multiple of 64, got 100"),
         (FIXED, "60 bytes, steps 2 to 3, at 128", "60 bytes, steps 2 to 3, at 64", "line 3, column 1", "sizes of pools: expected 128 bytes, the end of its last buffer, got 192"),
+        (FUSED, "0 in 0 by", "0 in 7 by", "line 38, column 1", "pairs that share memory: expected input 0 to"),
+        (FUSED, "5 to n: 0", "5 to m: 0", "line 38, column 1", "symbols are bound"),
         (FIXED, "steps 3 to 4, at 0", "steps 1 to 4, at 0", "line 4, column 1", "overlap in space and time: expected places apart while both live, got 0 to 80, b6 at 0"),
         (FIXED, "steps 3 to 4, at 0", "steps 3 to 4, above b2", "line 5, column 1", "places in a pool that is fixed, or is not: expected an offset and a"),
         (FIXED, "b6: 60 bytes", "b6: 4*s0 bytes", "line 5, column 1", "places in a pool that is fixed, or is not: expected an offset and a"),
@@ -241,6 +244,7 @@ def test_every_part_is_read_back(text: Text) -> None:
         (PROGRAM, "assert r0, 0", "assert r0, 1", "line 5, column 1", "messages: expected 0 to 0, got 1"),
         (PROGRAM, "5: begin", "5: const r1, 0", "line 1, column 1", "sizes are told before begin, once: expected one begin, got 0"),
         (PROGRAM, "4: output_dim 0, 0, r0", "4: read r3, b4, r0, 1", "line 7, column 1", "sizes are told before begin, once: expected behind begin, got begin is instruction 5"),
+        (PROGRAM, "4: output_dim 0, 0, r0", "4: held_bytes r3, 0, 0", "line 7, column 1", "sizes are told before begin, once: expected behind begin, got begin is instruction 5"),
         (PROGRAM, "6: buffer_input b0, 0", "6: input_dim r0, 0, 0", "line 9, column 1", "sizes are told before begin, once: expected before begin, got begin is instruction 5"),
         (PROGRAM, "buffer_workspace b4, 0", "buffer_workspace b2, 0", "line 13, column 1", "a buffer has one device: expected b2 on device 1, got device 0"),
         (PROGRAM, "@12, @15", "@12, @17", "line 14, column 1", "labels: expected 0 to 16, got 17"),

@@ -22,6 +22,7 @@ from ingot_build_rules.api.arguments import (
 from ingot_build_rules.api.compiled_bundle import Bundle, Check, compile_bundle
 from ingot_build_rules.api.given_model import given_model
 from ingot_build_rules.api.in_arguments import errors_in_arguments
+from ingot_build_rules.compilation.op_options import read_ops
 from ingot_build_rules.compilation.open_build import BuildSettings
 from ingot_build_rules.compilation.options import Shapes, make_options
 from ingot_build_rules.compilation.plugins import read_plugins
@@ -30,6 +31,7 @@ from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 if TYPE_CHECKING:
     from ingot_build_rules.api.given_model import AnyModel
     from ingot_build_rules.rules.compile_options import PluginOption
+    from ingot_build_rules.rules.op_option import OpOption
     from ingot_compiler.backends.target_forms import GivenTargets
 
 
@@ -57,6 +59,7 @@ def compile(  # noqa: A001
     other_shapes: str = "general",
     plugins: str | Sequence[str] = (),
     strict_dims: bool = False,
+    ops: Mapping[str, str] | None = None,
 ) -> Bundle:
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
@@ -77,6 +80,7 @@ def compile(  # noqa: A001
         other_shapes: what serves calls of no such shape: the "general" version, or "refuse".
         plugins: targets from outside, ``"module:TARGET"``; they run with your rights.
         strict_dims: dimensions of one name are one size in every call.
+        ops: ``"my.domain::Foo"`` -> the file that defines it.
         cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
@@ -86,17 +90,18 @@ def compile(  # noqa: A001
     """
     texts, named = _texts(targets, shapes, devices, place), read_plugins(read_plugin_texts(plugins))
     options = make_options(
-        *texts,
-        other_shapes=other_shapes,
-        strip=strip,
-        fallback=fallback,
-        plugins=named,
-        strict_dims=strict_dims,
-    )
+        *texts, other_shapes=other_shapes, strip=strip, fallback=fallback, plugins=named,
+        strict_dims=strict_dims, ops=_ops(ops),
+    )  # fmt: skip
     limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
     settings, inputs = _settings(workers, cache, named, shared=cache_shared), read_check(check)
     given = given_model(model, example_inputs, dynamic_shapes, graph)
     return compile_bundle(given, options, settings, inputs, limit)
+
+
+def _ops(ops: object) -> tuple[OpOption, ...]:
+    example = "{'my.domain::Foo': 'foo.ingot-text'}"
+    return read_ops(read_texts("ops", example, ops).items())
 
 
 def _texts(

@@ -59,6 +59,7 @@ ARGUMENTS: dict[str, Callable[[str], str]] = {
     "device": _table("devices", lambda value: value.partition("=")),
     "fallback": lambda value: f"fallback={value!r}" if value else "fallback",
     "max-bytes": lambda _: "max_bytes",
+    "op": _table("ops", lambda value: value.partition("=")),
     "place": _table("place", lambda value: value.rpartition("=")),
     "plugin": lambda value: f"plugins={value!r}" if value else "plugins",
     "shape": _table("shapes", lambda value: value.rpartition("=")),

@@ -87,7 +87,7 @@ def _print_note(loaded: LoadedProject, report: Report, arguments: argparse.Names
 
         if note := project_note(loaded.project, built):
             console.print_note(note)
-        for request in compile_requests(loaded.project, built):
+        for request in compile_requests(loaded.project, built, loaded.path):
             for note in device_notes(request.bundle.output, request.options):
                 console.print_note(note)
 

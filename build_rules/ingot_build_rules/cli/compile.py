@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_one(arguments: argparse.Namespace) -> None:
+    from ingot_build_rules.compilation.op_options import read_ops
     from ingot_build_rules.compilation.options import make_options
     from ingot_build_rules.compilation.output_file import check_output
     from ingot_build_rules.compilation.plugins import read_plugins
@@ -66,6 +67,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
         fallback=arguments.fallback,
         plugins=read_plugins(arguments.plugin, os.curdir),
         strict_dims=arguments.strict_dims,
+        ops=read_ops(arguments.op),
     )
     with compile_output(arguments) as output:
         if output is not None:
@@ -109,7 +111,8 @@ def _compile(
         outcome = _outcome(_started(build, arguments, options), arguments, output)
         if arguments.depfile is not None:
             sources = build.run(outcome.compiled.compilation.source_paths())
-            write_text(arguments.depfile, depfile_text(str(output), sources))
+            files = (*sources, *(os.path.abspath(path) for _, path in arguments.op))
+            write_text(arguments.depfile, depfile_text(str(output), files))
     return replace(outcome, warnings=tuple(told)), time.perf_counter() - started
 
 

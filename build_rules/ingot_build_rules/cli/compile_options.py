@@ -17,15 +17,16 @@ from ingot_compiler.ir.errors import UserError
 
 _WHERE = "command ingot compile"
 _SAID_BY = {
-    PROGRAM: ("shape", "place", "device", "fallback"),
-    "graph": ("shape", "place"),
-    "placed": ("shape", "place", "device", "fallback"),
+    PROGRAM: ("shape", "place", "device", "fallback", "op"),
+    "graph": ("shape", "place", "op"),
+    "placed": ("shape", "place", "device", "fallback", "op"),
     "loops": (
         "shape",
         "place",
         "device",
         "fallback",
         "plugin",
+        "op",
         "weights",
         "check",
         "depfile",

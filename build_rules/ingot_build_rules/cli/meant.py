@@ -108,6 +108,7 @@ _IN_PROJECT = {
     "--planner": "planner",
     "--strip": "strip",
     "--strict-dims": "strict-dims",
+    "--op": 'ops."DOMAIN::NAME"',
 }
 """Option of ``compile`` -> the key of a bundle that says the same in a project."""
 _SAME_SPELLING = 0.75

@@ -23,6 +23,7 @@ from ingot_build_rules.rules.claim import CLAIM, ClaimInputs
 from ingot_build_rules.rules.compile_options import AUTO, CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
 from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs, TypedGraph
+from ingot_build_rules.rules.op_option import OpOption
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
 from ingot_build_rules.rules.rewrite import REWRITE, RewriteInputs
@@ -82,7 +83,9 @@ class ModelStages:
     async def typed(self) -> TypedGraph:
         """Stage 3, and what the model's file says wrongly of it."""
         imported = await self.imported()
-        return await self.need(INFER_TYPES, InferInputs(imported.model, imported.weights))
+        ops, files = self._op_files([each for each in self.options.ops if each.is_program])
+        inputs = InferInputs(imported.model, imported.weights, ops, files)
+        return await self.need(INFER_TYPES, inputs)
 
     async def optimized(self) -> Artifact[OptimizedGraph]:
         """Stage 4."""
@@ -128,7 +131,7 @@ class ModelStages:
         content = None if source.path else self.build.keep_bytes(source.content)
         inputs = ImportInputs(
             source.digest, options.shapes, options.place, source.name, source.path, source.state,
-            content, self.limit.max_bytes, options.strict_dims,
+            content, self.limit.max_bytes, options.strict_dims, *self._op_files(options.ops),
         )  # fmt: skip
         imported = await self.build.need(IMPORT_MODEL, inputs)
         if self.limit.max_bytes is not None:
@@ -136,6 +139,14 @@ class ModelStages:
             what = "the expansion of the model's own functions"
             self.limit.check(expanded_bytes, what, f"model {source.name!r}")
         return imported
+
+    def _op_files(
+        self, options: Sequence[OpOption]
+    ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, Artifact[memoryview]], ...]]:
+        """The user's ops with the digests of their files, and these."""
+        ops = tuple((option.op, option.digest) for option in options)
+        kept = tuple((option.file, self.build.keep_bytes(option.content)) for option in options)
+        return ops, kept
 
     async def _optimize(self) -> Artifact[OptimizedGraph]:
         optimized = await self.need(OPTIMIZE, OptimizeInputs(await self.graph()))

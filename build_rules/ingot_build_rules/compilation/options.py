@@ -20,6 +20,7 @@ from ingot_build_rules.rules.compile_options import (
     CompileOptions,
     PluginOption,
 )
+from ingot_build_rules.rules.op_option import OpOption
 from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
@@ -48,6 +49,7 @@ def make_options(
     plugins: Sequence[PluginOption] = (),
     named_targets: Mapping[str, GivenTarget] | None = None,
     strict_dims: bool = False,
+    ops: Sequence[OpOption] = (),
 ) -> CompileOptions:
     """Check and order the options; ``configure`` says what is assumed of targets and devices.
 
@@ -80,6 +82,7 @@ def make_options(
         other_shapes=other_shapes,
         fallback=fallback,
         plugins=tuple(plugins),
+        ops=tuple(ops),
     )
 
 

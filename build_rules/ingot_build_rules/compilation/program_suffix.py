@@ -7,6 +7,7 @@ by every compilation.
 from __future__ import annotations
 
 import os
+from typing import cast
 
 PROGRAM = "ingot-text"
 """The suffix without its dot; in the place of a stage, the text form of a program."""
@@ -14,7 +15,9 @@ PROGRAM = "ingot-text"
 
 def is_program(model: object) -> bool:
     """Whether what the user gives as a model is the path of a program."""
-    return isinstance(model, str | os.PathLike) and str(os.fspath(model)).endswith(f".{PROGRAM}")
+    if not isinstance(model, str | os.PathLike):
+        return False
+    return os.fspath(cast("str", model)).endswith(f".{PROGRAM}")
 
 
 def weights_beside(path: str) -> str | None:

@@ -11,11 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingot_build_rules.compilation.host_target import resolve_target
+from ingot_build_rules.compilation.op_options import read_ops
 from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.compilation.plugins import read_plugins
 from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ModelSpec, ProjectModel
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_compiler.ir.errors import PluginError, UnsupportedError, UserError
+from ingot_compiler.ir.errors import BuildError, PluginError, UnsupportedError, UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,9 @@ def _request(
             plugins=read_plugins(bundle.plugins, posixpath.dirname(path)),
             named_targets=texts,
             strict_dims=bundle.strict_dims,
+            ops=read_ops(bundle.ops, posixpath.dirname(path)),
         )
-    except (UnsupportedError, UserError, PluginError) as error:
+    except (BuildError, UnsupportedError, UserError, PluginError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path
         where = f"{file}, [bundle.{bundle.name}]"
         raise type(error)(error.what, where, error.why, error.do) from None

@@ -51,6 +51,7 @@ class BundleSpec:
     ``targets``: names of ``ProjectModel.targets``, or target texts. ``devices``: name -> kind,
     sorted, without the host. ``place``: (glob over node names, device name), as for ``make_options``.
     ``plugins``: "module:TARGET" each, in the order of preference.
+    ``ops``: (op, file) of the user's.
     ``shapes``, ``other_shapes``: in the place of the model's; None for these.
     """
 
@@ -65,6 +66,7 @@ class BundleSpec:
     fallback: str = FORBID
     plugins: tuple[str, ...] = ()
     strict_dims: bool = False
+    ops: tuple[tuple[str, str], ...] = ()
     shapes: Profiles | None = None
     other_shapes: str | None = None
     line: int = field(default=0, compare=False)

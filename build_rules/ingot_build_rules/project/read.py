@@ -98,6 +98,7 @@ def _bundle(
         planner=values.get("planner", defaults.get("planner", "best")),
         strip=values.get("strip", defaults.get("strip", False)),
         strict_dims=values.get("strict-dims", defaults.get("strict-dims", False)),
+        ops=tuple(sorted(values.get("ops", ()))),
         output=values.get("output", f"dist/{file}.ingot"),
         plugins=values.get("plugins", plugins),
         shapes=values.get("shape"),

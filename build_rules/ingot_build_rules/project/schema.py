@@ -85,6 +85,7 @@ TABLES: Mapping[str, Table] = {
             TableKey("output", "text", '"dist/a.ingot"'),
             TableKey("devices", "pairs", '{ acc = "null:0" }'),
             TableKey("place", "places", '{ "/layer1/*" = "acc" }'),
+            TableKey("ops", "pairs", '{ "my.domain::Foo" = "foo.ingot-text" }'),
             TableKey("fallback", "text", '"warn"', choices=FALLBACKS),
             _PLUGINS,
             _SHAPE,

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.ir.typical import typical
@@ -98,13 +99,18 @@ def _saved_bytes(groups: Sequence[Group], imported: Graph) -> Iterator[int]:
         for ordinal in group.source:
             owners[ordinal] = owners.get(ordinal, 0) + 1
     for group in groups:
-        written = sum(typical(result.type.size_bytes) for result in group.results)
+        written = sum(_typical_size(result.type.size_bytes) for result in group.results)
         if not _computes(group):
             yield 0
         elif all(owners[ordinal] == 1 for ordinal in group.source):
             yield max(0, sum(sizes.get(ordinal, 0) for ordinal in group.source) - written)
         else:
             yield _inner_bytes(group)
+
+
+def _typical_size(size_bytes: Dim) -> int:
+    """A plausible size; one of windows that 64 elements do not fill is 0."""
+    return max(0, typical(size_bytes))
 
 
 def _computes(group: Group) -> bool:
@@ -118,7 +124,7 @@ def _stored_bytes(imported: Graph) -> dict[int, int]:
     for node in imported.nodes:
         if node.op not in _FREE and len(node.source) == 1:
             made = sum(
-                typical(imported.types[result].size_bytes)
+                _typical_size(imported.types[result].size_bytes)
                 for result in node.results
                 if result not in constant
             )
@@ -129,7 +135,7 @@ def _stored_bytes(imported: Graph) -> dict[int, int]:
 def _inner_bytes(group: Group) -> int:
     types, written = dict(group.types), {result.value for result in group.results}
     return sum(
-        typical(types[result].size_bytes)
+        _typical_size(types[result].size_bytes)
         for node in group.nodes
         if node.op not in _FREE
         for result in node.results

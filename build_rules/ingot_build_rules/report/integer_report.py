@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.graph import Names
-from ingot_compiler.ir.refusal import Refusal
-from ingot_compiler.passes.products_in_floats import INTEGERS
+from ingot_compiler.ir.refusal import INTEGER_PRODUCT, Refusal
 
 _TOLD_MAX = 3  # nodes of one reason
 
@@ -19,7 +18,7 @@ def products_in_floats_line(refusals: Sequence[Refusal], names: Names) -> str:
     """Nodes by name, those of one reason together."""
     by_reason: dict[str, list[str]] = {}
     for item in refusals:
-        if item.pattern == INTEGERS:
+        if item.pattern == INTEGER_PRODUCT:
             by_reason.setdefault(item.reason, []).append(names.describe(item.source))
     parts = [f"{_some(nodes)}: {reason}" for reason, nodes in by_reason.items()]
     return f"runs in floats in this quantised model: {'; '.join(parts)}" if parts else ""

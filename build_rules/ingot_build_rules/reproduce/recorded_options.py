@@ -15,6 +15,7 @@ from ingot_build_rules.compilation.plain_values import (
     as_texts,
 )
 from ingot_build_rules.rules.compile_options import FORBID, CompileOptions, PluginOption
+from ingot_build_rules.rules.op_option import OpOption
 from ingot_compiler.plugins.settings import PluginSettings
 
 
@@ -51,6 +52,7 @@ def recorded_options(record: object) -> CompileOptions:
         fallback=fallback,
         strict_dims=strict_dims,
         plugins=plugins,
+        ops=[_op(as_table(each)) for each in as_list(values.get("ops", []))],
     )
 
 
@@ -62,3 +64,10 @@ def _plugin(values: dict[str, object]) -> PluginOption:
         raise TypeError("expected attributes that are texts, whole numbers or truth values")
     settings = PluginSettings(as_text(values["name"]), tuple(sorted(kept.items())))
     return PluginOption(as_text(values["target"]), settings)
+
+
+def _op(values: dict[str, object]) -> OpOption:
+    """A definition as it is recorded."""
+    lines = [as_text(line) for line in as_list(values["lines"])] if "lines" in values else None
+    op, file = as_text(values["op"]), as_text(values["file"])
+    return OpOption.of_plain(op, file, lines, as_text(values.get("base64", "")))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ingot_build_rules.rules.op_option import OpOption
 from ingot_compiler.plugins.settings import PluginSettings
 
 HOST = "host"
@@ -74,7 +75,8 @@ class CompileOptions:
     ``devices``: by name, without the host. ``place``: (glob over node names, device name or
     ``auto``), the last match counts. ``plugins``: in the order in which the user names them.
     ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
-    ``strict_dims``: dimensions of inputs that have one name are one size.
+    ``strict_dims``: dimensions of inputs that have one name are one size. ``ops``: definitions of
+    the user, by name.
     """
 
     targets: tuple[str, ...]
@@ -87,6 +89,7 @@ class CompileOptions:
     fallback: str = FORBID
     plugins: tuple[PluginOption, ...] = ()
     strict_dims: bool = False
+    ops: tuple[OpOption, ...] = ()
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -95,8 +98,10 @@ class CompileOptions:
         built.
         """
         plugins = {"plugins": [plugin.plain() for plugin in self.plugins]} if self.plugins else {}
+        ops = {"ops": [option.plain() for option in self.ops]} if self.ops else {}
         return {
             **plugins,
+            **ops,
             "targets": list(self.targets),
             "shapes": [dict(profile) for profile in self.shapes],
             "devices": {device.name: str(device) for device in self.devices},

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import FileDigests, Rule, RuleContext
+from ingot_build_rules.rules.custom_ops import op_file
 from ingot_build_rules.rules.default_input import DefaultInput
 from ingot_build_rules.rules.model_file import FileState, read_model
 from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 class ImportInputs:
     """``source``: sha256 of the model file. It is at ``path`` in the ``state`` that was seen when
     it was hashed, or it is ``content``; ``name`` is what the user calls it in errors. ``max_bytes``
-    refuses, and changes no result."""
+    refuses, and changes no result. ``ops``: the user's ops and the digests of the files that define
+    them, which ``op_files`` are, in the same order."""
 
     source: str
     shapes: tuple[tuple[tuple[str, str], ...], ...]
@@ -43,6 +45,8 @@ class ImportInputs:
     content: Artifact[memoryview] | None = None
     max_bytes: int | None = None
     strict_dims: bool = False
+    ops: tuple[tuple[str, str], ...] = ()
+    op_files: tuple[tuple[str, Artifact[memoryview]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +109,14 @@ def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
     weights, external = _Weights(context), _External(context, inputs.path)
     content = inputs.content.value() if inputs.content else read_model(inputs.path, inputs.state)
     shapes = [{name: read_shape(text) for name, text in each} for each in inputs.shapes]
+    files = [
+        op_file(op, file, bytes(kept.value()))
+        for (op, _), (file, kept) in zip(inputs.ops, inputs.op_files, strict=True)
+    ]
     with _errors_name(inputs.name):
         model, names = frontend.import_model(
             content, external.read, weights.write, shapes, inputs.place, inputs.max_bytes,
-            strict_dims=inputs.strict_dims,
+            strict_dims=inputs.strict_dims, op_files=files,
         )  # fmt: skip
     for text in disagreements([name for name, _ in names.nodes[: len(model.nodes)]], inputs.place):
         context.warn(text)
@@ -153,7 +161,7 @@ def _resolve(files: FileDigests, inputs: ImportInputs, location: str) -> str:
 IMPORT_MODEL = Rule(
     "import_model",
     1,
-    ("source", "shapes", "place", "strict_dims"),
+    ("source", "shapes", "place", "strict_dims", "ops"),
     _compute,
     _resolve,
     reads_files=True,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import FileDigests, Rule, RuleContext
+from ingot_build_rules.rules.custom_ops import custom_ops, op_file
 
 if TYPE_CHECKING:
     from ingot_compiler.frontend.imported import ImportedModel
@@ -22,10 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InferInputs:
-    """``weights``: bytes of the constants by their number."""
+    """``weights``: bytes of the constants by their number. ``ops``: the user's ops that are
+    programs and the digests of their files, which ``op_files`` are, in the same order."""
 
     model: Artifact[ImportedModel]
     weights: tuple[Artifact[memoryview], ...]
+    ops: tuple[tuple[str, str], ...] = ()
+    op_files: tuple[tuple[str, Artifact[memoryview]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,11 @@ def _compute(context: RuleContext, inputs: InferInputs) -> TypedGraph:
         context.note(constant)
         return inputs.weights[int(constant)].value()
 
-    typed = frontend.infer_types(inputs.model.value(), read)
+    files = [
+        op_file(op, file, bytes(kept.value()))
+        for (op, _), (file, kept) in zip(inputs.ops, inputs.op_files, strict=True)
+    ]
+    typed = frontend.infer_types(inputs.model.value(), read, custom_ops(files))
     contradictions = context.keep(typed.contradictions)
     return TypedGraph(context.keep(typed.graph), contradictions, typed.profiles)
 
@@ -55,4 +63,4 @@ def _resolve(_: FileDigests, inputs: InferInputs, constant: str) -> str:
     return inputs.weights[number].digest if number < len(inputs.weights) else ""
 
 
-INFER_TYPES = Rule("infer_types", 1, ("model",), _compute, _resolve)
+INFER_TYPES = Rule("infer_types", 1, ("model", "ops"), _compute, _resolve)

@@ -139,6 +139,11 @@ def _input_dim(state: _State, register: int, tensor: int, axis: int) -> None:
     state.registers[register] = state.shapes[tensor][axis]
 
 
+def _held_bytes(state: _State, register: int, *_: int) -> None:
+    """Inputs and outputs of an evaluated call lie apart."""
+    state.registers[register] = 0
+
+
 def _workspace_bytes(state: _State, device: int, register: int) -> None:
     state.workspace[device] = max(state.workspace[device], state.registers[register])
 
@@ -218,6 +223,7 @@ def _read(state: _State, register: int, *_: int) -> None:
 
 _STEPS: dict[str, Callable[..., None]] = {
     "const": _const,
+    "held_bytes": _held_bytes,
     "input_dim": _input_dim,
     "assert": _nothing,
     "workspace_bytes": _workspace_bytes,

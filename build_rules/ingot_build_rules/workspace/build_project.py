@@ -127,10 +127,16 @@ class Workspace:
             and all(self.build.files.digest(source) == content for source, content in known.sources)
         )
 
+    def _op_files(self, request: CompileRequest) -> list[tuple[str, str]]:
+        """Path and digest of the files that define ops of the user."""
+        paths = [os.path.join(self.folder, path) for _, path in request.bundle.ops]
+        return [(path, self.build.files.digest(path)) for path in paths]
+
     async def _bundle(self, request: CompileRequest) -> None:
         result = self.results[request.bundle.name]
         path = self._model_path(request)
-        result.sources = self._sources(path, request.options)
+        own = self._sources(path, request.options)
+        result.sources = (*own, *self._op_files(request))
         compilation = compilation_of(self.build, path, request.options, self.toolchain)
         result.compilation = compilation
         parts = await compilation.bundle_parts()

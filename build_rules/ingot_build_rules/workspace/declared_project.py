@@ -116,6 +116,7 @@ class DeclaredProject:
         place: Mapping[str, str] | str | None = None,
         fallback: str | None = None,
         plugins: Sequence[str] | None = None,
+        ops: Mapping[str, str] | None = None,
         shape: Shapes | None = None,
         other_shapes: str | None = None,
     ) -> None:
@@ -123,7 +124,7 @@ class DeclaredProject:
         values: Tree = {"model": model, "targets": targets, "planner": planner, "strip": strip}
         files = {"output": output, "devices": devices, "place": place, "fallback": fallback}
         shapes = {"shape": shape, "other-shapes": other_shapes, "strict-dims": strict_dims}
-        more = {**files, **shapes, "plugins": plugins}
+        more = {**files, **shapes, "plugins": plugins, "ops": ops}
         self._declare("bundle", name, _given({**values, **more}))
 
     def test(

@@ -67,11 +67,18 @@ def _touched(path: str) -> str:
 
 def _other_options(old: str, new: str) -> list[str]:
     before, now = (cast("dict[str, object]", json.loads(text or "{}")) for text in (old, new))
+    before, now = ({**each, "ops": _ops(each.get("ops"))} for each in (before, now))
     return [
         f"option {name} changed {json.dumps(before.get(name))} -> {json.dumps(now.get(name))}"
         for name in sorted(before | now)
         if before.get(name) != now.get(name)
     ]
+
+
+def _ops(plain: object) -> dict[str, str]:
+    """The user's ops and their files; what is in these, they tell themselves."""
+    ops = cast("list[dict[str, str]]", plain or [])
+    return {each["op"]: each["file"] for each in ops}
 
 
 def _code_changes(old: Code, new: Code) -> list[str]:

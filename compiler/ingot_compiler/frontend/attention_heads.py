@@ -41,9 +41,9 @@ class Masks:
 
 @dataclass(frozen=True, slots=True)
 class Softmax:
-    """``cap``: scores are cap * tanh(score / cap), 0 for none; ``sink``: a score [H, 1, 1] that takes
-    a part of each row and has no value; ``wants_scores``: 1 for those before the softmax, 2 for what
-    it gives, 0 for none."""
+    """``cap``: scores are cap * tanh(score / cap), 0 for none; ``sink``: a score [H, 1, 1] that
+    takes a part of each row and has no value; ``wants_scores``: 1 for those before the softmax,
+    2 for what it gives, 0 for none."""
 
     cap: float = 0.0
     sink: int | None = None
@@ -113,8 +113,8 @@ def attend(
 
 
 def _suits_kernel(context: OpContext, q: int, v: int) -> bool:
-    """Whether the kernel of the core op takes the sizes and types: it computes in f32, over a number
-    of keys that shapes of inputs say."""
+    """Whether the kernel of the core op takes the sizes and types: it computes in f32, over a
+    number of keys that shapes of inputs say."""
     keys, size = context.shape_of(v)[2:]
     is_computed = any(name in context.translation.makers for name in symbols_of(keys))
     return isinstance(size, int) and not is_computed and context.dtype_of(q) != "f64"

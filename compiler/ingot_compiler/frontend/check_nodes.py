@@ -15,7 +15,7 @@ from onnx.defs import OpSchema
 from ingot_compiler.frontend.expand_function import function_opset
 from ingot_compiler.frontend.findings import ImportFinding
 from ingot_compiler.frontend.oldest_opset import OPSET_MIN
-from ingot_compiler.frontend.op_schemas import newest_opset, schema_of
+from ingot_compiler.frontend.op_schemas import OF_DOMAIN, newest_opset, schema_of
 from ingot_compiler.frontend.op_table import OPS, names_of
 from ingot_compiler.frontend.ops import microsoft
 from ingot_compiler.frontend.sort_nodes import describe_node, node_name
@@ -50,7 +50,7 @@ def canonical_domain(domain: str) -> str:
 def _reason(node: NodeProto, domain: str, opset: int) -> str:
     newest = newest_opset(domain)
     if not newest:
-        return _OF_DOMAIN.get(domain, "no translation for an op of this domain")
+        return OF_DOMAIN.get(domain, "no translation for an op of this domain")
     if domain == "com.microsoft" and node.op_type in microsoft.REFUSED:
         return microsoft.REFUSED[node.op_type]
     if opset > newest:
@@ -66,12 +66,6 @@ def _reason(node: NodeProto, domain: str, opset: int) -> str:
     if not domain and max(schema.since_version, _since(node.op_type, OPSET_MIN)) < op.since:
         return f"only its form of opset {op.since} and later has a translation"
     return ""
-
-
-_OF_DOMAIN = {
-    "com.microsoft.nchwc": "weights lie as ONNX Runtime wants them on one machine; "
-    "save its optimised model at ORT_ENABLE_EXTENDED at most",
-}
 
 
 def _unknown(domain: str, op: str, opset: int) -> str:

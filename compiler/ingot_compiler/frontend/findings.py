@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ingot_compiler.frontend.op_schemas import OF_DOMAIN, newest_opset
 from ingot_compiler.ir.errors import UnsupportedError
-from ingot_compiler.ir.message import NodeRef, OutputRef, Text, message
+from ingot_compiler.ir.message import NodeRef, OptionRef, OutputRef, Text, message
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,19 @@ def raise_unsupported(findings: Sequence[ImportFinding], model: str) -> None:
     count = len(findings)
     what = f"the model uses {count} thing{'s' if count > 1 else ''} that Ingot does not support"
     why = message(*(part for finding in findings for part in ("\n    ", finding.text)))
-    do = (
-        "export without these nodes or element types, or with another opset; "
-        "CONTRIBUTING tells how to add an op"
-    )
-    raise UnsupportedError(what, f"model {model!r}" if model else "model", why, do)
+    raise UnsupportedError(what, f"model {model!r}" if model else "model", why, _do(findings))
+
+
+def _do(findings: Sequence[ImportFinding]) -> Text:
+    foreign = [each for each in findings if each.domain and not newest_opset(each.domain)]
+    foreign = [each for each in foreign if each.domain not in OF_DOMAIN]
+    if foreign:
+        option = OptionRef("op", f"{foreign[0].domain}::{foreign[0].op}=FILE")
+        return message("define them: ", option, ", a file with a function for each; or ", _OTHER)
+    return _OTHER
+
+
+_OTHER = (
+    "export without these nodes or element types, or with another opset; "
+    "CONTRIBUTING tells how to add an op"
+)

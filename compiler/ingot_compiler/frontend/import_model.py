@@ -45,6 +45,8 @@ from ingot_compiler.frontend.ml_attributes import (
     tree_attributes,
 )
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.frontend.op_files import OpFile, add_op_files
+from ingot_compiler.frontend.op_table import OpKey
 from ingot_compiler.frontend.place_marks import place_marks
 from ingot_compiler.frontend.random_seed import add_seed
 from ingot_compiler.frontend.read_model import expand_functions, parse_model
@@ -76,21 +78,24 @@ def import_model(
     max_bytes: int | None = None,
     *,
     strict_dims: bool = False,
+    op_files: Sequence[OpFile] = (),
 ) -> tuple[ImportedModel, Names]:
     """Read a model file.
 
     ``shapes`` are the user's sizes by input name (``--shape``); ``place`` are (glob, device name)
     pairs, the last match wins; ``max_bytes`` bounds what the model's own functions become;
-    ``strict_dims``: dimensions of one name are one size, whatever the model does with them.
+    ``strict_dims``: dimensions of one name are one size, whatever the model does with them;
+    ``op_files`` define ops of the user (``--op``).
     ModelError for a wrong file, UnsupportedError that lists everything unsupported, LimitError for
     what is too large, UserError for a wrong option.
     """
     model, detached = parse_model(source)
+    kept_ops = add_op_files(model, op_files)
     expanded_bytes = check_functions(model, max_bytes)
     small = SmallConstants(store)
     weights = Weights(read_external, small.write)
     expanded = expand_functions(model)
-    importer = _Importer(expanded, detached, weights, small, strict_dims=strict_dims)
+    importer = _Importer(expanded, detached, weights, small, kept_ops, strict_dims=strict_dims)
     imported, names = importer.run(shapes, place)
     return replace(imported, expanded_bytes=expanded_bytes), names
 
@@ -104,9 +109,11 @@ class _Importer:
         detached: Mapping[str, memoryview],
         weights: Weights,
         small: SmallConstants,
+        kept_ops: frozenset[OpKey],
         *,
         strict_dims: bool,
     ) -> None:
+        self.kept_ops = kept_ops
         self.strict_dims = strict_dims
         self.ir_version = model.ir_version
         self.graph: GraphProto = model.graph
@@ -158,7 +165,8 @@ class _Importer:
             given = [self.ordinals[value.name] for value in inputs if self._is_read(value.name)]
             found = Refused(model, names, given, [ordinal for ordinal, _ in initializers])
             further = find_further(found, self.findings, self.small.read)
-            raise_unsupported([*self.findings, *further], graph.name)
+            kept = [each for each in further if (each.domain, each.op) not in self.kept_ops]
+            raise_unsupported([*self.findings, *kept], graph.name)
         check_names(names)
         return model, names
 
@@ -263,7 +271,8 @@ class _Importer:
         """Collect everything unsupported that can be seen without a tensor's bytes."""
         for node in nodes:
             dtype = self.dtypes.get(node.input[0], "") if node.input else ""
-            finding = check_node(node, self.opsets, dtype)
+            is_kept = (canonical_domain(node.domain), node.op_type) in self.kept_ops
+            finding = None if is_kept else check_node(node, self.opsets, dtype)
             self.findings += [finding] if finding else []
             for region in regions_of(node):
                 self._check(live_nodes(region.node, _names(region.output))[0])

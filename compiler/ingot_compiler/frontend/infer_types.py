@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from ingot_compiler.frontend.check_declared import check_declared
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.custom_op import CustomOp
 from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.frontend.same_names import SameNames, left_apart, own_sizes
@@ -36,12 +37,17 @@ class TypedModel:
     profiles: tuple[Profile, ...]
 
 
-def infer_types(model: ImportedModel, read: ConstantReader) -> TypedModel:
-    """Translate every node in order. ``read`` gives the bytes of a weight by its number."""
+def infer_types(
+    model: ImportedModel,
+    read: ConstantReader,
+    custom_ops: Mapping[tuple[str, str], CustomOp] | None = None,
+) -> TypedModel:
+    """Translate every node in order. ``read`` gives the bytes of a weight by its number;
+    ``custom_ops``: definitions of the user by domain and name."""
     same_names = SameNames(model.alike)
     while True:
         joined = len(same_names.joined)
-        typed = _translated(_with_joined(model, same_names), read, same_names)
+        typed = _translated(_with_joined(model, same_names), read, same_names, custom_ops or {})
         same_names.note_graph(typed.graph)
         if len(same_names.joined) == joined:
             return typed
@@ -58,9 +64,18 @@ def _with_joined(model: ImportedModel, same_names: SameNames) -> ImportedModel:
     return replace(model, inputs=inputs)
 
 
-def _translated(model: ImportedModel, read: ConstantReader, same_names: SameNames) -> TypedModel:
+def _translated(
+    model: ImportedModel,
+    read: ConstantReader,
+    same_names: SameNames,
+    custom_ops: Mapping[tuple[str, str], CustomOp],
+) -> TypedModel:
     translation = Translation(
-        GraphBuilder(model.inputs), read, same_names=same_names, seed=model.seed
+        GraphBuilder(model.inputs),
+        read,
+        same_names=same_names,
+        custom_ops=custom_ops,
+        seed=model.seed,
     )
     values: dict[int, int] = {ordinal: ordinal for ordinal in range(len(model.inputs))}
     _add_constants(model, translation, values)

@@ -1,10 +1,11 @@
-"""Conversions from and to the low-bit types, composed from ops on their bits: exact, and the same on
-every device.
+"""Conversions from and to the low-bit types, composed from ops on their bits: exact, and the same
+on every device.
 
 In: a context and value ids. Out: value ids. Not done here: quantisation (``quantization``), the
 packed form of a file (``tensor_data``).
 
-Numbers are rounded to f32 and then to nearest even, as ``ml_dtypes`` does; e8m0, which has powers of two alone, by ``Rounding``.
+Numbers are rounded to f32 and then to nearest even, as ``ml_dtypes`` does; e8m0, which has powers
+of two alone, by ``Rounding``.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _F32_INFINITY = 0x7F800000
 @dataclass(frozen=True, slots=True)
 class FloatFormat:
     """A sign, an exponent and a fraction. ``greatest``: the bits of the greatest finite number;
-    ``infinity``, ``not_a_number``: bits, None where the format has none. ``not_a_number`` beyond the
-    magnitudes is what would be -0 (the formats "uz")."""
+    ``infinity``, ``not_a_number``: bits, None where the format has none. ``not_a_number`` beyond
+    the magnitudes is what would be -0 (the formats "uz")."""
 
     exponent_bits: int
     fraction_bits: int

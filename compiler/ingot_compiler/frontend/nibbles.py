@@ -1,7 +1,7 @@
 """Numbers of a few bits that share bytes inside a model: spread to one in each byte.
 
-In: a context and a value of bytes. Out: a value of codes. Not done here: initializers of 2- and 4-bit
-types, which the import spreads (``tensor_data``).
+In: a context and a value of bytes. Out: a value of codes. Not done here: initializers of 2- and
+4-bit types, which the import spreads (``tensor_data``).
 """
 
 from __future__ import annotations

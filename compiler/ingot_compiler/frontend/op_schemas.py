@@ -1,6 +1,6 @@
 """What nodes of an op must look like: ONNX's schemas, and those that ops of other domains state.
 
-In: domain, op, opset. Out: an ``OpSchema``. Not done here: comparing nodes with it
+In: domain, op, opset. Out: an ``OpSchema``, the newest opset of a domain. Not done here: comparing nodes with it
 (``check_nodes``).
 """
 
@@ -12,6 +12,12 @@ import onnx.defs
 from onnx.defs import OpSchema
 
 from ingot_compiler.frontend.op_table import NEWEST, OPS
+
+OF_DOMAIN = {
+    "com.microsoft.nchwc": "weights lie as ONNX Runtime wants them on one machine; "
+    "save its optimised model at ORT_ENABLE_EXTENDED at most",
+}
+"""Domain that will not be known -> why."""
 
 _OPTION = OpSchema.FormalParameterOption
 

@@ -1,7 +1,7 @@
 """Masks of keys, in the forms that ONNX Runtime's attention ops take.
 
-In: a mask of 0 and 1, or lengths. Out: a tensor that is added to scores [B, H, S, T]. Not done here:
-attention (``attention_heads``).
+In: a mask of 0 and 1, or lengths. Out: a tensor that is added to scores [B, H, S, T]. Not done
+here: attention (``attention_heads``).
 """
 
 from __future__ import annotations

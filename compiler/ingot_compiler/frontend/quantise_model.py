@@ -1,8 +1,9 @@
-"""A model whose large weights are integers of 4 or 8 bits in blocks: ``MatMulNBits`` of ONNX Runtime,
-which needs no newer opset of the model.
+"""A model whose large weights are integers of 4 or 8 bits in blocks: ``MatMulNBits`` of ONNX
+Runtime, which needs no newer opset of the model.
 
-In: a ``ModelProto``, its layers, perhaps their activations. Out: bytes of a model, the error of each
-layer. Not done here: running the model (``ingot quantize``), static quantisation of activations.
+In: a ``ModelProto``, its layers, perhaps their activations. Out: bytes of a model, the error of
+each layer. Not done here: running the model (``ingot quantize``), static quantisation of
+activations.
 """
 
 from __future__ import annotations

@@ -62,6 +62,9 @@ def _along_blocks(context: OpContext, parameter: int, x: int, axis: int, block: 
     if len(own) != len(shape):
         wanted = f"blocked parameters of rank {len(shape)}"
         raise OpTypeError(wanted, context.type_of(parameter))
+    if isinstance(size := shape[axis], int) and own[axis] != -(-size // block):
+        wanted = f"{-(-size // block)} blocks of {block} along axis {axis}"
+        raise OpTypeError(wanted, context.type_of(parameter))
     head, tail = own[:axis], own[axis + 1 :]
     single = reshape(context, parameter, (*head, own[axis], 1, *tail))
     wide = broadcast_to(context, single, (*head, own[axis], block, *tail))

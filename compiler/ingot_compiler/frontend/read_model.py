@@ -59,12 +59,31 @@ def expand_functions(model: ModelProto) -> ModelProto:
     """The model with the bodies of its own functions in the place of their calls."""
     if not model.functions:
         return model
+    _give_defaults(model)
     try:
         return onnx.inliner.inline_local_functions(model, convert_version=_mixes_opsets(model))
     except (RuntimeError, DecodeError, onnx.checker.ValidationError) as error:
         raise ModelError(
             "the model's own functions cannot be expanded", "model file", str(error), ""
         ) from None
+
+
+def _give_defaults(model: ModelProto) -> None:
+    """Write the defaults of attributes into the calls that leave them out: onnx's inliner forgets
+    them."""
+    defaults = {
+        (canonical_domain(function.domain), function.name, function.overload): list(
+            function.attribute_proto
+        )
+        for function in model.functions
+        if function.attribute_proto
+    }
+    bodies = [model.graph.node, *(function.node for function in model.functions)]
+    for node in (node for body in bodies for node in all_nodes(body)):
+        called = canonical_domain(node.domain), node.op_type, node.overload
+        given = {attribute.name for attribute in node.attribute}
+        missing = (each for each in defaults.get(called, ()) if each.name not in given)
+        node.attribute.extend(missing)
 
 
 def _mixes_opsets(model: ModelProto) -> bool:

@@ -3,9 +3,9 @@
 In: a matrix [K, N] of f32, perhaps how large the numbers are that meet each row. Out: codes and
 scales. Not done here: which matrices (``weight_layers``), the file (``quantise_model``).
 
-A block of a column is divided by its number of largest magnitude, which becomes the least integer: no
-number is beyond the range. With known activations the scale is the best of some smaller ones, by the
-squared error of the product.
+A block of a column is divided by its number of largest magnitude, which becomes the least integer:
+no number is beyond the range. With known activations the scale is the best of some smaller ones,
+by the squared error of the product.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _COLUMNS_AT_ONCE = 256
 @dataclass(frozen=True, slots=True)
 class RoundedWeights:
     """``codes`` u8 [N, K / block, block], unsigned, the middle is 0; ``scales`` f32 [N, K / block];
-    ``error``: rms of what rounding changed, by the rms of the weights; of the product's terms, where
-    activations are known."""
+    ``error``: rms of what rounding changed, by the rms of the weights; of the product's terms,
+    where activations are known."""
 
     codes: npt.NDArray[np.uint8]
     scales: Matrix

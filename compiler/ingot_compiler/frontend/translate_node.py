@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.expand_function import expand_function
+from ingot_compiler.frontend.inline_op import inline
 from ingot_compiler.frontend.old_forms import in_form_of_opset_7
+from ingot_compiler.frontend.op_schemas import newest_opset
 from ingot_compiler.frontend.op_table import OPS
 
 
@@ -17,7 +19,13 @@ def translate_node(context: OpContext) -> Sequence[int]:
     """Translate a node; what ``Translate`` functions raise, and Unsupported when ONNX gives no body
     either."""
     context = in_form_of_opset_7(context)
-    op = OPS.get((context.domain, context.op))
+    key = context.domain, context.op
+    custom_op = context.translation.custom_ops.get(key)
+    if custom_op is not None:
+        return inline(context, custom_op)
+    op = OPS.get(key)
+    if op is None and not newest_opset(context.domain):
+        raise Unsupported("no translation for an op of this domain")
     if op is None or not op.applies(context):
         return expand_function(context, translate_node)
     return op.translate(context)

@@ -7,11 +7,13 @@ done here: what is made of one node (``context``), what follows from known value
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from ingot_compiler.frontend.custom_op import CustomOp
 from ingot_compiler.frontend.known_values import DeferredValue, KnownValues, as_known_values
 from ingot_compiler.frontend.same_names import SameNames
 from ingot_compiler.ir.builder import GraphBuilder
@@ -44,7 +46,8 @@ class Translation:
     name of their own; ``makers``: a size that is known at run time only -> the nodes that compute
     it; ``block_weights``: matrices that are scaled in blocks; ``same_names``: which dimensions of
     inputs are one size; ``seed``: the input from which random numbers come; ``sequences``: the
-    elements of those, None for an empty optional.
+    elements of those, None for an empty optional; ``custom_ops``: definitions of the user by domain
+    and name.
     """
 
     builder: GraphBuilder
@@ -57,6 +60,9 @@ class Translation:
     local: dict[str, memoryview] = field(default_factory=dict[str, memoryview])
     block_weights: dict[int, BlockWeights] = field(default_factory=dict[int, BlockWeights])
     same_names: SameNames = field(default_factory=SameNames)
+    custom_ops: Mapping[tuple[str, str], CustomOp] = field(
+        default_factory=dict[tuple[str, str], CustomOp]
+    )
     seed: int | None = None
     sequences: dict[int, tuple[int, ...] | None] = field(
         default_factory=dict[int, tuple[int, ...] | None]

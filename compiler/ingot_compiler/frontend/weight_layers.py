@@ -36,7 +36,7 @@ class WeightLayer:
 def load_model(path: str) -> ModelProto:
     """A model with all of its tensors; UserError, ModelError when it cannot be read."""
     try:
-        return onnx.load(path)
+        return onnx.load(path)  # pyright: ignore[reportUnknownMemberType]  # half typed
     except OSError as error:
         raise UserError("cannot read the model", path, error.strerror or str(error)) from error
     except (DecodeError, onnx.checker.ValidationError) as error:

@@ -21,7 +21,9 @@ from ingot_runtime.format.program import OPCODES, Instruction, Program, operand_
 
 Operand = int | tuple[int, ...]
 BEFORE_BEGIN = ("input_dim", "workspace_bytes", "scratch_bytes")
-BEHIND_BEGIN = ("launch", "launch_checked", "copy", "read", "output_buffer", "buffer_grow")
+BEHIND_BEGIN = (
+    "launch", "launch_checked", "copy", "read", "output_buffer", "buffer_grow", "held_bytes",
+)  # fmt: skip
 ENDS = ("return", "jump", "branch")
 HOST_BUFFERS = ("buffer_input", "buffer_output", "buffer_weights")
 DEVICE_BUFFERS = ("buffer_workspace", "buffer_grow", "buffer_device_weights")
@@ -185,6 +187,9 @@ def _named(
         yield what, tensor, len(ranks)
         if name in ("input_dim", "output_dim") and tensor < len(ranks):
             yield "axes", _number(operands[position + 1]), ranks[tensor]
+    if name == "held_bytes":
+        yield "inputs", _number(operands[1]), len(context.input_ranks)
+        yield "outputs", _number(operands[2]), len(context.output_ranks)
     devices = [_number(operands[position]) for position in _DEVICES.get(name, ())]
     counts = context.kernel_counts
     for device in devices:

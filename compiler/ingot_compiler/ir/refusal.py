@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+INTEGER_PRODUCT = "integer product"
+"""The pattern of a product of floats in a quantised model."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

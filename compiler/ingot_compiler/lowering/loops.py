@@ -209,16 +209,16 @@ class Contraction:
     This unit covers rows ``[row_start, min(row_start + row_block, rows))`` and columns
     ``[column_start, min(column_start + tile.vectors * lanes, columns))``. ``a_index`` (over row,
     tap and depth symbols) is linear in the taps and in depth; it may use floordiv and mod of the
-    row. ``b_index`` (over column, tap and depth symbols) has factor 1 for the column, within a panel
-    where B lies in ``b_panels``, which hold whole vectors and may be read to their ends.
+    row. ``b_index`` (over column, tap and depth symbols) has factor 1 for the column, within a
+    panel where B lies in ``b_panels``, which hold whole vectors and may be read to their ends.
     ``epilogue`` runs for every element with ``Local(accumulator)`` and the row and column symbols
     in scope; the column is its vector variable.
 
     ``dtype`` is the accumulator's: f32, f64, or an integer of 32 or 64 bits. A and B have the
     dtypes of their buffers, each for itself: the accumulator's, or a narrower one of its kind (f16
     and bf16 for f32, 8 and 16 bits for i32), which is widened where it is read. Where the sums are
-    i32, the depth is a number and has factor 1 in A, B may hold two i16 together, or four of 8 bits,
-    for as many of A: their products are added by one instruction, or few.
+    i32, the depth is a number and has factor 1 in A, B may hold two i16 together, or four of 8
+    bits, for as many of A: their products are added by one instruction, or few.
     """
 
     row: str
@@ -346,8 +346,8 @@ class Attention:
     ``v_index`` over key and value symbols, all linear; depth has factor 1 in q, the value symbol
     factor 1 in v. ``mask`` is a value over query and key symbols that is added after scaling, or
     None; ``causal`` keeps only keys <= query + ``causal_offset``.
-    ``nan_to_zero``: a row whose scores are all -inf gives 0 instead of NaN. f32. ``in_place``: k and v
-    are read where they lie, with factor 1 for depth and value, and not repacked. ``epilogue``
+    ``nan_to_zero``: a row whose scores are all -inf gives 0 instead of NaN. f32. ``in_place``: k
+    and v are read where they lie, with factor 1 for depth and value, and not repacked. ``epilogue``
     stores ``Local(accumulator)`` with query and value symbols in scope; value is the vector
     variable.
     """

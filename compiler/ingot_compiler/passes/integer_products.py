@@ -2,8 +2,8 @@
 
 In: a graph as the frontend wrote it: a later pass would hide what it is looked for by. Out: a graph
 where ``matmul`` and ``conv`` of dequantised operands are those of integers times both scales, and
-where a product of integers less their zero points takes the integers as they are stored. Not done here: the
-sums that stand for zero points (``zero_points``).
+where a product of integers less their zero points takes the integers as they are stored. Not done
+here: the sums that stand for zero points (``zero_points``).
 
 ``sum (a - p) s (b - q) t = s t sum (a - p)(b - q)`` holds where scales and zero points do not
 change along the summed axis.

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ingot_compiler.ir.graph import Graph, Node
-from ingot_compiler.ir.refusal import Refusal
+from ingot_compiler.ir.refusal import INTEGER_PRODUCT, Refusal
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.passes.quantised_values import Dequantised, dequantised
 from ingot_compiler.passes.rewrite import Rewriter
 
-INTEGERS = "integer product"
-"""The pattern that these refusals name."""
 _PRODUCTS = ("matmul", "conv")
 _OTHERS = ("conv_transpose", "recurrent")
 _ORDINALS = ("first", "second")
@@ -44,10 +42,10 @@ def _is_dequantised(state: Rewriter, node: Node) -> bool:
 
 def _refused(state: Rewriter, node: Node) -> Iterator[Refusal]:
     if node.op in _OTHERS:
-        yield Refusal(INTEGERS, node.source, "it has no kernel for integers")
+        yield Refusal(INTEGER_PRODUCT, node.source, "it has no kernel for integers")
     elif node.op in _PRODUCTS and state.type_of(node.results[0]).dtype in FLOATS:
         operands = [dequantised(state, operand) for operand in node.operands[:2]]
-        yield Refusal(INTEGERS, node.source, _reason(state, operands))
+        yield Refusal(INTEGER_PRODUCT, node.source, _reason(state, operands))
 
 
 def _reason(state: Rewriter, operands: list[Dequantised | None]) -> str:

@@ -2,7 +2,7 @@
 
 In: a graph with integer products. Out: a graph where ``round((acc * s + b) / t)`` is
 ``round(acc * (s / t) + b / t)``; the factors are ops on constants, folded. Not done here: anything
-between the two that is not linear or a limit at 0.
+between the two that is no sum or limit.
 
 The quotient is rounded in other places than ONNX does: it differs by some units in the last place
 of f32, which decides only where it lies that near to the middle of two integers.
@@ -40,21 +40,23 @@ def _divided(
     """``value / scale`` where the division meets constants alone; None where it does not."""
     if state.is_constant(value):
         return state.emit("div", (value, scale), {}, source)
-    node = state.made_by(value, "add", "mul", "relu") if depth else None
+    node = state.made_by(value, "add", "mul", "relu", "min", "max") if depth else None
     if node is None or not state.is_used_once(value):
         return None
-    if node.op == "relu":
-        below = _divided(state, node.operands[0], scale, source, depth - 1)
-        return None if below is None else state.emit("relu", (below,), {}, source)
-    left, right = node.operands
     if node.op == "mul":
-        if state.is_constant(right) and _is_integer(state, left):
-            factor = state.emit("div", (right, scale), {}, source)
-            return state.emit("mul", (left, factor), {}, source)
-        return None
-    parts = [_divided(state, operand, scale, source, depth - 1) for operand in (left, right)]
+        return _scaled(state, node, scale, source)
+    parts = [_divided(state, operand, scale, source, depth - 1) for operand in node.operands]
     known = [part for part in parts if part is not None]
-    return state.emit("add", known, {}, source) if len(known) == len(parts) else None
+    return state.emit(node.op, known, {}, source) if len(known) == len(parts) else None
+
+
+def _scaled(state: Rewriter, node: Node, scale: int, source: Sequence[int]) -> int | None:
+    """Integers times a constant, divided."""
+    integers, factor = node.operands
+    if not (state.is_constant(factor) and _is_integer(state, integers)):
+        return None
+    divided = state.emit("div", (factor, scale), {}, source)
+    return state.emit("mul", (integers, divided), {}, source)
 
 
 def _is_integer(state: Rewriter, value: int) -> bool:

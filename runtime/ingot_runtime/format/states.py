@@ -21,7 +21,7 @@ def decode_states(data: bytes, plan: BundlePlan) -> tuple[StatePlan, ...]:
     where = "section state 0"
     whole = len(data) >= ROW.size and not len(data) % ROW.size
     require(whole, "the section is no list of rows", where, f"{len(data)} bytes")
-    rows = list(ROW.iter_unpack(data))
+    rows: list[tuple[int, int, int]] = list(ROW.iter_unpack(data))
     states: list[StatePlan] = []
     for index, (given, made, axis) in enumerate(rows):
         at = f"{where}, row {index}"

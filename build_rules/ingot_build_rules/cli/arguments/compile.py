@@ -75,6 +75,14 @@ OPTIONS = (
     ),
     PLUGIN,
     Option(
+        "--op",
+        "an op of a domain of your own, and the file that defines it: a program, or ONNX functions "
+        "(docs/custom-ops.md)",
+        "DOMAIN::NAME=FILE",
+        "device",
+        repeats=True,
+    ),
+    Option(
         "--from",
         f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
         "STAGE",

@@ -163,8 +163,8 @@ def _factor_dtypes(dtypes: Sequence[DType]) -> Sequence[DType]:
     if all(dtype in BYTES for dtype in dtypes):
         return dtypes
     if all(dtype in ("i8", "u8", "i16") for dtype in dtypes):
-        return ["i16"] * 2
-    return [sum_dtype(dtypes[0])] * 2
+        return "i16", "i16"
+    return (sum_dtype(dtypes[0]),) * 2
 
 
 def matmul_blocks(fuser: Fuser, index: int, node: Node) -> None:

@@ -1,6 +1,7 @@
 """The back end of ``opencl``: the host's fusion and loops, source text for code.
 
-In: nothing. Out: ``BACKEND``. Not done here: the hooks.
+In: nothing. Out: ``BACKEND``. Not done here: the hooks. There is code for all that the host runs
+but control flow, which no device runs, so nothing is refused here.
 """
 
 from ingot_compiler.backends.backend import Backend

@@ -2,8 +2,8 @@
 registers hold as memory does), and between low-bit types and the u8 that holds their bits.
 
 In: a tensor of integers, f32, f64 or a low-bit type. Out: the same shape in ``dtype``, which is as
-wide. Not done here: lowering; bool, f16 and bf16, which registers hold otherwise (refused); clearing
-the bits of a byte that mean nothing.
+wide. Not done here: lowering; bool, f16 and bf16, which registers hold otherwise (refused);
+clearing the bits of a byte that mean nothing.
 """
 
 from __future__ import annotations

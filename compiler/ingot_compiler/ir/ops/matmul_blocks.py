@@ -1,9 +1,9 @@
-"""``matmul_blocks(a, q, scale[, zero]){bits, block, signed}``: a product with a matrix of 4- or 8-bit
-integers that have a scale, and perhaps a zero point, for each block along the depth (MatMulNBits of
-ONNX Runtime; ONNX DequantizeLinear-21 before MatMul).
+"""``matmul_blocks(a, q, scale[, zero]){bits, block, signed}``: a product with a matrix of 4- or
+8-bit integers that have a scale, and perhaps a zero point, for each block along the depth
+(MatMulNBits of ONNX Runtime; ONNX DequantizeLinear-21 before MatMul).
 
-In: a f32 [.., M, K]; q u8 [N, K * bits / 8], the numbers of a column of the matrix after each other,
-the first in the low bits; scale [N, K / block] of f32, f16 or
+In: a f32 [.., M, K]; q u8 [N, K * bits / 8], the numbers of a column of the matrix after each
+other, the first in the low bits; scale [N, K / block] of f32, f16 or
 bf16; zero u8 [N, K / block]. Numbers and zero points
 are two's complement if ``signed``; else an absent zero point is the middle, 2^(bits - 1). Out: f32
 [.., M, N]. Not done here: lowering; a K that blocks do not divide.

@@ -14,13 +14,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.op_names import OpName
-from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.traits import Trait
+from ingot_compiler.lowering.fusion.deferred import Deferred
 from ingot_compiler.lowering.fusion.storage import Storage
 from ingot_compiler.lowering.fusion.values import FusionValues
 
-_APPLIED_BY: frozenset[OpName] = frozenset(("add", "div", "mul", "sub"))
 _QUANTISED = ("i8", "u8")
+_LIMITS = ("max", "min")  # those of an element type, the same for all layers
 
 
 def lift_scales(values: FusionValues, storage: Storage, value: int, tree: Deferred) -> Deferred:
@@ -30,13 +31,17 @@ def lift_scales(values: FusionValues, storage: Storage, value: int, tree: Deferr
     if not any(values.type_of(each).dtype in _QUANTISED for each in touched):
         return tree
     nodes = {index: values.node(index) for index in tree.nodes}
-    lifted = [index for index, node in nodes.items() if _is_lifted(values, node, nodes.values())]
+    lifted = {
+        node.results[0]: index
+        for index, node in nodes.items()
+        if _is_lifted(values, node, nodes.values())
+    }
+    # In the order of their use: equal layers have them in one order, wherever the literals stand.
+    used = dict.fromkeys(operand for node in nodes.values() for operand in node.operands)
+    numbers = [operand for operand in used if operand in lifted]
     device = values.device_of(value)
-    leaves: list[Leaf] = []
-    for index in lifted:
-        (number,) = nodes[index].results
-        leaves.append((number, storage.constant(values.expression(number), device)))
-    kept = tuple(index for index in tree.nodes if index not in lifted)
+    leaves = [(each, storage.constant(values.expression(each), device)) for each in numbers]
+    kept = tuple(index for index in tree.nodes if index not in lifted.values())
     return replace(tree, nodes=kept, leaves=(*tree.leaves, *leaves))
 
 
@@ -45,4 +50,10 @@ def _is_lifted(values: FusionValues, node: Node, others: Iterable[Node]) -> bool
     if node.op != "literal" or not values.is_constant(node.results[0]):
         return False
     readers = [other for other in others if node.results[0] in other.operands]
-    return bool(readers) and all(reader.op in _APPLIED_BY for reader in readers)
+    return bool(readers) and all(map(_applies_number, readers))
+
+
+def _applies_number(node: Node) -> bool:
+    """Whether an op computes with both of its operands alike."""
+    is_exact = (Trait.ELEMENTWISE | Trait.EXACT) in OPS_BY_NAME[node.op].traits
+    return is_exact and len(node.operands) == 2 and node.op not in _LIMITS

@@ -74,8 +74,8 @@ class EmitContext:
     """
 
     __slots__ = (
-        "buffers", "constants", "dtypes", "emitters", "frames", "guards", "lanes", "locals",
-        "report", "scratch", "symbols", "target", "vector", "writer",
+        "buffers", "constants", "dtypes", "emitters", "frames", "guards", "lanes", "loaded", "locals",
+        "read_only", "report", "scratch", "symbols", "target", "vector", "writer",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +85,9 @@ class EmitContext:
         self.target = target
         self.lanes = target.f32_lanes
         self.dtypes: tuple[DType, ...] = tuple(buffer.dtype for buffer in buffers)
+        self.read_only = tuple(not buffer.written for buffer in buffers)
+        # Elements of buffers, in all lanes, that were loaded before the loops around this point.
+        self.loaded: dict[tuple[int, int], LlvmValue] = {}
         self.buffers = tuple(LlvmValue(f"%b{number}", "ptr") for number in range(len(buffers)))
         self.scratch = LlvmValue("%scratch", "ptr")
         # The i32 slot of what the kernel returns, once a ``Require`` was written.
@@ -101,7 +104,7 @@ class EmitContext:
     def scope(self) -> Generator[None]:
         """Forget at the end what was bound inside: symbols, locals, vector variable, guards,
         frames."""
-        saved = (self.symbols, self.constants, self.locals, self.vector, self.guards)
+        saved = (self.symbols, self.constants, self.locals, self.vector, self.guards, self.loaded)
         depth = len(self.frames)
         self.symbols = dict(self.symbols)
         self.constants = dict(self.constants)
@@ -109,7 +112,7 @@ class EmitContext:
         try:
             yield
         finally:
-            self.symbols, self.constants, self.locals, self.vector, self.guards = saved
+            self.symbols, self.constants, self.locals, self.vector, self.guards, self.loaded = saved
             del self.frames[depth:]
 
     def bind(self, symbols: Mapping[str, LlvmValue | int], *, signed: bool = False) -> None:

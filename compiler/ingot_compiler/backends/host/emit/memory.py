@@ -25,6 +25,9 @@ def emit_load(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
     """Load in register form: a scalar if all lanes read one element."""
     w, dtype = context.writer, context.dtypes[buffer]
     element = MEMORY[dtype]
+    known = context.loaded.get((buffer, index)) if isinstance(index, int) else None
+    if known is not None and context.vector and known.lanes == context.vector.lanes:
+        return known
     stride = lane_stride(context, index)
     if stride == 0:
         pointer = _guarded(context, emit_address(context, buffer, index), uniform=True)

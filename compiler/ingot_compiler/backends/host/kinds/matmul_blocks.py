@@ -1,7 +1,7 @@
 """Products with a constant matrix of 4- or 8-bit integers, scaled in blocks.
 
-In: a group anchored by ``matmul_blocks``, its matrix in panels. Out: its loop program. Not done here:
-the panels (``packing``), the code (``emit.kernels.blocked_product``).
+In: a group anchored by ``matmul_blocks``, its matrix in panels. Out: its loop program. Not done
+here: the panels (``packing``), the code (``emit.kernels.blocked_product``).
 """
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup

@@ -1,7 +1,8 @@
 """ONNX Runtime GatherBlockQuantized: rows of a table of a few bits, dequantised behind the lookup.
 
-In: data of u4, i4 or u8 (several numbers in a byte along the last axis where ``bits`` is 4), indices,
-scales, perhaps zero points. Out: core ``gather`` of each, dequantised. Not done here: types.
+In: data of u4, i4 or u8 (several numbers in a byte along the last axis where ``bits`` is 4),
+indices, scales, perhaps zero points. Out: core ``gather`` of each, dequantised. Not done here:
+types.
 """
 
 from __future__ import annotations

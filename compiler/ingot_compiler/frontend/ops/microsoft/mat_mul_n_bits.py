@@ -1,9 +1,9 @@
 """ONNX Runtime MatMulNBits: a product with weights of a few bits, scaled in blocks along the depth.
 
 In: A, bytes of numbers [N, blocks, bytes of a block], scales, perhaps zero points and a bias. Out:
-core ``matmul_blocks``; where blocks do not divide the depth, numbers have other bits than 4 and 8, or
-weights are no constants, ``matmul`` of the dequantised weights. Not done here: ``g_idx`` (refused);
-``accuracy_level`` allows less exact products, and is not needed.
+core ``matmul_blocks``; where blocks do not divide the depth, numbers have other bits than 4 and 8,
+or weights are no constants, ``matmul`` of the dequantised weights. Not done here: ``g_idx``
+(refused); ``accuracy_level`` allows less exact products, and is not needed.
 """
 
 from __future__ import annotations

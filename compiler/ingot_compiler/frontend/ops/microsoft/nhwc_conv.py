@@ -1,7 +1,10 @@
 """ONNX Runtime NhwcConv: ONNX's Conv of images whose channels come last.
 
-In: x[N, H, W, C], weights [O, C / group, kernel..], perhaps a bias. Out: what Conv gives, with its
+In: x[N, H, W, C], weights [O, kernel.., C / group], perhaps a bias. Out: what Conv gives, with its
 channels last. Not done here: types (``ir/ops``).
+
+The kernel for GPUs and the optimiser that writes the op have the channels of weights last; its
+documentation has them first, which is taken where the sizes say so.
 """
 
 from __future__ import annotations
@@ -12,11 +15,23 @@ from ingot_compiler.frontend.as_onnx import results_of
 from ingot_compiler.frontend.channels_last import to_first, to_last
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import sizes_of
+from ingot_compiler.ir.dims import dim_mul
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    operands = [to_first(context, context.operand(0)), context.operand(1), context.optional(2)]
+    x = context.operand(0)
+    operands = [to_first(context, x), _weights(context, x), context.optional(2)]
     return (to_last(context, results_of(context, "Conv", operands, context.attributes)[0]),)
+
+
+def _weights(context: OpContext, x: int) -> int:
+    """[O, C / group, kernel..]."""
+    w, channels = context.operand(1), context.shape_of(x)[-1]
+    groups = context.int_attribute("group", 1)
+    sizes = sizes_of(context, w, context.rank_of(x))
+    is_first = dim_mul(sizes[1], groups) == channels and dim_mul(sizes[-1], groups) != channels
+    return w if is_first else to_first(context, w)
 
 
 OP = OnnxOp(

@@ -1,7 +1,7 @@
 """ONNX Runtime QLinearWhere: elements of one of two quantised tensors, quantised.
 
-In: a condition; x, y, each with scale and zero point; scale and zero point of the result. Out: 8-bit
-integers. Not done here: types (``ir/ops``).
+In: a condition; x, y, each with scale and zero point; scale and zero point of the result. Out:
+8-bit integers. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations

@@ -37,5 +37,6 @@ def _translate(context: OpContext) -> Sequence[int]:
 OP = OnnxOp(
     "SkipLayerNormalization",
     _translate,
-    signature="input skip gamma beta? bias? -> output mean? inv_std_var? input_skip_bias_sum?; epsilon:float",
+    signature="input skip gamma beta? bias? -> output mean? inv_std_var? "
+    "input_skip_bias_sum?; epsilon:float",
 )

@@ -26,5 +26,6 @@ def _translate(context: OpContext) -> Sequence[int]:
 OP = OnnxOp(
     "SkipSimplifiedLayerNormalization",
     _translate,
-    signature="input skip gamma bias? -> output mean? inv_std_var? input_skip_bias_sum?; epsilon:float",
+    signature="input skip gamma bias? -> output mean? inv_std_var? "
+    "input_skip_bias_sum?; epsilon:float",
 )

@@ -4,9 +4,9 @@ In: a ``BlockedProduct`` and the emission context of its kernel. Out: LLVM IR in
 function. Not done here: what becomes of the sums (``epilogue``), packing.
 
 A lane is a column. It holds a word of numbers, one after the other in depth, so that two shifts and
-a conversion, or a shift and a table, make a vector of floats, which every row of a tile multiplies. The sum of an element is
-that of its blocks, each two chains of multiply-adds (even and odd numbers) times the scale: so it is
-for every tile, target and number of threads.
+a conversion, or a shift and a table, make a vector of floats, which every row of a tile
+multiplies. The sum of an element is that of its blocks, each two chains of multiply-adds (even and
+odd numbers) times the scale: so it is for every tile, target and number of threads.
 """
 
 from __future__ import annotations

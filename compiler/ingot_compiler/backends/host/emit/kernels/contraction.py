@@ -30,6 +30,7 @@ from ingot_compiler.backends.host.emit.kernels.contraction_unit import (
     Unit,
     contraction_unit,
 )
+from ingot_compiler.backends.host.emit.kernels.epilogue import load_numbers
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask, tail_mask
 from ingot_compiler.backends.host.emit.memory import emit_address
@@ -42,10 +43,12 @@ def emit_contraction(context: EmitContext, statement: Contraction) -> None:
     """Emit one unit of a contraction: its row block and its panel of columns."""
     unit = contraction_unit(context, statement)
     start = emit_index(context, statement.column_start)
-    if isinstance(statement.columns, int):
-        _emit_known_columns(unit, statement.columns, start)
-    else:
-        _emit_symbolic_columns(unit, emit_index(context, statement.columns), start)
+    with context.scope():
+        load_numbers(context, statement.epilogue, unit.lanes)
+        if isinstance(statement.columns, int):
+            _emit_known_columns(unit, statement.columns, start)
+        else:
+            _emit_symbolic_columns(unit, emit_index(context, statement.columns), start)
 
 
 def _emit_known_columns(unit: Unit, columns: int, start: LlvmValue) -> None:

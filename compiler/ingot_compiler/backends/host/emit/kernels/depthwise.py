@@ -30,6 +30,7 @@ from ingot_compiler.backends.host.emit.kernels.epilogue import (
     Results,
     Rows,
     emit_epilogue,
+    load_numbers,
 )
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask, tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, i64, zeros
@@ -59,8 +60,10 @@ def emit_depthwise(context: EmitContext, statement: Depthwise) -> None:
         )
         _emit_channels(DepthwiseRow(context, statement, end, mask, {}, factors))
 
-    for_each(w, ZERO, end, lanes, whole)
-    if_below(w, end, channels, rest)
+    with context.scope():
+        load_numbers(context, statement.epilogue, lanes)
+        for_each(w, ZERO, end, lanes, whole)
+        if_below(w, end, channels, rest)
 
 
 def _factors(context: EmitContext, statement: Depthwise) -> Factors:

@@ -10,15 +10,16 @@ stack, where it stays in L1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.memory import emit_load
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.emit.statement import emit_statements
 from ingot_compiler.backends.host.llvm_value import LlvmValue, element_bits
-from ingot_compiler.ir.types import DType
+from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.loops import (
     Apply,
     If,
@@ -84,6 +85,28 @@ def emit_epilogue(context: EmitContext, results: Results, sums: Sequence[LlvmVal
     for row in range(rows.count):
         at = context.writer.add(rows.first, i64(row))
         _emit_row(context, results, at, sums[row * vectors : (row + 1) * vectors])
+
+
+def load_numbers(context: EmitContext, statements: Sequence[Statement], lanes: int) -> None:
+    """Load the floats that the statements read of fixed elements, before the loops around them;
+    they run at least once."""
+    w = context.writer
+    context.loaded = dict(context.loaded)
+    for buffer, index in sorted(set(_fixed_loads(statements))):
+        if context.read_only[buffer] and context.dtypes[buffer] in FLOATS:
+            value = emit_load(context, buffer, index)
+            context.loaded[buffer, index] = w.splat(value, lanes)
+
+
+def _fixed_loads(statements: Sequence[Statement]) -> Iterator[tuple[int, int]]:
+    """Buffers and indices of loads that no guard stands around."""
+    waiting = [statement.value for statement in statements if isinstance(statement, Let | Store)]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Load) and isinstance(value.index, int):
+            yield value.buffer, value.index
+        elif isinstance(value, Apply) and value.function != "select":
+            waiting += value.arguments
 
 
 def _emit_through_stack(context: EmitContext, results: Results, sums: Sequence[LlvmValue]) -> None:
