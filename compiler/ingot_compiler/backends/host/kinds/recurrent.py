@@ -9,6 +9,13 @@ where everything lies (``recurrent_layer``).
 
 from __future__ import annotations
 
+from ingot_compiler.backends.host.quantised_rows import (
+    QuantisedRows,
+    divisor_of,
+    integer_of,
+    scale_of,
+    zero_of,
+)
 from ingot_compiler.backends.host.recurrent_layer import RecurrentLayer
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min, symbol
 from ingot_compiler.lowering.fused import Group
@@ -18,6 +25,7 @@ from ingot_compiler.lowering.kinds.program import finish_program
 from ingot_compiler.lowering.loops import (
     Apply,
     Compare,
+    Constant,
     For,
     FromIndex,
     If,
@@ -25,6 +33,7 @@ from ingot_compiler.lowering.loops import (
     LetIndex,
     Local,
     LoopProgram,
+    Reduce,
     Statement,
     Value,
 )
@@ -43,12 +52,38 @@ def lower_recurrent(group: Group, target: KernelTarget) -> LoopProgram:
 
 def _step(layer: RecurrentLayer) -> tuple[Statement, ...]:
     """One step of time for the block's rows."""
-    product = layer.product(1, layer.h, layer.given["weights"], layer.columns, 0)
+    weights = layer.given["weights"]
+    if layer.quantised is not None:
+        product = layer.product(1, layer.quantised.integers, weights, layer.columns, 0)
+        return _quantise(layer, layer.quantised), product, _for_rows(layer, *_lstm(layer))
+    product = layer.product(1, layer.h, weights, layer.columns, 0)
     if layer.cell == "lstm":
         return product, _for_rows(layer, *_lstm(layer))
     if layer.cell == "rnn":
         return product, _for_rows(layer, *_finish(layer, layer.math.gate(0, layer.gate(0))))
     return product, *_reset_first(layer), _for_rows(layer, *_gru(layer))
+
+
+def _quantise(layer: RecurrentLayer, quantised: QuantisedRows) -> For:
+    """The state of the block's rows as u8, each by its own range."""
+    direction, state = layer.unit.direction, layer.state(layer.h)
+    low, high, scale, divisor, zero = (
+        Local(name, "f32") for name in ("low", "high", "scale", "divisor", "zero")
+    )
+    integer = integer_of(state, divisor, zero)
+    body = (
+        Reduce("least", "min", "j", layer.hidden, "f32", (), state, lanes=True),
+        Reduce("greatest", "max", "j", layer.hidden, "f32", (), state, lanes=True),
+        Let("low", Apply("min", (Local("least", "f32"), Constant(0.0, "f32")), "f32")),
+        Let("high", Apply("max", (Local("greatest", "f32"), Constant(0.0, "f32")), "f32")),
+        Let("scale", scale_of(low, high)),
+        Let("divisor", divisor_of(scale)),
+        Let("zero", zero_of(low, divisor)),
+        layer.store(quantised.scale, scale, direction, layer.row),
+        layer.store(quantised.zero, Apply("cast", (zero,), "i32"), direction, layer.row),
+        layer.lanes(layer.store_state(quantised.integers, integer)),
+    )
+    return layer.rows(body)
 
 
 def _for_rows(layer: RecurrentLayer, *body: Statement) -> For:
