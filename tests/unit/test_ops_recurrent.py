@@ -12,7 +12,7 @@ from onnx import ModelProto, TensorProto, helper
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import check_model, make_model, node, run_all_ways, tensor
 from tests.unit.frontend_harness import MemoryStore, translate
-from tests.unit.lowering_harness import assert_close
+from tests.unit.lowering_harness import assert_close, compile_graph
 
 import ingot
 from ingot_compiler.ir.attributes import Attribute
@@ -21,6 +21,7 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.refusal import INTEGER_PRODUCT
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.lowering.fused import launches_of
 from ingot_compiler.passes.pipeline import optimize
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -255,3 +256,20 @@ def test_symbolic_sizes(tmp_path: Path) -> None:
     rng = np.random.default_rng(10)
     for shape in ((1, 1, 4), (5, 2, 4), (3, 33, 4), (0, 2, 4)):
         check_interpreted(model, {"x": rng.standard_normal(shape).astype(np.float32)}, tmp_path)
+
+
+@pytest.mark.parametrize("rows", [1, 6])
+def test_open_rows_give_the_bits_of_fixed_ones(tmp_path: Path, rows: int) -> None:
+    """A kernel for one row stands beside that for any number of them."""
+    x = np.random.default_rng(11).standard_normal((5, rows, 9)).astype(np.float32)
+    tables = parameters("LSTM", 1, 9, 40)
+    found: list[Array] = []
+    for batch in (rows, "rows"):
+        nodes = [node("LSTM", "x w r b", "y", hidden_size=40)]
+        model = make_model(nodes, [tensor("x", [5, batch, 9])], [tensor("y", None)], tables)
+        launches = launches_of(compile_graph(translate(model, MemoryStore())[0]).fused)
+        kernels = [step.group for step in launches if step.group.kind == "recurrent"]
+        assert len(kernels) == (2 if batch == "rows" else 1)
+        ingot.compile(model).save(tmp_path / "m.ingot")
+        found += [result["y"] for result in run_all_ways(tmp_path / "m.ingot", [{"x": x}])]
+    assert all(y.tobytes() == found[0].tobytes() for y in found)

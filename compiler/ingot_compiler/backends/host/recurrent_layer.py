@@ -50,8 +50,8 @@ class _Unit:
     row_block: int
 
 
-def _unit(batch: Dim, directions: Dim, tile: RegisterTile) -> _Unit:
-    known = batch if isinstance(batch, int) else tile.rows
+def _unit(batch: Dim, rows: Dim, directions: Dim, tile: RegisterTile) -> _Unit:
+    known = rows if isinstance(rows, int) else tile.rows
     row_block = round_up(min(known, _BLOCKS_ROWS_MAX), tile.rows)
     assert isinstance(row_block, int)
     blocks, index = ceil_div(batch, row_block), symbol("p")
@@ -65,7 +65,8 @@ class RecurrentLayer:
     """``given``: the operands by name; ``y``, ``h``, ``c`` (lstm): results; ``gates``, ``reset``
     (a reset gate that comes first), ``quantised`` (the state as integers): workspace."""
 
-    def __init__(self, group: Group, target: KernelTarget) -> None:
+    def __init__(self, group: Group, target: KernelTarget, rows: Dim) -> None:
+        """``rows``: how many the register tile is for."""
         self.node = group.nodes[0]
         self.cell = self.node.text("cell")
         self.gate_count = CELLS[self.cell][0]
@@ -85,9 +86,9 @@ class RecurrentLayer:
         self.columns = dim_mul(2 if self.is_reset_first else self.gate_count, self.hidden)
         weights = self.given["weights"].type.dtype
         together = rows_together(weights)
-        self.tile = choose_tile(self.batch, self.columns, target, sum_dtype(weights), together)
+        self.tile = choose_tile(rows, self.columns, target, sum_dtype(weights), together)
         self.tile_columns = self.tile.vectors * lanes_of(self.dtype, target)
-        self.unit = _unit(self.batch, self.directions, self.tile)
+        self.unit = _unit(self.batch, rows, self.directions, self.tile)
 
     @property
     def is_reset_first(self) -> bool:

@@ -2,7 +2,7 @@
 gates in lanes.
 
 In: a group of one ``recurrent``; its results are y, the states, and the workspace of the gates.
-Out: its loop program: units are (direction, block of batch rows), so the weights are read once per
+Out: its loop programs: units are (direction, block of batch rows), so the weights are read once per
 step and block. Not done here: the inputs' share of the gates (a ``matmul`` over all steps at once),
 where everything lies (``recurrent_layer``).
 """
@@ -19,8 +19,9 @@ from ingot_compiler.backends.host.quantised_rows import (
 from ingot_compiler.backends.host.recurrent_layer import RecurrentLayer
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min, symbol
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
+from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import finish_program
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -39,9 +40,18 @@ from ingot_compiler.lowering.loops import (
 )
 
 
-def lower_recurrent(group: Group, target: KernelTarget) -> LoopProgram:
+def lower_recurrent(group: Group, target: KernelTarget) -> LoweredGroup:
+    """One kernel; where the number of rows is open, one for a single row too, whose product has
+    registers for more columns."""
+    batch = group.results[0].type.shape[2]
+    kernel = one_launch(_program(RecurrentLayer(group, target, batch)))
+    if isinstance(batch, int):
+        return kernel
+    return choose(batch - 1, kernel, one_launch(_program(RecurrentLayer(group, target, 1))))
+
+
+def _program(layer: RecurrentLayer) -> LoopProgram:
     """The initial state is copied into the final one, which every step updates."""
-    layer = RecurrentLayer(group, target)
     copies = [layer.store_state(layer.h, layer.state(layer.given["h"]))]
     if layer.c is not None:
         copies.append(layer.store_state(layer.c, layer.state(layer.given["c"])))
@@ -157,4 +167,4 @@ def _reset_first(layer: RecurrentLayer) -> tuple[Statement, ...]:
     return stored, layer.product(2, layer.reset, candidate, hidden, 2 * hidden)
 
 
-RECURRENT = Kind("recurrent", one_kernel(lower_recurrent))
+RECURRENT = Kind("recurrent", lower_recurrent)
