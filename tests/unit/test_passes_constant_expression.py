@@ -26,7 +26,11 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.constant_expression import constant_values, extract
+from ingot_compiler.lowering.constant_expression import (
+    EXPRESSION_NODES_MAX,
+    constant_values,
+    extract,
+)
 from ingot_compiler.lowering.evaluate_constant import evaluate
 from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
@@ -287,3 +291,24 @@ def test_a_division_of_integers_by_zero_is_left_to_the_call(op: str) -> None:
         weight = builder.add("constant", (), {"dtype": "i32", "shape": (), "weight": "0"})
         quotient = builder.add(op_name(op), (weight, by))
         assert quotient not in constant_values(builder.finish([quotient]))
+
+
+def test_a_value_that_is_read_often_counts_once() -> None:
+    """Each of 40 steps reads the one before twice: 2**40 readings of 41 nodes, which are few."""
+    weights = Weights()
+    value = weights.constant("a", "f32", 4)
+    for _ in range(40):
+        value = weights.add("add", (value, value))
+    graph = weights.builder.finish((value,))
+    assert value in constant_values(graph)
+
+
+def test_a_long_expression_is_left_to_run_time() -> None:
+    """The first value with too many nodes, and what needs it."""
+    weights = Weights()
+    value = weights.constant("a", "f32", 4)
+    values = [value := weights.add("add", (value, value)) for _ in range(2 * EXPRESSION_NODES_MAX)]
+    found = constant_values(weights.builder.finish((value,)))
+    # The constant is one of the nodes.
+    assert [each in found for each in values].index(False) == EXPRESSION_NODES_MAX - 1
+    assert value not in found

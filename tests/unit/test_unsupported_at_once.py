@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import GraphProto, NodeProto, TensorProto, helper
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.frontend_harness import MemoryStore, translate
@@ -12,7 +12,7 @@ from tests.unit.lowering_harness import normal
 
 from ingot_compiler.ir.errors import UnsupportedError
 
-WORDS = helper.make_tensor("small", TensorProto.STRING, [2], [b"a", b"b"])
+WORDS = numpy_helper.from_array(np.array(["a", "b"], object), "small")
 
 
 def branch(name: str) -> GraphProto:

@@ -1,20 +1,20 @@
-"""Discrete Fourier transforms as products with matrices of cosines and sines, whose angles are
-reduced in integers.
+"""Discrete Fourier transforms along an axis: by mixed radices where the length is known and has
+small factors, else as a product with a matrix of cosines and sines.
 
-In: a context, a tensor [.., 1 or 2]. Out: the transform. Not done here: fast transforms.
+In: a context, a tensor [.., 1 or 2]. Out: the transform. Not done here: stages of mixed radices
+(``fourier_stages``), angles (``fourier_matrices``).
 
 Sums are f64: terms of a spectrum cancel, and what is left must be small beside them.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import (
-    binary_scalar,
     cast,
     concat,
+    full,
     iota,
     reshape,
     size_scalar,
@@ -22,18 +22,9 @@ from ingot_compiler.frontend.compose import (
     transpose,
 )
 from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min
-
-
-def _matrices(context: OpContext, rows: Dim, columns: Dim, length: Dim) -> tuple[int, int]:
-    """f64 cos and sin of 2 pi row column / length."""
-    row = reshape(context, iota(context, rows), (rows, 1))
-    product = context.add("mul", row, iota(context, columns))
-    size = size_scalar(context, length)
-    turn = context.add("mod", product, context.add("max", size, context.scalar("i64", 1)))
-    fraction = context.add("div", cast(context, turn, "f64"), cast(context, size, "f64"))
-    angle = binary_scalar(context, "mul", fraction, 2 * math.pi)
-    return context.add("cos", angle), context.add("sin", angle)
+from ingot_compiler.frontend.fourier_radices import radices
+from ingot_compiler.frontend.fourier_stages import product, staged
+from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_min, dim_mul
 
 
 def transform(
@@ -46,22 +37,43 @@ def transform(
         raise Unsupported("a tensor that is real or complex at run time only")
     real_result = inverse and onesided
     length, used = _length_and_used(context.shape_of(x)[axis], size, real_result=real_result)
-    x = slice_axis(context, x, axis, 0, used)
     order = [position for position in range(rank - 1) if position != axis] + [axis]
-    parts = _parts(context, x, order)
-    columns = dim_floordiv(length, 2) + 1 if onesided and not inverse else length
-    cos, sin = _matrices(context, used, columns, length)
+    parts = _parts(context, slice_axis(context, x, axis, 0, used), order)
     if inverse:
-        weight = context.add("reciprocal", size_scalar(context, length, "f64"))
-        weight = _hermitian(context, used, length, weight) if real_result else weight
-        cos = context.add("mul", cos, weight)
-        sin = context.add("neg", context.add("mul", sin, weight))
-    real, imaginary = _products(context, parts, cos, sin)
-    places = [order.index(position) for position in range(rank - 1)]
-    results = (real,) if real_result else (real, imaginary)
-    turned = [transpose(context, part, places) for part in results]
-    stacked = [reshape(context, part, (*context.shape_of(part), 1)) for part in turned]
-    return cast(context, concat(context, stacked, rank - 1), dtype)
+        weight = _weight(context, used, length, real_result=real_result)
+        parts = [context.add("mul", part, weight) for part in parts]
+    bins = dim_floordiv(length, 2) + 1 if onesided and not inverse else length
+    y = _spectrum(context, parts, length, bins, inverse=inverse, results=1 if real_result else 2)
+    places = [*(order.index(position) for position in range(rank - 1)), rank - 1]
+    return cast(context, transpose(context, y, places), dtype)
+
+
+def _spectrum(
+    context: OpContext,
+    parts: Sequence[int],
+    length: Dim,
+    bins: Dim,
+    *,
+    inverse: bool,
+    results: int,
+) -> int:
+    """The transform along the last axis: [.., bins, results]."""
+    used = context.shape_of(parts[0])[-1]
+    if isinstance(length, int) and isinstance(bins, int) and isinstance(used, int):
+        factors = radices(length)
+        if len(factors) > 1:
+            parts = [_padded(context, part, length) for part in parts]
+            return staged(context, parts, factors, bins, inverse=inverse, results=results)
+    return product(context, parts, bins, length, inverse=inverse, results=results)
+
+
+def _padded(context: OpContext, x: int, length: int) -> int:
+    """``x`` with zeros behind its last axis, up to ``length``."""
+    *lead, own = context.shape_of(x)
+    missing = dim_add(length, dim_mul(own, -1))
+    if missing == 0:
+        return x
+    return concat(context, [x, full(context, "f64", 0.0, (*lead, missing))], len(lead))
 
 
 def _length_and_used(own: Dim, size: Dim | None, *, real_result: bool) -> tuple[Dim, Dim]:
@@ -83,19 +95,14 @@ def _parts(context: OpContext, x: int, order: Sequence[int]) -> list[int]:
     return parts
 
 
-def _products(context: OpContext, parts: Sequence[int], cos: int, sin: int) -> tuple[int, int]:
-    """Real and imaginary part of (parts) * (cos - i sin)."""
-    first = parts[0]
-    real = context.add("matmul", first, cos)
-    imaginary = context.add("neg", context.add("matmul", first, sin))
-    if len(parts) > 1:
-        real = context.add("add", real, context.add("matmul", parts[1], sin))
-        imaginary = context.add("add", imaginary, context.add("matmul", parts[1], cos))
-    return real, imaginary
+def _weight(context: OpContext, used: Dim, length: Dim, *, real_result: bool) -> int:
+    """1 / length; twice that where the other half of the spectrum mirrors an entry."""
+    weight = context.add("reciprocal", size_scalar(context, length, "f64"))
+    return _hermitian(context, used, length, weight) if real_result else weight
 
 
 def _hermitian(context: OpContext, used: Dim, length: Dim, weight: int) -> int:
-    """[used, 1]: twice the weight where the other half of the spectrum mirrors an entry."""
+    """f64[used]: twice the weight where the other half of the spectrum mirrors an entry."""
     row = iota(context, used)
     total = size_scalar(context, length)
     twice = context.add("mul", row, context.scalar("i64", 2))
@@ -103,5 +110,4 @@ def _hermitian(context: OpContext, used: Dim, length: Dim, weight: int) -> int:
     ends = context.add("equal", row, zero), context.add("equal", twice, total)
     alone = context.add("logical_or", *ends)
     one, two = context.scalar("f64", 1), context.scalar("f64", 2)
-    factor = context.add("select", alone, one, two)
-    return reshape(context, context.add("mul", factor, weight), (used, 1))
+    return context.add("mul", context.add("select", alone, one, two), weight)

@@ -7,7 +7,7 @@ else whose last bit depends on the machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ingot_compiler.ir.attributes import Attribute
@@ -24,8 +24,7 @@ GROWTH_FREE_BYTES = 1 << 20  # and this much more
 # All folded values together may be so much larger than what they read, and as much as all
 # constants.
 GROWTH_TOTAL_FREE_BYTES = 1 << 26
-# Of one value, each as often as it is read: every value that kernels read has an expression of its
-# own.
+# Of one value: every value that kernels read has an expression of its own.
 EXPRESSION_NODES_MAX = 1024
 _ARITHMETIC_DTYPES = frozenset(("f32", "f64"))
 
@@ -43,7 +42,7 @@ def constant_values(graph: Graph) -> frozenset[int]:
     weights = [node.results[0] for node in graph.nodes if node.op == "constant"]
     room_bytes = GROWTH_TOTAL_FREE_BYTES + _size_bytes(graph, weights)
     grown_bytes: dict[int, int] = {}
-    users = graph.users()
+    users, producers = graph.users(), graph.producers()
     for node in graph.nodes:
         if any(operand not in leaves for operand in node.operands) or not _is_foldable(graph, node):
             continue
@@ -51,6 +50,8 @@ def constant_values(graph: Graph) -> frozenset[int]:
         read = own.union(*(leaves[operand] for operand in node.operands))
         read_bytes, size_bytes = _size_bytes(graph, read), _size_bytes(graph, node.results)
         node_count = 1 + sum(node_counts[operand] for operand in node.operands)
+        if node_count > EXPRESSION_NODES_MAX:  # some of them perhaps counted several times
+            node_count = _distinct_count(graph, producers, node)
         growth_bytes = max(size_bytes - read_bytes, 0)
         is_small = size_bytes <= GROWTH_MAX * read_bytes + GROWTH_FREE_BYTES
         if is_small and growth_bytes <= room_bytes and node_count <= EXPRESSION_NODES_MAX:
@@ -61,6 +62,17 @@ def constant_values(graph: Graph) -> frozenset[int]:
             if node.op == "reduce" and len(users[node.operands[0]]) == 1:
                 room_bytes += grown_bytes.get(node.operands[0], 0)  # which no bundle stores
     return frozenset(leaves)
+
+
+def _distinct_count(graph: Graph, producers: Mapping[int, int], node: Node) -> int:
+    """How many nodes compute the result of ``node``; no more are counted than are allowed."""
+    found = set(node.results)
+    waiting = [node]
+    while waiting and len(found) <= EXPRESSION_NODES_MAX:
+        missing = set(waiting.pop().operands) - found
+        found |= missing
+        waiting += (graph.nodes[producers[value]] for value in missing)
+    return len(found)
 
 
 def _size_bytes(graph: Graph, values: Iterable[int]) -> int:

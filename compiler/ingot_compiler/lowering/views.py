@@ -23,6 +23,8 @@ from ingot_compiler.ir.dims import (
 )
 from ingot_compiler.lowering.fused import View
 
+_SYMBOL_BITS_MAX = 16  # an axis that is still empty then is taken as it is
+
 Shape = tuple[Dim, ...]
 
 
@@ -180,16 +182,32 @@ def flat_index(variable: Dim, extents: Shape, axis: int) -> Dim:
 
 def storage_order(view: View, shape: Shape) -> tuple[int, ...]:
     """Axes from the largest stride to the smallest; axes of size 1 first, ties keep their place."""
-    return tuple(sorted(range(len(shape)), key=lambda axis: _order_key(view, shape, axis)))
+    symbol_size = _symbol_size(shape)
+    return tuple(
+        sorted(range(len(shape)), key=lambda axis: _order_key(view, shape, axis, symbol_size))
+    )
 
 
-def _order_key(view: View, shape: Shape, axis: int) -> tuple[int, int]:
-    # A stride that is a product of more sizes is larger; sizes of symbols are taken as 64.
-    return -_estimate(view.strides[axis]) if shape[axis] != 1 else -(1 << 62), axis
+def _order_key(view: View, shape: Shape, axis: int, symbol_size: int) -> tuple[int, int]:
+    # A stride that is a product of more sizes is larger.
+    stride = _estimate(view.strides[axis], symbol_size)
+    return -stride if shape[axis] != 1 else -(1 << 62), axis
 
 
-def _estimate(dim: Dim) -> int:
-    value = substitute(dim, dict.fromkeys(symbols_of(dim), 64))
+def _symbol_size(shape: Shape) -> int:
+    """What symbols are taken as: 64, or more where an axis would be empty then (the frames of a
+    signal shorter than a frame), and its stride no larger than those of axes inside it."""
+    sizes = (64 << bits for bits in range(0, _SYMBOL_BITS_MAX, 2))
+    fits = (size for size in sizes if all(_is_open(dim, size) for dim in shape))
+    return next(fits, 64)
+
+
+def _is_open(dim: Dim, symbol_size: int) -> bool:
+    return isinstance(dim, int) or _estimate(dim, symbol_size) > 1
+
+
+def _estimate(dim: Dim, symbol_size: int) -> int:
+    value = substitute(dim, dict.fromkeys(symbols_of(dim), symbol_size))
     return value if isinstance(value, int) else 0
 
 
