@@ -5,6 +5,7 @@ In: nothing. Out: ``CASES``. Not done here: running them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ _OWN = drawn(7, 9)
 def _range(x: Array) -> tuple[Array, float, float]:
     """DynamicQuantizeLinear: integers, scale, zero point."""
     low, high = min(float(x.min()), 0.0), max(float(x.max()), 0.0)
-    scale = (high - low) / 255
+    scale = (high - low) / 255 or 1.0  # a tensor of zeros
     zero = float(np.rint(-low / scale))
     return np.clip(np.rint(x / scale) + zero, 0, 255), scale, zero
 
@@ -145,7 +146,13 @@ def _sigmoid(x: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-x)))
 
 
-def _lstm(x: Array, w: Array, r: Array, bias: Array) -> Array:
+def _by_row(h: Array) -> Array:
+    """Each row as what its integers stand for."""
+    found = [_range(row) for row in h]
+    return np.stack([(integers - zero) * scale for integers, scale, zero in found])
+
+
+def _lstm(x: Array, w: Array, r: Array, bias: Array, state: Callable[[Array], Array]) -> Array:
     """Y of two directions; gates in ONNX's order: input, output, forget, cell."""
     steps, batch, _ = x.shape
     size = r.shape[1]
@@ -154,7 +161,7 @@ def _lstm(x: Array, w: Array, r: Array, bias: Array) -> Array:
         h = c = np.zeros((batch, size))
         own = bias[direction].reshape(2, -1).sum(0)
         for step in order:
-            gates = x[step] @ w[direction] + h @ r[direction] + own
+            gates = x[step] @ w[direction] + state(h) @ r[direction] + own
             i, o, f, g = (gates[:, at : at + size] for at in range(0, 4 * size, size))
             c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
             h = _sigmoid(o) * np.tanh(c)
@@ -162,16 +169,28 @@ def _lstm(x: Array, w: Array, r: Array, bias: Array) -> Array:
     return y.astype(np.float32)
 
 
-def _lstm_case(name: str, scales: Array) -> ContribCase:
-    """ONNX Runtime quantises the state too, in each step: 5e-4 here."""
-    random = np.random.RandomState(11)
-    x = drawn(6, 2, 5)
-    w, r = (random.randint(-127, 128, (2, rows, 12)).astype(np.int8) for rows in (5, 3))
+def _lstm_case(
+    name: str,
+    scales: Array,
+    batch: int = 1,
+    dtype: Any = np.int8,
+    zero: int = 0,
+    state: Callable[[Array], Array] = _by_row,
+    **options: Any,
+) -> ContribCase:
+    """``zero``: the zero point of both weights."""
+    random, limits = np.random.RandomState(11), np.iinfo(dtype)
+    x = drawn(6, batch, 5)
+    w, r = (
+        random.randint(limits.min + 1, limits.max + 1, (2, rows, 12)).astype(dtype)
+        for rows in (5, 3)
+    )
     bias = drawn(2, 24, scale=0.2)
-    zeros = np.zeros(scales.shape, np.int8)
+    zeros = np.full(scales.shape, zero, dtype)
     own = scales.reshape(2, 1, -1).astype(np.float64)
-    integers, scale, zero = _range(x)
-    expected = _lstm((integers - zero) * scale, w * own, r * own, bias)
+    integers, scale, point = _range(x)
+    w_floats, r_floats = ((weights.astype(np.float64) - zero) * own for weights in (w, r))
+    expected = _lstm((integers - point) * scale, w_floats, r_floats, bias, state)
     operands = [x, w, r, bias, None, None, None, None, scales, zeros, scales, zeros]
     attributes = {"hidden_size": 3, "direction": "bidirectional"}
     stored = (1, 2, 3, 8, 9, 10, 11)
@@ -182,13 +201,21 @@ def _lstm_case(name: str, scales: Array) -> ContribCase:
         [expected],
         attributes,
         stored,
-        tolerance=1e-3,
+        **options,
     )
 
 
+_DIRECTIONS = np.array([0.007, 0.005], np.float32)
+_GATES = np.linspace(0.004, 0.008, 24).reshape(2, 12).astype(np.float32)
+# ONNX Runtime quantises the rows of a state together: 5e-4 here.
 _LAYERS = [
-    _lstm_case("directions", np.array([0.007, 0.005], np.float32)),
-    _lstm_case("columns", np.linspace(0.004, 0.008, 24).reshape(2, 12).astype(np.float32)),
+    _lstm_case("directions", _DIRECTIONS),
+    _lstm_case("columns", _GATES),
+    _lstm_case("rows", _GATES, batch=2, tolerance=1e-3),
+    _lstm_case("unsigned", _DIRECTIONS, dtype=np.uint8, zero=128),
+    _lstm_case(
+        "in floats", _DIRECTIONS, dtype=np.uint8, zero=126, state=np.asarray, tolerance=1e-3
+    ),
 ]
 _WORDS = _numbers(7, 2, 5, 12)
 _PROJECTION = _numbers(8, 12, 24, dtype=np.int8, scale=0.009)

@@ -292,7 +292,7 @@ def make(folder: Path, name: str) -> None:
             for key, tensor in tensors.items():
                 if side == "out" or key in kept:
                     arrays[f"{number}/{side}/{key}"] = tensor.numpy()
-    np.savez_compressed(folder / f"{name}.npz", **arrays)
+    np.savez_compressed(folder / f"{name}.npz", **arrays)  # type: ignore[arg-type]  # its stub takes a name for an option
     print(name)
 
 

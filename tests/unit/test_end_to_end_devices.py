@@ -115,7 +115,11 @@ def test_libraries_are_made_before_the_one_main() -> None:
     )
     for each, name in zip(model.graph.node, ("n0", "n1"), strict=True):
         each.name = name
-    compiled = compile_model(model, options, lambda rule, *_: made.append(rule))
+
+    def note(rule: str, *_: object) -> None:
+        made.append(rule)
+
+    compiled = compile_model(model, options, note)
     plan = read_plan(Source(sealed_file(compiled.to_bytes()), "bundle"))
     assert [library.kind for library in plan.libraries] == ["null", "cpu"]
     assert [rule for rule in made if rule in ("link", "codegen_main")] == [

@@ -34,7 +34,11 @@ RESIZE = {
 }  # fmt: skip
 GRU = {
     "activations": ("sigmoid", "tanh"), "alphas": (0.0, 0.0), "betas": (0.0, 0.0), "cell": "gru", "clip": 0.0,
-    "has_lengths": True, "has_peepholes": False, "input_forget": False, "linear_before_reset": True, "reverse": (False,),
+    "has_lengths": True, "has_peepholes": False, "input_forget": False, "is_quantised": False, "linear_before_reset": True, "reverse": (False,),
+}  # fmt: skip
+LSTM = {
+    **GRU, "activations": ("sigmoid", "tanh", "tanh"), "alphas": (0.0,) * 3, "betas": (0.0,) * 3, "cell": "lstm",
+    "has_lengths": False, "is_quantised": True, "linear_before_reset": False,
 }  # fmt: skip
 # op, attributes, sizes that fit, sizes that contradict one of the constraints each, element types
 # where not f32
@@ -92,6 +96,13 @@ CASES: list[tuple[str, dict[str, Any], Sizes, list[Sizes], tuple[DType, ...]]] =
             [(5, 2, 11), (1, 4, 12), (1, 2, 4), (1, 4), (2,)], [(5, 2, 12), (1, 4, 11), (1, 2, 4), (1, 4), (2,)],
             [(5, 2, 12), (1, 4, 12), (1, 3, 4), (1, 4), (2,)], [(5, 2, 12), (1, 4, 12), (1, 2, 4), (1, 4), (3,)],
         ], ("f32", "f32", "f32", "f32", "i32"),
+    ),
+    (
+        "recurrent", LSTM, [(5, 2, 12), (1, 3, 12), (1, 2, 3), (1, 2, 3), (1, 12), (1, 12)],
+        [
+            [(5, 2, 12), (1, 3, 12), (1, 2, 3), (1, 2, 3), (1, 11), (1, 12)],
+            [(5, 2, 12), (1, 3, 12), (1, 2, 3), (1, 2, 3), (1, 12), (2, 12)],
+        ], ("f32", "i8", "f32", "f32", "f32", "i32"),
     ),
 ]  # fmt: skip
 FIXED = {("suppress_overlaps", 0, 1), ("recurrent", 1, 0)}  # numbers in every graph

@@ -22,7 +22,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("llm")
-    _run("make_model.py", folder / "tiny.onnx", len(LETTERS))
+    _run("make_decoder.py", folder / "tiny.onnx", len(LETTERS))
     ingot.compile(folder / "tiny.onnx", targets=["x86-64-v3"]).save(folder / "tiny.ingot")
     return folder / "tiny.ingot"
 

@@ -90,8 +90,8 @@ def around_every_number(dtype: DType) -> npt.NDArray[np.float64]:
 
 def saturated(x: Array, dtype: DType) -> Array:
     """``x`` limited as ONNX's ``saturate`` says."""
-    # The stub is half typed.
-    info: Any = ml_dtypes.finfo(numpy_type(dtype))  # type: ignore[no-untyped-call]
+    without_stubs: Any = ml_dtypes
+    info = without_stubs.finfo(numpy_type(dtype))
     least, greatest = (float(getattr(info, name)) for name in ("min", "max"))
     return np.clip(x, np.array(least, x.dtype), np.array(greatest, x.dtype))
 

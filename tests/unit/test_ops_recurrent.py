@@ -8,14 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, TensorProto, helper
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import check_model, make_model, node, run_all_ways, tensor
 from tests.unit.frontend_harness import MemoryStore, translate
-from tests.unit.lowering_harness import assert_close
+from tests.unit.lowering_harness import assert_close, compile_graph
 
 import ingot
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.refusal import INTEGER_PRODUCT
+from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.lowering.fused import launches_of
+from ingot_compiler.passes.pipeline import optimize
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
@@ -124,6 +131,118 @@ def test_lengths_states_and_peepholes(tmp_path: Path, op: str) -> None:
     assert_close(tables["h"][:, 2], result["yh"][:, 2], 0.0)
 
 
+def quantised(directions: int, size: int, hidden: int) -> dict[str, Array]:
+    """W, R and B of DynamicQuantizeLSTM, a scale for each column."""
+    rng, columns = np.random.default_rng(5), 4 * hidden
+    tables: dict[str, Array] = {"b": parameters("LSTM", directions, size, hidden)["b"]}
+    for name, rows in (("w", size), ("r", hidden)):
+        numbers = rng.integers(-127, 128, (directions, rows, columns))
+        scales = rng.uniform(0.002, 0.004, (directions, columns))
+        tables |= {name: numbers.astype(np.int8), name + "_scale": scales.astype(np.float32)}
+        tables[name + "_zero"] = np.zeros((directions, columns), np.int8)
+    return tables
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize(("batch", "hidden"), [(1, 40), (3, 17), (40, 5)])
+def test_quantised_states(tmp_path: Path, batch: int, hidden: int, is_open: bool) -> None:
+    """Integers of any depth for one row and for many, that start from given states and from zeros,
+    agree with the interpreter."""
+    rng = np.random.default_rng(6)
+    states = rng.standard_normal((3, 2, batch, hidden)).astype(np.float32)
+    states[0, 1] = 0
+    tables = quantised(2, 9, hidden) | {"p": states[2, :, 0, :1].repeat(3 * hidden, 1)}
+    operands = "x w r b lengths h c p w_scale w_zero r_scale r_zero"
+    options = {"domain": "com.microsoft", "direction": "bidirectional", "hidden_size": hidden}
+    nodes = [node("DynamicQuantizeLSTM", operands, "y yh yc", **options)]
+    feed: dict[str, Array] = {
+        "x": rng.standard_normal((7, batch, 9)).astype(np.float32),
+        "lengths": np.arange(7, 7 - batch, -1).clip(0).astype(np.int32),
+        "h": states[0],
+        "c": states[1],
+    }
+    sizes = ["steps", "rows"] if is_open else [7, batch]
+    inputs = [
+        tensor("x", [*sizes, 9]),
+        tensor("lengths", sizes[1:], TensorProto.INT32),
+        *(tensor(name, [2, sizes[1], hidden]) for name in "hc"),
+    ]
+    if is_open:  # weights that a caller gives are read where they lie
+        feed["r"] = tables.pop("r")
+        inputs.append(tensor("r", feed["r"].shape, TensorProto.INT8))
+    outputs = [tensor(name, None) for name in ("y", "yh", "yc")]
+    model = make_model(nodes, inputs, outputs, tables)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    ingot.compile(model).save(tmp_path / "m.ingot")
+    (result,) = run_all_ways(tmp_path / "m.ingot", [feed])
+    store = MemoryStore()
+    graph, names = translate(model, store)
+    for name, expected in zip(
+        names.outputs, interpret(graph, list(feed.values()), store.read), strict=True
+    ):
+        assert_close(expected, result[name], 2e-3, 1e-3)
+        assert np.median(np.abs(expected - result[name])) < 1e-6
+
+
+def recurrent_product(zero: int, hidden: int) -> ModelProto:
+    """A layer whose weights have a zero point."""
+    tables = quantised(1, 9, hidden)
+    tables["r_zero"] = np.full_like(tables["r_zero"], zero)
+    operands = "x w r b - - - - w_scale w_zero r_scale r_zero"
+    options = {"domain": "com.microsoft", "hidden_size": hidden}
+    nodes = [node("DynamicQuantizeLSTM", operands, "y", **options)]
+    model = make_model(nodes, [tensor("x", [7, 1, 9])], [tensor("y", None)], tables)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    return model
+
+
+@pytest.mark.parametrize(("zero", "refusals"), [(0, []), (3, ["it has no kernel for integers"])])
+def test_integers_that_are_centred_are_multiplied(zero: int, refusals: list[str]) -> None:
+    """Another zero point than the middle runs in floats, and is told."""
+    optimized = optimize(translate(recurrent_product(zero, 6), MemoryStore())[0])
+    assert [
+        item.reason for item in optimized.refusals if item.pattern == INTEGER_PRODUCT
+    ] == refusals
+    (layer,) = [item for item in optimized.graph.nodes if item.op == "recurrent"]
+    assert optimized.graph.types[layer.operands[1]].dtype == ("f32" if refusals else "i8")
+
+
+def test_quantised_weights_stay_bytes_in_the_bundle(tmp_path: Path) -> None:
+    """Two megabytes of them, where f32 took nine."""
+    model = recurrent_product(0, 768)
+    ingot.compile(model).save(tmp_path / "m.ingot")
+    size = (tmp_path / "m.ingot").stat().st_size
+    assert size < 1.15 * len(model.SerializeToString()) + (1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("weights", "sums", "cell", "message"),
+    [
+        ("i8", "f32", "lstm", "sums of i32"),
+        ("f32", "i32", "lstm", "i8"),
+        ("i8", "i32", "rnn", "a quantised layer to be an lstm"),
+    ],
+)
+def test_quantised_operands_of_other_types_are_refused(
+    weights: DType, sums: DType, cell: str, message: str
+) -> None:
+    """By what was expected."""
+    is_lstm, columns = cell == "lstm", 12 if cell == "lstm" else 3
+    count = 3 if is_lstm else 1
+    attributes: dict[str, Attribute] = {
+        "activations": ("Tanh",) * count, "alphas": (0.0,) * count, "betas": (0.0,) * count, "cell": cell,
+        "clip": 0.0, "has_lengths": False, "has_peepholes": False, "input_forget": False, "is_quantised": True,
+        "linear_before_reset": False, "reverse": (False,),
+    }  # fmt: skip
+    states = [TensorType("f32", (1, 2, 3))] * (2 if is_lstm else 1)
+    types = [
+        TensorType("f32", (5, 2, columns)), TensorType(weights, (1, 3, columns)), *states,
+        TensorType("f32", (1, columns)), TensorType(sums, (1, columns)),
+    ]  # fmt: skip
+    with pytest.raises(OpTypeError, match=message):
+        OPS_BY_NAME["recurrent"].infer(types, attributes)
+
+
 def test_symbolic_sizes(tmp_path: Path) -> None:
     """One bundle runs any number of steps and rows."""
     tables = parameters("LSTM", 2, 4, 8)
@@ -137,3 +256,20 @@ def test_symbolic_sizes(tmp_path: Path) -> None:
     rng = np.random.default_rng(10)
     for shape in ((1, 1, 4), (5, 2, 4), (3, 33, 4), (0, 2, 4)):
         check_interpreted(model, {"x": rng.standard_normal(shape).astype(np.float32)}, tmp_path)
+
+
+@pytest.mark.parametrize("rows", [1, 6])
+def test_open_rows_give_the_bits_of_fixed_ones(tmp_path: Path, rows: int) -> None:
+    """A kernel for one row stands beside that for any number of them."""
+    x = np.random.default_rng(11).standard_normal((5, rows, 9)).astype(np.float32)
+    tables = parameters("LSTM", 1, 9, 40)
+    found: list[Array] = []
+    for batch in (rows, "rows"):
+        nodes = [node("LSTM", "x w r b", "y", hidden_size=40)]
+        model = make_model(nodes, [tensor("x", [5, batch, 9])], [tensor("y", None)], tables)
+        launches = launches_of(compile_graph(translate(model, MemoryStore())[0]).fused)
+        kernels = [step.group for step in launches if step.group.kind == "recurrent"]
+        assert len(kernels) == (2 if batch == "rows" else 1)
+        ingot.compile(model).save(tmp_path / "m.ingot")
+        found += [result["y"] for result in run_all_ways(tmp_path / "m.ingot", [{"x": x}])]
+    assert all(y.tobytes() == found[0].tobytes() for y in found)

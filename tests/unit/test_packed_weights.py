@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, helper
 from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.frontend_harness import MemoryStore, translate
 from tests.unit.lowering_harness import HOST_ALONE, normal
-from tests.unit.test_ops_recurrent import parameters
+from tests.unit.test_ops_recurrent import parameters, quantised
 
 from ingot_compiler.backends.host.device_rules import device_rules
 from ingot_compiler.ir.graph import Graph
@@ -49,6 +49,22 @@ RECURRENT = make_model(
     parameters("LSTM", 1, 9, 20),
 )
 
+QUANTISED = make_model(
+    [
+        node(
+            "DynamicQuantizeLSTM",
+            "x w r b - - - - w_scale w_zero r_scale r_zero",
+            "y",
+            domain="com.microsoft",
+            hidden_size=18,
+        )
+    ],
+    [tensor("x", [5, 3, 9])],
+    [tensor("y", None)],
+    quantised(1, 9, 18),
+)
+QUANTISED.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+
 
 def packed(model: ModelProto, target: str) -> set[Graph]:
     """What the constant buffers of a model hold."""
@@ -56,7 +72,7 @@ def packed(model: ModelProto, target: str) -> set[Graph]:
     return set(fuse(placed, [device_rules(target)]).constants)
 
 
-@pytest.mark.parametrize("model", [CONVOLUTION, PRODUCTS, INTEGERS, DOUBLES, RECURRENT])
+@pytest.mark.parametrize("model", [CONVOLUTION, PRODUCTS, INTEGERS, DOUBLES, RECURRENT, QUANTISED])
 def test_every_target_reads_the_same_bytes(model: ModelProto) -> None:
     """Vectors of 4, 8 and 16 lanes, 16 and 32 registers: one packing."""
     found = [packed(model, target) for target in TARGETS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import GraphProto, NodeProto, TensorProto, helper
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.frontend_harness import MemoryStore, translate
@@ -12,12 +12,12 @@ from tests.unit.lowering_harness import normal
 
 from ingot_compiler.ir.errors import UnsupportedError
 
-F8 = helper.make_tensor("small", TensorProto.FLOAT8E4M3FN, [2], bytes(2), raw=True)
+WORDS = numpy_helper.from_array(np.array(["a", "b"], object), "small")
 
 
 def branch(name: str) -> GraphProto:
     """A branch with a node that Ingot does not translate."""
-    inner = node("Cast", "x", f"{name}_c", name=name, to=TensorProto.FLOAT8E4M3FN)
+    inner = node("Cast", "x", f"{name}_c", name=name, to=TensorProto.STRING)
     back = node("Cast", f"{name}_c", f"{name}_b", to=TensorProto.FLOAT)
     total = node("Add", f"x {name}_b", f"{name}_d")
     return helper.make_graph([inner, back, total], name, [], [tensor(f"{name}_d", ["n", 4])])
@@ -35,7 +35,7 @@ def listed(nodes: list[NodeProto], constants: dict[str, Array] | None = None) ->
     ends = [name for each in nodes for name in each.output if name not in read]
     model = make_model(nodes, inputs, [tensor(name, None) for name in ends], constants)
     if any("small" in each.input for each in model.graph.node):
-        model.graph.initializer.append(F8)
+        model.graph.initializer.append(WORDS)
     with pytest.raises(UnsupportedError) as caught:
         translate(model, MemoryStore())
     lines = str(caught.value.why).splitlines()[1:]
@@ -49,7 +49,7 @@ def test_ops_types_and_ranks() -> None:
     nodes = [
         node("NoSuchOp", "x", "a", name="unknown"), node("Relu", "a", "b", name="after_unknown"),
         node("StringConcat", "s s", "t", name="strings"), node("Identity", "small", "f", name="of_small"),
-        node("Cast", "x", "g", name="cast", to=TensorProto.FLOAT8E4M3FN),
+        node("Cast", "x", "g", name="cast", to=TensorProto.STRING),
         node("Reshape", "x sh", "h", name="rank"), node("Reshape", "x two", "i", name="sound"),
         node("Reshape", "i sh", "y", name="rank_of_sound"),
     ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import cast
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Names
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.constant_expression import constant_values
@@ -167,7 +168,7 @@ def _stop_reasons(
 
 def _reason(graph: Graph, readers: Sequence[int]) -> str:
     """The reason where no user was offered the kernel: they read memory by their nature."""
-    ops = {graph.nodes[reader].op for reader in readers}
+    ops: set[OpName] = {graph.nodes[reader].op for reader in readers}
     if "copy" in ops:
         return "its user runs on another device"
     if ops & MOVEMENT.keys():

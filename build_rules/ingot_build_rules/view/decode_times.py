@@ -62,7 +62,7 @@ def _roles(session: Session) -> dict[str, str]:
     symbols = _symbols(session)
     if len(symbols) <= _SYMBOLS_MAX:
         for chosen in itertools.product(_ROLES, repeat=len(symbols)):
-            roles = dict(zip(symbols, chosen, strict=True))
+            roles: dict[str, str] = dict(zip(symbols, chosen, strict=True))
             if _fit(session, roles):
                 return roles
     raise UserError(

@@ -11,12 +11,13 @@ from importlib import import_module
 
 from ingot_compiler.frontend import ops
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.ops import microsoft, ml
+from ingot_compiler.frontend.ops import microsoft, ml, training
 
 OpKey = tuple[str, str]
 """Domain ("" is ONNX's) and name."""
 
-NEWEST = {"com.microsoft": 1, "ai.onnx.ml": 5}
+_TRAINING = "ai.onnx.preview.training"
+NEWEST = {"com.microsoft": 1, "ai.onnx.ml": 5, _TRAINING: 1}
 """Domain beside ONNX's -> its newest opset whose ops are known."""
 
 _MODULES = (
@@ -26,6 +27,7 @@ _MODULES = (
         for name, file in microsoft.FILES.items()
     }
     | {("ai.onnx.ml", name): f"ml.{file}" for name, file in ml.FILES.items()}
+    | {(_TRAINING, name): f"training.{file}" for name, file in training.FILES.items()}
 )
 
 

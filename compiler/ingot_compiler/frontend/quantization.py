@@ -38,7 +38,7 @@ def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0)
         raise OpTypeError("parameters of rank 0 or 1", context.type_of(parameter))
     if axis >= rank:
         raise OpTypeError(f"an operand of rank > {axis}", context.type_of(x))
-    number = _one_number(context, parameter)
+    number = one_number(context, parameter)
     if number is not None and own[0] == context.shape_of(x)[axis]:
         return context.scalar(context.dtype_of(parameter), number)
     ones: list[Dim] = [1] * rank
@@ -46,7 +46,7 @@ def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0)
     return reshape(context, parameter, ones)
 
 
-def _one_number(context: OpContext, parameter: int) -> int | None:
+def one_number(context: OpContext, parameter: int) -> int | None:
     """The integer that all elements of a vector are, where that is known: quantisers write a zero
     point for each channel, most of which are 0."""
     found = context.known_ints(parameter)

@@ -14,6 +14,7 @@ from ingot_compiler.frontend.compose import (
     cast,
     concat,
     full,
+    reduce,
     reshape,
     slice_axis,
     transpose,
@@ -57,11 +58,12 @@ class _Layer:
     h: int
     c: int | None
     peepholes: int | None
+    scale: int | None
 
 
-def recurrent_layer(context: OpContext, cell: str) -> Sequence[int]:
-    """Y, Y_h and (lstm) Y_c."""
-    layer = _layer(context, cell)
+def recurrent_layer(context: OpContext, cell: str, scale: int | None = None) -> Sequence[int]:
+    """Y, Y_h and (lstm) Y_c. ``scale`` [D, G*H]: of R, which is of 8-bit integers then."""
+    layer = _layer(context, cell, scale)
     reverse = _reverse(context)
     if context.shape_of(layer.w)[0] != len(reverse):
         raise OpTypeError(f"weights of {len(reverse)} directions", context.type_of(layer.w))
@@ -102,10 +104,11 @@ def _reverse(context: OpContext) -> tuple[bool, ...]:
     return {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
 
 
-def _layer(context: OpContext, cell: str) -> _Layer:
+def _layer(context: OpContext, cell: str, scale: int | None) -> _Layer:
     dtype = wide_float(context.dtype_of(context.operand(0)))
     batch_first = context.bool_attribute("layout")
-    x, w, r = (cast(context, context.operand(position), dtype) for position in range(3))
+    x, w = (cast(context, context.operand(position), dtype) for position in range(2))
+    r = context.operand(2) if scale is not None else cast(context, context.operand(2), dtype)
     _check_ranks(context, (x, w, r))
     x = transpose(context, x, (1, 0, 2)) if batch_first else x
     state = (context.shape_of(w)[0], context.shape_of(x)[1], context.shape_of(r)[2])
@@ -123,7 +126,7 @@ def _layer(context: OpContext, cell: str) -> _Layer:
     lengths = context.optional(4)
     lengths = None if lengths is None else checked_lengths(context, lengths, context.shape_of(x)[0])
     c, peepholes = (initial(6), wide(7)) if cell == "lstm" else (None, None)
-    return _Layer(cell, x, w, r, wide(3), lengths, initial(5), c, peepholes)
+    return _Layer(cell, x, w, r, wide(3), lengths, initial(5), c, peepholes, scale)
 
 
 def _check_ranks(context: OpContext, matrices: Sequence[int]) -> None:
@@ -201,6 +204,9 @@ def _run(
     operands += weights[1:]
     operands += [] if layer.lengths is None else [as_vector(context, layer.lengths)]
     operands += [] if layer.peepholes is None else [part(layer.peepholes)]
+    if layer.scale is not None:
+        sums = reduce(context, cast(context, weights[0], "i32"), "sum", (1,))
+        operands += [part(layer.scale), sums]
     attributes = _attributes(context, layer, reverse, functions) | {"linear_before_reset": linear}
     add = context.translation.builder.add_many
     return list(add("recurrent", operands, attributes, context.source, context.mark))
@@ -221,6 +227,7 @@ def _attributes(
         "has_lengths": layer.lengths is not None,
         "has_peepholes": layer.peepholes is not None,
         "input_forget": layer.cell == "lstm" and context.bool_attribute("input_forget"),
+        "is_quantised": layer.scale is not None,
     }
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import nodes_text
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.lowering.fused import FusedGraph
 from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.composite import fuse_composite
@@ -121,9 +122,11 @@ def _is_folded(values: FusionValues, node: Node) -> bool:
 
 def _refuse_unknown(values: FusionValues, graph: Graph, anchors: Sequence[Anchor | None]) -> None:
     pairs = zip(graph.nodes, anchors, strict=True)
-    ops = {node.op for node, anchor in pairs if not anchor and not _is_folded(values, node)}
+    ops: set[OpName] = {
+        node.op for node, anchor in pairs if not anchor and not _is_folded(values, node)
+    }
     known = {"composite", "constant", *_MOVEMENT, *CONTROL_RULES}
-    unknown = sorted(op for op in ops - known if not has_element_rule(op))
+    unknown = sorted(op for op in ops if not has_element_rule(op) and op not in known)
     if unknown:
         raise UnsupportedError(
             f"no lowering for {', '.join(unknown)}",

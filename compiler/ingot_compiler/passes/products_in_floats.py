@@ -33,6 +33,8 @@ def products_in_floats(graph: Graph) -> tuple[Refusal, ...]:
 
 def _is_of_integers(state: Rewriter, node: Node) -> bool:
     kinds = [state.type_of(operand).dtype for operand in node.operands[:2]]
+    if node.op == "recurrent":
+        return node.flag("is_quantised")
     return node.op == "matmul_integer" or (node.op == "conv" and kinds[0] in BYTES)
 
 
@@ -41,7 +43,7 @@ def _is_dequantised(state: Rewriter, node: Node) -> bool:
 
 
 def _refused(state: Rewriter, node: Node) -> Iterator[Refusal]:
-    if node.op in _OTHERS:
+    if node.op in _OTHERS and not _is_of_integers(state, node):
         yield Refusal(INTEGER_PRODUCT, node.source, "it has no kernel for integers")
     elif node.op in _PRODUCTS and state.type_of(node.results[0]).dtype in FLOATS:
         operands = [dequantised(state, operand) for operand in node.operands[:2]]

@@ -118,7 +118,8 @@ class StateMemory:
             _with_rows(shape, state, capacity)
             for shape, state in zip(shapes, self._plan.states, strict=True)
         ]
-        offsets, end = [], 0
+        offsets: list[int] = []
+        end = 0
         for index, shape in enumerate(wide):
             offsets.append(end)
             size_bytes = self._size_bytes(index, shape)

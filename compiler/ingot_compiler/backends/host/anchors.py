@@ -30,6 +30,7 @@ from ingot_compiler.backends.host.packed_weights import (
     recurrent_panels,
     wants_panels,
 )
+from ingot_compiler.backends.host.quantised_rows import quantised_rows
 from ingot_compiler.backends.host.tiles import sum_dtype
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node, make_attributes
@@ -201,9 +202,12 @@ def recurrent(fuser: Fuser, index: int, node: Node) -> None:
     y, device = values.type_of(node.results[0]), values.device_of(node.results[0])
     directions, batch, hidden = y.shape[1:]
     gates = CELLS[node.text("cell")][0]
-    extra = [values.add(TensorType(y.dtype, (directions, batch, gates * hidden)), device)]
+    workspace = [TensorType(y.dtype, (directions, batch, gates * hidden))]
     if "candidate" in names:
-        extra.append(values.add(TensorType(y.dtype, (directions, batch, hidden)), device))
+        workspace.append(TensorType(y.dtype, (directions, batch, hidden)))
+    if "scale" in names:
+        workspace += quantised_rows((directions, batch), hidden)
+    extra = [values.add(kind, device) for kind in workspace]
     operands = tuple(leaf for leaf, _ in leaves)
     fuser.compute_results(RECURRENT, replace(node, operands=operands), leaves, extra)
 

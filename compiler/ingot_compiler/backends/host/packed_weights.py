@@ -130,5 +130,6 @@ def recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:
     """[D, H, columns] in panels."""
     values, (y, *_) = fuser.values, node.results
     width = panel_columns(values.type_of(y).dtype)
-    panels = packing.pack_panels(values.expression(weights), width)
+    together = rows_together(values.type_of(weights).dtype)
+    panels = packing.pack_panels(values.expression(weights), width, together)
     return fuser.constant(panels, values.device_of(y))

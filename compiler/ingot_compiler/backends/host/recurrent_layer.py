@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ingot_compiler.backends.host.quantised_rows import QuantisedRows
 from ingot_compiler.backends.host.recurrent_math import RecurrentMath
-from ingot_compiler.backends.host.tiles import choose_tile, lanes_of, panel_columns
+from ingot_compiler.backends.host.tiles import (
+    choose_tile,
+    lanes_of,
+    panel_columns,
+    rows_together,
+    sum_dtype,
+)
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.types import DType
@@ -17,6 +24,7 @@ from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import (
+    Apply,
     Contraction,
     For,
     Load,
@@ -42,8 +50,8 @@ class _Unit:
     row_block: int
 
 
-def _unit(batch: Dim, directions: Dim, tile: RegisterTile) -> _Unit:
-    known = batch if isinstance(batch, int) else tile.rows
+def _unit(batch: Dim, rows: Dim, directions: Dim, tile: RegisterTile) -> _Unit:
+    known = rows if isinstance(rows, int) else tile.rows
     row_block = round_up(min(known, _BLOCKS_ROWS_MAX), tile.rows)
     assert isinstance(row_block, int)
     blocks, index = ceil_div(batch, row_block), symbol("p")
@@ -55,27 +63,32 @@ def _unit(batch: Dim, directions: Dim, tile: RegisterTile) -> _Unit:
 
 class RecurrentLayer:
     """``given``: the operands by name; ``y``, ``h``, ``c`` (lstm): results; ``gates``, ``reset``
-    (a reset gate that comes first): workspace."""
+    (a reset gate that comes first), ``quantised`` (the state as integers): workspace."""
 
-    def __init__(self, group: Group, target: KernelTarget) -> None:
+    def __init__(self, group: Group, target: KernelTarget, rows: Dim) -> None:
+        """``rows``: how many the register tile is for."""
         self.node = group.nodes[0]
         self.cell = self.node.text("cell")
         self.gate_count = CELLS[self.cell][0]
         self.buffers = GroupBuffers(group)
         named = zip(operand_names(self.node.table), self.node.operands, strict=False)
         self.given = {name: self.buffers.by_value[value] for name, value in named}
+        is_lstm = self.cell == "lstm"
         self.y, self.h = group.results[:2]
-        self.c = group.results[2] if self.cell == "lstm" else None
-        self.gates = group.results[-2] if self.is_reset_first else group.results[-1]
-        self.reset = group.results[-1] if self.is_reset_first else None
+        self.c = group.results[2] if is_lstm else None
+        self.gates, *own = group.results[3 if is_lstm else 2 :]
+        self.reset = own[0] if self.is_reset_first else None
+        self.quantised = QuantisedRows(*own) if self.node.flag("is_quantised") else None
         self.dtype: DType = self.y.type.dtype
         self.math = RecurrentMath(self.node, self.dtype)
         self.steps, self.directions, self.batch, self.hidden = self.y.type.shape
         # A reset gate that comes first splits the product in two.
         self.columns = dim_mul(2 if self.is_reset_first else self.gate_count, self.hidden)
-        self.tile = choose_tile(self.batch, self.columns, target, self.dtype)
+        weights = self.given["weights"].type.dtype
+        together = rows_together(weights)
+        self.tile = choose_tile(rows, self.columns, target, sum_dtype(weights), together)
         self.tile_columns = self.tile.vectors * lanes_of(self.dtype, target)
-        self.unit = _unit(self.batch, self.directions, self.tile)
+        self.unit = _unit(self.batch, rows, self.directions, self.tile)
 
     @property
     def is_reset_first(self) -> bool:
@@ -155,31 +168,47 @@ class RecurrentLayer:
         row, column, k, block, acc = (
             f"{name}{number}" for name in ("row", "column", "k", "block", "acc")
         )
-        direction = self.unit.direction
+        direction, dtype = self.unit.direction, sum_dtype(a.type.dtype)
         start = dim_mul(symbol(block), self.tile_columns)
+        total = self._in_floats(Local(acc, dtype), symbol(row), first + symbol(column))
         a_index = point(a.type.shape, (direction, symbol(row), symbol(k))).offset(a.view)
-        target = self.store(
-            self.gates, Local(acc, self.dtype), direction, symbol(row), first + symbol(column)
-        )
+        target = self.store(self.gates, total, direction, symbol(row), first + symbol(column))
         panels = self._panels(b)
         if panels:
             panel, place = (
                 part(symbol(column), panels.columns) for part in (dim_floordiv, dim_mod)
             )
             b_point: tuple[Dim, ...] = (direction, panel, symbol(k), place)
+            if panels.together > 1:
+                high, low = (part(symbol(k), panels.together) for part in (dim_floordiv, dim_mod))
+                b_point = (direction, panel, high, place, low)
         else:
             b_point = (direction, symbol(k), symbol(column))
         b_index = point(b.type.shape, b_point).offset(b.view)
         statement = Contraction(
             row, self.batch, self.unit.row_start, self.unit.row_block, column, columns, start,
             (), k, self.hidden, self.buffers.number(a), a_index, self.buffers.number(b), b_index,
-            panels, self.dtype, acc, (target,), self.tile,
+            panels, dtype, acc, (target,), self.tile,
         )  # fmt: skip
         return For(block, ceil_div(columns, self.tile_columns), "serial", (statement,))
 
+    def _in_floats(self, total: Value, row: Dim, column: Dim) -> Value:
+        """What a sum stands for."""
+        if self.quantised is None:
+            return total
+        zero = self.load(self.quantised.zero, self.unit.direction, row)
+        sums = self.load(self.given["sums"], self.unit.direction, column)
+        product = Apply("sub", (total, Apply("mul", (zero, sums), "i32")), "i32")
+        scale = self.math.mul(
+            self.load(self.quantised.scale, self.unit.direction, row),
+            self.load(self.given["scale"], self.unit.direction, column),
+        )
+        return self.math.mul(Apply("cast", (product,), self.dtype), scale)
+
     def _panels(self, b: Operand) -> PackedPanels | None:
-        """How a constant B of a product lies: [D, panel, H, panel columns]."""
-        if b.type.rank != 4:
+        """How a constant B of a product lies: [D, panel, H, panel columns], of bytes [D, panel,
+        H / 4, panel columns, 4]."""
+        if b.type.rank == 3:
             return None
-        width = panel_columns(self.dtype)
-        return PackedPanels(width, dim_mul(self.hidden, width))
+        width, together = panel_columns(self.dtype), rows_together(b.type.dtype)
+        return PackedPanels(width, dim_mul(round_up(self.hidden, together), width), together)

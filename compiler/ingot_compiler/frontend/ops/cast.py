@@ -26,7 +26,7 @@ def _translate(context: OpContext) -> Sequence[int]:
 def cast_attributes(context: OpContext) -> tuple[bool, Rounding]:
     """``saturate`` and ``round_mode`` of Cast and CastLike."""
     text = context.string_attribute("round_mode", "up", ROUNDINGS)
-    rounding = next(known for known in ROUNDINGS if known == text)
+    rounding: Rounding = next(known for known in ROUNDINGS if known == text)
     return bool(context.int_attribute("saturate", 1)), rounding
 
 

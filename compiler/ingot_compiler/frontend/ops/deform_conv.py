@@ -23,7 +23,7 @@ from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.sampling import clamp_index, linear_weights, weighted
 from ingot_compiler.ir.dims import Dim, dim_mul
-from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 
 _SPATIAL = 2
 
@@ -48,6 +48,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     x, w, offset = (context.operand(position) for position in range(3))
     if context.rank_of(x) != 2 + _SPATIAL:
         raise Unsupported(f"{context.rank_of(x) - 2} spatial axes: 2 have a translation")
+    for name, operand in (("w", w), ("offset", offset)):
+        if context.rank_of(operand) != 2 + _SPATIAL:
+            raise OpTypeError(f"{name} of rank {2 + _SPATIAL}", context.type_of(operand))
     shape = _shape(context, x, w, offset)
     dtype = wide_float(context.dtype_of(x))
     image = transpose(context, cast(context, x, dtype), (0, 2, 3, 1))

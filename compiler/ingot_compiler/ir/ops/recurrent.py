@@ -5,8 +5,13 @@ In: x[T, B, D*G*H], the inputs' share of the gates, biases included (D direction
 weights[D, H, G*H]; initial_h[D, B, H]; then, where the cell or an attribute says so: initial_c[D,
 B, H] (lstm), candidate weights[D, H, H] (gru without ``linear_before_reset``; ``weights`` then has
 two gates), recurrent bias[D, H] (gru with it), lengths i64[B] (``has_lengths``), peepholes[D, 3*H]
-(``has_peepholes``). Out: y[T, D, B, H], final h and (lstm) final c, both [D, B, H]. Not done here:
-the product with the inputs' weights (``matmul``), layouts (the frontend).
+(``has_peepholes``), scale[D, G*H] and sums i32[D, G*H] (``is_quantised``). Out: y[T, D, B, H],
+final h and (lstm) final c, both [D, B, H]. Not done here: the product with the inputs' weights
+(``matmul``), layouts (the frontend).
+
+``is_quantised`` (lstm): the weights are 8-bit integers, each column with its scale and the sum of
+its integers. In every step, each row of the state is quantised to u8 by its own range, as by ONNX
+DynamicQuantizeLinear, and the product is one of integers.
 """
 
 from __future__ import annotations
@@ -34,13 +39,14 @@ from ingot_compiler.ir.reference_rules import narrow, sigmoid, widen
 from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_dtype
+from ingot_compiler.ir.window_rules import BYTES
 
 CELLS: Mapping[str, tuple[int, int]] = {"gru": (3, 2), "lstm": (4, 3), "rnn": (1, 1)}
 """cell -> (gates, activations)."""
 
-_FLAGS = ("has_lengths", "has_peepholes", "input_forget", "linear_before_reset")
+_FLAGS = ("has_lengths", "has_peepholes", "input_forget", "is_quantised", "linear_before_reset")
 _ATTRIBUTES = (*_FLAGS, "activations", "alphas", "betas", "cell", "clip", "reverse")
-_PER_DIRECTION = ("weights", "candidate", "bias", "peepholes")
+_PER_DIRECTION = ("weights", "candidate", "bias", "peepholes", "scale", "sums")
 """The operands that an entry of the state is computed with."""
 
 _ACTIVATIONS: Mapping[str, Callable[[Array, float, float], Array]] = {
@@ -67,7 +73,8 @@ def operand_names(attributes: Attributes) -> tuple[str, ...]:
     if attribute_str(attributes, "cell") == "gru":
         names.append("bias" if attribute_bool(attributes, "linear_before_reset") else "candidate")
     names += ["lengths"] if attribute_bool(attributes, "has_lengths") else []
-    return (*names, "peepholes") if attribute_bool(attributes, "has_peepholes") else tuple(names)
+    names += ["peepholes"] if attribute_bool(attributes, "has_peepholes") else []
+    return (*names, "scale", "sums") if attribute_bool(attributes, "is_quantised") else tuple(names)
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
@@ -82,7 +89,9 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     x, weights, h = given["x"], given["weights"], given["h"]
     require_dtype(x, ("f32", "f64"))
     require(x.rank == weights.rank == h.rank == 3, "x, weights and h of rank 3", (x, weights, h))
-    alike = all(kind.dtype == x.dtype for name, kind in given.items() if name != "lengths")
+    _check_integers(given)
+    integers = ("lengths", "weights", "sums") if "scale" in given else ("lengths",)
+    alike = all(kind.dtype == x.dtype for name, kind in given.items() if name not in integers)
     require(alike, "one element type", x)
     constraints = _shape_constraints(given, CELLS[cell][0])
     _check_sequences(attributes, weights.shape[0], CELLS[cell][1])
@@ -91,6 +100,14 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     state = TensorType(x.dtype, (directions, batch, hidden))
     y = TensorType(x.dtype, (time, directions, batch, hidden))
     return Inferred((y, state, state) if cell == "lstm" else (y, state), constraints)
+
+
+def _check_integers(given: Mapping[str, TensorType]) -> None:
+    """What a product of integers has besides."""
+    if "scale" in given:
+        require("c" in given, "a quantised layer to be an lstm", tuple(given))
+        require_dtype(given["weights"], BYTES)
+        require(given["sums"].dtype == "i32", "sums of i32", given["sums"])
 
 
 def _shape_constraints(given: Mapping[str, TensorType], gates: int) -> tuple[ShapeConstraint, ...]:
@@ -106,6 +123,8 @@ def _shape_constraints(given: Mapping[str, TensorType], gates: int) -> tuple[Sha
         "bias": (directions, hidden),
         "lengths": (batch,),
         "peepholes": (directions, 3 * hidden),
+        "scale": (directions, gates * hidden),
+        "sums": (directions, gates * hidden),
     }
     constraints = [equal("sizes of x and the gates", columns, gates * hidden * directions)]
     for name, kind in given.items():
@@ -142,14 +161,27 @@ class _Direction:
         )
         return _ACTIVATIONS[names[position]](value, alpha, beta)
 
+    def share(self, h: Array) -> Array:
+        """The state's share of the gates."""
+        weights = self.given["weights"]
+        if "scale" not in self.given:
+            return np.asarray(h @ weights)
+        low, high = min(float(h.min()), 0.0), max(float(h.max()), 0.0)
+        scale = (high - low) / 255
+        divisor = 1.0 if high == low else scale
+        zero = np.clip(np.rint(-low / divisor), 0, 255)
+        integers = np.clip(np.rint(h / divisor) + zero, 0, 255)
+        product = integers @ weights.astype(np.float64) - zero * self.given["sums"]
+        return np.asarray(product * (scale * self.given["scale"]))
+
 
 def _rnn(own: _Direction, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
-    return own.activation(0, own.clip(x + h @ own.given["weights"])), c
+    return own.activation(0, own.clip(x + own.share(h))), c
 
 
 def _lstm(own: _Direction, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
     size = h.size
-    i, o, f, g = np.split(x + h @ own.given["weights"], 4)
+    i, o, f, g = np.split(x + own.share(h), 4)
     p: Array = own.given["peepholes"] if "peepholes" in own.given else np.zeros(3 * size)
     i = own.activation(0, own.clip(i + p[:size] * c))
     f = own.activation(0, own.clip(f + p[2 * size :] * c))
@@ -160,7 +192,7 @@ def _lstm(own: _Direction, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
 
 
 def _gru(own: _Direction, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
-    size, share = h.size, h @ own.given["weights"]
+    size, share = h.size, own.share(h)
     z = own.activation(0, own.clip(x[:size] + share[:size]))
     r = own.activation(0, own.clip(x[size : 2 * size] + share[size : 2 * size]))
     if attribute_bool(own.attributes, "linear_before_reset"):

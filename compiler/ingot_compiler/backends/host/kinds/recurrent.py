@@ -2,22 +2,31 @@
 gates in lanes.
 
 In: a group of one ``recurrent``; its results are y, the states, and the workspace of the gates.
-Out: its loop program: units are (direction, block of batch rows), so the weights are read once per
+Out: its loop programs: units are (direction, block of batch rows), so the weights are read once per
 step and block. Not done here: the inputs' share of the gates (a ``matmul`` over all steps at once),
 where everything lies (``recurrent_layer``).
 """
 
 from __future__ import annotations
 
+from ingot_compiler.backends.host.quantised_rows import (
+    QuantisedRows,
+    divisor_of,
+    integer_of,
+    scale_of,
+    zero_of,
+)
 from ingot_compiler.backends.host.recurrent_layer import RecurrentLayer
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min, symbol
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
+from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import finish_program
 from ingot_compiler.lowering.loops import (
     Apply,
     Compare,
+    Constant,
     For,
     FromIndex,
     If,
@@ -25,14 +34,24 @@ from ingot_compiler.lowering.loops import (
     LetIndex,
     Local,
     LoopProgram,
+    Reduce,
     Statement,
     Value,
 )
 
 
-def lower_recurrent(group: Group, target: KernelTarget) -> LoopProgram:
+def lower_recurrent(group: Group, target: KernelTarget) -> LoweredGroup:
+    """One kernel; where the number of rows is open, one for a single row too, whose product has
+    registers for more columns."""
+    batch = group.results[0].type.shape[2]
+    kernel = one_launch(_program(RecurrentLayer(group, target, batch)))
+    if isinstance(batch, int):
+        return kernel
+    return choose(batch - 1, kernel, one_launch(_program(RecurrentLayer(group, target, 1))))
+
+
+def _program(layer: RecurrentLayer) -> LoopProgram:
     """The initial state is copied into the final one, which every step updates."""
-    layer = RecurrentLayer(group, target)
     copies = [layer.store_state(layer.h, layer.state(layer.given["h"]))]
     if layer.c is not None:
         copies.append(layer.store_state(layer.c, layer.state(layer.given["c"])))
@@ -43,12 +62,38 @@ def lower_recurrent(group: Group, target: KernelTarget) -> LoopProgram:
 
 def _step(layer: RecurrentLayer) -> tuple[Statement, ...]:
     """One step of time for the block's rows."""
-    product = layer.product(1, layer.h, layer.given["weights"], layer.columns, 0)
+    weights = layer.given["weights"]
+    if layer.quantised is not None:
+        product = layer.product(1, layer.quantised.integers, weights, layer.columns, 0)
+        return _quantise(layer, layer.quantised), product, _for_rows(layer, *_lstm(layer))
+    product = layer.product(1, layer.h, weights, layer.columns, 0)
     if layer.cell == "lstm":
         return product, _for_rows(layer, *_lstm(layer))
     if layer.cell == "rnn":
         return product, _for_rows(layer, *_finish(layer, layer.math.gate(0, layer.gate(0))))
     return product, *_reset_first(layer), _for_rows(layer, *_gru(layer))
+
+
+def _quantise(layer: RecurrentLayer, quantised: QuantisedRows) -> For:
+    """The state of the block's rows as u8, each by its own range."""
+    direction, state = layer.unit.direction, layer.state(layer.h)
+    low, high, scale, divisor, zero = (
+        Local(name, "f32") for name in ("low", "high", "scale", "divisor", "zero")
+    )
+    integer = integer_of(state, divisor, zero)
+    body = (
+        Reduce("least", "min", "j", layer.hidden, "f32", (), state, lanes=True),
+        Reduce("greatest", "max", "j", layer.hidden, "f32", (), state, lanes=True),
+        Let("low", Apply("min", (Local("least", "f32"), Constant(0.0, "f32")), "f32")),
+        Let("high", Apply("max", (Local("greatest", "f32"), Constant(0.0, "f32")), "f32")),
+        Let("scale", scale_of(low, high)),
+        Let("divisor", divisor_of(scale)),
+        Let("zero", zero_of(low, divisor)),
+        layer.store(quantised.scale, scale, direction, layer.row),
+        layer.store(quantised.zero, Apply("cast", (zero,), "i32"), direction, layer.row),
+        layer.lanes(layer.store_state(quantised.integers, integer)),
+    )
+    return layer.rows(body)
 
 
 def _for_rows(layer: RecurrentLayer, *body: Statement) -> For:
@@ -122,4 +167,4 @@ def _reset_first(layer: RecurrentLayer) -> tuple[Statement, ...]:
     return stored, layer.product(2, layer.reset, candidate, hidden, 2 * hidden)
 
 
-RECURRENT = Kind("recurrent", one_kernel(lower_recurrent))
+RECURRENT = Kind("recurrent", lower_recurrent)
