@@ -92,7 +92,7 @@ def stft(seconds: int, length: int) -> ModelProto:
     """The spectrogram of speech: 16,000 samples a second, 160 from frame to frame."""
     node = helper.make_node("STFT", ["x", "step", "w"], ["y"])
     window = np.hanning(length).astype(np.float32)
-    weights = {"step": np.array(160, np.int64), "w": window}
+    weights: dict[str, npt.NDArray[Any]] = {"step": np.array(160, np.int64), "w": window}
     return _model([node], {"x": (1, 16000 * seconds, 1)}, weights)
 
 
