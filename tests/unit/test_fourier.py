@@ -14,10 +14,11 @@ from tests.unit.end_to_end_harness import make_model, node, run_all_ways, tensor
 from tests.unit.frontend_harness import MemoryStore, run_model, translate
 
 import ingot
+from ingot_compiler.frontend.fourier_chirp import convolution_length
 from ingot_compiler.frontend.fourier_radices import RADIX_MAX, radices
 from ingot_compiler.lowering.constant_expression import constant_values
 
-LENGTHS = (1, 2, 3, 16, 30, 97, 400, 1009, 4096)
+LENGTHS = (1, 2, 3, 16, 30, 97, 139, 400, 1009, 1018, 4096)
 STAGED = (400, 999, 4096)
 
 
@@ -72,16 +73,17 @@ def test_one_sided(length: int) -> None:
 
 
 @pytest.mark.parametrize("size", [30, 400, 401, 1018, 4096])
-def test_a_real_signal_from_half_of_its_spectrum(size: int) -> None:
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_real_signal_from_half_of_its_spectrum(size: int, parts: int) -> None:
     """The inverse of the above, for even and odd lengths."""
-    x = random(2, size // 2 + 1, 2)
+    x = random(2, size // 2 + 1, parts)
     want = expected(x, size, inverse=True, onesided=True)
     proto = model(x.shape, size, inverse=1, onesided=1)
     outcome = run_model(proto, [x], [want.astype(np.float32)], 1e-6, 1e-7)
     assert outcome.kind == "agrees", outcome.detail
 
 
-@pytest.mark.parametrize(("own", "size"), [(300, 400), (500, 400)])
+@pytest.mark.parametrize(("own", "size"), [(300, 400), (500, 400), (300, 401), (500, 401)])
 def test_a_signal_shorter_and_longer_than_the_transform(own: int, size: int) -> None:
     """Zeros behind, or the first elements alone."""
     x = random(3, own, 2)
@@ -103,21 +105,21 @@ def test_matrices_are_constants(length: int) -> None:
 
 
 def test_compiled(tmp_path: Path) -> None:
-    """Machine code, a dynamic batch, another axis, a longer row."""
+    """Machine code: a dynamic batch, other axes, both algorithms."""
     nodes = [
         node("DFT", "x - a", "y", onesided=1),
         node("DFT", "c", "z", inverse=1),
     ]
-    inputs = [tensor("x", ["b", 400, 2, 1]), tensor("c", ["b", 2, 162, 2])]
+    inputs = [tensor("x", ["b", 400, 2, 1]), tensor("c", ["b", 2, 262, 2])]
     outputs = [tensor("y", None), tensor("z", None)]
     proto = make_model(nodes, inputs, outputs, {"a": np.array(1)})
     path = tmp_path / "model.ingot"
     ingot.compile(proto).save(path)
-    feeds = [{"x": random(b, 400, 2, 1), "c": random(b, 2, 162, 2)} for b in (1, 3)]
+    feeds = [{"x": random(b, 400, 2, 1), "c": random(b, 2, 262, 2)} for b in (1, 3)]
     for feed, result in zip(feeds, run_all_ways(path, feeds), strict=True):
         forth = expected(feed["x"], 400, inverse=False, onesided=True)
         np.testing.assert_allclose(result["y"], forth, rtol=1e-7, atol=1e-5)
-        back = expected(feed["c"].swapaxes(1, 2), 162, inverse=True, onesided=False)
+        back = expected(feed["c"].swapaxes(1, 2), 262, inverse=True, onesided=False)
         np.testing.assert_allclose(result["z"], back.swapaxes(1, 2), rtol=1e-7, atol=1e-7)
 
 
@@ -127,3 +129,11 @@ def test_radices(length: int) -> None:
     factors = radices(length)
     assert prod(factors) == length
     assert len(factors) == 1 or max(factors) <= RADIX_MAX
+
+
+@pytest.mark.parametrize("length", range(257, 9000, 379))
+def test_lengths_of_convolutions(length: int) -> None:
+    """Long enough, little longer, and of small factors."""
+    size = convolution_length(length)
+    assert 2 * length - 1 <= size < 1.13 * 2 * length
+    assert len(radices(size)) > 1

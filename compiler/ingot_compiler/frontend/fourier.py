@@ -1,8 +1,9 @@
 """Discrete Fourier transforms along an axis: by mixed radices where the length is known and has
-small factors, else as a product with a matrix of cosines and sines.
+small factors, as a convolution where it has others, and as a product with a matrix of cosines and
+sines where it is short or only a run knows it.
 
 In: a context, a tensor [.., 1 or 2]. Out: the transform. Not done here: stages of mixed radices
-(``fourier_stages``), angles (``fourier_matrices``).
+(``fourier_stages``), the convolution (``fourier_chirp``), angles (``fourier_matrices``).
 
 Sums are f64: terms of a spectrum cancel, and what is left must be small beside them.
 """
@@ -13,8 +14,6 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import (
     cast,
-    concat,
-    full,
     iota,
     reshape,
     size_scalar,
@@ -22,9 +21,12 @@ from ingot_compiler.frontend.compose import (
     transpose,
 )
 from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.fourier_chirp import chirped
 from ingot_compiler.frontend.fourier_radices import radices
-from ingot_compiler.frontend.fourier_stages import product, staged
-from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_min, dim_mul
+from ingot_compiler.frontend.fourier_stages import padded, product, staged
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min
+
+_PRODUCT_MAX = 256  # a length without small factors that one matrix serves better
 
 
 def transform(
@@ -62,18 +64,11 @@ def _spectrum(
     if isinstance(length, int) and isinstance(bins, int) and isinstance(used, int):
         factors = radices(length)
         if len(factors) > 1:
-            parts = [_padded(context, part, length) for part in parts]
+            parts = [padded(context, part, length) for part in parts]
             return staged(context, parts, factors, bins, inverse=inverse, results=results)
+        if length > _PRODUCT_MAX:
+            return chirped(context, parts, length, bins, inverse=inverse, results=results)
     return product(context, parts, bins, length, inverse=inverse, results=results)
-
-
-def _padded(context: OpContext, x: int, length: int) -> int:
-    """``x`` with zeros behind its last axis, up to ``length``."""
-    *lead, own = context.shape_of(x)
-    missing = dim_add(length, dim_mul(own, -1))
-    if missing == 0:
-        return x
-    return concat(context, [x, full(context, "f64", 0.0, (*lead, missing))], len(lead))
 
 
 def _length_and_used(own: Dim, size: Dim | None, *, real_result: bool) -> tuple[Dim, Dim]:

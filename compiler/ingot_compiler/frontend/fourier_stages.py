@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ingot_compiler.frontend.compose import concat, reshape, slice_axis, swap_last, transpose
+from ingot_compiler.frontend.compose import concat, full, reshape, slice_axis, swap_last, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.fourier_matrices import matrix, rotations
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 
 
 def staged(
@@ -76,29 +76,44 @@ def _stage(
     y = context.add("matmul", x, table)
     halves = [slice_axis(context, y, last, start, columns) for start in (0, columns)]
     cos, sin = rotations(context, rest, columns, radix * rest)
-    turned = _rotated(context, halves, cos, context.add("neg", sin) if inverse else sin)
+    turned = rotated(context, halves, cos, sin, inverse=inverse)
     real, imaginary = (swap_last(context, part, last - 1) for part in turned)
     return real, imaginary
 
 
-def _rotated(context: OpContext, parts: Sequence[int], cos: int, sin: int) -> tuple[int, int]:
-    """(real + i imaginary) (cos - i sin)."""
-    (real_cos, real_sin), (imaginary_cos, imaginary_sin) = (
-        (context.add("mul", part, cos), context.add("mul", part, sin)) for part in parts
-    )
+def rotated(
+    context: OpContext, parts: Sequence[int], cos: int, sin: int, *, inverse: bool
+) -> tuple[int, int]:
+    """(real + i imaginary) (cos - i sin), cos + i sin where ``inverse``; ``parts``: the imaginary
+    one is absent from real numbers."""
+    sin = context.add("neg", sin) if inverse else sin
+    turned = [(context.add("mul", part, cos), context.add("mul", part, sin)) for part in parts]
+    if len(turned) == 1:
+        return turned[0][0], context.add("neg", turned[0][1])
+    (real_cos, real_sin), (imaginary_cos, imaginary_sin) = turned
     return context.add("add", real_cos, imaginary_sin), context.add("sub", imaginary_cos, real_sin)
+
+
+def padded(context: OpContext, x: int, length: int) -> int:
+    """``x`` with zeros behind its last axis, up to ``length``."""
+    *lead, own = context.shape_of(x)
+    missing = dim_add(length, dim_mul(own, -1))
+    if missing == 0:
+        return x
+    return concat(context, [x, full(context, "f64", 0.0, (*lead, missing))], len(lead))
 
 
 def _all_columns(context: OpContext, x: int, radix: int, rows: int) -> int:
     """The first rows of [.., rest, columns, parts] with all ``radix`` columns: those missing are
     conjugates of columns before, in reverse, of rows in reverse."""
     rank = context.rank_of(x)
-    *_, rest, columns, _ = context.shape_of(x)
+    *_, rest, columns, parts = context.shape_of(x)
     own = slice_axis(context, x, rank - 3, 0, rows)
     missing = radix - columns
     if missing == 0:
         return own
     mirrored = slice_axis(context, x, rank - 3, rest - 1, rows, -1)
     mirrored = slice_axis(context, mirrored, rank - 2, missing, missing, -1)
-    mirrored = context.add("mul", mirrored, context.float_vector("f64", (1.0, -1.0)))
+    if parts == 2:
+        mirrored = context.add("mul", mirrored, context.float_vector("f64", (1.0, -1.0)))
     return concat(context, [own, mirrored], rank - 2)
