@@ -93,10 +93,13 @@ def compile(  # noqa: A001
         *texts, other_shapes=other_shapes, strip=strip, fallback=fallback, plugins=named,
         strict_dims=strict_dims, ops=_ops(ops),
     )  # fmt: skip
-    limit = None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
     settings, inputs = _settings(workers, cache, named, shared=cache_shared), read_check(check)
     given = given_model(model, example_inputs, dynamic_shapes, graph)
-    return compile_bundle(given, options, settings, inputs, limit)
+    return compile_bundle(given, options, settings, inputs, _limit(max_bytes))
+
+
+def _limit(max_bytes: int | None) -> int | None:
+    return None if max_bytes is None else read_count("max_bytes", max_bytes, 0)
 
 
 def _ops(ops: object) -> tuple[OpOption, ...]:
