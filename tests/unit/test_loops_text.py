@@ -223,6 +223,22 @@ def test_damaged_texts_are_refused_cleanly(text: str, data: st.DataObject) -> No
     assert all(place.startswith("line ") for place in places)
 
 
+def test_a_loop_of_more_iterations_than_a_size_can_have() -> None:
+    """Where it reads at its end is not known; nothing is refused, and nothing overflows."""
+    verify_loops(
+        parse_loops(
+            "kernel(b0: f32, b1: write f32; n) scratch 0 {\n"
+            "  parallel i in 8 grain 2 {\n"
+            "    m: f32 = max over j in 99999999999999999999 {\n"
+            "      yield b0[i*n + j]\n"
+            "    }\n"
+            "    b1[i] = %m:f32\n"
+            "  }\n"
+            "}\n"
+        )
+    )
+
+
 @pytest.mark.parametrize(
     "inner",
     [

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_min, evaluate, is_symbol_name, symbols_of
+from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.problem import Path, Problem
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.interpret_scalars import apply_function
@@ -24,6 +25,8 @@ from ingot_compiler.lowering.loops import (
 
 POINT_COUNT_MAX = 64  # iterations at which accesses are tried
 Point = Mapping[str, int]
+_UNKNOWN = (KeyError, LimitError)
+"""What ``evaluate`` raises: a symbol without a value; one so large that a size with it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class LoopScope:
         for point in self.points:
             try:
                 start, count = evaluate(first, point), evaluate(extent, point)
-            except KeyError:
+            except _UNKNOWN:
                 found.append(point)  # how often it runs is not known
                 continue
             ends = (start, start + count - 1) if count > 1 else (start,) if count == 1 else ()
@@ -126,7 +129,7 @@ class LoopScope:
             try:
                 element = evaluate(index, point)
                 count = evaluate(self.counts[buffer], {}) if self.counts else None
-            except KeyError:
+            except _UNKNOWN:
                 continue
             if element < 0 or (count is not None and element >= count):
                 most = "" if count is None else f" and below {count}"
@@ -162,7 +165,7 @@ def _truth(condition: Value, point: Point) -> bool | None:
             try:
                 operands = evaluate(left, point), evaluate(right, point)
                 return bool(apply_function(function, "i64", operands))
-            except KeyError:
+            except _UNKNOWN:
                 return None
         case Constant(number, _):
             return bool(number)
