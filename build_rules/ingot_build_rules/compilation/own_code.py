@@ -59,7 +59,7 @@ def module_code_of(digests: CodeDigests) -> Callable[[str], str]:
 
     def code(module: str) -> str:
         include_outside(digests, module)
-        return _digest(code_parts(digests, module))
+        return digest_of(code_parts(digests, module))
 
     return code
 
@@ -74,7 +74,8 @@ def include_outside(digests: CodeDigests, module: str) -> None:
         digests.include(files, dict(code.distributions), sys.path)
 
 
-def _digest(code: Code) -> str:
+def digest_of(code: Code) -> str:
+    """Name what code is made of: 64 hex digits."""
     return hashlib.sha256("".join(f"{name}\n{item}\n" for name, item in code).encode()).hexdigest()
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from ingot_build_rules.compilation.own_code import (
     PACKAGE_FOLDERS,
     code_parts,
+    digest_of,
     tool_path,
 )
-from ingot_build_rules.compilation.own_code import Code as Parts
 from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.rule import FileDigests
 from ingot_build_rules.engine.cache.code_digest import CodeDigests
@@ -42,7 +42,11 @@ def tools_of(files: FileDigests, digests: CodeDigests) -> Tools:
     modules |= {module: module for rule in RULES for module in RULEBOOK.modules_of(rule)[1:]}
     code = tuple((name, code_parts(digests, module)) for name, module in modules.items())
     names = sorted({name for _, parts in code for name, _ in parts})
-    everything = (tuple(map(_line, code)), files.digest(zig), sys.version)
+    everything = (
+        tuple((name, digest_of(parts)) for name, parts in code),
+        files.digest(zig),
+        sys.version,
+    )
     return Tools(
         digests,
         code,
@@ -55,13 +59,6 @@ def tools_of(files: FileDigests, digests: CodeDigests) -> Tools:
             str(TAGS_PATH),  # what a tag stands for is in no key, but decides what is asked for
         ),
     )
-
-
-def _line(code: tuple[str, Parts]) -> str:
-    """A rule and its code as one text: thousands of texts one by one take the time of a build of
-    nothing."""
-    name, parts = code
-    return "".join((name, *(f"\n{part} {item}" for part, item in parts)))
 
 
 def _path_of(name: str) -> str:
