@@ -25,10 +25,15 @@ def of_conv(context: OpContext) -> dict[str, ImportedAttribute | RegionBody]:
 def _translate(context: OpContext) -> Sequence[int]:
     operands = [context.operand(0), context.operand(1), context.optional(2)]
     (result,) = results_of(context, "Conv", operands, of_conv(context))
+    return (finished(context, result),)
+
+
+def finished(context: OpContext, result: int) -> int:
+    """What the convolution gives, plus the residual if there is one, activated."""
     residual = context.optional(3)
     if residual is not None:
         result = context.add("add", result, residual)
-    return (activated(context, result, *by_list(context)),)
+    return activated(context, result, *by_list(context))
 
 
 OP = OnnxOp(

@@ -8,27 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.activations import activated, by_list
 from ingot_compiler.frontend.as_onnx import results_of
 from ingot_compiler.frontend.channels_last import to_first, to_last
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.ops.microsoft.fused_conv import of_conv
+from ingot_compiler.frontend.ops.microsoft.fused_conv import OP as FUSED_CONV
+from ingot_compiler.frontend.ops.microsoft.fused_conv import finished, of_conv
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = to_first(context, context.operand(0))
     operands = [x, context.operand(1), context.optional(2)]
     result = to_last(context, results_of(context, "Conv", operands, of_conv(context))[0])
-    residual = context.optional(3)
-    if residual is not None:
-        result = context.add("add", result, residual)
-    return (activated(context, result, *by_list(context)),)
+    return (finished(context, result),)
 
 
-OP = OnnxOp(
-    "NhwcFusedConv",
-    _translate,
-    signature="X W B? Z? -> Y; activation:string activation_params:floats auto_pad:string dilations:ints "
-    "group:int kernel_shape:ints pads:ints strides:ints",
-)
+OP = OnnxOp("NhwcFusedConv", _translate, signature=FUSED_CONV.signature)
