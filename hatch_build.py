@@ -12,7 +12,6 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-
 _SCRIPTS = {
     "bash": "share/bash-completion/completions/ingot",
     "zsh": "share/zsh/site-functions/_ingot",
