@@ -132,7 +132,7 @@ def test_names_that_clash_with_python(folder: Path) -> None:
             ("run", "static.ingot", "--inputs", "none.npz"),
             1,
             "error: cannot read inputs from 'none.npz'",
-            None,
+            "  do: check the path and its permissions",
         ),
         (
             ("run", "static.ingot", "--inputs", "broken.npz"),
