@@ -130,7 +130,7 @@ class PlainLines:
 
     def observe(self, event: Event) -> None:
         """Write the lines that the event is worth; a hit is worth none."""
-        if isinstance(event, ActionFinished) and event.how == "ran":
+        if isinstance(event, ActionFinished) and event.status == "ran":
             self._ran += 1
             self._held = (
                 f"ran {self._ran}: {action_text(event)}, {console.format_seconds(event.seconds)}"
