@@ -106,6 +106,7 @@ _IN_PROJECT = {
     "--device": "devices.NAME",
     "--place": 'place."GLOB"',
     "--planner": "planner",
+    "--precision": "precision",
     "--strip": "strip",
     "--strict-dims": "strict-dims",
     "--op": 'ops."DOMAIN::NAME"',
