@@ -18,6 +18,7 @@ from tests.unit.lowering_harness import (
 
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.precision import F32, FAST
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import launches_of
 
@@ -39,29 +40,26 @@ def weights_of(channels: int, columns: int) -> Array:
     return normal(1, columns, channels, 3, 3)
 
 
-def kinds(builder: Builder, outputs: list[int], target: Target = BEST) -> set[str]:
+def kinds(
+    builder: Builder, outputs: list[int], target: Target = BEST, precision: str = F32
+) -> set[str]:
     """The kinds of the kernels that a graph becomes."""
-    graph = builder.finish(outputs)
-    return {launch.group.kind for launch in launches_of(compile_graph(graph, target).fused)}
+    compiled = compile_graph(builder.finish(outputs), target, precision=precision)
+    return {launch.group.kind for launch in launches_of(compiled.fused)}
 
 
-def one_conv(x: Array, weights: Array, *, by_winograd: bool = True) -> tuple[Builder, list[Array]]:
-    """A convolution, and what it is given: weights that only a run knows make it direct."""
-    types = [f32(*x.shape)] if by_winograd else [f32(*x.shape), f32(*weights.shape)]
-    builder = Builder(types)
-    conv3x3(builder, 0, builder.constant(weights) if by_winograd else 1)
-    return builder, [x] if by_winograd else [x, weights]
-
-
-def run_conv(x: Array, weights: Array, target: Target = BEST, *, by_winograd: bool = True) -> Array:
-    """The result of a convolution in machine code."""
-    builder, inputs = one_conv(x, weights, by_winograd=by_winograd)
-    graph = builder.finish([len(builder.types) - 1])
-    compiled = compile_graph(graph, target)
-    found = {launch.group.kind for launch in launches_of(compiled.fused)}
-    assert ("winograd_2x2" in found) is by_winograd
-    (result,) = run_compiled(compiled, graph, inputs, builder.read)
-    return result
+def run_conv(x: Array, weights: Array, kind: str = "winograd_2x2") -> Array:
+    """The result of a convolution in machine code: weights that only a run knows make it direct, and
+    ``fast`` makes tiles wide."""
+    is_direct = kind == "conv"
+    builder = Builder([f32(*x.shape), *([f32(*weights.shape)] if is_direct else [])])
+    result = conv3x3(builder, 0, 1 if is_direct else builder.constant(weights))
+    graph = builder.finish([result])
+    compiled = compile_graph(graph, precision=FAST if kind == "winograd_2x4" else F32)
+    assert kind in {launch.group.kind for launch in launches_of(compiled.fused)}
+    inputs = [x, weights] if is_direct else [x]
+    (found,) = run_compiled(compiled, graph, inputs, builder.read)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -122,23 +120,30 @@ def test_error_is_at_most_that_of_one_chain(channels: int, zeros: float) -> None
     x, weights = np.abs(normal(5, 1, channels, 20, 20)), weights_of(channels, 32)
     x[np.random.default_rng(6).random(x.shape) < zeros] = 0
     exact = in_f64(x, weights)
-    chain = rms_error(run_conv(x, weights, by_winograd=False), exact)
+    chain = rms_error(run_conv(x, weights, "conv"), exact)
     assert 0 < rms_error(run_conv(x, weights), exact) <= chain
+    assert rms_error(run_conv(x, weights, "winograd_2x4"), exact) <= 2.5 * chain
+
+
+def test_error_of_wide_tiles_on_dense_inputs() -> None:
+    """The contract of ``f32`` for tiles of 2x4."""
+    x, weights = normal(8, 1, 64, 20, 20), weights_of(64, 32)
+    exact = in_f64(x, weights)
+    chain = rms_error(run_conv(x, weights, "conv"), exact)
+    assert rms_error(run_conv(x, weights, "winograd_2x4"), exact) <= chain
 
 
 ODD_NUMBERS = [np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40]
 
 
 @pytest.mark.parametrize("number", ODD_NUMBERS)
-@pytest.mark.parametrize("target", WIDE, ids=str)
-def test_numbers_at_the_edge(number: float, target: Target) -> None:
+@pytest.mark.parametrize("kind", ["winograd_2x2", "winograd_2x4"])
+def test_numbers_at_the_edge(number: float, kind: str) -> None:
     """A result is finite, infinite or NaN where the direct convolution has one of the same kind;
     results that see a number that is not finite have its bits."""
     x, weights = normal(7, *SMALL), weights_of(32, 16) / 16
     x[0, 3, 4, 4] = x[0, 5, 0, 0] = number
-    found, direct = (
-        run_conv(x, weights, target, by_winograd=by_winograd) for by_winograd in (True, False)
-    )
+    found, direct = (run_conv(x, weights, each) for each in (kind, "conv"))
     np.testing.assert_array_equal(np.isnan(found), np.isnan(direct))
     odd = ~np.isfinite(direct)
     assert odd.any() == (not np.isfinite(number))
@@ -151,7 +156,7 @@ def test_sums_that_overflow_only_on_the_way() -> None:
     x, weights = np.full(SMALL, 3e38, np.float32), np.zeros((16, 32, 3, 3), np.float32)
     x[:, :, ::2, ::2] = -3e38
     weights[:, 3, 1, 1] = 0.5
-    found, direct = (run_conv(x, weights, by_winograd=by_winograd) for by_winograd in (True, False))
+    found, direct = (run_conv(x, weights, kind) for kind in ("winograd_2x2", "conv"))
     assert np.isfinite(direct).all()
     np.testing.assert_array_equal(found, direct)
 
@@ -164,8 +169,8 @@ def test_denormal_numbers_are_kept() -> None:
 
 def test_it_is_for_targets_with_wide_multiply_adds() -> None:
     """``x86-64-v2`` has none; the others were not measured."""
-    builder, _ = one_conv(normal(1, *SMALL), weights_of(32, 16))
-    result = len(builder.types) - 1
+    builder = Builder([f32(*SMALL)])
+    result = conv3x3(builder, 0, builder.constant(weights_of(32, 16)))
     for text in ("x86-64-v2", "aarch64", "riscv64"):
         assert "conv" in kinds(builder, [result], parse_target(text))
     for text in ("x86-64-v3", "x86-64-v4"):
@@ -180,3 +185,38 @@ def test_what_it_is_not_for(channels: int, stride: int, size: int) -> None:
     builder = Builder([f32(1, channels, size, size)])
     weights = builder.constant(weights_of(channels, 64))
     assert "conv" in kinds(builder, [conv3x3(builder, 0, weights, stride=stride)])
+
+
+@pytest.mark.parametrize(
+    ("producer", "wanted"),
+    [("", "2x2"), ("relu", "2x2"), ("silu", "2x4"), ("tanh", "2x4"), ("abs", "2x2")],
+)
+def test_wide_tiles_are_for_dense_inputs(producer: str, wanted: str) -> None:
+    """Behind an activation that gives no zeros; ``fast`` allows them behind all."""
+    builder = Builder([f32(1, 64, 16, 16)])
+    x = builder.op(producer, 0) if producer else 0
+    result = conv3x3(builder, x, builder.constant(weights_of(64, 64)))
+    assert f"winograd_{wanted}" in kinds(builder, [result])
+    assert "winograd_2x4" in kinds(builder, [result], precision=FAST)
+
+
+def test_sums_and_products_of_dense_values() -> None:
+    """A sum is dense if one side is, a product if both are."""
+    for op, other, wanted in (
+        ("add", "relu", "2x4"), ("mul", "relu", "2x2"), ("mul", "sigmoid", "2x4"),
+    ):  # fmt: skip
+        builder = Builder([f32(1, 64, 16, 16)])
+        x = builder.op(op, builder.op("tanh", 0), builder.op(other, 0))
+        result = conv3x3(builder, x, builder.constant(weights_of(64, 64)))
+        assert f"winograd_{wanted}" in kinds(builder, [result]), (op, other)
+
+
+@pytest.mark.parametrize("size", [(8, 8), (7, 9)])
+def test_wide_tiles_are_right(size: tuple[int, int]) -> None:
+    """Tiles of 2x4 that fit, and that reach beyond the image."""
+    builder = Builder([f32(2, 64, *size)])
+    x = builder.op("tanh", 0)
+    bias = builder.constant(normal(2, 32))
+    result = conv3x3(builder, x, builder.constant(weights_of(64, 32)), bias)
+    assert "winograd_2x4" in kinds(builder, [result])
+    check_graph(builder, [result], [normal(1, 2, 64, *size)], RELATIVE, WIDE)

@@ -68,6 +68,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
         plugins=read_plugins(arguments.plugin, os.curdir),
         strict_dims=arguments.strict_dims,
         ops=read_ops(arguments.op),
+        precision=arguments.precision,
     )
     with compile_output(arguments) as output:
         if output is not None:

@@ -15,6 +15,7 @@ from ingot_compiler.backends.host import packing
 from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
 from ingot_compiler.backends.host.choose_winograd import WinogradFacts, winograd_shape
 from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.backends.host.dense_values import is_dense
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
@@ -40,6 +41,7 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
+from ingot_compiler.ir.precision import FAST
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.ir.window_rules import BYTES
@@ -117,7 +119,11 @@ def _winograd_shape(fuser: Fuser, node: Node) -> WinogradShape | None:
     if not values.is_constant(w):
         return None
     facts = WinogradFacts(
-        values.type_of(x), values.type_of(w), values.type_of(result), False, False
+        values.type_of(x),
+        values.type_of(w),
+        values.type_of(result),
+        is_dense(values, x),
+        fuser.precision == FAST,
     )
     return winograd_shape(node, facts, fuser.targets[values.device_of(result)])
 
