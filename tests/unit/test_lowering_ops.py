@@ -241,6 +241,7 @@ INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.sweep(4)
 def test_integers_wrap(dtype: DType) -> None:
     """Sums, products and casts of any width, over values near the limits."""
     limits = np.iinfo(

@@ -54,6 +54,7 @@ def check_interpreted(model: ModelProto, feed: dict[str, Array], folder: Path) -
 @pytest.mark.parametrize("op", list(GATES))
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize(("batch", "hidden"), [(1, 40), (3, 17), (40, 5)])
+@pytest.mark.sweep(4)
 def test_directions_and_sizes(
     tmp_path: Path, op: str, direction: str, batch: int, hidden: int
 ) -> None:
@@ -145,6 +146,7 @@ def quantised(directions: int, size: int, hidden: int) -> dict[str, Array]:
 
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize(("batch", "hidden"), [(1, 40), (3, 17), (40, 5)])
+@pytest.mark.sweep(3)
 def test_quantised_states(tmp_path: Path, batch: int, hidden: int, is_open: bool) -> None:
     """Integers of any depth for one row and for many, that start from given states and from zeros,
     agree with the interpreter."""

@@ -78,7 +78,7 @@ NOTHING_LIKE_IT: Mapping[str, str] = {
         "there is none: Ingot compiles a model in the precision that it has. Quantise it before, "
         "with ingot quantize or another tool, and compile the result"
     ),
-    "--fp16 --half --bf16 --bfloat16 --float16 --precision --dtype --amp": (
+    "--fp16 --half --bf16 --bfloat16 --float16 --dtype --amp": (
         "there is none: Ingot compiles a model in the element types that it has. Convert it before"
     ),
     "-O -O0 -O1 -O2 -O3 -Os -Oz -Ofast --optimize --optimise --opt-level --optimization-level "
@@ -106,6 +106,7 @@ _IN_PROJECT = {
     "--device": "devices.NAME",
     "--place": 'place."GLOB"',
     "--planner": "planner",
+    "--precision": "precision",
     "--strip": "strip",
     "--strict-dims": "strict-dims",
     "--op": 'ops."DOMAIN::NAME"',

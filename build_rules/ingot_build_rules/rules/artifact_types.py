@@ -54,7 +54,7 @@ _MODULES = {
     "ingot_compiler.lowering.loops": (
         "Address Apply Attention BlockedProduct Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane For "
         "FromIndex If Let LetIndex Load Local LoopProgram PackedPanels Reduce Require Store "
-        "RegisterTile Transpose"
+        "RegisterTile Transpose Winograd"
     ),
     "ingot_compiler.memory.memory_plan": "MemoryPlan BufferPlacement PoolPlan",
     "ingot_compiler.placement.device_costs": "DeviceCosts",
