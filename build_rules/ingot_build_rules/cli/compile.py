@@ -125,7 +125,7 @@ def _without_failures(show: Observer, told: list[str]) -> Observer:
     def observe(event: Event) -> None:
         if isinstance(event, Message) and event.level == "warning":
             told.append(event.text)
-        if not (isinstance(event, ActionFinished) and event.how == "failed"):
+        if not (isinstance(event, ActionFinished) and event.status == "failed"):
             show(event)
 
     return observe

@@ -266,6 +266,10 @@ def read_plan(source: Source) -> BundlePlan:
         from .states import decode_states
 
         plan.states = decode_states(source.section(head.STATE), plan)
+    if (head.VALUES, 0) in source.by_key:
+        from .values import decode_values
+
+        plan.values = decode_values(source.section(head.VALUES), plan)
     alternatives = [row.id for row in source.sections if row.kind == head.ALTERNATIVE]
     if alternatives:
         _read_alternatives(source, plan, alternatives)
