@@ -23,9 +23,9 @@ from ingot_build_rules.cli.live_progress import render
 from ingot_build_rules.engine.events.event_lines import event_line, read_events
 from ingot_build_rules.engine.events.events import (
     ActionFinished,
-    ActionHow,
     ActionQueued,
     ActionStarted,
+    ActionStatus,
     BuildFinished,
     BuildStarted,
     Event,
@@ -36,10 +36,10 @@ from ingot_compiler.ir.errors import UserError
 
 
 def finished(
-    number: int, how: ActionHow = "ran", label: str = "", error: str = ""
+    number: int, status: ActionStatus = "ran", label: str = "", error: str = ""
 ) -> ActionFinished:
     """An action's end."""
-    return ActionFinished(number, "pack", label or f"part {number}", how, 0.25, "0" * 64, error)
+    return ActionFinished(number, "pack", label or f"part {number}", status, 0.25, "0" * 64, error)
 
 
 SUMMARY = BuildFinished(

@@ -131,7 +131,7 @@ class PlainLines:
 
     def observe(self, event: Event) -> None:
         """Write the lines that the event is worth; a hit is worth none."""
-        if isinstance(event, ActionFinished) and event.how == "ran":
+        if isinstance(event, ActionFinished) and event.status == "ran":
             self._ran += 1
             text = console.shortened(action_text(event), _ACTION_LENGTH_MAX)
             self._held = f"ran {self._ran}: {text}, {console.format_seconds(event.seconds)}"
