@@ -34,8 +34,9 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g",
 def run(
     command: Sequence[str | os.PathLike[str]], code: int = 0
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program without an environment, which ends with ``code``."""
-    done = subprocess.run(command, env={}, capture_output=True, text=True, check=False)
+    """Run a program, which ends with ``code``; of the environment it has the path alone."""
+    environment = {"PATH": os.environ["PATH"]}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, (done.stdout, done.stderr)
     return done
 
