@@ -12,7 +12,7 @@ demo: $(READY)
 	$(BIN)/python examples/demo.py
 
 test: $(READY)
-	$(BIN)/python -m pytest -q $(PROCESSES) -m "not slow and not zoo and not qemu and not packages and not browser and not torch and not contrib"
+	$(BIN)/python -m pytest -q $(PROCESSES) -m "not slow and not zoo and not qemu and not packages and not browser and not torch and not contrib and not ptxas"
 
 # Three, also on two cores: some tests wait for a clock or for a process. Who has nothing left to do takes from the others, and
 # tests of one file stay together as far as that goes, since they share what they prepare.
@@ -31,7 +31,7 @@ test-pythons:
 	  venv=.venv-$$(basename $$python); \
 	  test -x $$venv/bin/python || $$python -m venv $$venv; \
 	  $$venv/bin/python -m pip install --quiet --disable-pip-version-check -e ./runtime -e ./runtime/ingot_runtime_devices -e '.[dev]'; \
-	  $$venv/bin/python -m pytest -q $(PROCESSES) -m "not slow and not zoo and not qemu and not packages and not browser and not torch and not contrib" $(LOADER_TESTS); \
+	  $$venv/bin/python -m pytest -q $(PROCESSES) -m "not slow and not zoo and not qemu and not packages and not browser and not torch and not contrib and not ptxas" $(LOADER_TESTS); \
 	done
 
 # Wheels and source archives of the three distributions, as an index would get them.
