@@ -39,14 +39,17 @@ class MemoryError(Error):  # noqa: A001  # pycuda's name
 
 class Machine:
     """``gpus``: the compute capability of each; ``driver_version`` as CUDA counts it. ``fails``: the
-    call that fails, "" for none; ``calls``: how many there were of each; ``loaded``: every module."""
+    call that fails, "" for none; ``calls``: how many there were of each; ``loaded``: every module;
+    ``lanes``: see ``grid``."""
 
     def __init__(
         self,
         gpus: Sequence[tuple[int, int]] = ((7, 5), (9, 0)),
         driver_version: int = 12080,
         memory_bytes: int = 1 << 30,
+        lanes: Sequence[int] = (),
     ) -> None:
+        self.lanes = lanes
         self.gpus = tuple(gpus)
         self.driver_version = driver_version
         self.memories = [GlobalMemory(memory_bytes) for _ in gpus]
@@ -166,7 +169,8 @@ class Function:
         memory = self._machine.current().memory
         shape = (grid[0], block[0])
         try:
-            Grid(self._kernel, self._tables, memory, shape, arguments).run()
+            lanes = self._machine.lanes
+            Grid(self._kernel, self._tables, memory, shape, arguments, lanes).run()
         except PtxError as error:
             raise LaunchError(f"cuLaunchKernel failed: {error}") from error
 

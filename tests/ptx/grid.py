@@ -4,7 +4,9 @@ In: a kernel, its arguments, memory. Out: memory, changed. Not done here: text (
 arithmetic (``numbers``).
 
 Threads that stand at the same instruction run it together; of those that do not, the ones furthest
-back run first. Threads that wait for others (``bar``, ``shfl``, ``vote``) run on when all for whom
+back run first. With ``lanes``, an order of the places in a group of threads, all threads at the
+first place run until they wait, then those at the next: who counts on another thread without
+waiting for it then gets wrong numbers. Threads that wait for others (``bar``, ``shfl``, ``vote``) run on when all for whom
 they wait are there, and a launch in which everybody waits ends with ``PtxError``.
 """
 
@@ -37,7 +39,9 @@ class Grid:
         memory: GlobalMemory,
         shape: tuple[int, int],
         arguments: Sequence[int],
+        lanes: Sequence[int] = (),
     ) -> None:
+        self.lanes = lanes
         self.kernel = kernel
         self.tables = tables
         self.memory = memory
@@ -64,7 +68,7 @@ class Grid:
         """
         steps = 0
         while True:
-            running = np.flatnonzero(self.state == _RUNS)
+            running = self._next(np.flatnonzero(self.state == _RUNS))
             if not running.size:
                 break
             at = self.pc[running]
@@ -78,6 +82,12 @@ class Grid:
         if waiting.size:
             text = self.kernel.instructions[int(self.pc[waiting[0]])].text
             raise PtxError(f"{waiting.size} threads wait for others that do not come: {text}")
+
+    def _next(self, running: Array) -> Array:
+        """Those of the threads that can run whose turn it is."""
+        place = running % max(len(self.lanes), 1)
+        found = next((lane for lane in self.lanes if (place == lane).any()), None)
+        return running if found is None else running[place == found]
 
     def _run_from(self, first: int, now: Array, others: int) -> int:
         """Run threads that stand at one place until they part, or reach the place ``others``."""
@@ -97,7 +107,8 @@ class Grid:
                         return steps
                 self._execute(found, now)
                 pc += 1
-            if others >= 0 and pc >= others:
+            is_over = self.lanes and found.opcode[0] in _COLLECTIVE
+            if is_over or (others >= 0 and pc >= others):
                 self.pc[now] = pc
                 return steps
 

@@ -30,6 +30,7 @@ from ingot_compiler.ir.types import DType
 from ingot_runtime_devices import cuda, cuda_library
 
 _DTYPES: tuple[DType, ...] = tuple(dtype for dtype in NUMPY if dtype not in ("f16", "bf16"))
+ORDERS = (tuple(range(LANES)), tuple(reversed(range(LANES))))
 _EVERY = "+".join(each.name for each in ARCHITECTURES)
 
 
@@ -60,6 +61,14 @@ def test_some_programs_are_the_interpreters() -> None:
     """Halves, saturation, masks, sums in lanes: one program of each sort."""
     programs, inputs = some_programs()
     check(programs, inputs, cuda_harness.open_programs(programs))
+
+
+@pytest.mark.parametrize("lanes", ORDERS)
+def test_no_thread_counts_on_another_without_waiting(lanes: tuple[int, ...]) -> None:
+    """The same numbers where the threads of a group run one after the other until they wait."""
+    programs, inputs = some_programs()
+    with installed(Machine(lanes=lanes)):
+        check(programs, inputs, cuda_harness.open_programs(programs))
 
 
 def test_a_requirement_is_reported() -> None:

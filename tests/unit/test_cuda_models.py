@@ -15,6 +15,7 @@ from tests.unit import cuda_harness
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.lowering_harness import assert_close
+from tests.unit.test_cuda_kernels import ORDERS
 from tests.unit.test_end_to_end_devices import BLOCKS, X, network
 from tests.unit.test_models import RELATIVE_ERROR_MAX, STATIC, Cases
 from tests.unit.test_opencl_models import FOUR, chain
@@ -62,6 +63,23 @@ def test_architecture_is_right(model: str, tmp_path: Path) -> None:
             for name, array in expected.items():
                 assert_close(array, result[name], RELATIVE_ERROR_MAX)
         assert session.device_counts().launches["acc"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lanes", ORDERS)
+@pytest.mark.parametrize("model", ["lstm", "mamba", "resnet", "segformer", "whisper"])
+def test_no_thread_counts_on_another_without_waiting(
+    model: str, lanes: tuple[int, ...], tmp_path: Path
+) -> None:
+    """The same outputs where the threads of a group run one after the other until they wait."""
+    cases = on_gpu(model, tmp_path / "m.ingot")
+    with (
+        installed(Machine(lanes=lanes)),
+        ingot_runtime.load(tmp_path / "m.ingot") as session,
+    ):
+        result = session.run(cases.feeds[0])
+        for name, array in cases.expected[0].items():
+            assert_close(array, result[name], RELATIVE_ERROR_MAX)
 
 
 @pytest.mark.ptxas
