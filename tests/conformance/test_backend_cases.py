@@ -63,12 +63,13 @@ def test_all_cases(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_node_cases_on_an_opencl_device(tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", ["opencl", "cuda"])
+def test_node_cases_on_a_device(device: str, tmp_path: Path) -> None:
     """With every node there, at least 1,400 pass; none crashes, and what is wrong is wrong on the
     host as well. What is refused, and not by the host, is control flow: the back end has code for
     all else, so it leaves ``refuse_op`` out."""
     results = tmp_path / "results.json"
-    run("--kinds", "node", "--device", "opencl", "--json", str(results))
+    run("--kinds", "node", "--device", device, "--json", str(results))
     outcomes = json.loads(results.read_text())
     counts = collections.Counter(category for category, _ in outcomes.values())
     assert counts["pass"] >= 1400, counts
