@@ -59,6 +59,7 @@ from ingot_compiler.frontend.sort_nodes import (
     regions_of,
     sort_nodes,
 )
+from ingot_compiler.frontend.string_constants import write_strings
 from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype
 from ingot_compiler.frontend.weights import Weights
 from ingot_compiler.ir.constants import ConstantWriter
@@ -97,6 +98,7 @@ def import_model(
     small = SmallConstants(store)
     weights = Weights(read_external, small.write)
     expanded = expand_functions(model)
+    write_strings(expanded.graph)
     importer = _Importer(expanded, detached, weights, small, kept_ops, strict_dims=strict_dims)
     imported, names = importer.run(shapes, place)
     return replace(imported, expanded_bytes=expanded_bytes), names
