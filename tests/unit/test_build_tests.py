@@ -62,13 +62,13 @@ def clone_of(bench: Workbench, name: str = "clone") -> Workbench:
 
 def outcome(report: Report, name: str = "test.a") -> str:
     """What became of a test."""
-    return next(item.how for item in report.results if item.name == name)
+    return next(item.status for item in report.results if item.name == name)
 
 
 def failure(report: Report, name: str = "test.a") -> IngotError:
     """The error of a test that failed."""
     (found,) = [item for item in report.results if item.name == name]
-    assert found.how == "failed"
+    assert found.status == "failed"
     assert isinstance(found.error, IngotError)
     return found.error
 
@@ -162,7 +162,7 @@ def test_a_test_that_fails_is_not_cached(bench: Workbench) -> None:
     for each in (bench, bench, clone_of(bench)):
         report = each.build()
         assert isinstance(failure(report), VerificationError)
-        assert [item.how for item in report.results[-1].actions] == ["failed"]
+        assert [item.status for item in report.results[-1].actions] == ["failed"]
     report = bench.build(expect_cached=True)
     assert (outcome(report), report.would_run) == ("skipped", ["test.a"])
 

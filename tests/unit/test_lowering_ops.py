@@ -142,6 +142,15 @@ def test_cumsum(exclusive: bool, reverse: bool) -> None:
         check([normal(0, 4, 6)], cumsum)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lines_in_lanes(axis: int) -> None:
+    """More lines beside each other than a unit has, each along an axis that does not lie
+    together."""
+    x = np.round(normal(0, 3, 4, 270))
+    check([x], lambda b: b.op("cumsum", 0, axis=axis, exclusive=False, reverse=False))
+    check([x], lambda b: b.op("argmax", 0, axis=axis, select_last=False, keepdims=False))
+
+
 @pytest.mark.parametrize("op", ["softmax", "log_softmax"])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_softmax(op: str, axis: int) -> None:
@@ -214,6 +223,7 @@ INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.sweep(4)
 def test_integers_wrap(dtype: DType) -> None:
     """Sums, products and casts of any width, over values near the limits."""
     limits = np.iinfo(

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ingot_compiler.ir.graph import AUTO, Graph, Node, captured
 from ingot_compiler.placement.device_costs import DeviceCosts
-from ingot_compiler.placement.least_cost import FORBIDDEN, Costs, least_cost, total_cost
+from ingot_compiler.placement.least_cost import FORBIDDEN, Costs, least_cost
 from ingot_compiler.placement.op_work import bytes_of, constants_of, work_of
 from ingot_compiler.placement.predicted_time import copy_picoseconds, work_picoseconds
 
@@ -48,9 +48,7 @@ def choose_devices(
     problem = _Problem(graph, names, costs, refuses)
     problem.read()
     label_counts = [len(unit.devices) for unit in problem.units] + [2] * len(problem.shared)
-    tables = problem.tables()
-    first = min(problem.firsts(), key=lambda labels: total_cost(tables, labels))
-    labels = least_cost(label_counts, tables, first)
+    labels = least_cost(label_counts, problem.tables(), problem.firsts())
     return dict(problem.choices(labels))
 
 
@@ -130,9 +128,8 @@ class _Problem:
         if owner >= 0:
             unit, work = self.units[owner], work_of(node, self.graph, constants)
             for label, device in enumerate(unit.devices):
-                unit.picoseconds[label] += work_picoseconds(work, self.costs[device])
-                if self.refuses(node, device):
-                    unit.picoseconds[label] += FORBIDDEN
+                whole = unit.picoseconds[label] + work_picoseconds(work, self.costs[device])
+                unit.picoseconds[label] = FORBIDDEN if self.refuses(node, device) else whole
 
     def _share(self) -> None:
         """A copy that several units may ask for is a variable of its own."""
@@ -210,9 +207,8 @@ class _Problem:
         def device_of(owner: int) -> int:
             return self.devices(owner)[units[owner] if owner >= 0 else 0]
 
-        copied = (
-            device_of(self.values[value].maker) != device
-            and any(device_of(each) == device for each in self.values[value].readers)
+        copied = (  # where the value is made there, the copy costs nothing
+            any(device_of(each) == device for each in self.values[value].readers)
             for value, device in self.shared
         )
         return (*units, *map(int, copied))

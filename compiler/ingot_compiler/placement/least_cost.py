@@ -1,31 +1,36 @@
 """The cheapest assignment of labels to variables: dynamic programming over the graph of costs.
 
-In: how many labels each variable has, tables of costs over a few variables each, a first
-assignment. Out: labels. Not done here: what labels and costs mean (``choose_devices``).
+In: how many labels each variable has, tables of costs and constraints over a few variables each,
+first assignments. Out: labels. Not done here: what labels and costs mean (``choose_devices``: the
+devices of a graph's nodes; ``choose_copies``: those of a program's values).
 
 Variables are eliminated one by one, the one whose neighbours have the fewest combinations first:
 a table says for each of them the best label and its cost (bucket elimination). This is exact as
-long as no table becomes larger than ``COMBINATION_COUNT_MAX``. Where one would, a variable is kept
-at the label that it has, and what is left is solved exactly again, from the better assignment, until
-nothing is won. So the result is never worse than the first assignment. Costs are integers: their
-sums do not depend on an order.
+long as no table becomes larger than ``COMBINATION_COUNT_MAX``. Where one would, a variable is
+decided: it takes the label that is cheapest by its own tables, and in later rounds the label that
+it has, while others are decided. Rounds end when nothing is won. So the result is never worse than
+the first assignments. Costs are integers: their sums do not depend on an order.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 COMBINATION_COUNT_MAX = 1 << 14
-FORBIDDEN = 1 << 52
-"""A cost that no sum of others reaches."""
+FORBIDDEN = 1 << 60
+"""The cost of what a constraint forbids; no sum of other costs reaches it. Twice as much fits into
+64 bits."""
 _ROUND_COUNT_MAX = 4
 
-Table = npt.NDArray[np.int64]
+Table = npt.NDArray[Any]
+"""Of ``int64``, or of Python's integers where sums need more bits: see ``forbidden``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,124 +42,153 @@ class Costs:
 
 
 def least_cost(
-    label_counts: Sequence[int], costs: Sequence[Costs], first: Sequence[int]
+    label_counts: Sequence[int], costs: Sequence[Costs], firsts: Iterable[Sequence[int]]
 ) -> tuple[int, ...]:
     """The labels with the least sum of costs; of equal ones the lowest labels, from the last
-    variable that was eliminated on."""
-    best, kept = tuple(first), frozenset[int]()
+    variable that was eliminated on. ``firsts``: assignments than which the result is no worse,
+    looked at only where it may be; one of them is allowed by all constraints."""
+    run = _Elimination(label_counts)
+    best = run.labels(costs)
+    if not run.decided:
+        return best
+    best_cost, best = min((total_cost(costs, each), tuple(each)) for each in (best, *firsts))
     for _ in range(_ROUND_COUNT_MAX):
-        run = _Elimination(label_counts, costs, best, kept)
-        found = run.labels()
-        if total_cost(costs, found) < total_cost(costs, best):
-            best = found
-        elif not run.kept or kept:
+        run = _Elimination(label_counts, best, frozenset(run.decided))
+        found = run.labels(costs)
+        cost = total_cost(costs, found)
+        if cost >= best_cost:
             break
-        kept = frozenset(run.kept)  # others are kept in the next round, as far as it can be
-        if not kept:
-            break
+        best_cost, best = cost, found
     return best
 
 
-def total_cost(costs: Sequence[Costs], labels: Sequence[int]) -> int:
+def total_cost(costs: Iterable[Costs], labels: Sequence[int]) -> int:
     """The sum of all costs of an assignment."""
-    return sum(int(each.table[tuple(labels[v] for v in each.variables)]) for each in costs)
+    return sum(int(each.table[tuple([labels[v] for v in each.variables])]) for each in costs)
+
+
+def forbidden(table: Table) -> int:
+    """What forbids a combination in a table of this element type."""
+    return FORBIDDEN**4 if table.dtype == object else FORBIDDEN
+
+
+def _sum(one: Table, other: Table) -> Table:
+    """The sum of two tables, no number beyond what forbids."""
+    total: Table = one + other
+    return np.minimum(total, forbidden(total), out=total)
 
 
 @dataclass(slots=True)
 class _Elimination:
-    """One pass over all variables. ``avoided``: variables that are not to be kept if another one
-    will do."""
+    """One pass over all variables. ``current``: the labels of those that are decided, none in the
+    first pass; ``before``: what an earlier pass decided, which others are preferred to."""
 
     label_counts: Sequence[int]
-    costs: Sequence[Costs]
-    current: Sequence[int]
-    avoided: frozenset[int]
-    kept: set[int] = field(default_factory=set[int])
-    _touching: list[dict[int, Costs]] = field(init=False)
-    _next_id: int = 0
+    current: Sequence[int] = ()
+    before: frozenset[int] = frozenset()
+    decided: set[int] = field(default_factory=set[int])
+    _tables: list[dict[tuple[int, ...], Table]] = field(init=False)
+    _around: list[set[int]] = field(init=False)
 
-    def labels(self) -> tuple[int, ...]:
-        """Eliminate forwards, decide backwards."""
-        self._touching = [{} for _ in self.label_counts]
-        for each in self.costs:
-            self._put(each)
-        decided: list[tuple[int, Costs]] = []
+    def labels(self, costs: Iterable[Costs]) -> tuple[int, ...]:
+        """Eliminate forwards, choose backwards."""
+        self._tables = [{} for _ in self.label_counts]
+        self._around = [set() for _ in self.label_counts]
+        for each in costs:
+            self._put(each.variables, each.table)
+        steps: list[Costs] = []
         waiting = [(self._combinations(v), v) for v in range(len(self.label_counts))]
         heapq.heapify(waiting)
-        gone: set[int] = set()
+        gone = bytearray(len(waiting))
+        labels = [0] * len(waiting)
         while waiting:
             size, variable = heapq.heappop(waiting)
-            if variable in gone:
-                continue
-            actual = self._combinations(variable)
-            if actual > size:
-                heapq.heappush(waiting, (actual, variable))
-                continue
-            if actual > COMBINATION_COUNT_MAX:
-                variable = self._keep_one(variable)
-                changed = self._neighbours(variable)
-                self._fix(variable)
+            if gone[variable] or size != self._combinations(variable):
+                continue  # it was pushed again when its size changed
+            if size > COMBINATION_COUNT_MAX:
+                heapq.heappush(waiting, (size, variable))
+                variable = self._most_read(variable)
+                changed = self._around[variable]
+                labels[variable] = self._decide(variable)
             else:
-                changed = self._neighbours(variable)
-                decided.append((variable, self._eliminate(variable)))
-            gone.add(variable)
+                changed = self._around[variable]
+                steps.append(self._eliminate(variable))
+            gone[variable] = True
             for other in changed:
                 heapq.heappush(waiting, (self._combinations(other), other))
-        return self._decide(decided)
+        return _chosen(steps, labels)
 
-    def _decide(self, decided: Sequence[tuple[int, Costs]]) -> tuple[int, ...]:
-        labels = list(self.current)
-        for variable, choice in reversed(decided):
-            labels[variable] = int(choice.table[tuple(labels[v] for v in choice.variables)])
-        return tuple(labels)
+    def _put(self, variables: tuple[int, ...], table: Table) -> None:
+        """Add a table; there is one for all that are over the same variables."""
+        known = self._tables[variables[0]].get(variables)
+        total = table if known is None else _sum(known, table)
+        for variable in variables:
+            self._tables[variable][variables] = total
+            if known is None:
+                around = self._around[variable]
+                around.update(variables)
+                around.discard(variable)
 
-    def _put(self, costs: Costs) -> None:
-        for variable in costs.variables:
-            self._touching[variable][self._next_id] = costs
-        self._next_id += 1
-
-    def _take(self, variable: int) -> list[Costs]:
+    def _take(self, variable: int) -> dict[tuple[int, ...], Table]:
         """The tables over a variable, which are no longer there."""
-        taken = dict(self._touching[variable])
-        for number, costs in taken.items():
-            for other in costs.variables:
-                del self._touching[other][number]
-        return list(taken.values())
-
-    def _neighbours(self, variable: int) -> list[int]:
-        found = {v for costs in self._touching[variable].values() for v in costs.variables}
-        return sorted(found - {variable})
+        taken = dict(self._tables[variable])
+        for variables in taken:
+            for other in variables:
+                del self._tables[other][variables]
+        for other in self._around[variable]:
+            self._around[other].discard(variable)
+        return taken
 
     def _combinations(self, variable: int) -> int:
-        count = self.label_counts[variable]
-        for other in self._neighbours(variable):
-            count *= self.label_counts[other]
-        return count
+        counts = self.label_counts
+        return prod([counts[other] for other in self._around[variable]], start=counts[variable])
 
     def _eliminate(self, variable: int) -> Costs:
         """Replace a variable by what its best label costs; return that label for each combination
-        of its neighbours."""
-        others = tuple(self._neighbours(variable))
-        scope = tuple(sorted((*others, variable)))
-        total = np.zeros([self.label_counts[v] for v in scope], np.int64)
-        for costs in self._take(variable):
-            axes = [self.label_counts[v] if v in costs.variables else 1 for v in scope]
-            total = np.minimum(total + costs.table.reshape(axes), FORBIDDEN)
-        axis = scope.index(variable)
+        of its neighbours, behind the variable itself."""
+        others = sorted(self._around[variable])
+        scope, counts = (*others, variable), self.label_counts
+        total: Table | None = None
+        for variables, table in self._take(variable).items():
+            # Its own axis comes last, where finding the least is fastest.
+            axis = variables.index(variable)
+            moved = np.moveaxis(table, axis, -1) if axis + 1 < len(variables) else table
+            wide = moved.reshape([counts[v] if v in variables else 1 for v in scope])
+            total = wide if total is None else _sum(total, wide)
+        if total is None:
+            return Costs((variable,), np.zeros((), np.int64))
         if others:
-            self._put(Costs(others, np.asarray(total.min(axis))))
-        return Costs(others, np.asarray(total.argmin(axis)))
+            self._put(tuple(others), np.asarray(total.min(-1)))
+        return Costs((variable, *others), np.asarray(total.argmin(-1)))
 
-    def _keep_one(self, variable: int) -> int:
+    def _most_read(self, variable: int) -> int:
         """Of a variable and its neighbours the one that most tables are over."""
-        around = [variable, *self._neighbours(variable)]
-        wanted = [v for v in around if v not in self.avoided] or around
-        return min(wanted, key=lambda v: (-len(self._touching[v]), v))
+        around = sorted({variable, *self._around[variable]})
+        wanted = [v for v in around if v not in self.before] or around
+        return min(wanted, key=lambda v: (-len(self._tables[v]), v))
 
-    def _fix(self, variable: int) -> None:
-        self.kept.add(variable)
-        for costs in self._take(variable):
-            axis = costs.variables.index(variable)
-            others = tuple(v for v in costs.variables if v != variable)
+    def _decide(self, variable: int) -> int:
+        """Give a variable its label; its tables go on without it."""
+        self.decided.add(variable)
+        label = self.current[variable] if self.current else self._cheapest(variable)
+        for variables, table in self._take(variable).items():
+            others = tuple(v for v in variables if v != variable)
             if others:
-                self._put(Costs(others, np.take(costs.table, self.current[variable], axis)))
+                self._put(others, np.take(table, label, variables.index(variable)))
+        return label
+
+    def _cheapest(self, variable: int) -> int:
+        """The label that costs least if each table had its best case."""
+        least = np.zeros(self.label_counts[variable], object)
+        for variables, table in self._tables[variable].items():
+            axis = variables.index(variable)
+            least = least + np.moveaxis(table, axis, 0).reshape(len(least), -1).min(-1)
+        return int(least.argmin())
+
+
+def _chosen(steps: Sequence[Costs], labels: list[int]) -> tuple[int, ...]:
+    """The labels of what was eliminated, too: the last one first."""
+    for step in reversed(steps):
+        variable, *others = step.variables
+        labels[variable] = int(step.table[tuple([labels[v] for v in others])])
+    return tuple(labels)

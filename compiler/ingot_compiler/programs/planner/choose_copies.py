@@ -5,8 +5,7 @@ it holds. Not done here: which regions there are (``solve``).
 
 Every class takes a candidate: a device out of those that the region's classes ask for. A link is
 broken where its two ends take different ones, at a cost that its kind says. The least total is
-found by eliminating one class after the other (dynamic programming over the region's tree
-decomposition, ``eliminate``).
+found by the solver that placement by cost uses as well (``least_cost``).
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from ingot_compiler.placement.least_cost import FORBIDDEN, Costs, Table, forbidden, least_cost
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice, join
-from ingot_compiler.programs.planner.eliminate import CostTable, Elimination
 from ingot_compiler.programs.planner.network import LinkKind
 
-_STEP = 1 << 40  # more than any sum of the costs one kind below
-_NEVER = 1 << 250
 Label = tuple[VirtualDevice, str]
 
 
@@ -52,7 +51,10 @@ def choose_copies(region: CopyRegion) -> CopyChoice:
         [number for number, candidate in enumerate(candidates) if _fits(label, candidate)]
         for label in region.labels
     ]
-    chosen = Elimination(list(map(len, allowed)), _tables(region, candidates, allowed)).run()
+    # Classes that share a part have the same first candidate for it, so nothing forbids the first.
+    firsts = ([0] * len(allowed),)
+    tables = list(_tables(region, candidates, allowed))
+    chosen = least_cost(list(map(len, allowed)), tables, firsts)
     taken = [numbers[number] for numbers, number in zip(allowed, chosen, strict=True)]
     pairs = [
         (candidates[taken[left]], candidates[taken[right]]) for left, right, _, _ in region.links
@@ -84,25 +86,43 @@ def _fits(label: Label, candidate: Label) -> bool:
 
 def _tables(
     region: CopyRegion, candidates: Sequence[Label], allowed: Sequence[Sequence[int]]
-) -> Iterator[CostTable]:
+) -> Iterator[Costs]:
     """Costs of pairs of classes, by their candidates."""
-    last = max((position for *_, position in region.links), default=0) + 1
-    differs = [[_difference(one, other) for other in candidates] for one in candidates]
-    for left, right, kind, position in region.links:
-        # Breaking a later link is cheaper: a value stays where it is read first.
-        weight = _STEP ** (2 + LinkKind.FREE - kind) + (last - position)
-        costs = 0, weight, weight + _STEP
-        pairs = itertools.product(allowed[left], allowed[right])
+    weights, step = _weights(region)
+    dtype = np.int64 if sum(weights) + step * len(weights) < FORBIDDEN else object
+    differs = np.array([[_difference(one, other) for other in candidates] for one in candidates])
+    for (left, right, _, _), weight in zip(region.links, weights, strict=True):
         if left != right:
-            yield CostTable((left, right), [costs[differs[one][other]] for one, other in pairs])
+            costs = np.array([0, weight, weight + step], dtype)
+            yield _pair(left, right, costs[differs[np.ix_(allowed[left], allowed[right])]])
     for shared, part in ((region.same_place, 0), (region.same_scope, 1)):
+        parts = [[one[part] != other[part] for other in candidates] for one in candidates]
+        apart = np.array(parts).astype(dtype)
         for left, right in shared:
-            pairs = itertools.product(allowed[left], allowed[right])
-            table = [
-                0 if candidates[one][part] == candidates[other][part] else _NEVER
-                for one, other in pairs
-            ]
-            yield CostTable((left, right), table)
+            table = apart[np.ix_(allowed[left], allowed[right])]
+            yield _pair(left, right, table * forbidden(table))
+
+
+def _pair(left: int, right: int, table: Table) -> Costs:
+    if left < right:
+        return Costs((left, right), table)
+    return Costs((right, left), table.T)
+
+
+def _weights(region: CopyRegion) -> tuple[list[int], int]:
+    """What it costs to break each link, and how much more where the place differs: each more than
+    all together that counts less. Breaking a later link is cheaper: a value stays where it is read
+    first."""
+    last = max((position for *_, position in region.links), default=0) + 1
+    weights = [last - position for *_, position in region.links]
+    step = 1 + sum(weights)
+    least = step * (1 + len(weights))
+    for kind in (LinkKind.FREE, LinkKind.USE, LinkKind.ANNOTATED):
+        of_kind = [index for index, link in enumerate(region.links) if link[2] == kind]
+        for index in of_kind:
+            weights[index] += least
+        least *= 1 + len(of_kind)
+    return weights, step
 
 
 def _difference(one: Label, other: Label) -> int:

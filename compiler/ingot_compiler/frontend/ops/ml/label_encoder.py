@@ -3,7 +3,7 @@
 In: a tensor of numbers or strings. Out: the values' element type, or strings. Not done here: how
 strings are found (``strings/lookup``).
 
-Each number is compared with every key: of equal keys the last one counts.
+Keys are sorted, and each number is looked for by halves: of equal keys the last one counts.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import (
     as_vector,
+    binary_scalar,
     broadcast_to,
     cast,
-    reduce,
     reshape,
-    unsqueeze,
 )
 from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.ml_scores import numbers_of, vector_of
+from ingot_compiler.frontend.ml_scores import vector_of
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.selection import sort_keys
 from ingot_compiler.frontend.strings.labels import labelled
 from ingot_compiler.frontend.strings.lookup import places_among
 from ingot_compiler.frontend.strings.pool import strings_of, written
@@ -66,12 +66,16 @@ def _of_first_opset(context: OpContext) -> int:
 def _among_numbers(context: OpContext, x: int) -> tuple[int, int]:
     """Of each element: the place of the last key that is equal, and whether there is one."""
     keys = _listed(context, "keys")
-    _require_values(context, context.shape_of(keys)[0])
-    keys = cast(context, keys, context.dtype_of(x))
-    last = context.rank_of(x)
-    flags = cast(context, _hits(context, unsqueeze(context, x, (last,)), keys), "i32")
-    place = context.add("argmax", flags, axis=last, keepdims=False, select_last=True)
-    return place, cast(context, reduce(context, flags, "max", (last,)), "bool")
+    (count,) = context.shape_of(keys)
+    _require_values(context, count)
+    assert isinstance(count, int)
+    keys = sort_keys(context, cast(context, keys, context.dtype_of(x)))
+    order = context.add("argsort", keys, count=count)
+    ordered = context.add("gather", keys, order, axis=0)
+    wanted = sort_keys(context, x)
+    place = _last_not_above(context, ordered, count, wanted)
+    found = context.add("equal", context.add("gather", ordered, place, axis=0), wanted)
+    return context.add("gather", order, place, axis=0), found
 
 
 def _among_strings(context: OpContext, x: int, keys: Sequence[str]) -> tuple[int, int]:
@@ -113,25 +117,31 @@ def _default_text(context: OpContext) -> str:
     return context.string_attribute("default_string", "_Unused")
 
 
-def _hits(context: OpContext, x: int, keys: int) -> int:
-    equal = context.add("equal", x, keys)
-    if context.dtype_of(x) not in FLOATS:
-        return equal
-    both = context.add("logical_and", context.add("isnan", x), context.add("isnan", keys))
-    return context.add("logical_or", equal, both)
+def _last_not_above(context: OpContext, ordered: int, count: int, wanted: int) -> int:
+    """The place of the last of ``count`` ordered numbers that is not above a wanted one, by halves;
+    0 where all are above."""
+    place = context.scalar("i64", 0)
+    for step in reversed(range((count - 1).bit_length())):
+        further = binary_scalar(context, "add", place, 1 << step)
+        inside = binary_scalar(context, "min", further, count - 1)
+        above = context.add("less", wanted, context.add("gather", ordered, inside, axis=0))
+        place = context.add("select", above, place, inside)
+    return broadcast_to(context, place, context.shape_of(wanted))
 
 
 def _listed(context: OpContext, what: str) -> int:
     """The keys, or the values, as a vector."""
-    tensor, floats = context.attributes.get(f"{what}_tensor"), vector_of(context, f"{what}_floats")
-    whole = numbers_of(context, f"{what}_int64s")
+    tensor = context.attributes.get(f"{what}_tensor")
     if isinstance(tensor, ConstantSource):
         return as_vector(context, context.constant(tensor))
-    if floats is not None:
-        return floats
-    if not whole:
+    for name in (f"{what}_floats", f"{what}_int64s"):
+        stored = vector_of(context, name)
+        if stored is not None:
+            return stored
+    numbers = context.ints_or(f"{what}_int64s", ())
+    if not numbers:
         raise OpTypeError(f"{what}_int64s, {what}_floats or {what}_tensor", "none of them")
-    return context.integers(whole)
+    return context.integers(numbers)
 
 
 def _default(context: OpContext, dtype: str) -> int:
