@@ -1,7 +1,8 @@
-"""Puts the manual pages into the wheel, made from the tables of the verbs.
+"""Puts the manual pages and the scripts of completion into the wheel.
 
-In: this tree, which need not be installed. Out: files for ``share/man/man1`` of the environment that
-the wheel is installed into. Not done here: the text of a page (``cli.manual_page``).
+In: this tree, which need not be installed. Out: files below ``share`` of the environment that the
+wheel is installed into, where ``man`` and shells look for them. Not done here: their texts
+(``cli.manual_page``, ``cli.completion``).
 """
 
 import os
@@ -11,25 +12,35 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+_SCRIPTS = {
+    "bash": "share/bash-completion/completions/ingot",
+    "zsh": "share/zsh/site-functions/_ingot",
+    "fish": "share/fish/vendor_completions.d/ingot.fish",
+}
 
-class ManualPages(BuildHookInterface):
-    """Writes the pages into a temporary folder for the time of the build."""
+
+class SharedFiles(BuildHookInterface):
+    """Writes them into a temporary folder for the time of the build."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write them; an editable installation has none, since they would not follow the code."""
+        """Write them; an editable installation has none, since pages would not follow the code."""
         if version == "editable":
             return
         sys.path.insert(0, os.path.join(self.root, "build_rules"))
         try:
+            from ingot_build_rules.cli.completion import script
             from ingot_build_rules.cli.manual_page import all_pages
         finally:
             del sys.path[0]
-        self._folder = tempfile.TemporaryDirectory(prefix="ingot-man-")
-        for name, text in all_pages(self.metadata.version).items():
-            path = os.path.join(self._folder.name, name)
+        pages = all_pages(self.metadata.version)
+        texts = {f"share/man/man1/{name}": text for name, text in pages.items()}
+        texts |= {path: script(shell) for shell, path in _SCRIPTS.items()}
+        self._folder = tempfile.TemporaryDirectory(prefix="ingot-share-")
+        for number, (place, text) in enumerate(texts.items()):
+            path = os.path.join(self._folder.name, str(number))
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
-            build_data["shared_data"][path] = f"share/man/man1/{name}"
+            build_data["shared_data"][path] = place
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove the folder."""

@@ -1,6 +1,6 @@
 """Writes a model with ops of its own domain: ``python make_model.py [FOLDER]``."""
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,9 @@ def model() -> onnx.ModelProto:
 
 def main() -> None:
     """Write the model and an input."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "dist/custom-op")
+    parser = argparse.ArgumentParser(description="write a model with ops of its own domain")
+    parser.add_argument("folder", nargs="?", default="dist/custom-op")
+    folder = Path(parser.parse_args().folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "signal.onnx").write_bytes(model().SerializeToString())
     np.savez(folder / "x.npz", x=np.linspace(-2, 2, 12, dtype=np.float32).reshape(2, 6))

@@ -6,7 +6,7 @@ README beside this file); only the loader, its devices and numpy are needed.
 
 from __future__ import annotations
 
-import sys
+import argparse
 
 import numpy as np
 
@@ -27,4 +27,8 @@ def main(bundle: str, inputs: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description="run a bundle over the host and a device")
+    parser.add_argument("bundle")
+    parser.add_argument("inputs", help="an .npz file")
+    options = parser.parse_args()
+    main(options.bundle, options.inputs)

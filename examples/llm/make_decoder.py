@@ -4,7 +4,7 @@ In: a file to write, the number of tokens. Out: an ONNX model with caches as inp
 done here: a real one (docs/decoders.md has the lines that export it).
 """
 
-import sys
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -132,5 +132,9 @@ def _caches(prefix: str, length: str) -> list[ValueInfoProto]:
 
 
 if __name__ == "__main__":
-    write_model(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 256)
-    print(sys.argv[1])
+    parser = argparse.ArgumentParser(description="write a tiny decoder with random weights")
+    parser.add_argument("model", help="the .onnx file to write")
+    parser.add_argument("tokens", nargs="?", type=int, default=256, help="how many it knows (256)")
+    options = parser.parse_args()
+    write_model(Path(options.model), options.tokens)
+    print(options.model)

@@ -7,8 +7,8 @@ build``).
 
 from __future__ import annotations
 
+import argparse
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -52,4 +52,6 @@ def write_project(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_project(Path(sys.argv[1] if len(sys.argv) > 1 else "dist/plugin"))
+    parser = argparse.ArgumentParser(description="write the project of the plug-in example")
+    parser.add_argument("folder", nargs="?", default="dist/plugin")
+    write_project(Path(parser.parse_args().folder))

@@ -9,6 +9,7 @@ done here: HTTP (``app``, ``threads``), authentication, TLS: put a reverse proxy
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import socket
 import sys
@@ -53,6 +54,8 @@ def serve(options: argparse.Namespace) -> None:
     """Serve until SIGTERM or Ctrl-C."""
     from service import Service, Settings
 
+    if options.how == "uvicorn" and not importlib.util.find_spec("uvicorn"):
+        sys.exit("error: uvicorn is not installed\n  do: pip install uvicorn, or --how threads")
     processors = len(os.sched_getaffinity(0))
     # One more than compute: while a call hands over its results, another one has the processor.
     sessions = options.sessions or max(1, processors // options.processes) + 1

@@ -13,6 +13,7 @@ from . import __version__
 from .errors import BundleError, InputError, ResourceError
 from .json_output import array_values, error_values, json_line
 from .printable import printable
+from .size_option import size_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -295,7 +296,8 @@ _RUN: "dict[str, dict[str, Any]]" = {
         "help": "end the call, without results, after that time",
     },
     "--max-bytes": {
-        "type": int, "metavar": "BYTES", "help": "most memory for workspace and outputs",
+        "type": size_bytes, "metavar": "SIZE",
+        "help": "most memory for workspace and outputs, e.g. 2GiB",
     },
     "--json": _JSON,
 }  # fmt: skip

@@ -82,13 +82,21 @@ def load_bundle(
                     return Lane(loaded, executor, max_bytes, attached, sessions, busy == "wait")
 
         others = [loaded.another() for _ in range(sessions - 1)]
-        return Session(tuple(map(lane, [loaded, *others])))
+        return _session(plan, tuple(map(lane, [loaded, *others])))
     except MemoryError as error:
         raise no_memory("not enough memory to load a bundle", "load") from error
     except BundleError as error:
         if isinstance(bundle, _IN_MEMORY):
             raise
         raise in_file(error, bundle) from error.__cause__
+
+
+def _session(plan: BundlePlan, lanes: "tuple[Lane, ...]") -> Session:
+    if plan.values is None:
+        return Session(lanes)
+    from .executor.values import ValueSession
+
+    return ValueSession(lanes)
 
 
 def _open(

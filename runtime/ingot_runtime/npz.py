@@ -50,8 +50,10 @@ def read_npz(path: str) -> "dict[str, Array]":
         why = str(error) or "the system refused memory"
         raise ResourceError("not enough memory for the inputs", path, why, "free memory") from error
     except Exception as error:  # a dozen kinds of exceptions mean one thing: no archive of arrays
-        why = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-        raise InputError(f"cannot read inputs from {path!r}", path, why, _DO) from error
+        refused = getattr(error, "strerror", None)  # by the system
+        why = refused or f"{type(error).__name__}: {error}"
+        do = "check the path and its permissions" if refused else _DO
+        raise InputError(f"cannot read inputs from {path!r}", path, why, do) from error
 
 
 def _arrays(file: "IO[bytes]") -> "dict[str, Array]":

@@ -35,6 +35,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.broad
 def test_the_first_graphs(count: int) -> None:
     """No difference beyond the rules, no error and no crash over the first seeds: twenty in the
     quick suite, sixty in the slow one."""

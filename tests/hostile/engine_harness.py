@@ -306,7 +306,7 @@ def run_plan(text: str) -> int:
         resource.setrlimit(resource.RLIMIT_FSIZE, (plan.file_bytes_max, plan.file_bytes_max))
 
     def ended(action: Action) -> None:
-        if action.how == "ran":
+        if action.status == "ran":
             write_line(plan.log, "kept", name_of(action.inputs), os.getpid())
 
     shape = {"fold": fold, "each": each}[plan.shape]

@@ -165,6 +165,7 @@ def damaged(data: bytes, seed: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.sweep(2)
 def test_damaged_archives(tmp_path: Path, compressed: bool) -> None:
     """Every damaged byte of an archive's heads: refused, or the arrays are right."""
     data = archive(compressed)

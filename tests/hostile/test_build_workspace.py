@@ -236,6 +236,7 @@ def check(bench: Workbench, tmp_path: Path, expected: dict[str, bytes]) -> None:
     assert tmp_path.is_dir()
 
 
+@pytest.mark.broad
 def test_interrupt(tmp_path: Path) -> None:
     """Ctrl-C in the middle: said, exit code 130, no process and no half-written file is left, the
     next build ends right."""

@@ -110,6 +110,7 @@ def check_damage(folder: Path, files: Path, jobs: int, rounds: int) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.sweep(2)
 def test_a_damaged_cache_gives_right_answers(tmp_path: Path, files: Path, jobs: int) -> None:
     """Faults of every kind in blobs, rows and roots: found and healed."""
     check_damage(tmp_path / "cache", files, jobs, 2)
@@ -197,6 +198,7 @@ POISON: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("kind", POISON)
+@pytest.mark.sweep(3)
 def test_a_poisoned_record_is_no_record(
     tmp_path: Path, files: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -390,6 +392,7 @@ def full(*_: object) -> int:
 
 @pytest.mark.parametrize("name", ["open", "write", "rename", "makedirs"])
 @pytest.mark.parametrize("keep_going", [True, False])
+@pytest.mark.sweep(4)
 def test_a_full_disk_at_any_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, keep_going: bool
 ) -> None:
@@ -427,6 +430,7 @@ def test_a_full_disk_at_any_write(
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.sweep(2)
 def test_a_limit_of_file_sizes(tmp_path: Path, jobs: int) -> None:
     """Files may not grow beyond any of these sizes: each builder ends with one clear error, and the
     next one is right."""

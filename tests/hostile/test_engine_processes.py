@@ -88,6 +88,7 @@ def check_log(log: Sequence[Line], before: int) -> int:
     return len(set(begun) & {line.name for line in log[:before] if line.what == "begin"})
 
 
+@pytest.mark.broad
 def test_killed_builders_repeat_what_was_in_flight(tmp_path: Path) -> None:
     """kill -9 of a builder and its workers at 15 random points: right answers, and only what was in
     flight runs again."""

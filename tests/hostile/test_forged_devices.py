@@ -366,6 +366,7 @@ def later_minor(data: bytes, minor: int = 3) -> bytes:
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 @pytest.mark.parametrize("minor", [0, 3])
 @pytest.mark.parametrize("name", list(LATER))
+@pytest.mark.sweep(4)
 def test_what_a_later_version_requires(
     name: str, minor: int, executor: str, tmp_path: Path
 ) -> None:

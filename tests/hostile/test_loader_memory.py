@@ -39,6 +39,7 @@ def require_good(ends: dict[str, list[str]], count: int) -> None:
     assert len(ends) == 2
 
 
+@pytest.mark.broad
 def test_some_limits(bundle: Path) -> None:
     """Limits of address space, and heaps that are full, at 40 points."""
     ends = trials.run_driver("address_space", str(bundle), str(QUICK_POINTS), seconds=600)

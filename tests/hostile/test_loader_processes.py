@@ -267,6 +267,7 @@ def require_end(name: str, bundle: Path, threads: int, executor: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.sweep(3)
 def test_odd_process(name: str, bundle: Path) -> None:
     """Forks, daemon threads, interpreter exit, drops and closes in every order: an exit code of 0
     and right numbers."""

@@ -115,6 +115,7 @@ def forgeries(record: dict[str, Any]) -> Iterator[Any]:
             yield changed
 
 
+@pytest.mark.broad
 def test_records_that_miss_something(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,6 +154,7 @@ def remove(debug: dict[str, Any], name: str, target: str | None) -> None:
 
 
 @pytest.mark.parametrize("kind", [head.DEBUG, head.LOCK])
+@pytest.mark.broad
 def test_junk_at_every_place(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: int
 ) -> None:

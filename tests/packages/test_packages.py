@@ -72,8 +72,14 @@ def test_files_of_a_distribution(name: str) -> None:
     assert "Author: The Ingot authors" in metadata
     assert {n.rsplit("/", 1)[-1] for n in names if "/licenses/" in n} == {"LICENSE", "NOTICE"}
     assert any(n.endswith("/py.typed") for n in names)
-    pages = [n for n in names if "/data/share/man/man1/ingot" in n]
-    assert bool(pages) == (name == "ingot_compiler")
+    shared = {n.partition("/data/share/")[2] for n in names if "/data/share/" in n}
+    expected = {
+        "man/man1/ingot-compile.1",
+        "bash-completion/completions/ingot",
+        "zsh/site-functions/_ingot",
+        "fish/vendor_completions.d/ingot.fish",
+    }
+    assert shared & expected == (expected if name == "ingot_compiler" else set())
     assert not [n for n in names if "tests/" in n or "__pycache__" in n]
     with tarfile.open(made(f"{name}-[0-9]*.tar.gz")) as archive:
         files = {member.rsplit("/", 1)[-1] for member in archive.getnames()}

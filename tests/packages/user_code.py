@@ -30,7 +30,7 @@ def build_project(model: Path, folder: Path) -> list[str]:
     project.model("mlp", source=model)
     project.bundle("mlp", model="mlp", targets=["x86-64-v3"], output="project.ingot")
     report = project.build(cache=folder / "cache")
-    return [f"{result.name} {result.how}" for result in report.results]
+    return [f"{result.name} {result.status}" for result in report.results]
 
 
 def describe(specs: tuple[ingot_runtime.TensorSpec, ...]) -> dict[str, tuple[str, int]]:

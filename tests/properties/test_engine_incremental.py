@@ -175,6 +175,7 @@ def check_losses(folder: Path, seed: int, edits: int) -> None:
             assert set(actual.ran) <= set(everything.ran), where
 
 
+@pytest.mark.broad
 def test_random_edits_and_losses(tmp_path: Path) -> None:
     """The cache loses and damages blobs and records before each build: the same answers, and
     nothing runs twice."""

@@ -49,7 +49,7 @@ ONLY_IN = {
         "ingot_runtime_devices.opencl_build",
     ),
     "multiprocessing": (),
-    "argparse": ("ingot_build_rules.cli", "ingot_runtime.command"),
+    "argparse": ("ingot_build_rules.cli", "ingot_runtime.command", "ingot_runtime.size_option"),
     "pyopencl": ("ingot_runtime_devices.opencl", "ingot_runtime_devices.opencl_build"),
     "pickle": (),
     "marshal": (),

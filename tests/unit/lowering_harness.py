@@ -37,6 +37,7 @@ from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import evaluate, symbols_of
 from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.ir.interpret import bind_symbols, interpret
+from ingot_compiler.ir.precision import F32
 from ingot_compiler.ir.types import COMPUTED_DTYPES, DType, TensorType, dtype_size_bytes
 from ingot_compiler.lowering.evaluate_constant import evaluate as evaluate_constant
 from ingot_compiler.lowering.expand_groups import expand_groups
@@ -126,13 +127,14 @@ def compile_graph(
     *,
     passes: bool = True,
     devices: Sequence[DeclaredDevice] = HOST_ALONE,
+    precision: str = F32,
 ) -> Compiled:
     """Stages 4 to 8; without ``passes`` the graph goes to fusion as it is. All ``devices`` run code
     for ``target``."""
     optimized = optimize(graph) if passes else OptimizedGraph(graph)
     placed = place(optimized, devices)
     check_placed(placed)
-    fused = fuse(placed, [device_rules(str(target))] * len(placed.devices))
+    fused = fuse(placed, [device_rules(str(target))] * len(placed.devices), precision)
     check_fused(fused)
     return compile_fused(fused, target)
 

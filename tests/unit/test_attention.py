@@ -118,6 +118,7 @@ def inputs(
         (4, 13, 65, 3, 16),
     ],
 )
+@pytest.mark.sweep(4)
 def test_heads_of_all_tails(
     level: str, mode: str, heads: int, queries: int, keys: int, depth: int, width: int
 ) -> None:
@@ -220,6 +221,7 @@ def test_rows_without_keys(level: str, nan_to_zero: bool) -> None:
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("where", ["q", "k", "v"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.sweep(4)
 def test_infinities_and_nan(level: str, causal: bool, where: str, value: float) -> None:
     """NaN and inf end where the unfused form has them, also values that causality hides: 0 * inf is
     NaN."""

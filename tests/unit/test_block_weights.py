@@ -119,6 +119,7 @@ def test_mat_mul_n_bits(
 
 @pytest.mark.parametrize("name", ["INT4", "UINT4", "INT8", "UINT8"])
 @pytest.mark.parametrize("form", ["matmul", "transposed", "gemm"])
+@pytest.mark.sweep(3)
 def test_dequantised_in_blocks(name: str, form: str, tmp_path: Path) -> None:
     """DequantizeLinear in blocks before MatMul, as it lies, through Transpose, in Gemm; signed
     without zero points, unsigned with them."""

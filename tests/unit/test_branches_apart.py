@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from onnx import parser
 from tests.unit.end_to_end_harness import run_all_ways
+from tests.unit.frontend_harness import run_model
 
 import ingot
 import ingot_runtime
@@ -103,8 +104,65 @@ def test_the_declared_rank_of_an_output_decides(tmp_path: Path) -> None:
         ingot_runtime.load(path).run({"x": numbers(2, 3, 1)})
 
 
+def test_a_rank_that_a_run_decides(tmp_path: Path) -> None:
+    """An output that fits what the model declares in no branch has the rank of the branch taken."""
+    path = compiled(tmp_path, "float[b] y", " y = Neg(u)\n")
+    session = ingot_runtime.load(path)
+    assert session.outputs[0].shape == ("?",)
+    for size in (1, 2):
+        x = numbers(2, 3, size)
+        np.testing.assert_array_equal(session.run({"x": x})["y"], -(x[:, :, 0] if size == 1 else x))
+
+
+OPEN = """m (float[b,4] x) => (float[b] y, float[k] z) {
+ s = Squeeze(x)
+ e = Exp(s)
+ zero = Constant<value = int64[1] {0}>()
+ two = Constant<value = int64[1] {2}>()
+ y = Slice(e, zero, two)
+ all = Constant<value = int64[1] {-1}>()
+ z = Reshape(s, all)
+}"""
+
+
+def test_squeeze_without_axes(tmp_path: Path) -> None:
+    """Over a size that is open: what follows sees one dimension less where the size is 1, as in ONNX's
+    reference, up to an output, whose rank a run decides, or to where both are alike."""
+    model = parser.parse_model(HEAD + OPEN)
+    ingot.compile(model, targets=["x86-64-v3"]).save(tmp_path / "m.ingot")
+    for executor in ("aot", "vm"):
+        session = ingot_runtime.load(tmp_path / "m.ingot", executor=executor)
+        for size in (1, 3):
+            x = numbers(size, 4)
+            got = session.run({"x": x})
+            np.testing.assert_allclose(got["y"], np.exp(np.squeeze(x))[:2], rtol=1e-6)
+            np.testing.assert_array_equal(got["z"], x.ravel())
+
+
+SQUEEZES = {
+    "one rank fits": ("w = Constant<value = float[4,1] {1.0, 1.0, 1.0, 1.0}>() y = Gemm(s, w)", [1]),
+    "the other one fits": ('w = Constant<value = float[4] {1.0, 1.0, 1.0, 1.0}>() y = Einsum<equation = "i,i->">(s, w)', [3]),
+    "too many nodes": ("n0 = Neg(s) " + " ".join(f"n{at + 1} = Neg(n{at})" for at in range(128)) + " y = Neg(n128)", [1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SQUEEZES)
+def test_squeeze_of_one_rank_alone(case: str) -> None:
+    """Where what follows fits one rank alone, or is long, calls of the other are refused."""
+    nodes, refused = SQUEEZES[case]
+    model = parser.parse_model(
+        f"{HEAD}m (float[b,4] x) => (float[k] y) {{ s = Squeeze(x) {nodes} }}"
+    )
+    for size in (1, 3):
+        x = numbers(size, 4)
+        want = x.sum(-1, keepdims=case == "one rank fits")
+        found = run_model(
+            model, [x], [x if case == "too many nodes" else want.squeeze() if size == 1 else want]
+        )
+        assert (found.kind == "fails") == (size in refused), found
+
+
 @pytest.mark.parametrize(("declared", "nodes", "reason"), [
-    ("float[b] y", " y = Neg(u)\n", "cannot depend on data"),
     ("float[b] y", " k = Constant<value = float[7,5] {" + ",".join(["1.0"] * 35) + "}>()\n y = Gemm(u, k)\n",
      "neither of which fits"),
 ])  # fmt: skip

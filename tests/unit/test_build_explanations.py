@@ -46,7 +46,7 @@ def check_complete(report: Report) -> list[str]:
     """Every action of bundle ``a`` that ran is explained; return the lines."""
     assert ran(report)
     lines = list(report.explanations["a"])
-    actions = [item for item in report.results[0].actions if item.how == "ran"]
+    actions = [item for item in report.results[0].actions if item.status == "ran"]
     assert len(actions) == sum(ran(report).values())
     for item in actions:
         heads = (f"{name_of(item)}: ", f"{name_of(item)} is new: ")
@@ -215,11 +215,11 @@ def test_code_tables_are_kept_once(bench: Workbench) -> None:
     assert len(list((bench.folder / ".ingot/code").iterdir())) == 1
 
 
-def action(rule: str, label: str, how: str, **ingredients: str) -> TracedAction:
+def action(rule: str, label: str, status: str, **ingredients: str) -> TracedAction:
     """Return an action with one artifact of its own name."""
     parts = tuple(Ingredient(name, digest, "", (digest,)) for name, digest in ingredients.items())
     key = f"{rule} {label} {ingredients}"
-    return TracedAction(rule, label, key, how, 0.0, parts, (), (f"made by {label}",), (), "")
+    return TracedAction(rule, label, key, status, 0.0, parts, (), (f"made by {label}",), (), "")
 
 
 def test_counterparts() -> None:

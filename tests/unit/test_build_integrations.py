@@ -80,6 +80,7 @@ class CMakeProject:
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
+@pytest.mark.sweep(2)
 def test_cmake_builds_again_for_the_files_that_a_model_reads(
     generator: str, tmp_path: Path
 ) -> None:

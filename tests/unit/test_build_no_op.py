@@ -116,7 +116,7 @@ def test_nothing_changed(
     assert capsys.readouterr().out.startswith("4 unchanged; 0 actions ran")
     assert no_op(), "a dry run has changed what the last build left"
     capsys.readouterr()
-    assert {item["how"] for item in report["targets"].values()} == {"unchanged"}
+    assert {item["status"] for item in report["targets"].values()} == {"unchanged"}
     monkeypatch.setattr(sys, "argv", ["ingot", "build", "--json", "--rehash", "-j1"])
     assert command.main(sys.argv[1:]) == 0
     full = checked("build", capsys.readouterr().out)

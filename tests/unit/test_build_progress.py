@@ -3,6 +3,7 @@ same."""
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import io
 import os
@@ -22,9 +23,9 @@ from ingot_build_rules.cli.live_progress import render
 from ingot_build_rules.engine.events.event_lines import event_line, read_events
 from ingot_build_rules.engine.events.events import (
     ActionFinished,
-    ActionHow,
     ActionQueued,
     ActionStarted,
+    ActionStatus,
     BuildFinished,
     BuildStarted,
     Event,
@@ -35,10 +36,10 @@ from ingot_compiler.ir.errors import UserError
 
 
 def finished(
-    number: int, how: ActionHow = "ran", label: str = "", error: str = ""
+    number: int, status: ActionStatus = "ran", label: str = "", error: str = ""
 ) -> ActionFinished:
     """An action's end."""
-    return ActionFinished(number, "pack", label or f"part {number}", how, 0.25, "0" * 64, error)
+    return ActionFinished(number, "pack", label or f"part {number}", status, 0.25, "0" * 64, error)
 
 
 SUMMARY = BuildFinished(
@@ -95,6 +96,14 @@ def test_plain_lines_tell_what_ran_and_what_is_new() -> None:
     """A hit is worth no line, and what became of targets is told at the end, once; the last action
     that ran is always there."""
     assert plain_lines(EVENTS) == PLAIN
+
+
+def test_plain_lines_are_short() -> None:
+    """A kernel of a hundred nodes takes no more room than a line; its time is there all the same."""
+    event = dataclasses.replace(finished(1), label="/layer/node (Add), " * 100)
+    (line,) = plain_lines([event, SUMMARY], 1)
+    assert len(line) < 150
+    assert line.endswith("..., 250.00 ms")
 
 
 def test_plain_lines_are_throttled() -> None:

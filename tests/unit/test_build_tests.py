@@ -62,13 +62,13 @@ def clone_of(bench: Workbench, name: str = "clone") -> Workbench:
 
 def outcome(report: Report, name: str = "test.a") -> str:
     """What became of a test."""
-    return next(item.how for item in report.results if item.name == name)
+    return next(item.status for item in report.results if item.name == name)
 
 
 def failure(report: Report, name: str = "test.a") -> IngotError:
     """The error of a test that failed."""
     (found,) = [item for item in report.results if item.name == name]
-    assert found.how == "failed"
+    assert found.status == "failed"
     assert isinstance(found.error, IngotError)
     return found.error
 
@@ -162,7 +162,7 @@ def test_a_test_that_fails_is_not_cached(bench: Workbench) -> None:
     for each in (bench, bench, clone_of(bench)):
         report = each.build()
         assert isinstance(failure(report), VerificationError)
-        assert [item.how for item in report.results[-1].actions] == ["failed"]
+        assert [item.status for item in report.results[-1].actions] == ["failed"]
     report = bench.build(expect_cached=True)
     assert (outcome(report), report.would_run) == ("skipped", ["test.a"])
 
@@ -235,6 +235,14 @@ def test_mistakes_in_the_data(bench: Workbench) -> None:
     assert "expected float32 [2, 5], got float32 [2, 4]" in str(failure(bench.build()))
     (bench.folder / "y.npz").unlink()
     assert str(bench.folder / "y.npz") in str(failure(bench.build()))
+
+
+def test_one_file_for_inputs_and_outputs(bench: Workbench) -> None:
+    """Who names one file twice is told what is wrong with its arrays."""
+    text = (bench.folder / "ingot.toml").read_text()
+    assert text.count("y.npz") == 1
+    bench.write("ingot.toml", text.replace("y.npz", "x.npz"))
+    assert "test names outputs that the model has not" in str(failure(bench.build()))
 
 
 def run(bench: Workbench, root: str, inputs: str, outputs: str) -> None:

@@ -4,6 +4,8 @@ ones."""
 from __future__ import annotations
 
 import json
+import operator
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,19 @@ from tests.unit.lowering_harness import normal
 import ingot
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.view.call_memory import call_memory
+from ingot_build_rules.view.largest_parts import largest_parts
 from ingot_build_rules.view.workspace_formula import workspace_formulas
-from ingot_compiler.ir.dims import evaluate
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_floordiv,
+    dim_max,
+    dim_min,
+    dim_mul,
+    dim_product,
+    evaluate,
+    symbol,
+)
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.read_terms import read_dim
-from ingot_compiler.ir.text_reader import Reader
 from ingot_runtime.format.program import OPCODES, Program
 
 Output = pytest.CaptureFixture[str]
@@ -47,8 +57,48 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def evaluated(formulas: Sequence[str | None], batch: int) -> tuple[int, ...]:
     """The bytes that formulas give."""
-    dims = [read_dim(Reader("formula", text or "")) for text in formulas]
-    return tuple(evaluate(dim, {"batch": batch}) for dim in dims)
+    meant = {"max": max, "min": min, "floordiv": operator.floordiv, "batch": batch}
+    return tuple(eval(text or "", meant) for text in formulas)
+
+
+def sizes(rng: random.Random, depth: int) -> Dim:
+    """A size as plans of memory have them: sums and rounded sums, the larger of two."""
+    if depth == 0:
+        name, factor, power = rng.choice("ab"), rng.choice([1, 4, 3072]), rng.randrange(2)
+        return dim_product((symbol(name), factor, *[symbol("b")] * power))
+    left, right = sizes(rng, depth - 1), sizes(rng, depth - 1)
+    match rng.randrange(4):
+        case 0:
+            return left + right
+        case 1:
+            return dim_max(left, right)
+        case 2:
+            return dim_mul(dim_floordiv(left + 63, 64), 64)
+        case _:
+            return left + dim_min(right, 512)
+
+
+def test_the_largest_part_is_the_size() -> None:
+    """Nested ones become one list of parts, and none that may be the largest is left out."""
+    rng, numbers = random.Random(3), []
+    for _ in range(100):
+        size = sizes(rng, 3)
+        parts = largest_parts(size)
+        numbers.append(len(parts))
+        for a in (0, 1, 7, 1000):
+            for b in (0, 1, 300):
+                bound = {"a": a, "b": b}
+                largest = max(evaluate(part, bound) for part in parts)
+                assert largest == evaluate(size, bound), str(size)
+    assert max(numbers) > 1
+
+
+def test_parts_that_another_one_covers_are_left_out() -> None:
+    """Rounding does not hide that a size is at most another one, and no ``max`` stays inside."""
+    a, b = symbol("a"), symbol("b")
+    rounded = dim_mul(dim_floordiv(dim_max(12288 * a, 3072 * a + 3072 * b) + 63, 64), 64)
+    nested = dim_max(dim_max(rounded, 64 * dim_floordiv(16 * a + 63, 64)), 100 * dim_min(a, 5))
+    assert set(map(str, largest_parts(nested))) == {"12288*a", "3072*a + 3072*b"}
 
 
 @pytest.mark.parametrize("batch", [1, 2, 31, 1000])
@@ -66,6 +116,7 @@ def test_inspect_tells_both(bundle: Path, capsys: Output) -> None:
     shown = capsys.readouterr().out
     assert "*batch" in shown
     assert "max(0, " not in shown
+    assert "max(max(" not in shown
     assert main(["inspect", str(bundle), "--shape", "x=4x7"]) == 0
     shown = capsys.readouterr().out
     assert main(["inspect", str(bundle), "--shape", "x=4x7", "--json"]) == 0

@@ -13,6 +13,7 @@ from tests.unit.test_report_command import data_of
 
 import ingot
 from ingot_build_rules.cli.call_shapes import call_shapes
+from ingot_build_rules.cli.compile_report import report_lines
 from ingot_build_rules.cli.main import main
 from ingot_compiler.ir.errors import UserError
 
@@ -53,6 +54,33 @@ def test_what_is_no_shape_of_a_call(given: list[tuple[str, str]], words: tuple[s
     with pytest.raises(UserError) as caught:
         call_shapes(INPUTS, given)
     assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_made_up_values_that_the_model_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error says that nobody gave them; the command says for which sizes the workspace is."""
+    monkeypatch.chdir(tmp_path)
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "z"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info(name, 1, [name.upper()]) for name in "xz"],
+        [helper.make_tensor_value_info("y", 1, None)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    Path("m.onnx").write_bytes(model.SerializeToString())
+    assert main(["compile", "m.onnx", "-q"]) == 0
+    arguments = ["run", "m.ingot", "--shape", "x=5", "--shape", "z=4"]
+    assert_refused(capsys, arguments, 1, "refuses these inputs", "--inputs F.npz", "made up")
+
+
+def test_a_workspace_of_open_sizes_says_so() -> None:
+    """The bytes of a plan are told with the sizes that they are for."""
+    variant = {"target": "t", "kernel_count": 1, "launch_count": 1, "planned_bytes": 64}
+    values = {"output": "o", "size_bytes": 1, "digest": "d" * 64, "seconds": 1.0, "placement": []}
+    for fixed, told in ((True, "workspace 64 B"), (False, "workspace 64 B for open sizes of 64")):
+        (_, line) = report_lines({**values, "variants": [{**variant, "fixed": fixed}]}, None)
+        assert line.endswith(told)
 
 
 def test_the_verbs_take_shapes(

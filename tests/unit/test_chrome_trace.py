@@ -29,11 +29,11 @@ BUILD = TraceProcess("a build")
 
 
 def finished(
-    number: int, seconds: float, needs: tuple[int, ...] = (), how: Any = "ran", error: str = ""
+    number: int, seconds: float, needs: tuple[int, ...] = (), status: Any = "ran", error: str = ""
 ) -> ActionFinished:
     """An action's end."""
     return ActionFinished(
-        number, "cut", f"part {number}", how, seconds, f"key {number}", error, needs
+        number, "cut", f"part {number}", status, seconds, f"key {number}", error, needs
     )
 
 
@@ -101,7 +101,7 @@ def test_lanes_and_the_critical_path() -> None:
     last = lanes(trace)["job 2"][-1]
     assert (last["ts"], last["dur"]) == (3_100_000, 1_000_000)
     assert (
-        last["args"] | {"error_line": "no space", "how": "failed", "key": "key 5", "needs": [4]}
+        last["args"] | {"error_line": "no space", "status": "failed", "key": "key 5", "needs": [4]}
         == last["args"]
     )
 

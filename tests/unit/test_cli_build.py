@@ -113,7 +113,7 @@ def test_json_is_one_line(run: Command) -> None:
     report = run.json("build", "-j1")
     assert set(report["rules"]) == {rule.name for rule in RULES}
     assert all(set(count) == {"ran", "hit"} for count in report["rules"].values())
-    assert {name: item["how"] for name, item in report["targets"].items()} == {
+    assert {name: item["status"] for name, item in report["targets"].items()} == {
         "a": "built", "b": "built", "test.a": "passed",
     }  # fmt: skip
     assert report["targets"]["a"]["output"] == str(run.bench.folder / "dist/a.ingot")
@@ -306,7 +306,9 @@ def test_check_hits(run: Command) -> None:
     assert {count["hit"] for count in report["rules"].values()} == {0}
     assert report["rules"]["bundle"]["ran"] == 1
     assert report["explanations"] == {}
-    assert {item["how"] for item in run.json("log", "b")["targets"]["b"]["actions"]} == {"checked"}
+    assert {item["status"] for item in run.json("log", "b")["targets"]["b"]["actions"]} == {
+        "checked"
+    }
     assert Path("dist/b.ingot").stat().st_mtime_ns == stamp
     assert run.build("--check-hits", "1", "-n", "b").startswith("1 unchanged")
     assert run.build("--check-hits", "1", "--expect-cached", "b").startswith("1 unchanged")
@@ -403,7 +405,7 @@ def test_log(run: Command) -> None:
     assert "b:" in run("log").splitlines()  # without names: all
     found = run.json("log", "b")["targets"]["b"]["actions"]
     assert {item["rule"] for item in found} >= {"import_model", "codegen", "link", "bundle"}
-    assert {"rule", "label", "how", "seconds", "key", "messages", "ingredients"} == set(found[0])
+    assert {"rule", "label", "status", "seconds", "key", "messages", "ingredients"} == set(found[0])
 
 
 def test_log_has_the_users_names_of_sizes(run: Command) -> None:
@@ -470,9 +472,9 @@ def test_why_and_log_of_a_test(run: Command) -> None:
     assert why.startswith("test.a: would run again\n  it did not pass\nthe last build failed:\n")
     for text in (why, log, run.errors or "\n  output 'y'"):
         assert "output 'y'" in text
-    assert {item["how"] for item in run.json("log", "test.a")["targets"]["test.a"]["actions"]} == {
-        "failed"
-    }
+    assert {
+        item["status"] for item in run.json("log", "test.a")["targets"]["test.a"]["actions"]
+    } == {"failed"}
 
 
 def test_why_and_log_tell_of_a_failure_until_it_is_over(run: Command) -> None:
@@ -490,7 +492,7 @@ def test_why_and_log_tell_of_a_failure_until_it_is_over(run: Command) -> None:
         assert f"  {error}" in log
         assert log[1].startswith("  failed ")
         found = run.json("log", "b")["targets"]["b"]
-        assert [item["how"] for item in found["actions"]] == ["failed"]
+        assert [item["status"] for item in found["actions"]] == ["failed"]
         assert found["failed"][0] == error
         assert run.json("why", "b")["targets"]["b"]["failed"][0] == error
         run.bench.write("b.onnx", before)
@@ -620,7 +622,7 @@ def test_clean_leaves_what_is_not_ours(run: Command) -> None:
     assert run.json("clean", "a")["removed"] == [str(run.bench.folder / "dist/a.ingot")]
     assert Path("dist/b.ingot").exists()
     report = run.json("build", "-j1")
-    assert {name: item["how"] for name, item in report["targets"].items()} == {
+    assert {name: item["status"] for name, item in report["targets"].items()} == {
         "a": "built", "b": "unchanged", "test.a": "unchanged",
     }  # fmt: skip
     assert {count["ran"] for count in report["rules"].values()} == {0}

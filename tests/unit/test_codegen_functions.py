@@ -88,6 +88,7 @@ def _arguments(least: float, greatest: float, dtype: DType) -> Array:
     _BOUNDS,
     ids=[row[0] for row in _BOUNDS],
 )
+@pytest.mark.sweep(3)
 def test_functions_stay_within_their_bounds(
     name: str,
     exact: Function,

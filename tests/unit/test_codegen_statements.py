@@ -270,6 +270,7 @@ def test_ranges_of_the_parallel_index_compose(target: Target) -> None:
 @pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "i8", "i32", "i64", "u8", "u32", "u64"])
 @pytest.mark.parametrize("mode", ["lanes", "serial", "vector"])
 @pytest.mark.parametrize("function", ["sum", "product", "max", "min"])
+@pytest.mark.sweep(3)
 def test_reductions(function: str, mode: str, dtype: DType, target: Target) -> None:
     """Every reduction, over lanes, in order, and per lane, for every length up to three turns;
     empty gives the identity."""

@@ -101,6 +101,7 @@ def product(a: Array, b: Array, dtype: DType) -> Array:
 
 @pytest.mark.parametrize("target", [*map(parse_target, LEVELS), *DOT_PRODUCTS], ids=str)
 @pytest.mark.parametrize(("a_dtype", "b_dtype"), TOGETHER)
+@pytest.mark.sweep(4)
 def test_products_together_are_exact(target: Target, a_dtype: DType, b_dtype: DType) -> None:
     """Any i16, the least by the least too, whose pair of products is beyond i32, and any bytes:
     tails of rows, columns and depth, open numbers of rows, nothing read beyond a row of A."""
@@ -120,6 +121,7 @@ def test_products_together_are_exact(target: Target, a_dtype: DType, b_dtype: DT
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("b_dtype", NARROW)
 @pytest.mark.parametrize("a_dtype", NARROW)
+@pytest.mark.sweep(4)
 def test_narrow_integers_are_widened(level: str, a_dtype: DType, b_dtype: DType) -> None:
     """A and B of any sign and width, B in place: never read past its end."""
     target = parse_target(level)
@@ -220,6 +222,7 @@ def test_products_that_lie_apart_are_refused() -> None:
 @pytest.mark.parametrize("depth", [8, 9])
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize(("a_dtype", "b_dtype"), [("u8", "i8"), ("i8", "i8"), ("i16", "u8")])
+@pytest.mark.sweep(3)
 def test_the_op_becomes_tiles(depth: int, constant: bool, a_dtype: DType, b_dtype: DType) -> None:
     """``matmul_integer`` of narrow integers, a known and a made B, any depth, with what follows
     fused: exact."""

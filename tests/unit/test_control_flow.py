@@ -306,17 +306,6 @@ def test_a_known_condition_chooses_now() -> None:
     assert [node.op for node in graph.nodes if node.op != "literal"] == ["abs"]
 
 
-def test_branches_of_different_ranks_are_refused_by_name() -> None:
-    """A result whose rank depends on data has no type."""
-    with pytest.raises(UnsupportedError, match=r"(?s)If.*branches of different types"):
-        translated(
-            """m (bool c, float[2,3] x) => (float[1] y) {
- y = If(c) <then_branch = a () => (float u) { u = ReduceSum<keepdims=0>(x) },
-   else_branch = b () => (float[2,3] v) { v = Abs(x) }>
-}"""
-        )
-
-
 def test_an_op_without_translation_inside_a_region_is_listed() -> None:
     """Findings inside regions name the inner node."""
     with pytest.raises(UnsupportedError, match=r"'odd'.*StringConcat"):

@@ -258,8 +258,8 @@ def test_a_changed_file_makes_a_bundle_again(tmp_path: Path) -> None:
     bench.project({"a": node_model(limit=0.5)}, table)
     bench.build()
     (built,) = bench.build().results
-    assert built.how == "unchanged"
+    assert built.status == "unchanged"
     bench.write("ops/foo.ingot-text", PROGRAM.replace("max", "min"))
     report = bench.build()
-    assert [item.how for item in report.results] == ["built"]
+    assert [item.status for item in report.results] == ["built"]
     assert any("import_model: ops changed" in line for line in report.explanations["a"])

@@ -60,6 +60,7 @@ GEOMETRIES = [
 
 
 @pytest.mark.parametrize(("size", "kernel", "strides", "dilations", "pads"), GEOMETRIES)
+@pytest.mark.sweep(3)
 def test_planes(
     size: tuple[int, ...],
     kernel: tuple[int, ...],

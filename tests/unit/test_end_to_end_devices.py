@@ -225,6 +225,7 @@ LATE: dict[str, ModelProto] = {
 
 
 @pytest.mark.parametrize("name", LATE)
+@pytest.mark.sweep(3)
 def test_sizes_that_the_data_decide(name: str) -> None:
     """Each node alone on the device, all of them, all but the first and all but the last: blocks
     that only `main` asks for lie there."""

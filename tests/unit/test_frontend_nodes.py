@@ -69,6 +69,7 @@ def _wrong(cases: tuple[TestCase, ...], form: str) -> tuple[list[str], Counter[s
 
 
 @pytest.mark.parametrize("form", ["plain", "fixed"])
+@pytest.mark.sweep(2)
 def test_every_fifth_node_case_agrees(form: str) -> None:
     """A case is right or refused by name; with operands fixed (axes, shapes), it takes the
     compile-time way."""
@@ -78,6 +79,7 @@ def test_every_fifth_node_case_agrees(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["symbolic", "fixed symbolic"])
+@pytest.mark.sweep(2)
 def test_every_fifth_node_case_agrees_with_unknown_sizes(form: str) -> None:
     """No size of any input known at compile time: the same answers."""
     cases = tuple(

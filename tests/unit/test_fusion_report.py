@@ -138,6 +138,24 @@ def test_inspect_prints_fusion_and_memory(
     assert memory["planned_bytes"] >= memory["lower_bound_bytes"] > 0
 
 
+def test_inspect_tells_fusion_of_each_version(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each version has its launches, numbered as in the list of launches, and its own sum."""
+    nodes = [helper.make_node("Softmax", ["x"], ["s"]), helper.make_node("Neg", ["s"], ["y"])]
+    model = model_of(nodes, {"x": ["batch", 8]}, {"y": ["batch", 8]})
+    path = str(tmp_path / "m.ingot")
+    ingot.compile(model, targets=["x86-64-v3"], shapes={"x": "3x8"}).save(path)
+    assert main(["inspect", path, "--fusion"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    titles = [line for line in shown if line.startswith("fusion for")]
+    assert titles == [
+        "fusion for x86-64-v3 for any other sizes: 1 launch, 2.0 kB never reach memory",
+        "fusion for x86-64-v3 for batch = 3: 1 launch, 96 B never reach memory",
+    ]
+    assert [line.split()[0] for line in shown if line[:5].strip().isdecimal()] == ["0", "1"]
+
+
 def test_windows_that_few_elements_do_not_fill_save_nothing(tmp_path: Path) -> None:
     """Where 64, the size that stands for an open one, is less than a window, no launch saves a
     negative number of bytes."""

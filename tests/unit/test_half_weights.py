@@ -45,6 +45,7 @@ def model_of(matrix: Array, kernel: Array, activation: int, *, through_f32: bool
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("through_f32", [False, True])
+@pytest.mark.sweep(3)
 def test_they_stay_as_they_are(kind: str, *, through_f32: bool, tmp_path: Path) -> None:
     """The bundle has one MiB for a matrix of half a million halves, not two; results are those of
     the same numbers in f32, bit for bit where results are f32."""

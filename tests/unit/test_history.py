@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingot_build_rules.engine.cache.state_file import write_state
-from ingot_build_rules.engine.events.events import ActionFinished, ActionHow, Event, Message
+from ingot_build_rules.engine.events.events import ActionFinished, ActionStatus, Event, Message
 from ingot_build_rules.engine.events.history import (
     estimate,
     medians,
@@ -17,9 +17,9 @@ from ingot_build_rules.engine.events.history import (
 )
 
 
-def finished(rule: str, how: ActionHow, seconds: float) -> ActionFinished:
+def finished(rule: str, status: ActionStatus, seconds: float) -> ActionFinished:
     """An action's end."""
-    return ActionFinished(1, rule, "", how, seconds, "")
+    return ActionFinished(1, rule, "", status, seconds, "")
 
 
 def test_only_what_ran_counts_and_the_latest_stay() -> None:

@@ -16,9 +16,9 @@ from ingot_build_rules.cli.live_progress import render
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.engine.events.events import (
     ActionFinished,
-    ActionHow,
     ActionQueued,
     ActionStarted,
+    ActionStatus,
     BuildStarted,
     TargetFinished,
 )
@@ -37,9 +37,9 @@ def last(target: str) -> Mapping[str, str] | None:
     return _LAST.get(target)
 
 
-def ended(tally: BuildTally, number: int, rule: str = "pack", how: ActionHow = "ran") -> None:
+def ended(tally: BuildTally, number: int, rule: str = "pack", status: ActionStatus = "ran") -> None:
     """An action ends."""
-    tally.add(ActionFinished(number, rule, "", how, 0.25, "0" * 64), 0)
+    tally.add(ActionFinished(number, rule, "", status, 0.25, "0" * 64), 0)
 
 
 def first_line(tally: BuildTally, seconds: float) -> str:
@@ -59,8 +59,8 @@ def test_a_first_build_has_a_spinner() -> None:
     for number in range(10):
         tally.add(ActionStarted(number, "pack", f"part {number}"), 104)
     ended(tally, 0)
-    ended(tally, 40, how="hit")
-    ended(tally, 1, how="failed")
+    ended(tally, 40, status="hit")
+    ended(tally, 1, status="failed")
     assert tally.total is None
     assert tally.seconds_left(106) is None
     line = first_line(tally, 106)
@@ -92,7 +92,7 @@ def test_hits_take_no_time() -> None:
     tally = BuildTally({"pack": 10.0}, last)
     tally.add(BuildStarted(("b",), 1), 0)
     assert tally.seconds_left(0) == 30.0
-    ended(tally, 1, how="hit")
+    ended(tally, 1, status="hit")
     assert tally.seconds_left(0) == 0.0
     ended(tally, 2)
     assert tally.seconds_left(0) == pytest.approx(5.0)

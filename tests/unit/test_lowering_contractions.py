@@ -39,6 +39,7 @@ def conv(
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.sweep(4)
 def test_conv(
     channels: int,
     filters: int,

@@ -142,6 +142,15 @@ def test_cumsum(exclusive: bool, reverse: bool) -> None:
         check([normal(0, 4, 6)], cumsum)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lines_in_lanes(axis: int) -> None:
+    """More lines beside each other than a unit has, each along an axis that does not lie
+    together."""
+    x = np.round(normal(0, 3, 4, 270))
+    check([x], lambda b: b.op("cumsum", 0, axis=axis, exclusive=False, reverse=False))
+    check([x], lambda b: b.op("argmax", 0, axis=axis, select_last=False, keepdims=False))
+
+
 @pytest.mark.parametrize("op", ["softmax", "log_softmax"])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_softmax(op: str, axis: int) -> None:
@@ -210,10 +219,29 @@ def test_pool(op: str, spatial: tuple[int, ...]) -> None:
         check([normal(0, 2, 9, *spatial)], lambda b: b.op(op, 0, **attributes))
 
 
+@pytest.mark.parametrize(
+    ("kernel", "stride", "pad", "dilation"),
+    [((5, 5), 1, 2, 1), ((13, 4), 1, 6, 1), ((31,), 1, 9, 1), ((16,), 2, 3, 2), ((5, 5), 3, 1, 1)],
+)
+def test_large_windows_are_divided(
+    kernel: tuple[int, ...], stride: int, pad: int, dilation: int
+) -> None:
+    """Along one axis after the other, and into windows of windows, also where some see nothing."""
+    rank = len(kernel)
+    attributes: dict[str, Attribute] = {
+        "kernel": kernel, "strides": (stride,) * rank, "pads_before": (pad,) * rank,
+        "pads_after": (pad,) * rank, "dilations": (dilation,) * rank,
+    }  # fmt: skip
+    x = normal(0, 2, 3, *((17, 12) if rank == 2 else (40,)))
+    x[0, 0].flat[5] = np.nan
+    check([x], lambda b: b.op("neg", b.op("max_pool", 0, **attributes)))
+
+
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.sweep(4)
 def test_integers_wrap(dtype: DType) -> None:
     """Sums, products and casts of any width, over values near the limits."""
     limits = np.iinfo(

@@ -59,6 +59,7 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         (0, "constant", "constant w"),
     ],
 )
+@pytest.mark.sweep(3)
 def test_more_is_refused(
     caches: tuple[Path, Path], max_bytes: int, what: str, where: str, full: bool
 ) -> None:

@@ -229,6 +229,7 @@ RANGES: dict[str, list[tuple[float, float, float]]] = {
 
 
 @pytest.mark.parametrize("kind", RANGES)
+@pytest.mark.sweep(3)
 def test_ranges_whose_span_does_not_fit(tmp_path: Path, kind: str) -> None:
     """The number of elements is that of the exact span."""
     feed = {
@@ -269,6 +270,7 @@ NOTHING: list[tuple[tuple[int, ...], int | None]] = [
 
 
 @pytest.mark.parametrize("sorted_", [0, 1])
+@pytest.mark.sweep(2)
 def test_unique_of_nothing(tmp_path: Path, sorted_: int) -> None:
     """No slices are no unique slices; of slices without elements one is left. In the order of the
     file it is the same."""

@@ -72,6 +72,15 @@ CASES: dict[str, tuple[NodeProto, dict[str, Array]]] = {
         one("LabelEncoder", keys_floats=[1.0, 2.0], values_int64s=[5, 6], default_int64=-9),
         {"x": WHOLE.astype(np.float32)},
     ),
+    "many keys, one of them twice": (
+        one(
+            "LabelEncoder",
+            keys_int64s=[*range(3000, -100, -2), 2],
+            values_int64s=list(range(1551)),
+            default_int64=-9,
+        ),
+        {"x": WHOLE},
+    ),
     "linear regressor": (
         one(
             "LinearRegressor", coefficients=C3, intercepts=C3[:3], targets=3, post_transform="NONE"

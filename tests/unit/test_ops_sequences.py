@@ -1,5 +1,5 @@
 """Sequences and optionals whose length is known when a model is compiled, beside ONNX's reference;
-the others are refused by name."""
+``test_values`` has the others."""
 
 from __future__ import annotations
 
@@ -207,16 +207,7 @@ def test_what_contradicts(case: str) -> None:
     assert text in str(caught.value)
 
 
-def test_what_only_a_run_knows() -> None:
-    """A position that is an input, a sequence that is an output, and a sequence where a tensor is
-    expected are refused by name."""
-    inputs = [tensor("x", [4, 6]), tensor("i", [], I64)]
-    at_run_time = make_model([*THREE, node("SequenceAt", "s i", "y")], inputs, [tensor("y", None)])
-    found = run_model(at_run_time, [X, np.array(0)], [])
-    assert found.kind == "unsupported"
-    assert "position in a sequence that is known at run time only" in found.detail
-    out = make_model(THREE, inputs[:1], [helper.make_tensor_sequence_value_info("s", 1, None)])
-    found = run_model(out, [X], [])
-    assert (found.kind, "an output that is a sequence" in found.detail) == ("unsupported", True)
+def test_a_sequence_is_no_tensor() -> None:
+    """A sequence where a tensor is expected is refused by name."""
     found = run_model(model_of([*THREE, node("Neg", "s", "y")], {}), [X], [])
     assert (found.kind, "in the place of a tensor" in found.detail) == ("unsupported", True)

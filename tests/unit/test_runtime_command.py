@@ -132,7 +132,7 @@ def test_names_that_clash_with_python(folder: Path) -> None:
             ("run", "static.ingot", "--inputs", "none.npz"),
             1,
             "error: cannot read inputs from 'none.npz'",
-            None,
+            "  do: check the path and its permissions",
         ),
         (
             ("run", "static.ingot", "--inputs", "broken.npz"),
@@ -188,12 +188,25 @@ def test_names_that_clash_with_python(folder: Path) -> None:
             "error: a call needs too much memory",
             "  do: allow more with max_bytes (--max-bytes)",
         ),
+        (
+            ("run", "static.ingot", "--max-bytes", "0.008kB"),
+            2,
+            "error: a call needs too much memory",
+            None,
+        ),
+        (
+            ("run", "static.ingot", "--max-bytes", "much"),
+            1,
+            "error: argument --max-bytes: expected a size such as 5GB, 500MB or 2GiB, got 'much'",
+            None,
+        ),
         (("run", "static.ingot", "--max-bytes", "0"), 1, "error: bad limit of memory", None),
         (("run", "static.ingot", "--timeout", "-1"), 1, "error: bad timeout", None),
         (("ran", "static.ingot"), 1, None, "  do: python -m ingot_runtime --help"),
         ((), 1, None, "  do: python -m ingot_runtime --help"),
     ],
 )
+@pytest.mark.sweep(3)
 def test_mistakes(
     folder: Path, arguments: tuple[str, ...], code: int, first: str | None, last: str | None
 ) -> None:

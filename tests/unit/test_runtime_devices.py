@@ -174,7 +174,7 @@ def test_devices_that_are_not_installed(
         ingot_runtime.IncompatibleError, match="no devices beside the host here"
     ) as caught:
         ingot_runtime.load(folder / "one")
-    assert "pip install ingot-runtime-devices" in caught.value.do
+    assert "install ingot-runtime-devices" in caught.value.do
     assert all((caught.value.where, caught.value.why))
     ingot_runtime.load(folder / "host").run({"x": X})
     assert command.main(["inspect", str(folder / "one")]) == 0

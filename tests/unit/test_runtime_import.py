@@ -88,18 +88,19 @@ def test_import_time() -> None:
 
 
 def test_sources_are_small() -> None:
-    """Deflated, the loader's sources stay below 112 KiB (its wheel has 17 kB more: metadata, licence
+    """Deflated, the loader's sources stay below 118 KiB (its wheel has 17 kB more: metadata, licence
     and the archive itself), those for devices beside the host below 24 kB.
 
     It was 89 kB until sessions took several callers: the line, the lanes and async calls need 8 kB.
     Then came types of ``ml_dtypes``, what notebooks show, the text of a device, which compiling
     and binding read alike, defaults of inputs, sequences with their states (7 kB),
-    and code of several kinds for a device (1 kB).
+    code of several kinds for a device (1 kB), and values that are no tensors (6 kB, imported where a
+    bundle has some).
     """
 
     def deflated_bytes(package: ModuleType) -> int:
         files = sorted(Path(str(package.__file__)).parent.rglob("*.py"))
         return sum(len(zlib.compress(file.read_bytes())) for file in files)
 
-    assert 0 < deflated_bytes(ingot_runtime) < 114_688
+    assert 0 < deflated_bytes(ingot_runtime) < 120_832
     assert 0 < deflated_bytes(ingot_runtime_devices) < 24_000

@@ -190,6 +190,14 @@ def test_a_server_that_cannot_start(
     assert said in f"{caught.value.code}\n{capsys.readouterr().err}"
 
 
+def test_a_server_without_uvicorn(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names what to install, and the way that needs nothing."""
+    monkeypatch.setattr(sys, "argv", ["serve.py", str(bundle), "--port", "0"])
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(SystemExit, match="pip install uvicorn, or --how threads"):
+        serve.main()
+
+
 def test_a_client_that_cannot_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inputs that are not there, and an address that is none."""
     for words, said in (

@@ -12,8 +12,8 @@ from tests.unit.store_harness import Action, digest_of, key_of
 
 from ingot_artifacts.store.cache import Cache
 from ingot_build_rules.cli.main import main
-from ingot_build_rules.cli.usage import size_bytes
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
+from ingot_runtime.size_option import size_bytes
 
 ACTION = Action(key_of("action"), "codegen", (b"content" * 100,))
 

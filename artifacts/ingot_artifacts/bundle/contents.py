@@ -123,7 +123,8 @@ class BundleContents:
 
     ``weights_bytes``: of each device's section (none at all: empty). The sections lie one after the
     other, each whole MiBs; ``weights`` are chunks in rising order in all of them, none in two; what
-    lies between them is zero.
+    lies between them is zero. ``values``: name and form of each input, and of each output, where some
+    are no tensors.
     """
 
     model: str
@@ -137,6 +138,7 @@ class BundleContents:
     alternatives: tuple[AlternativeSpec, ...] = ()
     defaults: tuple[DefaultValue, ...] = ()
     states: tuple[StatePair, ...] = ()
+    values: tuple[tuple[tuple[str, str], ...], ...] = ()
     lock: Mapping[str, object] = field(default_factory=dict[str, object])
     debug: Mapping[str, object] = field(default_factory=dict[str, object])
 

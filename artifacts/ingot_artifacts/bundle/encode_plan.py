@@ -1,10 +1,11 @@
-"""The bytes of the plan section: FORMAT.md, "Words and texts" and "Plan".
+"""The bytes of the sections of plan and values: FORMAT.md, "Words and texts".
 
 In: a ``BundlePlan``. Out: bytes that ``ingot_runtime.format.plan.decode_plan`` reads back. Not done
 here: checking the plan (its reader does).
 """
 
 import struct
+from collections.abc import Sequence
 
 from ingot_runtime.format.plan import (
     DEVICE_KINDS,
@@ -60,6 +61,17 @@ def encode_plan(plan: BundlePlan) -> bytes:
     out.word(len(plan.variants))
     for variant in plan.variants:
         _encode_variant(out, variant)
+    return out.data()
+
+
+def encode_values(values: Sequence[Sequence[tuple[str, str]]]) -> bytes:
+    """Return the bytes of the section of values: name and form of all inputs, then of all outputs."""
+    out = PlanWriter()
+    for named in values:
+        out.word(len(named))
+        for name, form in named:
+            out.text(name)
+            out.text(form)
     return out.data()
 
 

@@ -18,7 +18,7 @@ import msgpack
 from ingot_artifacts.bundle.contents import BundleContents, Chunk, DefaultValue, bytes_of
 from ingot_artifacts.bundle.encode_alternative import encode_alternative
 from ingot_artifacts.bundle.encode_head import encode_head
-from ingot_artifacts.bundle.encode_plan import encode_plan
+from ingot_artifacts.bundle.encode_plan import encode_plan, encode_values
 from ingot_artifacts.bundle.plan_of import plan_of
 from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree, whole_mibs_bytes
 from ingot_artifacts.errors import ArtifactError
@@ -34,6 +34,7 @@ from ingot_runtime.format.plan import BundlePlan, decode_plan, version_minor
 from ingot_runtime.format.sha256 import sha256
 from ingot_runtime.format.shapes import check_shape
 from ingot_runtime.format.states import ROW, decode_states
+from ingot_runtime.format.values import decode_values
 
 _ORDER = (
     head.MANIFEST,
@@ -42,6 +43,7 @@ _ORDER = (
     head.LOCK,
     head.DEFAULT,
     head.STATE,
+    head.VALUES,
     head.PROGRAM,
     head.DEBUG,
     head.CODE,
@@ -178,6 +180,9 @@ def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -
         rows = [ROW.pack(pair.input, pair.output, pair.axis) for pair in contents.states]
         payloads[head.STATE, 0] = b"".join(rows)
         plan.states = decode_states(payloads[head.STATE, 0], plan)
+    if contents.values:
+        payloads[head.VALUES, 0] = encode_values(contents.values)
+        plan.values = decode_values(payloads[head.VALUES, 0], plan)
     for kind in (head.LOCK, head.DEBUG):
         # By the C decoder: the loader's own is for files that somebody else may have written.
         without_stubs: Any = msgpack

@@ -85,4 +85,4 @@ def _told_errors(report: Report) -> list[BaseException]:
     for item in report.results:
         if isinstance(item.error, IngotError):
             item.error = in_arguments(item.error)
-    return [item.error for item in report.results if item.how == "failed" and item.error]
+    return [item.error for item in report.results if item.status == "failed" and item.error]

@@ -79,7 +79,7 @@ def _built(loaded: LoadedProject, arguments: argparse.Namespace) -> Report:
 
 def _print_note(loaded: LoadedProject, report: Report, arguments: argparse.Namespace) -> None:
     """Say which new bundles are for this machine alone, and what is odd about devices."""
-    built = {item.name for item in report.results if item.how == "built"}
+    built = {item.name for item in report.results if item.status == "built"}
     if built and not (arguments.quiet or arguments.json):
         from ingot_build_rules.cli.device_notes import device_notes
         from ingot_build_rules.cli.portable_note import project_note
@@ -96,7 +96,7 @@ def _exit_code(report: Report) -> int:
     """The exit code of the worst failure; 0 without one."""
     from ingot_build_rules.workspace.build_project import exit_code_of
 
-    errors = [item.error for item in report.results if item.how == "failed"]
+    errors = [item.error for item in report.results if item.status == "failed"]
     return max((exit_code_of(error) for error in errors if error), default=0)
 
 

@@ -23,6 +23,7 @@ Clock = Callable[[], float]
 Write = Callable[[str], object]
 """Writes one line."""
 SECONDS_BETWEEN_LINES = 0.1
+_ACTION_LENGTH_MAX = 120  # a kernel may have a hundred nodes; `ingot log` has them all
 STANDARD_OUTPUT = "-"
 
 
@@ -130,11 +131,10 @@ class PlainLines:
 
     def observe(self, event: Event) -> None:
         """Write the lines that the event is worth; a hit is worth none."""
-        if isinstance(event, ActionFinished) and event.how == "ran":
+        if isinstance(event, ActionFinished) and event.status == "ran":
             self._ran += 1
-            self._held = (
-                f"ran {self._ran}: {action_text(event)}, {console.format_seconds(event.seconds)}"
-            )
+            text = console.shortened(action_text(event), _ACTION_LENGTH_MAX)
+            self._held = f"ran {self._ran}: {text}, {console.format_seconds(event.seconds)}"
             if self._clock() >= self._next:
                 self._release()
         elif isinstance(event, BuildFinished):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ingot_runtime.ingot_error import IngotError
 
 _LIST_MAX = 20
-_HOWS = (
+_STATUSES = (
     "built",
     "passed",
     "unchanged",
@@ -62,8 +62,12 @@ def print_report(report: Report, arguments: argparse.Namespace) -> None:
 
 def summary(report: Report) -> str:
     """One line: what became of the targets, what ran."""
-    hows = [item.how for item in report.results]
-    parts = [f"{hows.count(how)} {how.replace('-', ' ')}" for how in _HOWS if how in hows]
+    statuses = [item.status for item in report.results]
+    parts = [
+        f"{statuses.count(status)} {status.replace('-', ' ')}"
+        for status in _STATUSES
+        if status in statuses
+    ]
     ran = sum(count.ran for count in report.counts.values())
     hit = sum(count.hit for count in report.counts.values())
     actions = f"{ran} actions ran, {hit} from the cache"
@@ -79,7 +83,7 @@ def first_pending(report: Report) -> str:
 def _lines(report: Report, arguments: argparse.Namespace) -> list[str]:
     names = {item.name for item in report.results}  # tests have a line of their own
     would_run = [text for text in report.would_run if arguments.dry_run and text not in names]
-    changed = [item for item in report.results if item.how != "unchanged"]
+    changed = [item for item in report.results if item.status != "unchanged"]
     left = len(changed) - _LIST_MAX
     return [
         *(f"would run {text}, and what depends on it" for text in would_run),
@@ -92,12 +96,12 @@ def _lines(report: Report, arguments: argparse.Namespace) -> list[str]:
 
 def _checked_lines(report: Report, arguments: argparse.Namespace) -> list[str]:
     """What ``--check-hits`` and ``--lint`` have found out; what was wrong is told by errors."""
-    actions = {item.key: item.how for result in report.results for item in result.actions}
-    hows = list(actions.values())
-    if arguments.dry_run or arguments.expect_cached or "failed" in hows:
+    actions = {item.key: item.status for result in report.results for item in result.actions}
+    statuses = list(actions.values())
+    if arguments.dry_run or arguments.expect_cached or "failed" in statuses:
         return []
-    checked, ran = hows.count("checked"), hows.count("checked") + hows.count("ran")
-    again = f"{checked} of {checked + hows.count('hit')} cached actions ran again"
+    checked, ran = statuses.count("checked"), statuses.count("checked") + statuses.count("ran")
+    again = f"{checked} of {checked + statuses.count('hit')} cached actions ran again"
     return [
         *([f"checked: {again}, with the same results"] if arguments.check_hits else []),
         *([f"lint: {ran} actions read only what their keys know"] if arguments.lint else []),
@@ -109,8 +113,10 @@ def _result_lines(item: TargetResult) -> list[str]:
 
 
 def _result_line(item: TargetResult) -> str:
-    line = f"{item.how.replace('-', ' ')} {os.path.relpath(item.path) if item.path else item.name}"
-    if item.how != "built":
+    line = (
+        f"{item.status.replace('-', ' ')} {os.path.relpath(item.path) if item.path else item.name}"
+    )
+    if item.status != "built":
         return line
     return f"{line}, {console.format_bytes(item.size_bytes)}, digest {item.root[:16]}"
 
@@ -119,7 +125,7 @@ def _failures(report: Report) -> dict[str, IngotError]:
     """What stopped each target; the place begins with its name."""
     found: dict[str, IngotError] = {}
     for result in report.results:
-        if result.how == "failed" and isinstance(result.error, Exception):
+        if result.status == "failed" and isinstance(result.error, Exception):
             error = in_four_parts(result.error, result.name)
             test = result.name.removeprefix("test.")
             name = f"bundle {result.name!r}" if result.path else f"test {test!r}"

@@ -65,9 +65,9 @@ class BuildTally:
             case ActionFinished():
                 self.queued.pop(event.number, None)
                 self.running.pop(event.number, None)
-                self.counts[event.how] += 1
-                self.ended.setdefault(event.rule, Counter())[event.how] += 1
-            case TargetFinished(how="unchanged") if self._last is not None:
+                self.counts[event.status] += 1
+                self.ended.setdefault(event.rule, Counter())[event.status] += 1
+            case TargetFinished(status="unchanged") if self._last is not None:
                 self._last.pop(event.name, None)  # it was not even looked at
                 self._count_expected()
             case _:
@@ -124,15 +124,15 @@ class BuildTally:
             return None
         rest = Counter(self._expected)
         rest.subtract(self._pending())
-        rest.subtract({rule: hows.total() for rule, hows in self.ended.items()})
+        rest.subtract({rule: statuses.total() for rule, statuses in self.ended.items()})
         return None if any(count < 0 for count in rest.values()) else +rest
 
     def _share_that_runs(self, rule: str) -> float:
         """How many of the actions to come are not in the cache, as far as those of their rule tell,
         or else all."""
-        hows = self.ended.get(rule) or self.counts
-        ended = hows.total()
-        return 1 - hows["hit"] / ended if ended else 1.0
+        statuses = self.ended.get(rule) or self.counts
+        ended = statuses.total()
+        return 1 - statuses["hit"] / ended if ended else 1.0
 
 
 def action_text(action: ActionFinished | ActionStarted) -> str:

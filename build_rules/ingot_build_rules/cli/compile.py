@@ -68,6 +68,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
         plugins=read_plugins(arguments.plugin, os.curdir),
         strict_dims=arguments.strict_dims,
         ops=read_ops(arguments.op),
+        precision=arguments.precision,
     )
     with compile_output(arguments) as output:
         if output is not None:
@@ -124,7 +125,7 @@ def _without_failures(show: Observer, told: list[str]) -> Observer:
     def observe(event: Event) -> None:
         if isinstance(event, Message) and event.level == "warning":
             told.append(event.text)
-        if not (isinstance(event, ActionFinished) and event.how == "failed"):
+        if not (isinstance(event, ActionFinished) and event.status == "failed"):
             show(event)
 
     return observe

@@ -52,6 +52,7 @@ def report_lines(values: dict[str, Any], checked: CheckReport | None) -> list[st
     lines = [f"{values['output']}: {size}, digest {values['digest'][:16]}, {seconds}"]
     for variant in values["variants"]:
         workspace = format_bytes(variant["planned_bytes"])
+        workspace += "" if variant["fixed"] else " for open sizes of 64"
         kernels = counted(variant["kernel_count"], "kernel")
         made = f"{kernels} for {counted(variant['launch_count'], 'launch')}"
         lines.append(f"  {variant['target']}: {made}, workspace {workspace}")

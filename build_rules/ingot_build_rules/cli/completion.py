@@ -58,12 +58,18 @@ function __ingot_complete
             __fish_complete_directories "$current" ''
     end
 end
-complete -c ingot -f -a '(__ingot_complete)'
+# -k keeps the order: files with the right suffix come first, then what else there is.
+complete -c ingot -k -f -a '(__ingot_complete)'
 """
-SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+_SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script."""
-    print(SCRIPTS[arguments.shell].strip())
+    print(script(arguments.shell), end="")
     return 0
+
+
+def script(shell: str) -> str:
+    """Return what ``shell`` runs to complete arguments of ``ingot``."""
+    return _SCRIPTS[shell].strip() + "\n"

@@ -74,6 +74,11 @@ def counted(count: int, one: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
+def shortened(text: str, length_max: int) -> str:
+    """Return a text that takes no more room than this; ``...`` stands for the rest."""
+    return text if len(text) <= length_max else f"{text[: length_max - 3]}..."
+
+
 def format_bytes(size_bytes: int) -> str:
     """Format a size for people: ``102.6 MB``."""
     value = float(size_bytes)

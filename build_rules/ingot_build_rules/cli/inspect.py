@@ -131,14 +131,20 @@ def fusion_lines(debug: dict[str, Any]) -> list[str]:
     """Return what became one kernel and why, for people."""
     parts: list[str] = []
     for target, launches in debug.get("launches", {}).items():
-        saved = console.format_bytes(sum(launch["saved_bytes"] for launch in launches))
-        parts.append(
-            f"fusion for {target}: {console.counted(len(launches), 'launch')}, {saved} never reach memory"
-        )
-        for number, launch in enumerate(launches):
-            parts += _launch_lines(number, launch)
+        numbered = list(enumerate(launches))
+        for title, count in _versions(debug, target, len(launches)):
+            parts += _version_fusion_lines(f"fusion for {target}{title}", numbered[:count])
+            numbered = numbered[count:]
     refusals = [_refusal_line(refusal) for refusal in debug.get("refusals", [])]
     return [*parts, *(["patterns that were left:", *refusals] if refusals else [])]
+
+
+def _version_fusion_lines(title: str, launches: list[tuple[int, dict[str, Any]]]) -> list[str]:
+    saved = console.format_bytes(sum(launch["saved_bytes"] for _, launch in launches))
+    lines = [f"{title} {console.counted(len(launches), 'launch')}, {saved} never reach memory"]
+    for number, launch in launches:
+        lines += _launch_lines(number, launch)
+    return lines
 
 
 def _launch_lines(number: int, launch: dict[str, Any]) -> list[str]:

@@ -14,6 +14,8 @@ from ingot_build_rules.cli import console
 if TYPE_CHECKING:
     from ingot_build_rules.view.call_memory import CallMemory
 
+_FORMULA_LENGTH_MAX = 1000  # of a network with attention; with branches they are no help to read
+
 
 def memory_values(memory: CallMemory, shapes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """Return the memory of a call for JSON."""
@@ -49,6 +51,8 @@ def size_text(size_bytes: int | None) -> str:
 def _formula(formula: str | None) -> str:
     if formula is None or formula.isdecimal():
         return size_text(None if formula is None else int(formula))
+    if len(formula) > _FORMULA_LENGTH_MAX:
+        return "by a long formula (--json has it, --shape gives the bytes of a call)"
     return f"{formula} bytes"
 
 

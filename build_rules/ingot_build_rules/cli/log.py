@@ -1,7 +1,7 @@
 """Verb ``log``: what the last build of a bundle, or run of a test, did, action by action, also one
 that failed.
 
-In: names of bundles and tests. Out: one line per action: how, seconds, rule, label, key; what it had
+In: names of bundles and tests. Out: one line per action: status, seconds, rule, label, key; what it had
 to tell; the error. Not done here: why (``why``).
 """
 
@@ -66,7 +66,7 @@ def _action_values(item: TracedAction) -> dict[str, object]:
     return {
         "rule": item.rule,
         "label": item.label,
-        "how": item.how,
+        "status": item.status,
         "seconds": item.seconds,
         "key": item.key,
         "messages": list(item.messages),
@@ -76,5 +76,5 @@ def _action_values(item: TracedAction) -> dict[str, object]:
 
 def _action_lines(item: TracedAction) -> list[str]:
     seconds = console.format_seconds(item.seconds)
-    line = f"{item.how:7}{seconds:>10}  {item.rule} {item.label}  {item.key[:12]}"
+    line = f"{item.status:7}{seconds:>10}  {item.rule} {item.label}  {item.key[:12]}"
     return [line.rstrip(), *(f"  {text}" for text in item.messages)]

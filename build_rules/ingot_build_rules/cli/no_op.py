@@ -125,7 +125,7 @@ def _json(report: "Report") -> bytes:
     plain = report.plain()
     plain["rules"] = {name: {"ran": 0, "hit": 0} for name in plain["rules"]}
     plain["targets"] = {
-        name: {**item, "how": "unchanged"} for name, item in plain["targets"].items()
+        name: {**item, "status": "unchanged"} for name, item in plain["targets"].items()
     }
     from ingot_runtime.json_output import json_line
 

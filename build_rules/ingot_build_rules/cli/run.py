@@ -61,11 +61,24 @@ def _run(arguments: argparse.Namespace) -> _Call:
     loaded = time.perf_counter()
     feed = arrays.read_inputs(session, arguments.inputs, arguments.shape)
     called = time.perf_counter()
-    outputs = session.run(feed, arguments.timeout)
+    outputs = _called(session, feed, arguments)
     ended = time.perf_counter()
     dtypes = {spec.name: spec.element for spec in session.outputs}
     seconds = loaded - started, ended - called
     return _Call(session.digest, session.devices, outputs, dtypes, *seconds)
+
+
+def _called(session: Session, feed: dict[str, Any], arguments: argparse.Namespace) -> Any:
+    """Call once; an error about numbers that nobody gave says so."""
+    from ingot_runtime import InputError
+
+    try:
+        return session.run(feed, arguments.timeout)
+    except InputError as error:
+        if arguments.inputs is not None or error.do:
+            raise
+        do = "give real inputs with --inputs F.npz: without it, values are made up"
+        raise InputError(error.what, error.where, error.why, do) from error
 
 
 def _traced(arguments: argparse.Namespace) -> _Call:

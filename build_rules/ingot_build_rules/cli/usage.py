@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -15,10 +14,9 @@ from ingot_build_rules.cli import options
 from ingot_build_rules.cli.options import Argument, Option
 from ingot_build_rules.cli.verbs import Verb, examples_text
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.size_option import size_bytes
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) *([kmgt]?)(i?)b?", re.ASCII | re.IGNORECASE)
 Value = TypeVar("Value")
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 class Parser(argparse.ArgumentParser):
@@ -192,16 +190,6 @@ def seconds(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
     return value
-
-
-def size_bytes(text: str) -> int:
-    """Read a size: ``5GB``, ``500M``, ``1.5GiB``, ``0``."""
-    found = _SIZE.fullmatch(text.strip())
-    if not found:
-        raise argparse.ArgumentTypeError(
-            f"expected a size such as 5GB, 500MB or 2GiB, got {text!r}"
-        )
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()])
 
 
 def profiles(pairs: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

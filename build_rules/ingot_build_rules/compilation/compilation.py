@@ -90,8 +90,9 @@ class Compilation(ModelStages):
     async def interface(self) -> Interface:
         """Inputs and outputs with the user's names."""
         fused, names = await self.targets[0].fused(), (await self.imported()).names
-        wrong = (await self.typed()).contradictions
-        return await self.need(NAMES, NamesInputs(names, fused.inputs, fused.outputs, wrong))
+        typed = await self.typed()
+        own = fused.inputs, fused.outputs
+        return await self.need(NAMES, NamesInputs(names, *own, typed.contradictions, typed.forms))
 
     async def bundle_parts(self) -> BundleParts:
         """Stage 11: all of the bundle but the file."""
@@ -226,7 +227,7 @@ class Compilation(ModelStages):
         )
         imported, layout = await self.imported(), await self.layout()
         inputs = BundleInputs(
-            names=imported.names,
+            names=await self.full_names(),
             interface=interface,
             graph=await self.graph(),
             optimized=await self.optimized(),

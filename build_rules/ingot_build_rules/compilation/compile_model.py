@@ -139,6 +139,7 @@ class CompiledModel:
                     "kernel_count": len(variant.kernels),
                     "launch_count": launch_count(variant.steps),
                     "planned_bytes": sum(pool.size_bytes for pool in variant.plan.value().pools),
+                    "fixed": all(pool.is_fixed for pool in variant.plan.value().pools),
                 }
                 for variant in self.variants
             ],

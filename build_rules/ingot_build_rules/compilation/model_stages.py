@@ -30,6 +30,7 @@ from ingot_build_rules.rules.rewrite import REWRITE, RewriteInputs
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.in_names import error_in_names, refers, text_in_names
 from ingot_compiler.ir.profile import named_profile
+from ingot_compiler.ir.value_forms import of_tensors
 from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
@@ -75,6 +76,13 @@ class ModelStages:
     async def names(self) -> Names:
         """What the user called things."""
         return await self.build.value((await self.imported()).names)
+
+    async def full_names(self) -> Artifact[Names]:
+        """The same, where each tensor that an output is made of has a name."""
+        names, forms = (await self.imported()).names, (await self.typed()).forms
+        if not forms:
+            return names
+        return self.build.keep(of_tensors(await self.build.value(names), forms))
 
     async def graph(self) -> Artifact[Graph]:
         """Stage 3."""

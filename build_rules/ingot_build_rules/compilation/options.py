@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ingot_build_rules.compilation.configure import configure, device_options
+from ingot_build_rules.compilation.strict_targets import check_devices, strict_targets
 from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import (
     AUTO,
@@ -25,7 +26,9 @@ from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
 from ingot_compiler.ir.message import OptionRef, joined, message
+from ingot_compiler.ir.precision import F32, PRECISIONS, STRICT
 from ingot_compiler.memory.planners import PLANNERS
+from ingot_compiler.placement.configuration import Configuration
 
 Shape = str | Sequence[int | str | tuple[int, int] | None]
 """``"?x3x224x224"``, or its sizes one by one: None is any, a pair a range."""
@@ -50,6 +53,7 @@ def make_options(
     named_targets: Mapping[str, GivenTarget] | None = None,
     strict_dims: bool = False,
     ops: Sequence[OpOption] = (),
+    precision: str = F32,
 ) -> CompileOptions:
     """Check and order the options; ``configure`` says what is assumed of targets and devices.
 
@@ -60,10 +64,13 @@ def make_options(
     _check_choice("memory planner", "planner", planner, ALL_PLANNERS)
     _check_choice("choice of other shapes", "other_shapes", other_shapes, OTHER_SHAPES)
     _check_choice("fallback", "fallback", fallback, FALLBACKS)
+    _check_choice("precision", "precision", precision, PRECISIONS)
     if AUTO in (devices or {}):
         where, why = OptionRef("device", AUTO), f"{AUTO!r} leaves a node to the cost model"
         raise UserError("device name taken", where, why, "choose another name")
     configuration = configure(targets, devices, named_targets)
+    if precision == STRICT:
+        configuration = _strict(configuration, devices, named_targets)
     for glob, device in place:
         _check_device(glob, device, configuration.names)
     profiles = _profiles(shapes)
@@ -83,7 +90,20 @@ def make_options(
         fallback=fallback,
         plugins=tuple(plugins),
         ops=tuple(ops),
+        precision=precision,
     )
+
+
+def _strict(
+    configuration: Configuration,
+    devices: Mapping[str, str] | None,
+    named_targets: Mapping[str, GivenTarget] | None,
+) -> Configuration:
+    """The same for targets whose code is strict."""
+    targets = strict_targets(configuration.host_targets)
+    strict = configure(targets, devices, named_targets)
+    check_devices(device_options(strict), targets)
+    return strict
 
 
 def _ordered(place: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import importlib.machinery
-import importlib.metadata
 import os
 import sys
 from collections.abc import Iterator
@@ -91,7 +90,9 @@ def _files_of(top: str) -> Iterator[tuple[str, SourceFile]]:
 
 @functools.cache
 def _distributions() -> dict[str, list[str]]:
-    return dict(importlib.metadata.packages_distributions())
+    from importlib.metadata import packages_distributions  # slow to load; few builds ask
+
+    return dict(packages_distributions())
 
 
 def distribution_of(top: str) -> str:

@@ -79,6 +79,7 @@ def digest_of(code: Code) -> str:
     return hashlib.sha256("".join(f"{name}\n{item}\n" for name, item in code).encode()).hexdigest()
 
 
+@functools.cache
 def code_parts(digests: CodeDigests, module: str) -> Code:
     """What decides results besides inputs: the code that ``module`` can run, the encoding of
     results, the Python that runs it.

@@ -97,8 +97,9 @@ class TargetStages:
         profiles = (await model.typed()).profiles if specialisations else ()
         hooks = tuple(backend.device_rules for backend in self._backends)
         inputs = FuseInputs(
-            placed, hooks, self._targets, specialisations, profiles, model.options.other_shapes
-        )
+            placed, hooks, self._targets, specialisations, profiles, model.options.other_shapes,
+            model.options.precision,
+        )  # fmt: skip
         fused = await model.need(FUSE, inputs, self.target)
         total_bytes = 0
         for constant in fused.constants:

@@ -374,28 +374,28 @@ class Scheduler:
     def _finish(
         self,
         action: Action,
-        how: Literal["hit", "ran", "failed", "stopped"],
+        status: Literal["hit", "ran", "failed", "stopped"],
         result: object,
         error: Exception | None,
     ) -> None:
         """The one way in which an action ends; one that had ended before is counted once."""
         count = self.counts[action.rule.name]
-        for ended, step in ((action.how, -1), (how, 1)):
+        for ended, step in ((action.status, -1), (status, 1)):
             count.ran += step * (ended == "ran")
             count.hit += step * (ended == "hit")
-        if how in ("ran", "failed"):
+        if status in ("ran", "failed"):
             count.seconds += action.seconds
             count.result_bytes += action.result_bytes
-        action.how = how
+        action.status = status
         for digest in action.refs:
             self._makers.setdefault(digest, action)
         goes_on = self.policy.keep_going or self._apart
-        if how == "failed" and not goes_on and not self._stopped:
+        if status == "failed" and not goes_on and not self._stopped:
             self._stopped = True
             self._cancel_running()
         then, action.then = action.then, []
         self._tasks.settle(action, result, error)
-        if how != "stopped":
+        if status != "stopped":
             self.observers.ended(action)
         for follower, digest in then:
             self._follow(follower, action, digest)
@@ -457,7 +457,7 @@ class Scheduler:
         if error is None:
             self._enqueue(action)
         else:
-            self._finish(action, "stopped" if maker.how == "stopped" else "failed", None, error)
+            self._finish(action, "stopped" if maker.status == "stopped" else "failed", None, error)
 
 
 def _failure_of(maker: Action, digest: str) -> Exception | None:

@@ -75,6 +75,7 @@ def _request(
             named_targets=texts,
             strict_dims=bundle.strict_dims,
             ops=read_ops(bundle.ops, posixpath.dirname(path)),
+            precision=bundle.precision,
         )
     except (BuildError, UnsupportedError, UserError, PluginError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path

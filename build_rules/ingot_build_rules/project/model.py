@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ingot_build_rules.rules.compile_options import FORBID, GENERAL
+from ingot_compiler.ir.precision import F32
 
 FILE_NAME = "ingot.toml"
 NATIVE = "native"
@@ -67,6 +68,7 @@ class BundleSpec:
     plugins: tuple[str, ...] = ()
     strict_dims: bool = False
     ops: tuple[tuple[str, str], ...] = ()
+    precision: str = F32
     shapes: Profiles | None = None
     other_shapes: str | None = None
     line: int = field(default=0, compare=False)

@@ -16,6 +16,7 @@ from ingot_build_rules.compilation.plain_values import (
 )
 from ingot_build_rules.rules.compile_options import FORBID, CompileOptions, PluginOption
 from ingot_build_rules.rules.op_option import OpOption
+from ingot_compiler.ir.precision import F32
 from ingot_compiler.plugins.settings import PluginSettings
 
 
@@ -38,7 +39,7 @@ def recorded_options(record: object) -> CompileOptions:
     devices, planner = as_texts(values["devices"]), as_text(values["planner"])
     other_shapes, strip = as_text(values["other_shapes"]), as_flag(values["strip"])
     plugins = [_plugin(as_table(each)) for each in as_list(values.get("plugins", []))]
-    # Older records have neither.
+    # Older records have none of these; what is the default is not in records.
     fallback = as_text(values.get("fallback", FORBID))
     strict_dims = as_flag(values.get("strict_dims", False))
     return make_options(
@@ -52,6 +53,7 @@ def recorded_options(record: object) -> CompileOptions:
         fallback=fallback,
         strict_dims=strict_dims,
         plugins=plugins,
+        precision=as_text(values.get("precision", F32)),
         ops=[_op(as_table(each)) for each in as_list(values.get("ops", []))],
     )
 

@@ -16,6 +16,7 @@ _MODULES = {
     "ingot_build_rules.rules.fuse": "FuseInputs Fused FusedConstant",
     "ingot_build_rules.rules.claim": "ClaimInputs",
     "ingot_build_rules.rules.codegen_claimed": "CodegenClaimedInputs",
+    "ingot_build_rules.rules.compile_loader": "LoaderInputs",
     "ingot_build_rules.rules.op_option": "OpOption",
     "ingot_build_rules.rules.compile_options": "CompileOptions DeviceOption PluginOption",
     "ingot_build_rules.rules.join_libraries": "JoinInputs",
@@ -54,7 +55,7 @@ _MODULES = {
     "ingot_compiler.lowering.loops": (
         "Address Apply Attention BlockedProduct Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane For "
         "FromIndex If Let LetIndex Load Local LoopProgram PackedPanels Reduce Require Store "
-        "RegisterTile Transpose"
+        "RegisterTile Transpose Winograd"
     ),
     "ingot_compiler.memory.memory_plan": "MemoryPlan BufferPlacement PoolPlan",
     "ingot_compiler.placement.device_costs": "DeviceCosts",

@@ -125,6 +125,7 @@ def _contents(inputs: BundleInputs) -> BundleContents:
         weights_bytes=inputs.weights_bytes,
         defaults=tuple(map(_default, inputs.defaults)),
         states=_states(inputs.placed.value()),
+        values=inputs.interface.values,
         lock=_lock(inputs),
         debug=_debug(inputs, names),
     )

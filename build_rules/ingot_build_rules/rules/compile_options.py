@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot_build_rules.rules.op_option import OpOption
+from ingot_compiler.ir.precision import F32
 from ingot_compiler.plugins.settings import PluginSettings
 
 HOST = "host"
@@ -76,7 +77,7 @@ class CompileOptions:
     ``auto``), the last match counts. ``plugins``: in the order in which the user names them.
     ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
     ``strict_dims``: dimensions of inputs that have one name are one size. ``ops``: definitions of
-    the user, by name.
+    the user, by name. ``precision``: one of ``PRECISIONS``; the default is not recorded.
     """
 
     targets: tuple[str, ...]
@@ -90,6 +91,7 @@ class CompileOptions:
     plugins: tuple[PluginOption, ...] = ()
     strict_dims: bool = False
     ops: tuple[OpOption, ...] = ()
+    precision: str = F32
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -99,9 +101,11 @@ class CompileOptions:
         """
         plugins = {"plugins": [plugin.plain() for plugin in self.plugins]} if self.plugins else {}
         ops = {"ops": [option.plain() for option in self.ops]} if self.ops else {}
+        precision = {"precision": self.precision} if self.precision != F32 else {}
         return {
             **plugins,
             **ops,
+            **precision,
             "targets": list(self.targets),
             "shapes": [dict(profile) for profile in self.shapes],
             "devices": {device.name: str(device) for device in self.devices},

@@ -16,6 +16,7 @@ from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.compile_options import GENERAL, REFUSE
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.precision import F32
 
 if TYPE_CHECKING:
     from ingot_compiler.backends.backend import MakeDeviceRules
@@ -39,6 +40,7 @@ class FuseInputs:
     specialisations: tuple[Artifact[PlacedGraph], ...] = ()
     profiles: tuple[Profile, ...] = ()
     other_shapes: str = GENERAL
+    precision: str = F32
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +79,12 @@ def _compute(context: RuleContext, inputs: FuseInputs) -> Fused:
 
     hooks = zip(inputs.hooks, inputs.targets, strict=True)
     devices = [_device_rules(context, *pair) for pair in hooks]
-    fused = lowering.fuse(inputs.placed.value(), devices)
+    fused = lowering.fuse(inputs.placed.value(), devices, inputs.precision)
     if inputs.profiles and inputs.other_shapes == REFUSE:
         fused = refuse_others(fused, inputs.profiles)
     for profile, placed in zip(inputs.profiles, inputs.specialisations, strict=True):
-        fused = append_specialisation(fused, lowering.fuse(placed.value(), devices), profile)
+        special = lowering.fuse(placed.value(), devices, inputs.precision)
+        fused = append_specialisation(fused, special, profile)
     groups = groups_of(fused)
     return Fused(
         context.keep(fused),
@@ -137,7 +140,7 @@ def _leaves(expression: Graph) -> tuple[str, ...]:
 FUSE = Rule(
     "fuse",
     1,
-    ("placed", "hooks", "targets", "specialisations", "profiles", "other_shapes"),
+    ("placed", "hooks", "targets", "specialisations", "profiles", "other_shapes", "precision"),
     _compute,
     loads=("hooks",),
 )

@@ -35,11 +35,13 @@ class InferInputs:
 @dataclass(frozen=True, slots=True)
 class TypedGraph:
     """``contradictions``: what the file says of types that is not so, by numbers of nodes;
-    ``profiles``: the sizes for which the user wants versions of their own (``--shape``)."""
+    ``profiles``: the sizes for which the user wants versions of their own (``--shape``); ``forms``: of
+    inputs and outputs, none where all are tensors."""
 
     graph: Artifact[Graph]
     contradictions: Artifact[tuple[Text, ...]]
     profiles: tuple[Profile, ...] = ()
+    forms: tuple[tuple[str, ...], ...] = ()
 
 
 def _compute(context: RuleContext, inputs: InferInputs) -> TypedGraph:
@@ -55,7 +57,7 @@ def _compute(context: RuleContext, inputs: InferInputs) -> TypedGraph:
     ]
     typed = frontend.infer_types(inputs.model.value(), read, custom_ops(files))
     contradictions = context.keep(typed.contradictions)
-    return TypedGraph(context.keep(typed.graph), contradictions, typed.profiles)
+    return TypedGraph(context.keep(typed.graph), contradictions, typed.profiles, typed.forms)
 
 
 def _resolve(_: FileDigests, inputs: InferInputs, constant: str) -> str:

@@ -39,10 +39,12 @@ class NamedTensor:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """All inputs and outputs, in the model's order."""
+    """All inputs and outputs, in the model's order; ``values``: name and form of each input, and of
+    each output, where some are no tensors."""
 
     inputs: tuple[NamedTensor, ...]
     outputs: tuple[NamedTensor, ...]
+    values: tuple[tuple[tuple[str, str], ...], ...] = ()
 
     @property
     def symbols(self) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ from ingot_compiler.lowering.loops import (
     Store,
     Transpose,
     Value,
+    Winograd,
 )
 
 
@@ -115,6 +116,8 @@ class _Count:
                 self.blocked_product(statement, trips)
             case Depthwise() | DepthwisePlane():
                 self.depthwise(statement, trips)
+            case Winograd():
+                self.winograd(statement, trips)
             case Attention():
                 self.attention(statement, trips)
             case Transpose():
@@ -171,6 +174,21 @@ class _Count:
         self.elements[tile.a] += cells * taps
         self.elements[tile.w] += cells * taps
         self.statements(tile.epilogue, cells)
+
+    def winograd(self, tile: Winograd, trips: float) -> None:
+        """Add a block of tiles: the products of their transforms, which alone count."""
+        counts = [
+            -(-self.size(size) // own) for size, own in zip(tile.extents, tile.tile, strict=True)
+        ]
+        tiles = _mean_block(self.size(tile.images) * math.prod(counts), tile.tile_block)
+        width = tile.registers.vectors * self.vector_bits // 32
+        columns = _mean_block(tile.columns, width)
+        patch = [own + taps - 1 for own, taps in zip(tile.tile, tile.kernel, strict=True)]
+        weights = math.prod(patch) * columns * tile.channels
+        self.operations += 2 * trips * tiles * weights
+        self.elements[tile.a] += trips * tiles * math.prod(patch) * tile.channels
+        self.elements[tile.transformed] += trips * weights
+        self.statements(tile.epilogue, trips * tiles * math.prod(tile.tile) * columns)
 
     def attention(self, tile: Attention, trips: float) -> None:
         """Add a block of queries: two products, and some five operations per score."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ingot_build_rules.view.largest_parts import largest_parts
 from ingot_compiler.ir.dims import (
     Dim,
     dim_floordiv,
@@ -71,7 +72,10 @@ def _formula(found: set[Dim | None], called: Mapping[str, str]) -> str | None:
     if len(found) != 1:
         return None
     (dim,) = found
-    return None if dim is None else format_dim_in_names(dim, called)
+    if dim is None:
+        return None
+    texts = [format_dim_in_names(part, called) for part in largest_parts(dim)]
+    return texts[0] if len(texts) == 1 else f"max({', '.join(sorted(texts))})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from ingot_build_rules.engine.actions.action import Action
 from ingot_build_rules.engine.events.events import (
     ActionFinished,
-    ActionHow,
     ActionQueued,
     ActionStarted,
+    ActionStatus,
     Message,
     Observer,
 )
@@ -37,19 +37,21 @@ class ActionEvents:
         self._observer(ActionStarted(action.number, action.rule.name, action.label))
 
     def _ended(self, action: Action) -> None:
-        if action.how not in ("ran", "hit", "failed"):
+        if action.status not in ("ran", "hit", "failed"):
             return
         parts = {part for item in action.key.ingredients for part in item.parts}
         needs = tuple(sorted({self._makers[part] for part in parts if part in self._makers}))
         self._makers.update(dict.fromkeys(action.refs, action.number))
         error = str(getattr(action.error, "what", action.error) or "")
-        seconds = 0.0 if action.how == "hit" else action.seconds
+        seconds = 0.0 if action.status == "hit" else action.seconds
         key = action.key.digest.hex()
         name, label = action.rule.name, action.label
-        how: ActionHow = (
-            "failed" if action.how == "failed" else "ran" if action.how == "ran" else "hit"
+        status: ActionStatus = (
+            "failed" if action.status == "failed" else "ran" if action.status == "ran" else "hit"
         )
-        self._observer(ActionFinished(action.number, name, label, how, seconds, key, error, needs))
+        self._observer(
+            ActionFinished(action.number, name, label, status, seconds, key, error, needs)
+        )
         for text in action.messages:
             self._observer(
                 Message("warning", f"{name} ({label}): {text}" if label else f"{name}: {text}")

@@ -101,7 +101,7 @@ class Workspace:
         except IngotError as error:
             self._failed(result, error)
         else:
-            self.told(result.name, result.how, result.path)
+            self.told(result.name, result.status, result.path)
         return True
 
     def _is_current(self, request: CompileRequest) -> bool:
@@ -111,7 +111,7 @@ class Workspace:
         known = self.state.bundles.get(name)
         if known is None or self.thorough or not self._is_as_left(known, request, result.path):
             return False
-        result.how, result.size_bytes = "unchanged", known.stamp[1]
+        result.status, result.size_bytes = "unchanged", known.stamp[1]
         result.root, result.sources, result.stamp = known.root, known.sources, known.stamp
         return True
 
@@ -147,13 +147,13 @@ class Workspace:
         beside = [(path, self.build.files.digest(path)) for path in paths]
         self.check(request, replace(result, sources=(*result.sources, *beside)))
         if self.dry:
-            result.how = "unchanged" if self._is_there(result) else "would-build"
+            result.status = "unchanged" if self._is_there(result) else "would-build"
         else:
             self._refuse_strangers(result)
             _make_folder(result.path)
             is_new = await write_bundle_file(compilation, result.path)
-            result.how = "built" if is_new else "unchanged"
-        self.told(result.name, result.how, result.path)
+            result.status = "built" if is_new else "unchanged"
+        self.told(result.name, result.status, result.path)
 
     def _sources(self, path: str, options: CompileOptions) -> tuple[tuple[str, str], ...]:
         """The files that a bundle is made from, as far as they are known before they are read."""
@@ -196,10 +196,10 @@ class Workspace:
 
     def _failed(self, result: TargetResult, error: BaseException) -> None:
         result.error = error
-        result.how = "skipped" if isinstance(error, BuildStoppedError) else "failed"
-        if self.dry and result.how == "skipped":
-            result.how = "would-build"
-        self.told(result.name, result.how, result.path)
+        result.status = "skipped" if isinstance(error, BuildStoppedError) else "failed"
+        if self.dry and result.status == "skipped":
+            result.status = "would-build"
+        self.told(result.name, result.status, result.path)
 
 
 def _make_folder(path: str) -> None:

@@ -36,19 +36,22 @@ class Report:
         return f"<ingot.Report {self._summary()}>"
 
     def _repr_html_(self) -> str:
-        rows = [(item.name, item.how, item.path, item.root[:16]) for item in self.results]
+        rows = [(item.name, item.status, item.path, item.root[:16]) for item in self.results]
         return html_table(self._summary(), rows)
 
     def _summary(self) -> str:
-        hows = Counter(item.how for item in self.results)
-        ended = ", ".join(f"{count} {how}" for how, count in hows.items()) or "nothing to build"
+        statuses = Counter(item.status for item in self.results)
+        ended = (
+            ", ".join(f"{count} {status}" for status, count in statuses.items())
+            or "nothing to build"
+        )
         ran = sum(count.ran for count in self.counts.values())
         hits = sum(count.hit for count in self.counts.values())
         return f"{ended}; {ran} actions ran, {hits} from the cache, {self.seconds:.2f} s"
 
-    def named(self, *hows: str) -> list[str]:
+    def named(self, *statuses: str) -> list[str]:
         """Names of the bundles and tests that ended in one of these ways."""
-        return [item.name for item in self.results if item.how in hows]
+        return [item.name for item in self.results if item.status in statuses]
 
     def good(self) -> list[str]:
         """Names of the bundles and tests that are as they should be now."""
@@ -65,7 +68,7 @@ class Report:
             "seconds": round(self.seconds, 3),
             "targets": {
                 item.name: {
-                    "how": item.how,
+                    "status": item.status,
                     "output": item.path or None,
                     "digest": item.root or None,
                     "placement": list(item.placement),

@@ -109,6 +109,7 @@ class DeclaredProject:
         *,
         targets: Sequence[str] | None = None,
         planner: str | None = None,
+        precision: str | None = None,
         strip: bool | None = None,
         strict_dims: bool | None = None,
         output: PathText | None = None,
@@ -124,7 +125,7 @@ class DeclaredProject:
         values: Tree = {"model": model, "targets": targets, "planner": planner, "strip": strip}
         files = {"output": output, "devices": devices, "place": place, "fallback": fallback}
         shapes = {"shape": shape, "other-shapes": other_shapes, "strict-dims": strict_dims}
-        more = {**files, **shapes, "plugins": plugins, "ops": ops}
+        more = {**files, **shapes, "plugins": plugins, "ops": ops, "precision": precision}
         self._declare("bundle", name, _given({**values, **more}))
 
     def test(

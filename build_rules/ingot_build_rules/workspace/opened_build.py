@@ -21,7 +21,7 @@ from ingot_build_rules.engine.events.events import (
     Message,
     Observer,
     TargetFinished,
-    TargetHow,
+    TargetStatus,
 )
 from ingot_build_rules.engine.events.history import (
     medians,
@@ -164,10 +164,10 @@ def _waiting_teller(see: Observer) -> Callable[[int], None]:
 
 
 def _result_teller(see: Observer) -> Callable[[str, str, str], None]:
-    public: dict[str, TargetHow] = {
+    public: dict[str, TargetStatus] = {
         "built": "built",
         "passed": "passed",
         "unchanged": "unchanged",
         "failed": "failed",
     }
-    return lambda name, how, path: see(TargetFinished(name, public.get(how, "skipped"), path))
+    return lambda name, status, path: see(TargetFinished(name, public.get(status, "skipped"), path))

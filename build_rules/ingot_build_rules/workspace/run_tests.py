@@ -44,24 +44,24 @@ def run_tests(
             due.append((spec, result, inputs))
             continue
         if inputs is not None:
-            result.how = "unchanged"
-        workspace.told(result.name, result.how, "")
+            result.status = "unchanged"
+        workspace.told(result.name, result.status, "")
     goals = [workspace.build.need(RUN_TEST, inputs, spec.name) for spec, _, inputs in due]
     tasks = workspace.build.run_all(goals, apart=True)
     for (spec, result, inputs), task in zip(due, tasks, strict=True):
         _settle(workspace, result, task)
         if not workspace.dry:
             _remember(workspace, spec, result, inputs)
-        workspace.told(result.name, result.how, "")
+        workspace.told(result.name, result.status, "")
     return results
 
 
 def inputs_of(
-    spec: TestSpec, bundle: str, root: str, files: Mapping[str, str], code: Code
+    spec: TestSpec, bundle: str, root: str, files: Sequence[tuple[str, str]], code: Code
 ) -> RunTestInputs:
     """Return what running a test on the file ``bundle`` takes; ``root``: its root digest;
-    ``files``: the test's files with their digests, inputs before outputs; ``code``: what runs."""
-    (inputs_path, inputs), (outputs_path, outputs) = files.items()
+    ``files``: the test's files, inputs and outputs, with their digests; ``code``: what runs."""
+    (inputs_path, inputs), (outputs_path, outputs) = files
     variant, features = code
     return RunTestInputs(
         root, inputs, outputs, spec.relative_tolerance, spec.absolute_tolerance, spec.threads,
@@ -107,11 +107,11 @@ def _inputs(
 ) -> RunTestInputs | None:
     """What the test runs on; None where its bundle is not there, or not known yet."""
     bundle = workspace.results[spec.bundle]
-    files = {path: workspace.build.files.digest(path) for path in files_of(spec, workspace.folder)}
-    result.sources = tuple(files.items())
-    if bundle.how == "would-build" and not bundle.root:
-        result.how = "would-run"
-    if not bundle.root or not (bundle.is_good or bundle.how == "would-build"):
+    paths = files_of(spec, workspace.folder)
+    files = result.sources = tuple((path, workspace.build.files.digest(path)) for path in paths)
+    if bundle.status == "would-build" and not bundle.root:
+        result.status = "would-run"
+    if not bundle.root or not (bundle.is_good or bundle.status == "would-build"):
         return None
     code = code_that_runs(targets[spec.bundle])
     return inputs_of(spec, bundle.path, bundle.root, files, code)
@@ -128,18 +128,18 @@ def _settle(workspace: Workspace, result: TargetResult, task: Task) -> None:
     result.actions = traced(task.trace)
     result.error = task.error
     if task.error is None:
-        result.how = "would-pass" if workspace.dry else "passed"
+        result.status = "would-pass" if workspace.dry else "passed"
     elif isinstance(task.error, BuildStoppedError):
-        result.how = "would-run" if workspace.dry else "skipped"
+        result.status = "would-run" if workspace.dry else "skipped"
     else:
-        result.how = "failed"
+        result.status = "failed"
 
 
 def _remember(
     workspace: Workspace, spec: TestSpec, result: TargetResult, inputs: RunTestInputs
 ) -> None:
-    if result.how == "passed":
+    if result.status == "passed":
         key = workspace.build.keys.key(RUN_TEST, inputs).digest.hex()
         workspace.state.tests[spec.name] = PassedTest(key, workspace.code)
-    elif result.how == "failed":
+    elif result.status == "failed":
         workspace.state.tests.pop(spec.name, None)

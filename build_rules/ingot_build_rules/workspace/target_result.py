@@ -22,7 +22,7 @@ class TargetResult:
     without its kind, "" for a bundle."""
 
     name: str
-    how: str
+    status: str
     path: str
     root: str = ""
     size_bytes: int = 0
@@ -43,4 +43,4 @@ class TargetResult:
     @property
     def is_good(self) -> bool:
         """Whether it is as it should be now."""
-        return self.how in ("built", "passed", "unchanged")
+        return self.status in ("built", "passed", "unchanged")

@@ -39,7 +39,7 @@ class TraceKeeper:
         lines = self._explain(result, old, new)
         if result.error is None:
             write_trace(path, replace(new, explanation=lines) if lines else new)
-        elif result.how == "failed":
+        elif result.status == "failed":
             error = tuple(str(result.error).splitlines())
             write_trace(failed_trace_path(path), replace(new, explanation=error))
         return lines

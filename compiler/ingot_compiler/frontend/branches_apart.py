@@ -9,7 +9,8 @@ The nodes that read such a result move into both branches, until what they give 
 rest of the graph follows once. Where a branch gives what a node behind it cannot take, that branch
 can never run: the other one is translated in the place of the If, and a check refuses the calls
 that would have taken the first. Where a result is an output of the model, the type that the model
-declares for it decides in the same way.
+declares for it decides in the same way; where it does not, a run decides how many dimensions the
+output has.
 """
 
 from __future__ import annotations
@@ -18,18 +19,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ingot_compiler.frontend.compose import reshape
+from ingot_compiler.frontend import value_kinds
 from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.control import OpenRegion, alike, join_branches
+from ingot_compiler.frontend.control import (
+    Fill,
+    OpenRegion,
+    TwoWays,
+    alike,
+    as_parts,
+    join_branches,
+)
 from ingot_compiler.frontend.imported import DeclaredType, ImportedNode
 from ingot_compiler.frontend.index_checks import checked
+from ingot_compiler.frontend.value_kinds import ValueKind, all_remade, kind_of
 from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.message import Text, message
 from ingot_compiler.ir.types import TensorType
 
 Numbered = tuple[int, ImportedNode]
 """A node and its ordinal."""
 _NAMES = ("then_branch", "else_branch")
+_MOVED_MAX = 128  # nodes that two branches have each, where one branch alone would do
 
 
 class NodeScope(Protocol):
@@ -70,6 +81,8 @@ class _Branch:
 
     def type_of(self, tensor: int) -> TensorType:
         """The type of a tensor inside."""
+        if self.scope.values[tensor] < 0:
+            raise Unsupported("a value that is no tensor beside branches of different types")
         return self.region.types_of([self.scope.values[tensor]])[0]
 
 
@@ -81,22 +94,23 @@ class Apart:
     scope: NodeScope
     context: OpContext
     node: ImportedNode
+    ways: TwoWays
     declared: Mapping[int, DeclaredType]
     outputs: frozenset[int]
-    condition: int = -1
     branches: tuple[_Branch, ...] = ()
     unlike: set[int] = field(default_factory=set[int])
     """Tensors whose types differ between the branches."""
     joined: list[int] = field(default_factory=list[int])
     """Tensors that are alike, and become results of the if."""
     later: list[Numbered] = field(default_factory=list[Numbered])
+    moved: int = 0
+    """How many nodes have moved into both branches."""
 
     def translate(self, behind: Sequence[Numbered]) -> Sequence[Numbered]:
         """Translate the If; ``behind`` are the nodes that follow from it. Return those that are
         left."""
         # The branches see what is there before them.
-        self.condition = reshape(self.context, self.context.operand(0), ())
-        self.branches = tuple(self._open(name) for name in _NAMES)
+        self.branches = tuple(map(self._open, (self.ways.then, self.ways.otherwise)))
         self._sort(self.node)
         for numbered in behind:
             if self.unlike.isdisjoint(numbered[1].reads()):
@@ -105,16 +119,15 @@ class Apart:
                 self._move(numbered)
             if any(branch.dead for branch in self.branches):
                 return self._only_one(behind)
-        if self.unlike & self.outputs:
-            self._choose_declared()
+        if self.unlike & self.outputs and self._choose_declared():
             return self._only_one(behind)
         self._join()
         return self.later
 
-    def _open(self, name: str) -> _Branch:
+    def _open(self, fill: Fill) -> _Branch:
         branch = _Branch(self.scope.inner(), OpenRegion(self.context, ()))
         with branch.region.entered():
-            made = self.context.body(name).translate(())
+            made = fill(())
         branch.scope.values.update(zip(self.node.results, made, strict=True))
         return branch
 
@@ -125,6 +138,9 @@ class Apart:
             if tensor in makers and makers[tensor] in self.later:
                 self.later.remove(makers[tensor])
                 self._move(makers[tensor])
+        self.moved += 1
+        if self.ways.is_default and self.moved > _MOVED_MAX:
+            raise Unsupported(f"more than {_MOVED_MAX} nodes behind a rank that a run decides")
         for branch in self.branches:
             if not branch.dead:
                 branch.take(numbered)
@@ -145,30 +161,48 @@ class Apart:
         """Both branches live: an if whose results are alike."""
         read = self.outputs.union(*(node.reads() for _, node in self.later))
         joined = [tensor for tensor in self.joined if tensor in read]
-        regions = [
-            branch.region.finish([branch.scope.values[tensor] for tensor in joined])
-            for branch in self.branches
-        ]
-        results = join_branches(self.context, self.condition, regions)
+        joined += sorted(self.unlike & self.outputs)
+        found = [self._made(branch, joined) for branch in self.branches]
+        kinds = [value_kinds.joined(*pair) for pair in zip(*found, strict=True)]
+        regions = [self._finished(branch, joined, kinds) for branch in self.branches]
+        parts = join_branches(self.context, self.ways.condition, regions)
+        results = all_remade(self.context, kinds, parts)
         self.scope.values.update(zip(joined, results, strict=True))
 
-    def _choose_declared(self) -> None:
-        """Where a result is an output of the model, a branch that gives another type than the model
-        declares is one that can never run."""
+    def _made(self, branch: _Branch, tensors: Sequence[int]) -> list[ValueKind]:
+        """What a branch gives."""
+        with branch.region.entered():
+            return [kind_of(self.context, branch.scope.values[tensor]) for tensor in tensors]
+
+    def _finished(
+        self, branch: _Branch, tensors: Sequence[int], kinds: Sequence[ValueKind]
+    ) -> Graph:
+        """The region of a branch, whose results are of kinds that both have."""
+        with branch.region.entered():
+            values = [branch.scope.values[tensor] for tensor in tensors]
+            parts = as_parts(self.context, kinds, values)
+        return branch.region.finish(parts)
+
+    def _choose_declared(self) -> bool:
+        """Whether a result that is an output of the model tells which branch is meant: one that gives
+        another type than the model declares can never run. A rank that both may have is what a run
+        decides."""
         tensor = min(self.unlike & self.outputs)
-        declared = self.declared.get(tensor, DeclaredType(None, None))
         kinds = [branch.type_of(tensor) for branch in self.branches]
-        fits = [_fits(declared, kind) for kind in kinds]
-        if fits[0] == fits[1]:
-            raise Unsupported(
-                message(
-                    "branches of different types, ", kinds[0], " and ", kinds[1],
-                    ", and nothing behind it says which one is meant: the type of a result "
-                    "cannot depend on data",
-                )
-            )  # fmt: skip
-        why = "the model declares another type of its output"
-        self.branches[fits.index(False)].dead = why
+        fits = [_fits(self.declared.get(tensor, DeclaredType(None, None)), kind) for kind in kinds]
+        if fits[0] != fits[1] and not self.ways.is_default:
+            why = "the model declares another type of its output"
+            self.branches[fits.index(False)].dead = why
+            return True
+        if tensor in self.declared and kinds[0].dtype == kinds[1].dtype:
+            return False
+        raise Unsupported(
+            message(
+                "branches of different types, ", kinds[0], " and ", kinds[1],
+                ", and nothing behind it says which one is meant: the type of a result "
+                "cannot depend on data",
+            )
+        )  # fmt: skip
 
     def _only_one(self, behind: Sequence[Numbered]) -> Sequence[Numbered]:
         """One branch is dead: the other one in the place of the If, behind a check."""
@@ -180,17 +214,20 @@ class Apart:
                         reasons[0], "; ", reasons[1])
             )  # fmt: skip
         (number,) = taken
-        condition = self.condition
+        condition = self.ways.condition
         if number:
             condition = self.context.add("logical_not", condition)
         what = self._expected(number)
-        made = self.context.body(_NAMES[number]).translate(())
+        made = (self.ways.then, self.ways.otherwise)[number](())
         results = [checked(self.context, value, condition, what) for value in made]
         self.scope.values.update(zip(self.node.results, results, strict=True))
         return behind
 
     def _expected(self, number: int) -> Text:
         dead = self.branches[1 - number].dead
+        if self.ways.is_default:
+            size = "another size than 1" if number else "size 1"
+            return message(f"{size} at the first open axis, or axes, for with the other ", dead)
         return message(f"a condition that takes {_NAMES[number]}, for with the other one ", dead)
 
 

@@ -29,6 +29,8 @@ def check_declared(model: ImportedModel, types: Mapping[int, TensorType]) -> Ite
         for result in node.results
     }
     for position, (ordinal, declared) in enumerate(zip(model.outputs, model.declared, strict=True)):
+        if ordinal not in types:
+            continue  # no tensor
         maker = makers.get(ordinal)
         where = message(OutputRef(position), *((" of ", maker) if maker else ()))
         _check_dtype(declared, types[ordinal], where)

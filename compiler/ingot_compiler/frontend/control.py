@@ -11,11 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from ingot_compiler.frontend.compose import binary_scalar, reshape
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.known_values import DeferredValue, KnownValues, as_known_values
+from ingot_compiler.frontend.sequences import parts_of
 from ingot_compiler.frontend.translation import Translation
+from ingot_compiler.frontend.value_kinds import ValueKind, all_remade, as_kind, joined, kind_of
+from ingot_compiler.frontend.value_kinds import input_types as value_types
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError
@@ -37,6 +41,17 @@ _Learnt = tuple[
     dict[int, ConstantSource],
 ]
 """What a translation has built and learnt."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwoWays:
+    """What a node is, by a bool of rank 0. ``otherwise`` stands for both where ``is_default`` and
+    nothing tells which one is meant."""
+
+    condition: int
+    then: Fill
+    otherwise: Fill
+    is_default: bool = False
 
 
 class BranchesApart(Unsupported):
@@ -111,12 +126,88 @@ def build_if(context: OpContext, condition: int, then: Fill, otherwise: Fill) ->
     known = context.known_ints(condition)
     if known is not None:
         return tuple((then if known[0] else otherwise)(()))
-    regions = [build_region(context, (), fill) for fill in (then, otherwise)]
+    opened = [OpenRegion(context, ()) for _ in range(2)]
+    made: list[Sequence[int]] = []
+    for region, fill in zip(opened, (then, otherwise), strict=True):
+        with region.entered():
+            made.append(fill(()))
+    if any(value < 0 for values in made for value in values):
+        return _join_values(context, condition, opened, made)
+    regions = [region.finish(values) for region, values in zip(opened, made, strict=True)]
     for one, other in zip(*map(output_types, regions), strict=False):
         context.translation.same_names.compare_shapes(one.shape, other.shape)
         if not alike(one, other):
             raise BranchesApart(message("branches of different types, ", one, " and ", other))
     return join_branches(context, condition, regions)
+
+
+def _join_values(
+    context: OpContext,
+    condition: int,
+    opened: Sequence[OpenRegion],
+    made: Sequence[Sequence[int]],
+) -> tuple[int, ...]:
+    """The results of two branches, some of which are no tensors."""
+    kinds: list[list[ValueKind]] = []
+    for region, values in zip(opened, made, strict=True):
+        with region.entered():
+            kinds.append([kind_of(context, value) for value in values])
+    both = [joined(*pair) for pair in zip(*kinds, strict=True)]
+    regions: list[Graph] = []
+    for region, values in zip(opened, made, strict=True):
+        with region.entered():
+            parts = as_parts(context, both, values)
+        regions.append(region.finish(parts))
+    return tuple(all_remade(context, both, join_branches(context, condition, regions)))
+
+
+def as_parts(context: OpContext, kinds: Sequence[ValueKind], values: Sequence[int]) -> list[int]:
+    """The tensors of values, as those of kinds that they were joined into."""
+    pairs = zip(kinds, values, strict=True)
+    seen = [as_kind(context, value, kind) for kind, value in pairs]
+    return [part for value in seen for part in parts_of(context, value)]
+
+
+def build_value_loop(
+    context: OpContext,
+    limit: tuple[int | None, Dim | None],
+    condition: tuple[int | None, bool | None],
+    initial: Sequence[int],
+    fill: Fill,
+) -> tuple[int, ...]:
+    """``build_loop`` for carried values some of which are no tensors."""
+    kinds = _carried_kinds(context, initial, fill)
+
+    def of_parts(inputs: Sequence[int]) -> Sequence[int]:
+        again, *values = fill((*inputs[:2], *all_remade(context, kinds, inputs[2:])))
+        scanned = values[len(kinds) :]
+        return (again, *as_parts(context, kinds, values[: len(kinds)]), *scanned)
+
+    parts = as_parts(context, kinds, initial)
+    results = build_loop(context, limit, condition, parts, of_parts)
+    carried = all_remade(context, kinds, results[: len(parts)])
+    return (*carried, *results[len(parts) :])
+
+
+def _carried_kinds(context: OpContext, initial: Sequence[int], fill: Fill) -> list[ValueKind]:
+    """The kinds of carried values that hold before and after each iteration."""
+    kinds = [kind_of(context, value) for value in initial]
+    while True:
+        after = _kinds_after(context, kinds, fill)
+        wider = [joined(*pair) for pair in zip(kinds, after, strict=True)]
+        if wider == kinds:
+            return kinds
+        kinds = wider
+
+
+def _kinds_after(context: OpContext, kinds: Sequence[ValueKind], fill: Fill) -> list[ValueKind]:
+    """The kinds of carried values after an iteration, which is translated for nothing else."""
+    types = [type_ for kind in kinds for type_ in value_types(context, kind)]
+    region = OpenRegion(context, (*_CONTROL_TYPES, *types))
+    with region.entered() as builder:
+        count, condition, *parts = builder.inputs
+        _, *values = fill((count, condition, *all_remade(context, kinds, parts)))
+        return [kind_of(context, value) for value in values[: len(kinds)]]
 
 
 def alike(one: TensorType, other: TensorType) -> bool:

@@ -65,7 +65,7 @@ def _check_component(path: Path, location: str) -> None:
     try:
         mode = os.lstat(path).st_mode
     except OSError as error:
-        why = f"{error.strerror or error}"
+        why = f"{os.fspath(path)}: {error.strerror or error}"
         raise ModelError("external data is missing", f"location {location!r}", why, _DO) from None
     if stat.S_ISLNK(mode):
         raise _outside(location, f"{path.name!r} is a symbolic link")

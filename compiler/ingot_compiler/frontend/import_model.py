@@ -36,6 +36,7 @@ from ingot_compiler.frontend.imported import (
 )
 from ingot_compiler.frontend.input_profiles import Shapes
 from ingot_compiler.frontend.input_types import has_dtype, input_types
+from ingot_compiler.frontend.input_values import input_form, shapes_of, tensors_of
 from ingot_compiler.frontend.live_nodes import live_nodes
 from ingot_compiler.frontend.ml_attributes import (
     is_tree,
@@ -64,6 +65,7 @@ from ingot_compiler.ir.constants import ConstantWriter
 from ingot_compiler.ir.errors import LimitError, ModelError
 from ingot_compiler.ir.graph import ConstantSource, Names
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.value_forms import TENSOR
 from ingot_runtime.format.limits import TENSOR_COUNT_MAX
 
 _NO_DTYPE = "an element type that Ingot has not"
@@ -127,6 +129,8 @@ class _Importer:
         self.dtypes = _dtypes(model.graph)
         self.findings: list[ImportFinding] = []
         self.ignored: list[str] = []
+        self.values: Sequence[ValueInfoProto] = ()  # the inputs as callers give them
+        self.forms: tuple[str, ...] = ()
         self.optional: dict[str, int] = {}  # inputs with a default -> their position
         self.ordinals: dict[str, int] = {"": ABSENT}
         self.tensor_count = 0
@@ -139,6 +143,7 @@ class _Importer:
         nodes = self._live(graph, sort_nodes(graph))
         inputs = self._inputs(graph, nodes)
         _check_counts(graph, inputs)
+        shapes = shapes_of(shapes, self.values, self.forms)
         typed = input_types(inputs, shapes, self.findings, strict_dims=self.strict_dims)
         self.outer_node_count = len(nodes)
         self._check(nodes)
@@ -154,7 +159,7 @@ class _Importer:
         model = ImportedModel(
             typed.types, stored, imported, outputs, declared, opsets, typed.profiles,
             alike=typed.alike, defaults=defaults, declared_inside=self._declared_inside(graph, imported),
-            seed=self._seed(inputs),
+            seed=self._seed(inputs), forms=self.forms if set(self.forms) - {TENSOR} else (),
         )  # fmt: skip
         called = tuple((node_name(node), node.op_type) for node in nodes) + tuple(self.inner_nodes)
         names = Names(
@@ -214,6 +219,8 @@ class _Importer:
         if self.seed is not None:
             inputs.append(self.seed)
             optional = [*optional, self.seed.name]
+        self.values, self.forms = inputs, tuple(map(input_form, inputs))
+        inputs = tensors_of(inputs, self.forms)
         places = {value.name: position for position, value in enumerate(inputs)}
         self.optional = {name: places[name] for name in optional}
         return inputs

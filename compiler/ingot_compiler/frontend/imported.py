@@ -105,6 +105,9 @@ class ImportedModel:
     defaults: tuple[tuple[int, ConstantSource], ...] = ()  # of inputs, by position
     declared_inside: tuple[tuple[int, DeclaredType], ...] = ()  # of nodes' results, by ordinal
     seed: int | None = None  # the input that random numbers come from
+    # How many tensors make up each input of the file, and what they are (``value_forms``); none
+    # where all are tensors.
+    forms: tuple[str, ...] = ()
 
     def opset(self, domain: str) -> int:
         """The opset version of a domain that some node uses."""

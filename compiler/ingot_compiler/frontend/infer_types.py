@@ -8,33 +8,39 @@ simplification beyond what is known of shapes (``passes``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from ingot_compiler.frontend.check_declared import check_declared
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.custom_op import CustomOp
 from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported
+from ingot_compiler.frontend.forms import form_of, value_of_form
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.frontend.same_names import SameNames, left_apart, own_sizes
 from ingot_compiler.frontend.scope import Scope
+from ingot_compiler.frontend.sequences import parts_of
 from ingot_compiler.frontend.translation import Translation
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import substitute
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.message import OutputRef, Text
+from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.profile import Profile
+from ingot_compiler.ir.value_forms import TENSOR, count_of
 
 
 @dataclass(frozen=True, slots=True)
 class TypedModel:
     """``contradictions``: what the file says of types that is not so, for warnings; ``profiles``:
-    those of the model, by the symbols of the graph."""
+    those of the model, by the symbols of the graph; ``forms``: of inputs and outputs, none where all
+    are tensors."""
 
     graph: Graph
     contradictions: tuple[Text, ...]
     profiles: tuple[Profile, ...]
+    forms: tuple[tuple[str, ...], ...] = ()
 
 
 def infer_types(
@@ -77,7 +83,7 @@ def _translated(
         custom_ops=custom_ops,
         seed=model.seed,
     )
-    values: dict[int, int] = {ordinal: ordinal for ordinal in range(len(model.inputs))}
+    values = _inputs(model, translation)
     _add_constants(model, translation, values)
     scope = Scope(model, translation, [], values)
     scope.translate(model.nodes, 0, model.outputs)
@@ -85,25 +91,28 @@ def _translated(
         scope.note_missing(model.nodes, 0, model.outputs)
     raise_unsupported(scope.findings, "")
     outputs = [values[ordinal] for ordinal in model.outputs]
-    _refuse_sequences(outputs)
     tensors = ((ordinal, value) for ordinal, value in values.items() if value >= 0)
     types = {ordinal: translation.builder.types[value] for ordinal, value in tensors}
     contradictions = tuple(check_declared(model, types))
     profiles = tuple(own_sizes(profile, model.inputs) for profile in model.profiles)
-    return TypedModel(translation.builder.finish(outputs), contradictions, profiles)
+    context = OpContext.of_constant(translation)
+    parts = [part for output in outputs for part in parts_of(context, output)]
+    forms = tuple(form_of(context, output) for output in outputs)
+    has_values = bool(model.forms) or set(forms) - {TENSOR}
+    own = model.forms or (TENSOR,) * len(model.inputs)
+    graph = translation.builder.finish(parts)
+    return TypedModel(graph, contradictions, profiles, (own, forms) if has_values else ())
 
 
-def _refuse_sequences(outputs: Sequence[int]) -> None:
-    """UnsupportedError that lists the outputs of the model that are no tensors."""
-    reason = "an output that is a sequence or an optional"
-    raise_unsupported(
-        [
-            ImportFinding(OutputRef(position), "", "", 0, "sequence", reason)
-            for position, output in enumerate(outputs)
-            if output < 0
-        ],
-        "",
-    )
+def _inputs(model: ImportedModel, translation: Translation) -> dict[int, int]:
+    """The value of each input, by the ordinal of its first tensor."""
+    context = OpContext.of_constant(translation)
+    values: dict[int, int] = {}
+    ordinals = iter(range(len(model.inputs)))
+    for form in model.forms or (TENSOR,) * len(model.inputs):
+        tensors = list(islice(ordinals, count_of(form)))
+        values[tensors[0]] = value_of_form(context, form, iter(tensors))
+    return values
 
 
 def find_untranslated(

@@ -39,7 +39,8 @@ def numbers_of(context: OpContext, name: str) -> tuple[int, ...]:
 
 
 def vector_of(context: OpContext, name: str) -> int | None:
-    """A list of floats as an f32 vector; None where it is absent or empty."""
+    """A list that is stored as a vector: of floats, or of many integers; None where it is absent,
+    empty, or in the node."""
     value: ImportedAttribute | RegionBody | None = context.attributes.get(name)
     if not isinstance(value, ConstantSource) or value.type.element_count == 0:
         return None

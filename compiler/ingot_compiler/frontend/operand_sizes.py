@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.attributes import text_attribute
-from ingot_compiler.ir.dims import Dim, dim_max
+from ingot_compiler.ir.dims import Dim, dim_max, dim_min
 from ingot_compiler.ir.message import Text, message
 from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.ranges import at_most
 
 
 def sizes_of(context: OpContext, x: int, *ranks: int) -> tuple[Dim, ...]:
@@ -68,3 +69,12 @@ def broadcast_shape(left: Sequence[Dim], right: Sequence[Dim]) -> tuple[Dim, ...
     ones: tuple[Dim, ...] = (1,) * rank
     pairs = zip((*ones[len(left) :], *left), (*ones[len(right) :], *right), strict=True)
     return tuple(broadcast_dim(a, b) for a, b in pairs)
+
+
+def require_other_sizes(context: OpContext, shape: Sequence[Dim]) -> None:
+    """Refuse a call in which one of these sizes is 1: a Squeeze without axes would leave another
+    rank than the one compiled."""
+    for axis, size in enumerate(shape):
+        if not isinstance(size, int) and not at_most(2, size):
+            is_one = dim_min(size, 1) - dim_min(dim_max(size - 1, 0), 1)
+            require_dim(context, is_one, f"a size other than 1 at axis {axis}, or axes", size)

@@ -73,6 +73,7 @@ class _Parser:
         profiles = self.profiles()
         defaults = self.defaults()
         seed = self.reader.value() if self.reader.accept("seed") else None
+        forms = self.forms()
         alike = self.alike()
         initializers = self.initializers(len(inputs))
         nodes: list[ImportedNode] = []
@@ -83,7 +84,7 @@ class _Parser:
         reader.expect("}")
         return ImportedModel(
             inputs, initializers, tuple(nodes), outputs, declared, opsets, profiles,
-            expanded_bytes, alike, defaults, inside, seed,
+            expanded_bytes, alike, defaults, inside, seed, forms,
         )  # fmt: skip
 
     def expanded_bytes(self) -> int:
@@ -117,6 +118,12 @@ class _Parser:
             self.reader.expect(":")
             found.append((position, self.constant()))
         return tuple(found)
+
+    def forms(self) -> tuple[str, ...]:
+        """``forms t, qt``, of all inputs of the file; nothing where all are tensors."""
+        if not self.reader.accept("forms"):
+            return ()
+        return tuple(self.reader.listed(lambda: self.reader.name("a form")))
 
     def alike(self) -> tuple[tuple[str, ...], ...]:
         """``alike s0, s2``, one for each name that several dimensions have."""

@@ -44,6 +44,8 @@ def _lines(model: ImportedModel) -> Iterator[str]:
         yield f"  default %{position}: {_attribute(constant)}"
     if model.seed is not None:
         yield f"  seed %{model.seed}"
+    if model.forms:
+        yield f"  forms {', '.join(model.forms)}"
     for names in model.alike:
         yield f"  alike {', '.join(names)}"
     for ordinal, constant in enumerate(model.initializers, len(model.inputs)):

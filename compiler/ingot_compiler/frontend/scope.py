@@ -15,7 +15,7 @@ from functools import partial
 
 from ingot_compiler.frontend.branches_apart import Apart, Numbered
 from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.control import BranchesApart
+from ingot_compiler.frontend.control import BranchesApart, TwoWays
 from ingot_compiler.frontend.findings import ImportFinding
 from ingot_compiler.frontend.imported import (
     ABSENT,
@@ -27,6 +27,7 @@ from ingot_compiler.frontend.imported import (
 from ingot_compiler.frontend.onnx_node import RegionBody
 from ingot_compiler.frontend.translate_node import translate_node
 from ingot_compiler.frontend.translation import Translation
+from ingot_compiler.frontend.two_ways import if_ways, squeeze_ways
 from ingot_compiler.ir.errors import InternalError, LimitError, ModelError
 from ingot_compiler.ir.message import NodeRef, OptionRef, Text, joined, message, with_makers
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -75,19 +76,34 @@ class Scope:
             if self.sees(node):
                 context = self.context_of(ordinal, node, run.used)
                 with self._collecting(context, node):
-                    try:
-                        self.take(node, _checked(context))
-                    except BranchesApart:
-                        if node.op != "If" or node.domain:
-                            raise
-                        waiting = deque(self._translate_apart(run, context, node, waiting))
+                    waiting = deque(self._translate_one(run, context, node, waiting))
             elif self.refused is None:
                 self.note_missing(run.nodes, run.first, node.reads())
 
-    def _translate_apart(
+    def _translate_one(
         self, run: _Run, context: OpContext, node: ImportedNode, behind: Iterable[Numbered]
+    ) -> Iterable[Numbered]:
+        """Translate a node; return what is left of those behind it."""
+        ways = None if node.domain or node.op != "Squeeze" else squeeze_ways(context)
+        if ways is not None:
+            return self._translate_apart(run, context, node, behind, ways)
+        try:
+            self.take(node, _checked(context))
+        except BranchesApart:
+            if node.op != "If" or node.domain:
+                raise
+            return self._translate_apart(run, context, node, behind, if_ways(context))
+        return behind
+
+    def _translate_apart(
+        self,
+        run: _Run,
+        context: OpContext,
+        node: ImportedNode,
+        behind: Iterable[Numbered],
+        ways: TwoWays,
     ) -> Sequence[Numbered]:
-        """Translate an If whose branches are of different types, and what is independent of it;
+        """Translate a node that is of different types in two cases, and what is independent of it;
         return what is left."""
         following = set(node.results)
         rest: list[Numbered] = []
@@ -99,7 +115,13 @@ class Scope:
         self._translate_run(run, others)
         declared = dict(zip(self.model.outputs, self.model.declared, strict=True))
         scope = _BranchScope(self, run.used, self.values)
-        return Apart(scope, context, node, declared, run.outputs).translate(rest)
+        try:
+            return Apart(scope, context, node, ways, declared, run.outputs).translate(rest)
+        except Unsupported:
+            if not ways.is_default:
+                raise
+            self.take(node, _checked(context))
+            return rest
 
     def sees(self, node: ImportedNode) -> bool:
         """Whether the operands of a node, and what its regions read, have values."""

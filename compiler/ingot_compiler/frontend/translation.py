@@ -16,13 +16,14 @@ import numpy.typing as npt
 from ingot_compiler.frontend.custom_op import CustomOp
 from ingot_compiler.frontend.known_values import DeferredValue, KnownValues, as_known_values
 from ingot_compiler.frontend.same_names import SameNames
+from ingot_compiler.frontend.values import Value
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.types import LOW_BITS, DType, dtype_size_bytes
 
-_SEQUENCE_MAX = -2  # greatest id of a value that is no tensor; -1 is an absent result
+_VALUE_MAX = -2  # greatest id of a value that is no tensor; -1 is an absent result
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class Translation:
     ``stored``: constants of integers, which may be indices or zero points; ``local``: constants of function bodies, by a
     name of their own; ``makers``: a size that is known at run time only -> the nodes that compute
     it; ``block_weights``: matrices that are scaled in blocks; ``same_names``: which dimensions of
-    inputs are one size; ``seed``: the input from which random numbers come; ``sequences``: the
-    elements of those, None for an empty optional; ``custom_ops``: definitions of the user by domain
+    inputs are one size; ``seed``: the input from which random numbers come; ``values``: those that
+    are no tensors; ``custom_ops``: definitions of the user by domain
     and name.
     """
 
@@ -64,9 +65,7 @@ class Translation:
         default_factory=dict[tuple[str, str], CustomOp]
     )
     seed: int | None = None
-    sequences: dict[int, tuple[int, ...] | None] = field(
-        default_factory=dict[int, tuple[int, ...] | None]
-    )
+    values: dict[int, Value] = field(default_factory=dict[int, Value])
     makers: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
     def fresh_symbols(self, count: int, source: tuple[int, ...]) -> tuple[str, ...]:
@@ -78,11 +77,11 @@ class Translation:
         self.makers.update(dict.fromkeys(names, source))
         return names
 
-    def add_sequence(self, elements: tuple[int, ...] | None) -> int:
-        """A value that stands for a sequence, or for an empty optional (None)."""
-        value = _SEQUENCE_MAX - len(self.sequences)
-        self.sequences[value] = elements
-        return value
+    def add_value(self, value: Value) -> int:
+        """The id of a value that is no tensor."""
+        number = _VALUE_MAX - len(self.values)
+        self.values[number] = value
+        return number
 
     def elements(self, source: ConstantSource) -> npt.NDArray[np.generic]:
         """The elements of a constant of the model or of a function body, flat; bf16 as f32."""

@@ -30,6 +30,7 @@ from ingot_compiler.ir.dims import Dim, is_symbol_name, symbol, symbols_of
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.problem import Path, Problem, require_none
+from ingot_compiler.ir.value_forms import count_of
 
 INPUT, INITIALIZER, OUTPUT, DECLARED, DEFAULT = -1, -2, -3, -4, -5
 """First numbers of paths of what is no node."""
@@ -79,6 +80,9 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
     if model.seed is not None and not 0 <= model.seed < len(model.inputs):
         yield Problem((), "seed", "an input", f"%{model.seed}", "seeds")
     yield from _defaults(model)
+    if model.forms and sum(map(count_of, model.forms)) != len(model.inputs):
+        got = f"{', '.join(model.forms)} for {len(model.inputs)} inputs"
+        yield Problem((), "forms", "forms of all inputs", got, "forms of inputs")
     if len(model.declared) != len(model.outputs):
         got = f"{len(model.declared)} for {len(model.outputs)}"
         yield Problem((), "outputs", "a declared type for each output", got, "declared types")

@@ -80,7 +80,7 @@ def _same_pads(size: Dim, span: Dim, stride: int) -> Dim:
 
 
 def span_of(size: Dim, dilation: int) -> Dim:
-    """Elements that a kernel of ``size`` covers."""
+    """KnownSequence that a kernel of ``size`` covers."""
     return dim_add(dim_mul(dim_add(size, -1), dilation), 1)
 
 

@@ -409,12 +409,17 @@ def _evaluate_call(call: Call, bindings: Mapping[str, int]) -> int:
 def symbols_of(dim: Dim) -> Iterator[str]:
     """Names of the symbols in ``dim``, with repetition."""
     for monomial, _ in terms_of(dim):
-        for atom in monomial:
-            if isinstance(atom, Symbol):
-                yield atom.name
-            else:
-                yield from symbols_of(atom.left)
-                yield from symbols_of(atom.right)
+        yield from symbols_of_product(monomial)
+
+
+def symbols_of_product(monomial: Monomial) -> Iterator[str]:
+    """Names of the symbols in one product, with repetition."""
+    for atom in monomial:
+        if isinstance(atom, Symbol):
+            yield atom.name
+        else:
+            yield from symbols_of(atom.left)
+            yield from symbols_of(atom.right)
 
 
 def has_call(dim: Dim, function: str) -> bool:

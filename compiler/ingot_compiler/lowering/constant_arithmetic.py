@@ -1,4 +1,5 @@
-"""Arithmetic on constants: one correctly rounded operation at a time, one NaN; sums of integers.
+"""Arithmetic on constants: one correctly rounded operation at a time, one NaN; comparisons; sums of
+integers.
 
 In: arrays and a buffer for the result. Out: the buffer. Not done here: functions that numpy rounds
 differently on different processors.
@@ -87,10 +88,23 @@ ARITHMETIC: Mapping[str, Arithmetic] = {
     "bit_cast": _same_bits,
     "bitwise_xor": _by(np.bitwise_xor),
     "bitwise_and": _by(np.bitwise_and),
+    "bitwise_not": _by(np.bitwise_not),
+    "bitwise_or": _by(np.bitwise_or),
     "shift_right": _by(np.right_shift),
     "min": _extreme(np.minimum, True),
     "max": _extreme(np.maximum, False),
 }
+
+COMPARISONS: Mapping[str, Arithmetic] = {
+    "equal": _by(np.equal),
+    "isnan": _by(np.isnan),
+    "less": _by(np.less),
+    "less_equal": _by(np.less_equal),
+    "logical_and": _by(np.logical_and),
+    "logical_not": _by(np.logical_not),
+    "logical_or": _by(np.logical_or),
+}
+"""Of operands whose arrays hold their numbers; the results are bool."""
 
 
 def sum_of_integers(array: Array, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array:

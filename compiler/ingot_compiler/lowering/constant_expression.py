@@ -1,8 +1,8 @@
 """Constant expressions: what a graph computes from weights alone, cut out.
 
 In: a graph. Out: the values that can be folded, each one's expression. Not done here: the bytes of
-an expression (``evaluate_constant``), packing for kernels, exp, log, matmul, sums of floats and all
-else whose last bit depends on the machine.
+an expression (``evaluate_constant``), packing for kernels, log, matmul, sums of floats and all else
+whose last bit depends on the machine.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from ingot_compiler.ir.dims import Sum
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import FLOATS
-from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, may_cast
+from ingot_compiler.ir.types import FLOATS, SIGNED, UNSIGNED
+from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, COMPARISONS, may_cast
+from ingot_compiler.lowering.constant_functions import FUNCTIONS
 from ingot_compiler.lowering.constant_movement import MOVEMENT
 
 GROWTH_MAX = 4  # a folded value may take this many times the bytes of the constants it reads
@@ -27,6 +28,7 @@ GROWTH_TOTAL_FREE_BYTES = 1 << 26
 # Of one value: every value that kernels read has an expression of its own.
 EXPRESSION_NODES_MAX = 1024
 _ARITHMETIC_DTYPES = frozenset(("f32", "f64"))
+_COMPARED_DTYPES = _ARITHMETIC_DTYPES | SIGNED | UNSIGNED | {"bool"}
 
 
 def constant_values(graph: Graph) -> frozenset[int]:
@@ -98,6 +100,10 @@ def _is_foldable(graph: Graph, node: Node) -> bool:
         return node.text("function") == "sum" and result.dtype not in (*FLOATS, "bool")
     if node.op == "cast":
         return may_cast(graph.types[node.operands[0]].dtype, result.dtype)
+    if node.op in COMPARISONS:
+        return graph.types[node.operands[0]].dtype in _COMPARED_DTYPES
+    if node.op in FUNCTIONS:
+        return result.dtype in _ARITHMETIC_DTYPES
     if node.op not in ARITHMETIC or result.dtype == "bool":
         return False
     is_integer = result.dtype not in FLOATS

@@ -144,7 +144,13 @@ def _bit_cast(operands: Sequence[Array], attributes: Attributes, _shape: tuple[i
     return operands[0].view(STORAGE_DTYPES[attribute_dtype(attributes)])
 
 
+def _argsort(operands: Sequence[Array], _attributes: Attributes, shape: tuple[int, ...]) -> Array:
+    order = np.argsort(operands[0], axis=-1, kind="stable").astype(np.int64)
+    return order[..., : shape[-1]]
+
+
 MOVEMENT: Mapping[str, Movement] = {
+    "argsort": _argsort,
     "bit_cast": _bit_cast,
     "copy": _copy,
     "reshape": _reshape,

@@ -3,7 +3,8 @@
 In: an expression, a reader of constants. Out: its value's bytes. Not done here: which values are
 constant (``constant_expression``), storage of the result (a rule).
 
-Floats are f32 or f64 through + - * / sqrt, each correctly rounded, in the order of the nodes. Which
+Floats are f32 or f64 through + - * / sqrt, each correctly rounded, in the order of the nodes; sine,
+cosine and exponential are made of these. Which
 NaN an operation gives differs between processors: every NaN that arithmetic makes is written as the
 quiet NaN 0x7fc00000 (f64: 0x7ff8000000000000). ``min`` and ``max`` propagate NaN and order -0
 before +0.
@@ -23,8 +24,16 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, cast, sum_of_integers
+from ingot_compiler.lowering.constant_arithmetic import (
+    ARITHMETIC,
+    COMPARISONS,
+    cast,
+    sum_of_integers,
+)
+from ingot_compiler.lowering.constant_functions import FUNCTIONS
 from ingot_compiler.lowering.constant_movement import MOVEMENT, dense
+
+_ELEMENTWISE = {**ARITHMETIC, **COMPARISONS, **FUNCTIONS}
 
 
 def evaluate(expression: Graph, read: ConstantReader) -> memoryview:
@@ -42,7 +51,7 @@ def evaluate(expression: Graph, read: ConstantReader) -> memoryview:
         spent = {operand for operand in node.operands if last_use[operand] == index}
         free = [values[operand] for operand in node.operands if operand in spent & owned]
         values[result] = _evaluate_node(expression, node, operands, free, read)
-        if node.op in ARITHMETIC or node.op == "cast":
+        if node.op in _ELEMENTWISE or node.op == "cast":
             owned.add(result)
         elif node.op in MOVEMENT:
             # A view refers to its operand, which must not be overwritten then; the copying ops lose
@@ -82,7 +91,7 @@ def _evaluate_node(
         return cast(operands[0], expression.types[node.operands[0]].dtype, tensor.dtype)
     if node.op == "reduce":
         return sum_of_integers(operands[0], node.ints("axes"), shape)
-    return ARITHMETIC[node.op](operands, _output(shape, STORAGE_DTYPES[tensor.dtype], free))
+    return _ELEMENTWISE[node.op](operands, _output(shape, STORAGE_DTYPES[tensor.dtype], free))
 
 
 def _output(shape: tuple[int, ...], dtype: np.dtype[np.generic], free: Sequence[Array]) -> Array:

@@ -25,6 +25,7 @@ from ingot_compiler.lowering.loops import (
     Depthwise,
     DepthwisePlane,
     Transpose,
+    Winograd,
 )
 
 Results = Iterator[tuple[Symbols, Names]]
@@ -46,6 +47,8 @@ def block_results(
             return blocks.depthwise(block)
         case DepthwisePlane():
             return blocks.depthwise_plane(block)
+        case Winograd():
+            return blocks.winograd(block)
         case Attention():
             return blocks.attention(block)
         case Transpose():
@@ -98,6 +101,41 @@ class _Blocks:
                     pixel = self._load(s.a, s.a_index, {**point, s.row: row, s.column: column})
                     total += pixel * self._load(s.w, s.w_index, point)
             yield place, {s.accumulator: round_to(total, s.dtype)}
+
+    def winograd(self, s: Winograd) -> Results:
+        """Tiles, then their results, then columns; what they mean, not the way to it."""
+        rows, across = (
+            -(-evaluate(size, self.at) // tile)
+            for size, tile in zip(s.extents, s.tile, strict=True)
+        )
+        tiles = evaluate(s.images, self.at) * rows * across
+        width = s.registers.vectors * self.f32_lanes
+        for number in self._block(s.tile_start, s.tile_block, tiles):
+            (image, row), column = divmod(number // across, rows), number % across
+            for place in self._tile_results(s, (row * s.tile[0], column * s.tile[1])):
+                for at in self._block(s.column_start, width, s.columns):
+                    found = {**self.at, s.image: image, **place, s.column: at}
+                    total = self._direct_sum(s, found)
+                    yield found, {s.accumulator: round_to(total, "f32")}
+
+    def _tile_results(self, s: Winograd, first: tuple[int, int]) -> Iterator[Symbols]:
+        """The results of a tile that begins at ``first``."""
+        ends = [evaluate(size, self.at) for size in s.extents]
+        for y in range(first[0], min(first[0] + s.tile[0], ends[0])):
+            for x in range(first[1], min(first[1] + s.tile[1], ends[1])):
+                yield {s.y: y, s.x: x}
+
+    def _direct_sum(self, s: Winograd, place: Symbols) -> Number:
+        """The sum over taps and channels."""
+        panel, lane = divmod(place[s.column], PANEL_COLUMNS)
+        total: Number = 0
+        for number, tap in enumerate(np.ndindex(s.kernel)):
+            pixel = {**place, s.y: place[s.y] + tap[0], s.x: place[s.x] + tap[1]}
+            for channel in range(s.channels):
+                row = (panel * math.prod(s.kernel) + number) * s.channels + channel
+                weight = self.memory.load(s.w, row * PANEL_COLUMNS + lane)
+                total += self._load(s.a, s.a_index, {**pixel, s.channel: channel}) * weight
+        return total
 
     def transpose(self, s: Transpose) -> Results:
         """Rows, then columns."""

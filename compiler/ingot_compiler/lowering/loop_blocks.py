@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.dims import Dim, dim_add
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_scope import LoopScope
 from ingot_compiler.lowering.loops import (
@@ -21,9 +21,10 @@ from ingot_compiler.lowering.loops import (
     DepthwisePlane,
     Transpose,
     Value,
+    Winograd,
 )
 
-PANEL_COLUMNS = 16  # of a blocked product
+PANEL_COLUMNS = 16  # of a blocked product, and of a convolution by Winograd's algorithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ def block_parts(scope: LoopScope, block: Block) -> BlockParts:
             return _depthwise(scope, block)
         case DepthwisePlane():
             return _depthwise_plane(scope, block)
+        case Winograd():
+            return _winograd(scope, block)
         case Attention():
             return _attention(scope, block)
         case Transpose():
@@ -110,6 +113,28 @@ def _depthwise_plane(scope: LoopScope, s: DepthwisePlane) -> BlockParts:
         ((image, s.a, s.a_index), (scope.over(s.taps), s.w, s.w_index)),
         scope.over(((s.y, s.extents[0]), (s.x, s.extents[1]))),
         ((s.accumulator, s.dtype),),
+    )
+
+
+def _winograd(scope: LoopScope, s: Winograd) -> BlockParts:
+    columns = scope.blocked(s.column, s.columns, s.column_start, s.registers.vectors)
+    image = columns.looped(s.image, s.images)
+    results = image.over(((s.y, s.extents[0]), (s.x, s.extents[1])))
+    pixels = [dim_add(size, taps - 1) for size, taps in zip(s.extents, s.kernel, strict=True)]
+    reading = image.over(((s.y, pixels[0]), (s.x, pixels[1]), (s.channel, s.channels)))
+    return BlockParts(
+        (s.image, s.y, s.x, s.channel, s.column),
+        (s.images, *s.extents, s.tile_start, s.column_start),
+        (
+            ("tile", min(s.tile)),
+            ("kernel", min(s.kernel)),
+            ("tile_block", s.tile_block),
+            ("channels", s.channels),
+            ("registers", min(s.registers.rows, s.registers.vectors)),
+        ),
+        ((reading, s.a, s.a_index), (columns, s.transformed, 0), (columns, s.w, 0)),
+        results,
+        ((s.accumulator, "f32"),),
     )
 
 

@@ -13,7 +13,7 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.read_terms import read_dim
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import Statement
+from ingot_compiler.lowering.loops import RegisterTile, Statement
 from ingot_compiler.lowering.parse_loop_values import read_access, read_range, read_type_behind
 
 
@@ -52,6 +52,11 @@ class LoopFields:
         second = self.reader.integer()
         self.reader.expect(")")
         return first, second
+
+    def register_tile(self, name: str) -> RegisterTile:
+        """``tile=6x4``."""
+        rows = self.integer(name)
+        return RegisterTile(rows, self.reader.number("x", "a number of vectors (x2)"))
 
     def access(self, name: str) -> tuple[int, Dim]:
         """``a=b0[INDEX]``."""

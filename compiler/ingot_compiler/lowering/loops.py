@@ -337,6 +337,41 @@ class DepthwisePlane:
 
 
 @dataclass(frozen=True, slots=True)
+class Winograd:
+    """Tiles of a convolution with stride 1, in f32, by Winograd's algorithm.
+
+    All results ``(image, y, x)``, y and x below ``extents``, are covered by tiles of ``tile`` (rows,
+    columns), counted row-major; this unit covers ``tile_block`` of them from ``tile_start`` on, and
+    columns as a ``Contraction`` does. Each result is the sum over ``kernel`` and channels of
+    ``A[a_index at (y + tap, x + tap)] * W``: by way of ``transformed``,
+    ``[panel][frequency][channel][16]``, or of ``w``, ``[panel][tap][channel][16]``, as the chain of
+    a ``Contraction``, where a number of its tile is not finite. ``epilogue`` as in ``Contraction``.
+    """
+
+    image: str
+    images: Dim
+    y: str
+    x: str
+    extents: tuple[Dim, Dim]
+    kernel: tuple[int, int]
+    tile: tuple[int, int]
+    tile_start: Dim
+    tile_block: int
+    channel: str
+    channels: int
+    column: str
+    columns: int
+    column_start: Dim
+    registers: RegisterTile
+    a: int
+    a_index: Dim
+    transformed: int
+    w: int
+    accumulator: str
+    epilogue: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Attention:
     """Attention of one head for a block of queries: ``softmax(scale * q.k + mask) . v``.
 
@@ -403,20 +438,9 @@ class Transpose:
     epilogue: tuple[Statement, ...]
 
 
-Block = Contraction | BlockedProduct | Depthwise | DepthwisePlane | Attention | Transpose
+Block = Contraction | BlockedProduct | Depthwise | DepthwisePlane | Winograd | Attention | Transpose
 """What covers many elements in an order of its own, and runs its ``epilogue`` for each."""
 Statement = Let | LetIndex | Store | For | Reduce | Require | If | CallExtern | Block
-
-
-def widened_to(dtype: DType) -> tuple[DType, ...]:
-    """What A and B of a contraction may hold whose sums have ``dtype``; nothing where there are no
-    such sums."""
-    narrow: dict[DType, tuple[DType, ...]] = {
-        "f32": ("f16", "bf16"),
-        "i32": ("i8", "u8", "i16", "u16"),
-    }
-    is_sum = dtype in ("f32", "f64", "i32", "u32", "i64", "u64")
-    return (dtype, *narrow.get(dtype, ())) if is_sum else ()
 
 
 # ---- programs ------------------------------------------------------------------------------------

@@ -20,9 +20,9 @@ from ingot_compiler.lowering.loops import (
     Depthwise,
     DepthwisePlane,
     PackedPanels,
-    RegisterTile,
     Statement,
     Transpose,
+    Winograd,
 )
 from ingot_compiler.lowering.parse_loop_values import read_access, read_range, read_value
 
@@ -41,8 +41,7 @@ def _contraction(fields: LoopFields) -> Contraction:
     rectangle, taps = fields.rectangle(), fields.taps()
     reader.expect("depth", "=")
     depth = read_range(reader)
-    rows = fields.integer("tile")
-    tile = RegisterTile(rows, reader.number("x", "a number of vectors (x2)"))
+    tile = fields.register_tile("tile")
     a, b = fields.access("a"), fields.access("b")
     panels, accumulator = _panels(fields), fields.accumulator()
     epilogue = fields.epilogue()
@@ -109,6 +108,24 @@ def _two_taps(fields: LoopFields) -> tuple[tuple[str, int], tuple[str, int]]:
     return taps[0], taps[1]
 
 
+def _winograd(fields: LoopFields) -> Winograd:
+    """Tiles of a convolution."""
+    image = fields.sized("image", "images")
+    (y, y_extent), (x, x_extent) = fields.sized("y", "y_extent"), fields.sized("x", "x_extent")
+    kernel, tile = fields.pair("kernel"), fields.pair("tile")
+    start, block = fields.dim("tile_start"), fields.integer("tile_block")
+    channel = fields.name("channel"), fields.integer("channels")
+    column, columns = fields.name("column"), fields.integer("columns")
+    column_start = fields.dim("column_start")
+    registers, a = fields.register_tile("registers"), fields.access("a")
+    transformed, w = fields.access("transformed")[0], fields.access("w")[0]
+    _, accumulator = fields.accumulator()
+    return Winograd(
+        *image, y, x, (y_extent, x_extent), kernel, tile, start, block, *channel, column, columns,
+        column_start, registers, *a, transformed, w, accumulator, fields.epilogue(),
+    )  # fmt: skip
+
+
 def _attention(fields: LoopFields) -> Attention:
     """One head for a block of queries."""
     reader = fields.reader
@@ -147,6 +164,7 @@ _READERS: Mapping[str, Callable[[LoopFields], Block]] = {
     "contraction": _contraction,
     "blocked": _blocked_product,
     "depthwise": _depthwise,
+    "winograd": _winograd,
     "attention": _attention,
     "transpose": _transpose,
 }

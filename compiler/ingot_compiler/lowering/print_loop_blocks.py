@@ -19,6 +19,7 @@ from ingot_compiler.lowering.loops import (
     DepthwisePlane,
     PackedPanels,
     Transpose,
+    Winograd,
 )
 from ingot_compiler.lowering.print_loop_values import print_access, print_value
 
@@ -34,6 +35,8 @@ def block_lines(block: Block) -> Iterator[str]:
             return _depthwise(block)
         case DepthwisePlane():
             return _depthwise_plane(block)
+        case Winograd():
+            return _winograd(block)
         case Attention():
             return _attention(block)
         case Transpose():
@@ -105,6 +108,20 @@ def _depthwise_plane(s: DepthwisePlane) -> Iterator[str]:
     yield f"  a={print_access(s.a, s.a_index)} over {s.row}, {s.column}"
     yield f"  w={print_access(s.w, s.w_index)}"
     yield f"  {s.accumulator}: {s.dtype} ->"
+
+
+def _winograd(s: Winograd) -> Iterator[str]:
+    yield "winograd"
+    yield "  " + _fields(image=s.image, images=s.images)
+    yield "  " + _fields(y=s.y, y_extent=s.extents[0], x=s.x, x_extent=s.extents[1])
+    yield f"  kernel={s.kernel} tile={s.tile}"
+    yield "  " + _fields(tile_start=s.tile_start, tile_block=s.tile_block)
+    yield "  " + _fields(channel=s.channel, channels=s.channels)
+    yield "  " + _fields(column=s.column, columns=s.columns, column_start=s.column_start)
+    yield f"  registers={s.registers.rows}x{s.registers.vectors}"
+    yield f"  a={print_access(s.a, s.a_index)}"
+    yield f"  transformed={print_access(s.transformed, 0)} w={print_access(s.w, 0)}"
+    yield f"  {s.accumulator}: f32 ->"
 
 
 def _attention(s: Attention) -> Iterator[str]:

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, format_dim, is_symbol_name, substitute
 from ingot_compiler.ir.problem import Problem, require_none
+from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_blocks import BlockParts, block_parts
 from ingot_compiler.lowering.loop_scope import LoopScope
 from ingot_compiler.lowering.loops import (
@@ -34,7 +35,6 @@ from ingot_compiler.lowering.loops import (
     Require,
     Statement,
     Store,
-    widened_to,
 )
 from ingot_compiler.lowering.verify_loop_values import (
     EXTERN_NUMBERS,
@@ -197,9 +197,20 @@ def _ranges(scope: LoopScope, name: str, parts: BlockParts) -> Iterator[Problem]
             yield scope.problem(name, "at least 1", str(number), f"{what} of a block")
 
 
+def _widened_to(dtype: DType) -> tuple[DType, ...]:
+    """What A and B of a contraction may hold whose sums have ``dtype``; nothing where there are no
+    such sums."""
+    narrow: dict[DType, tuple[DType, ...]] = {
+        "f32": ("f16", "bf16"),
+        "i32": ("i8", "u8", "i16", "u16"),
+    }
+    is_sum = dtype in ("f32", "f64", "i32", "u32", "i64", "u64")
+    return (dtype, *narrow.get(dtype, ())) if is_sum else ()
+
+
 def _factors(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
     """The element types of A and B are the sums' or are widened to it."""
-    allowed = widened_to(s.dtype)
+    allowed = _widened_to(s.dtype)
     for side, buffer in (("A", s.a), ("B", s.b)):
         if buffer < len(scope.buffers) and scope.buffers[buffer].dtype not in allowed:
             expected, got = " or ".join(allowed) or "other sums", scope.buffers[buffer].dtype

@@ -14,32 +14,38 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .attached import Attached, Memory
 
+_UNLIMITED_BYTES = 1 << 64
+_ROUNDED_MAX_BYTES = 1 << 30
+
 
 class Grow:
     """The `grow` callback of the call struct: blocks that live until `forget`.
+
+    Blocks of the last call are given again to the next one that asks for as much: what a call wrote
+    before need not be mapped, and faulted in, page by page. What that call does not take is dropped
+    with the call after it, so a session keeps what its last call had, and no more.
 
     ``address`` is 0 until `make`: ctypes puts callbacks on a page that is writable and executable,
     so only the programs that ask for one get one.
     """
 
-    __slots__ = ("_attached", "_native", "_room", "address", "blocks", "failure")
+    __slots__ = ("_given", "_native", "address", "blocks", "failure")
 
     def __init__(self, attached: "Attached | None" = None) -> None:
         """Give blocks on the devices of `attached`, too, whose ``failure`` is then the same."""
-        self._room = [1 << 64]  # as much as there is
-        self._attached = attached
-        self.blocks: list[Memory] = []
         self.failure: list[BaseException] = [] if attached is None else attached.failure
+        self._given = _Given(attached, self.failure)
+        self.blocks = self._given.blocks
         self.address = 0
         self._native: object = None
 
     def make(self) -> None:
         """Make the native function, or raise ``ResourceError``; it lives as long as this object."""
-        # A bound method would be a cycle of object, callback and object.
-        attached, blocks, failure, room = self._attached, self.blocks, self.failure, self._room
+        # A method of this object would be a cycle of object, callback and object.
+        given = self._given
 
         def grow(device: int, size_bytes: int) -> int:
-            return _allocate(attached, blocks, failure, room, device, size_bytes)
+            return given.allocate(device, size_bytes)
 
         try:
             native = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(grow)
@@ -50,41 +56,88 @@ class Grow:
         self.address = ctypes.c_uint64.from_buffer(native).value  # `cast` would make a cycle
 
     def allocate(self, device: int, size_bytes: int) -> int:
-        """Return the address of a new block, or 0 after keeping the failure (the vm calls this)."""
-        return _allocate(self._attached, self.blocks, self.failure, self._room, device, size_bytes)
+        """Return the address of a block, or 0 after keeping the failure (the vm calls this)."""
+        return self._given.allocate(device, size_bytes)
 
     @property
     def room_bytes(self) -> int:
         """Bytes that all blocks of a call may have together."""
-        return self._room[0]
+        return self._given.room_bytes
 
     @room_bytes.setter
     def room_bytes(self, value: int) -> None:
-        self._room[0] = value
+        self._given.room_bytes = value
 
-    def forget(self) -> None:
-        """Drop the blocks and the failure of the last call."""
-        self.blocks.clear()
+    def next_call(self) -> None:
+        """Forget the failure of the last call; its blocks may be given again."""
+        self._given.next_call()
         self.failure.clear()
 
+    def forget(self) -> None:
+        """Drop all blocks, and the failure of the last call."""
+        self.next_call()
+        self._given.spare.clear()
 
-def _allocate(
-    attached: "Attached | None",
-    blocks: "list[Memory]",
-    failure: list[BaseException],
-    room: list[int],
-    device: int,
-    size_bytes: int,
-) -> int:
-    try:
-        used = sum(block.size_bytes for block in blocks)
-        if used + size_bytes > room[0]:
-            why = f"max_bytes leaves {room[0]} bytes for them, got {used + size_bytes}"
+
+class _Given:
+    """``blocks``: of this call, each with its device. ``spare``: those of the last one, by device
+    and size."""
+
+    __slots__ = ("_attached", "_failure", "blocks", "room_bytes", "spare")
+
+    def __init__(self, attached: "Attached | None", failure: list[BaseException]) -> None:
+        self._attached = attached
+        self._failure = failure
+        self.room_bytes = _UNLIMITED_BYTES
+        self.blocks: "list[tuple[int, Memory]]" = []
+        self.spare: "dict[tuple[int, int], list[Memory]]" = {}
+
+    def allocate(self, device: int, size_bytes: int) -> int:
+        """Return an address, or 0 after keeping the failure."""
+        try:
+            block = self._block(device, size_bytes)
+        except BaseException as error:  # must not cross native code; it is raised later
+            self._failure.append(error)
+            return 0
+        self.blocks.append((device, block))
+        return block.address
+
+    def next_call(self) -> None:
+        """Let the next call have the blocks of the last one."""
+        self.spare.clear()
+        for device, block in self.blocks:
+            self.spare.setdefault((device, block.size_bytes), []).append(block)
+        self.blocks.clear()
+
+    def _block(self, device: int, size_bytes: int) -> "Memory":
+        used = sum(block.size_bytes for _, block in self.blocks)
+        if used + size_bytes > self.room_bytes:
+            why = f"max_bytes leaves {self.room_bytes} bytes for them, got {used + size_bytes}"
             what = "tensors whose size the data decide need too much memory"
             raise LimitError(what, "", why, MORE)
-        block = Block(size_bytes) if attached is None else attached.allocate(device, size_bytes)
-    except BaseException as error:  # an exception must not cross native code; it is raised later
-        failure.append(error)
-        return 0
-    blocks.append(block)
-    return block.address
+        if self.room_bytes == _UNLIMITED_BYTES:
+            size_bytes = _rounded(size_bytes)
+        alike = self.spare.get((device, size_bytes))
+        if alike:
+            return alike.pop()
+        kept = sum(block.size_bytes for blocks in self.spare.values() for block in blocks)
+        if used + kept + size_bytes > self.room_bytes:
+            self.spare.clear()
+        try:
+            return self._new(device, size_bytes)
+        except ResourceError:
+            if not self.spare:
+                raise
+            self.spare.clear()
+            return self._new(device, size_bytes)
+
+    def _new(self, device: int, size_bytes: int) -> "Memory":
+        attached = self._attached
+        return Block(size_bytes) if attached is None else attached.allocate(device, size_bytes)
+
+
+def _rounded(size_bytes: int) -> int:
+    """Round up to a number of few binary digits, so that calls of nearly equal needs share blocks;
+    pages that nobody touches cost nothing."""
+    unit = 1 << max(min(size_bytes, _ROUNDED_MAX_BYTES).bit_length() - 4, 0)
+    return size_bytes + -size_bytes % unit if size_bytes <= _ROUNDED_MAX_BYTES else size_bytes

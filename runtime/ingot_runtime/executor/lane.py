@@ -171,7 +171,7 @@ class Lane:
         while True:
             grow = self._grow
             if grow.blocks or grow.failure:
-                grow.forget()
+                grow.next_call()
             if frame.lent is not self._memory:
                 frame.lend(self._memory, loaded.pool.page)
             if self._room.max_bytes is not None:

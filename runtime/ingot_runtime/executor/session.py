@@ -86,10 +86,12 @@ class Session:
         """Take over `lanes`, which are of one bundle."""
         loaded = lanes[0].loaded
         plan = loaded.plan
-        self.inputs = tuple(
+        self.inputs: tuple[TensorSpec, ...] = tuple(
             TensorSpec(tensor, plan.symbols, tensor.name in plan.defaults) for tensor in plan.inputs
         )
-        self.outputs = tuple(TensorSpec(tensor, plan.symbols) for tensor in plan.outputs)
+        self.outputs: tuple[TensorSpec, ...] = tuple(
+            TensorSpec(tensor, plan.symbols) for tensor in plan.outputs
+        )
         self.digest = loaded.source.root_digest.hex()
         self._lanes = lanes
         self._lane = lanes[0]

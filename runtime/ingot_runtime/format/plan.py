@@ -128,6 +128,16 @@ class StatePlan:
         self.axis = axis
 
 
+class ValuePlan:
+    """An input or output as callers see it; ``form``: what it is made of, by FORMAT.md, "Values"."""
+
+    __slots__ = ("form", "name")
+
+    def __init__(self, name: str, form: str) -> None:
+        self.name = name
+        self.form = form
+
+
 class BundlePlan:
     """The whole plan.
 
@@ -137,7 +147,7 @@ class BundlePlan:
 
     __slots__ = (
         "alternatives", "defaults", "devices", "inputs", "libraries", "model", "outputs", "states",
-        "symbols", "variants",
+        "symbols", "values", "variants",
     )  # fmt: skip
 
     def __init__(
@@ -162,6 +172,8 @@ class BundlePlan:
         self.states: tuple[StatePlan, ...] = ()
         # Code of other kinds for devices, in sections of their own.
         self.alternatives: tuple[AlternativePlan, ...] = ()
+        # Inputs and outputs as callers see them, where some are no tensors; in a section of its own.
+        self.values: "tuple[tuple[ValuePlan, ...], tuple[ValuePlan, ...]] | None" = None
 
     def kernel_counts(self, variant: VariantPlan) -> tuple[int, ...]:
         """Return how many kernels each device has where `variant` runs."""

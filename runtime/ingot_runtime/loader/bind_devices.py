@@ -22,7 +22,7 @@ def devices_module(part: str, name: str) -> "Any":
     except ImportError as error:
         kinds = "devices beside the host, whose kinds are a package of their own"
         why = f"the bundle {name!r} has {kinds}: {error}"
-        do = "pip install ingot-runtime-devices, in the version of ingot-runtime"
+        do = "install ingot-runtime-devices, in the version of ingot-runtime"
         raise IncompatibleError("no devices beside the host here", name, why, do) from error
 
 

@@ -103,6 +103,12 @@ OPTIONS = (
         "arrays",
         suffix=".npz",
     ),
+    Option(
+        "--precision",
+        "error of sums of products: at most a chain's (default), at most 2.5 times that, or none but rounding, in one order",
+        default="f32",
+        choices=("f32", "fast", "strict"),
+    ),
     Option("--planner", "memory planner (default: best of all)", "NAME", "planner", "best"),
     Option("--strict-dims", "dimensions of one name are one size in every call, or it is refused"),
     Option("--strip", "leave the names of nodes and the loops of kernels out of the bundle"),

@@ -6,6 +6,8 @@ from ingot_build_rules.cli.options import JSON, PROJECT, TARGETS, Example
 ARGUMENTS = (TARGETS,)
 OPTIONS = (*PROJECT, JSON)
 EXAMPLES = (
-    Example("ingot log detector", "each action of the last build: how, how long, its key"),
+    Example(
+        "ingot log detector", "each action of the last build: its status, how long it took, its key"
+    ),
     Example("ingot log test.detector", "how the test of this name ended"),
 )

@@ -49,7 +49,7 @@ class Action(PendingWork):
     inputs: Any = None
     key: Key = None  # type: ignore[assignment]
     label: str = ""
-    how: Literal["", "hit", "ran", "failed", "stopped"] = ""
+    status: Literal["", "hit", "ran", "failed", "stopped"] = ""
     seconds: float = 0.0
     result_bytes: int = 0
     refs: tuple[str, ...] = ()

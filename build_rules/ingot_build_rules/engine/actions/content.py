@@ -8,6 +8,7 @@ objects or pickle: none of them is stable.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import struct
 from collections.abc import Iterator, Mapping
@@ -35,14 +36,14 @@ def digest(value: object) -> str:
 def _feed(state: _Hash, value: object) -> None:
     """Write a prefix-free encoding: a letter for the kind, a length where it varies, then the
     content."""
-    if value is None or isinstance(value, bool):
+    if isinstance(value, str):  # most are
+        _feed_bytes(state, b"s", value.encode("utf-8", "surrogatepass"))
+    elif value is None or isinstance(value, bool):
         state.update({None: b"n", True: b"t", False: b"f"}[value])
     elif isinstance(value, int):
         _feed_bytes(state, b"i", str(value).encode())
     elif isinstance(value, float):
         state.update(b"d" + struct.pack("<d", value))
-    elif isinstance(value, str):
-        _feed_bytes(state, b"s", value.encode("utf-8", "surrogatepass"))
     elif isinstance(value, bytes | bytearray | memoryview):
         _feed_bytes(state, b"b", cast("bytes | memoryview", value))
     elif isinstance(value, Artifact):
@@ -64,6 +65,12 @@ def _feed_parts(state: _Hash, value: object) -> None:
         _feed(state, part)
 
 
+@functools.cache
+def _compared_names(kind: type) -> tuple[str, ...]:
+    """The fields that are content: what equal values may differ in, such as a kept hash, is not."""
+    return tuple(field.name for field in dataclasses.fields(kind) if field.compare)
+
+
 def _parts(value: object) -> Iterator[object]:
     """Yield what a composite value consists of, its kind first."""
     if isinstance(value, tuple | list):
@@ -77,9 +84,7 @@ def _parts(value: object) -> Iterator[object]:
         yield from sorted(digest(item) for item in cast("frozenset[object]", value))
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield type(value).__qualname__
-        for field in dataclasses.fields(value):
-            # What equal values may differ in, such as a kept hash, is not content.
-            if field.compare:
-                yield getattr(value, field.name)
+        for name in _compared_names(type(value)):
+            yield getattr(value, name)
     else:
         raise TypeError(f"no canonical encoding of {type(value).__name__}")

@@ -7,6 +7,7 @@ these. Not done here: what for.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 from typing import cast
 
@@ -24,7 +25,12 @@ def leaves(value: object) -> Iterator[object]:
         for item in cast("Mapping[object, object]", value).items():
             yield from leaves(item)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield from leaves(getattr(value, field.name))
+        for name in _field_names(type(value)):
+            yield from leaves(getattr(value, name))
     else:
         yield value
+
+
+@functools.cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))

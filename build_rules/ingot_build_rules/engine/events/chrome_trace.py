@@ -25,7 +25,7 @@ from ingot_build_rules.engine.events.events import (
 from ingot_build_rules.engine.events.trace_entries import Entry, TraceProcess, trace_text
 
 _CRITICAL_LANE, _POINTS_LANE, _FIRST_JOB_LANE = 1, 2, 3
-_ARGUMENTS = ("number", "how", "key", "seconds")
+_ARGUMENTS = ("number", "status", "key", "seconds")
 """What a trace shows of an action as it is."""
 _Action = tuple[int, float, float, ActionFinished]
 """Lane, seconds at which it started and ended, what it was."""
@@ -114,9 +114,9 @@ def _critical_path(actions: Sequence[ActionFinished]) -> Mapping[int, float]:
 def _point_name(event: Event) -> str:
     match event:
         case ActionFinished():
-            return f"{event.how}: {event.rule} {event.label}".rstrip()
+            return f"{event.status}: {event.rule} {event.label}".rstrip()
         case TargetFinished():
-            return f"{event.how}: {event.name}"
+            return f"{event.status}: {event.name}"
         case Message():
             return f"{event.level}: {event.text}"
         case _:

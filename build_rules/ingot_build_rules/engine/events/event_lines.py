@@ -143,7 +143,7 @@ _CHECKS: dict[str, Callable[[object], object]] = {
     "tuple[str, ...]": _many(_text),
     "tuple[int, ...]": _many(_integer),
     "Counts": _table(_table(_integer)),
-    "ActionHow": _one_of(events.ActionHow),
-    "TargetHow": _one_of(events.TargetHow),
+    "ActionStatus": _one_of(events.ActionStatus),
+    "TargetStatus": _one_of(events.TargetStatus),
     "Level": _one_of(events.Level),
 }

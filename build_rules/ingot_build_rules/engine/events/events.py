@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-ActionHow = Literal["ran", "hit", "failed"]
-TargetHow = Literal["built", "passed", "unchanged", "failed", "skipped"]
+ActionStatus = Literal["ran", "hit", "failed"]
+TargetStatus = Literal["built", "passed", "unchanged", "failed", "skipped"]
 Level = Literal["note", "warning", "error"]
 Counts = Mapping[str, Mapping[str, int]]
 """Rule name -> {"ran": actions computed, "hit": results that were there already}."""
@@ -59,7 +59,7 @@ class ActionFinished:
     number: int
     rule: str
     label: str
-    how: ActionHow
+    status: ActionStatus
     seconds: float
     key: str
     error_line: str = ""
@@ -71,7 +71,7 @@ class TargetFinished:
     """One of the targets is settled; ``output`` is its file, empty where there is none."""
 
     name: str
-    how: TargetHow
+    status: TargetStatus
     output: str
 
 

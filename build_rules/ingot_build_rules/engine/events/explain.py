@@ -59,7 +59,7 @@ class Reason:
 def explain(old: TargetTrace | None, new: TargetTrace, files: Mapping[str, Files]) -> list[Reason]:
     """Return the reason of every action of ``new`` that ran; ``files``: rule or loaded module ->
     files of its code that are other ones."""
-    ran = [item for item in new.actions if item.how in ("ran", "failed")]
+    ran = [item for item in new.actions if item.status in ("ran", "failed")]
     before = _counterparts(old.actions if old else (), new.actions)
     makers: dict[str, str] = {}
     for item in new.actions:  # an artifact that goes through several actions was made by the first

@@ -43,7 +43,7 @@ def with_events(samples: Samples, events: Iterable[Event]) -> dict[str, tuple[fl
     """Return the samples and those of the actions that ran, the latest 32 of each rule."""
     found = {rule: list(seconds) for rule, seconds in samples.items()}
     for event in events:
-        if isinstance(event, ActionFinished) and event.how == "ran":
+        if isinstance(event, ActionFinished) and event.status == "ran":
             found.setdefault(event.rule, []).append(event.seconds)
     return {rule: tuple(seconds[-SAMPLES_MAX:]) for rule, seconds in found.items()}
 

@@ -27,7 +27,7 @@ class TracedAction:
     rule: str
     label: str
     key: str
-    how: str
+    status: str
     seconds: float
     ingredients: tuple[Ingredient, ...]
     reads: tuple[tuple[str, str], ...]
@@ -65,7 +65,7 @@ def _traced(label: str, action: Action) -> TracedAction:
         action.rule.name,
         label,
         action.key.digest.hex(),
-        "checked" if action.expected is not None and action.how == "ran" else action.how,
+        "checked" if action.expected is not None and action.status == "ran" else action.status,
         action.seconds,
         action.key.ingredients,
         action.reads,
@@ -79,7 +79,7 @@ def write_trace(path: str, trace: TargetTrace) -> None:
     """Keep a trace; a folder that cannot be written loses explanations and nothing else."""
     actions = [
         (
-            item.rule, item.label, item.key, item.how, item.seconds,
+            item.rule, item.label, item.key, item.status, item.seconds,
             [(part.name, part.digest, part.text, part.parts) for part in item.ingredients],
             item.reads, item.refs, item.messages, item.where,
         )
@@ -104,7 +104,7 @@ def _action(
     rule: str,
     label: str,
     key: str,
-    how: str,
+    status: str,
     seconds: float,
     ingredients: Any,
     reads: Any,
@@ -113,4 +113,4 @@ def _action(
     where: str,
 ) -> TracedAction:
     parts = tuple(Ingredient(*item) for item in ingredients)
-    return TracedAction(rule, label, key, how, seconds, parts, reads, refs, messages, where)
+    return TracedAction(rule, label, key, status, seconds, parts, reads, refs, messages, where)

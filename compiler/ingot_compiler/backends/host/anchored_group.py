@@ -46,7 +46,7 @@ class AnchoredGroup:
         wide = dtype if dtype in FLOATS else sum_dtype(dtype)  # registers hold halves as f32
         elements = self.elements()
         value: Value = Local(ACCUMULATOR, wide)
-        if len(self.node.operands) > _BIAS:
+        if len(self.node.operands) > _BIAS + self._has_transformed_weights:
             value = elements.let(Apply("add", (value, self._bias(space)), wide), wide)
         if wide != dtype:
             value = elements.let(Apply("cast", (value,), dtype), dtype)
@@ -59,6 +59,11 @@ class AnchoredGroup:
         stored = elements.value(result.value, space)
         place = space.offset_of(result.view, result.type.shape)
         return (*elements.take(), Store(self.buffers.number(result), place, stored))
+
+    @property
+    def _has_transformed_weights(self) -> bool:
+        """Whether the last operand is no bias, but the weights once more."""
+        return "tile" in self.node.table
 
     def _bias(self, space: Space) -> Load:
         bias = self.operand(_BIAS)

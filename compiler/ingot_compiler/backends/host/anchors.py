@@ -13,13 +13,16 @@ from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
 from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
+from ingot_compiler.backends.host.choose_winograd import WinogradFacts, winograd_shape
 from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.backends.host.dense_values import is_dense
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
-from ingot_compiler.backends.host.kinds.conv import CONV
+from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.backends.host.kinds.matmul import MATMUL
 from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
+from ingot_compiler.backends.host.kinds.winograd import WINOGRAD_KINDS
 from ingot_compiler.backends.host.packed_weights import (
     blocks_in_panels,
     byte_panels_at_run_time,
@@ -28,14 +31,17 @@ from ingot_compiler.backends.host.packed_weights import (
     depthwise_weights,
     matrix_panels,
     recurrent_panels,
+    transformed_weights,
     wants_panels,
 )
 from ingot_compiler.backends.host.quantised_rows import quantised_rows
 from ingot_compiler.backends.host.tiles import sum_dtype
+from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
+from ingot_compiler.ir.precision import FAST
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.ir.window_rules import BYTES
@@ -77,12 +83,16 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     depthwise)."""
     dtype = sum_dtype(fuser.values.type_of(node.operands[0]).dtype)
     x = _converted(fuser, index, node.operands[0], _factor_of_conv(fuser, node.operands[0]))
-    kind = conv_kind(node, _conv_facts(fuser, node))
+    shape = _winograd_shape(fuser, node)
+    kind = WINOGRAD_KINDS[shape.tile] if shape else conv_kind(node, _conv_facts(fuser, node))
     on_plane = kind is DEPTHWISE_PLANE
     image_leaf = fuser.leaf(x) if on_plane else fuser.leaf_at(x, image(fuser, x, node_halo(node)))
     weights, anchor = _conv_weights(fuser, index, node, kind, image_leaf)
     biases = [fuser.leaf(_converted(fuser, index, bias, dtype)) for bias in node.operands[2:]]
     leaves = [image_leaf, weights, *biases]
+    if shape:
+        leaves.append(transformed_weights(fuser, node, shape))
+        anchor = _with(anchor, anchor.operands, tile=shape.tile)
     operands = tuple(leaf for leaf, _ in leaves)
     fuser.defer_anchor(index, replace(anchor, operands=operands), kind, leaves)
 
@@ -93,7 +103,7 @@ def _conv_weights(
     """The weights as the kernel reads them, and the node that says so."""
     w = node.operands[1]
     dtype, shape = _factor_of_conv(fuser, w), fuser.values.type_of(w).shape
-    if kind is not CONV:
+    if kind in (DEPTHWISE, DEPTHWISE_PLANE):
         return depthwise_weights(fuser, node, dtype), _with(node, node.operands, weight_shape=shape)
     if fuser.values.is_constant(w):
         anchor = _with(node, node.operands, packed=True, weight_shape=shape)
@@ -101,6 +111,21 @@ def _conv_weights(
     w = _converted(fuser, index, w, dtype)
     leaf = conv_weights_at_run_time(fuser, w, node.integer("groups"))
     return leaf, _with(node, node.operands, weight_shape=shape)
+
+
+def _winograd_shape(fuser: Fuser, node: Node) -> WinogradShape | None:
+    """The tiles of a convolution by Winograd's algorithm; None where it is direct."""
+    values, (x, w), (result,) = fuser.values, node.operands[:2], node.results
+    if not values.is_constant(w):
+        return None
+    facts = WinogradFacts(
+        values.type_of(x),
+        values.type_of(w),
+        values.type_of(result),
+        is_dense(values, x),
+        fuser.precision == FAST,
+    )
+    return winograd_shape(node, facts, fuser.targets[values.device_of(result)])
 
 
 def _tap_depth(fuser: Fuser, anchor: Node, image_leaf: Leaf) -> int:

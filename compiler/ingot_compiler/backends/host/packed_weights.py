@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
 from ingot_compiler.backends.host.tiles import panel_columns, rows_together, sum_dtype
+from ingot_compiler.backends.host.winograd_tiles import WinogradShape
+from ingot_compiler.backends.host.winograd_weights import winograd_weights
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
 from ingot_compiler.ir.graph import Node, make_attributes
@@ -44,6 +46,13 @@ def conv_panels(fuser: Fuser, node: Node, dtype: DType, depth: int) -> Leaf:
     width = panel_columns(sum_dtype(dtype))
     panels = packing.pack_panels(matrix, width, rows_together(dtype), depth)
     return fuser.constant(panels, values.device_of(node.results[0]))
+
+
+def transformed_weights(fuser: Fuser, node: Node, shape: WinogradShape) -> Leaf:
+    """Constant weights of a ``conv`` in frequencies."""
+    values = fuser.values
+    weights = winograd_weights(values.expression(node.operands[1]), shape)
+    return fuser.constant(weights, values.device_of(node.results[0]))
 
 
 def conv_weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:

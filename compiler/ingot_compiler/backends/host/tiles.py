@@ -120,15 +120,15 @@ def _cost(tile: RegisterTile, rows: int, columns: int, lanes: int) -> float:
     panels, columns_left = divmod(columns, tile.vectors * lanes)
     vectors_left = -(-columns_left // lanes)
     return (
-        tiles * panels * _step_cycles(tile.rows, tile.vectors)
-        + tiles * _step_cycles(tile.rows, vectors_left)
-        + panels * _step_cycles(rows_left, tile.vectors)
-        + _step_cycles(rows_left, vectors_left)
+        tiles * panels * cycles_of_step(tile.rows, tile.vectors)
+        + tiles * cycles_of_step(tile.rows, vectors_left)
+        + panels * cycles_of_step(rows_left, tile.vectors)
+        + cycles_of_step(rows_left, vectors_left)
     )
 
 
 @cache
-def _step_cycles(rows: int, vectors: int) -> float:
+def cycles_of_step(rows: int, vectors: int) -> float:
     """Cycles of one step of depth on one tile: the busiest of multiply-add ports, load ports and
     latency."""
     if rows == 0 or vectors == 0:

@@ -1,8 +1,7 @@
 """ONNX If: the results of one of two graphs.
 
 In: a bool and two graphs without inputs, which see the tensors outside. Out: core ``if``, or the
-nodes of one graph where the condition is known. Not done here: sequences and optionals as results
-of a condition that only a run knows (unsupported).
+nodes of one graph where the condition is known. Not done here: types.
 """
 
 from __future__ import annotations

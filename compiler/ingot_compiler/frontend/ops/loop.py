@@ -2,8 +2,8 @@
 collected.
 
 In: a trip count and a condition (either may be absent), carried values, a graph. Out: core
-``loop``; where a sequence is carried, the nodes of every iteration. Not done here: sequences in a
-loop whose iterations only a run counts (unsupported).
+``loop``; where a sequence is carried and the iterations are known, the nodes of every one. Not done
+here: what sequences are in a loop whose iterations only a run counts (``control``).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import concat, unsqueeze
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.control import build_loop
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.control import build_loop, build_value_loop
 from ingot_compiler.frontend.onnx_node import RegionBody
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -30,11 +30,15 @@ def _translate(context: OpContext) -> Sequence[int]:
         expected = f"a body of {len(initial) + 2} inputs and at least {len(initial) + 1} outputs"
         raise OpTypeError(expected, f"{body.input_count} and {body.output_count}")
     trip_count, condition = context.optional(0), context.optional(1)
-    if any(value < 0 for value in initial):
-        return _unrolled(context, body, initial)
+    has_values = any(value < 0 for value in initial)
+    if has_values and _is_counted(context):
+        unrolled = _unrolled(context, body, initial)
+        if unrolled is not None:
+            return unrolled
     counts = None if trip_count is None else context.dims(trip_count)
     entered = (1,) if condition is None else context.known_ints(condition)
-    return build_loop(
+    build = build_value_loop if has_values else build_loop
+    return build(
         context,
         (trip_count, None if counts is None else at_least(counts[0], 0)),
         (condition, None if entered is None else bool(entered[0])),
@@ -43,29 +47,38 @@ def _translate(context: OpContext) -> Sequence[int]:
     )
 
 
-def _unrolled(context: OpContext, body: RegionBody, carried: Sequence[int]) -> Sequence[int]:
-    """Carried values at the end, then stacked scan outputs, of a loop that the translation runs."""
-    limit, entered = _known_scalar(context, context.optional(0)), context.optional(1)
-    goes_on = entered is None or bool(_known_scalar(context, entered))
+def _is_counted(context: OpContext) -> bool:
+    """Whether the trip count, or else the condition, may be known for every iteration, and there are
+    not too many."""
+    trip_count, condition = context.optional(0), context.optional(1)
+    limit = None if trip_count is None else context.known_ints(trip_count)
+    if trip_count is not None and (limit is None or limit[0] > _ITERATIONS_MAX):
+        return False
+    return condition is None or context.known_ints(condition) is not None
+
+
+def _unrolled(context: OpContext, body: RegionBody, carried: Sequence[int]) -> Sequence[int] | None:
+    """Carried values at the end, then stacked scan outputs, of a loop that the translation runs;
+    None where the body computes whether it goes on, or where it goes on for too long."""
+    limit = _known_scalar(context, context.optional(0))
+    goes_on: int | None = 1
+    if context.optional(1) is not None:
+        goes_on = _known_scalar(context, context.optional(1))
     count, rows = len(carried), list[Sequence[int]]()
     while goes_on and (limit is None or len(rows) < limit):
-        if len(rows) == _ITERATIONS_MAX:
-            raise Unsupported(f"a loop over sequences of more than {_ITERATIONS_MAX} iterations")
         number = context.scalar("i64", len(rows))
         again, *results = body.translate((number, context.scalar("bool", 1), *carried))
         carried = results[:count]
         rows.append(results[count:])
-        goes_on = bool(_known_scalar(context, again))
+        goes_on = _known_scalar(context, again)
+        if goes_on is None or len(rows) > _ITERATIONS_MAX:
+            return None
     return (*carried, *(_stacked(context, column) for column in zip(*rows, strict=True)))
 
 
 def _known_scalar(context: OpContext, value: int | None) -> int | None:
-    if value is None:
-        return None
-    known = context.known_ints(value)
-    if known is None:
-        raise Unsupported("sequences in a loop whose iterations only a run counts")
-    return known[0]
+    known = None if value is None else context.known_ints(value)
+    return None if known is None else known[0]
 
 
 def _stacked(context: OpContext, values: Sequence[int]) -> int:

@@ -1,7 +1,6 @@
 """ONNX Optional: the operand itself, or an optional that holds nothing.
 
-In: perhaps a tensor or a sequence. Out: the same value. Not done here: optionals that a run decides
-(unsupported).
+In: perhaps a tensor or a sequence. Out: the same value. Not done here: types.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sequences import make_empty_optional
+from ingot_compiler.frontend.sequences import add_value
+from ingot_compiler.frontend.values import Nothing
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     value = context.optional(0)
-    return (make_empty_optional(context) if value is None else value,)
+    return (add_value(context, Nothing()) if value is None else value,)
 
 
 OP = OnnxOp("Optional", _translate)

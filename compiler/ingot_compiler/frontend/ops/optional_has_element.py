@@ -1,7 +1,7 @@
 """ONNX OptionalHasElement: whether there is an operand that holds something.
 
-In: perhaps a tensor, a sequence or an optional. Out: a bool that is known. Not done here: optionals
-that a run decides (unsupported).
+In: perhaps a tensor, a sequence or an optional. Out: a bool, known unless the optional is an input or
+what a branch gives. Not done here: types.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sequences import is_empty_optional
+from ingot_compiler.frontend.sequences import value_of
+from ingot_compiler.frontend.values import Maybe, Nothing
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     value = context.optional(0)
-    return (context.scalar("bool", value is not None and not is_empty_optional(context, value)),)
+    found = None if value is None else value_of(context, value)
+    if isinstance(found, Maybe):
+        return (found.given,)
+    return (context.scalar("bool", value is not None and not isinstance(found, Nothing)),)
 
 
 OP = OnnxOp("OptionalHasElement", _translate)

@@ -1,7 +1,7 @@
 """ONNX SequenceAt: one element of a sequence.
 
-In: a sequence, a known position. Out: the tensor. Not done here: positions that only a run knows
-(unsupported).
+In: a sequence, a position. Out: the tensor. Not done here: positions that lie outside, which are
+refused (``sequences``, ``packed``).
 """
 
 from __future__ import annotations
@@ -10,12 +10,20 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sequences import elements_of, position_of
+from ingot_compiler.frontend.packed import counted, element_at, length_of, pack
+from ingot_compiler.frontend.sequences import known_position, sequence_of
+from ingot_compiler.frontend.values import KnownSequence
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    elements = elements_of(context, context.operand(0))
-    return (elements[position_of(context, context.operand(1), len(elements))],)
+    sequence, position = sequence_of(context, context.operand(0)), context.operand(1)
+    if isinstance(sequence, KnownSequence):
+        at = known_position(context, position, len(sequence.items))
+        if at is not None:
+            return (sequence.items[at],)
+    packed = pack(context, sequence)
+    at = counted(context, position, length_of(context, packed))
+    return (element_at(context, packed, at),)
 
 
 OP = OnnxOp("SequenceAt", _translate)

@@ -1,7 +1,7 @@
-"""ONNX SequenceInsert: a sequence with one element more, at a known position or at the end.
+"""ONNX SequenceInsert: a sequence with one element more, at a position or at the end.
 
-In: a sequence, a tensor, perhaps a position. Out: a sequence. Not done here: positions that only a
-run knows (unsupported).
+In: a sequence, a tensor, perhaps a position. Out: a sequence. Not done here: positions that lie
+outside, which are refused (``sequences``, ``packed``).
 """
 
 from __future__ import annotations
@@ -10,15 +10,30 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sequences import elements_of, make_sequence, position_of
+from ingot_compiler.frontend.packed import counted, inserted, length_of, pack
+from ingot_compiler.frontend.sequences import (
+    add_value,
+    known_position,
+    make_sequence,
+    sequence_of,
+)
+from ingot_compiler.frontend.values import KnownSequence
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    elements, given = elements_of(context, context.operand(0)), context.optional(2)
-    at = len(elements)
+    sequence, value = sequence_of(context, context.operand(0)), context.operand(1)
+    given = context.optional(2)
+    if isinstance(sequence, KnownSequence):
+        items = sequence.items
+        count = len(items)
+        at = count if given is None else known_position(context, given, count, to_end=True)
+        if at is not None:
+            return (make_sequence(context, (*items[:at], value, *items[at:])),)
+    packed = pack(context, sequence)
+    place = None
     if given is not None:
-        at = position_of(context, given, len(elements), to_end=True)
-    return (make_sequence(context, (*elements[:at], context.operand(1), *elements[at:])),)
+        place = counted(context, given, length_of(context, packed), to_end=True)
+    return (add_value(context, inserted(context, packed, value, place)),)
 
 
 OP = OnnxOp("SequenceInsert", _translate)

@@ -1,6 +1,6 @@
 """ONNX SequenceLength: how many elements a sequence has.
 
-In: a sequence. Out: an i64 that is known. Not done here: lengths that only a run knows.
+In: a sequence. Out: an i64 of rank 0. Not done here: anything else.
 """
 
 from __future__ import annotations
@@ -10,11 +10,16 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.compose import size_scalar
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sequences import elements_of
+from ingot_compiler.frontend.packed import length_of
+from ingot_compiler.frontend.sequences import sequence_of
+from ingot_compiler.frontend.values import KnownSequence
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    return (size_scalar(context, len(elements_of(context, context.operand(0)))),)
+    sequence = sequence_of(context, context.operand(0))
+    if isinstance(sequence, KnownSequence):
+        return (size_scalar(context, len(sequence.items)),)
+    return (size_scalar(context, length_of(context, sequence)),)
 
 
 OP = OnnxOp("SequenceLength", _translate)

@@ -1,28 +1,32 @@
 """ONNX SplitToSequence: parts of a tensor along an axis as a sequence.
 
-In: a tensor, perhaps one size for all parts or one for each. Out: a sequence. Not done here: sizes
-that only a run knows (unsupported): they decide the length.
+In: a tensor, perhaps one size for all parts or one for each. Out: a sequence, of known length where
+sizes and axis are known. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import reshape, slice_axis
-from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.compose import cast, reshape, slice_axis
+from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sequences import LENGTH_MAX, make_sequence
+from ingot_compiler.frontend.packed import shape_of
+from ingot_compiler.frontend.packed_axes import equal_sizes, split, without_axis
+from ingot_compiler.frontend.sequences import LENGTH_MAX, add_value, make_sequence
+from ingot_compiler.frontend.values import PackedSequence
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import require
-
-_REASON = "a sequence whose length is known at run time only"
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, given = context.operand(0), context.optional(1)
-    axis = context.axis_attribute(0, context.rank_of(x))
-    size = context.shape_of(x)[axis]
-    sizes = _sizes(context, given, size)
+    shape = shape_of(context, x)
+    axis = context.axis_attribute(0, len(shape))
+    keeps = given is not None or context.bool_attribute("keepdims", default=True)
+    sizes = _known_sizes(context, given, shape[axis])
+    if sizes is None or x < 0:
+        return (add_value(context, _packed(context, x, axis, keeps=keeps)),)
     starts: list[Dim] = [0]
     for part in sizes:
         starts.append(starts[-1] + part)
@@ -30,19 +34,33 @@ def _translate(context: OpContext) -> Sequence[int]:
         slice_axis(context, x, axis, start, part)
         for start, part in zip(starts, sizes, strict=False)
     ]
-    if given is None and not context.bool_attribute("keepdims", default=True):
+    if not keeps:
         parts = [_without(context, part, axis) for part in parts]
     return (make_sequence(context, parts),)
 
 
-def _sizes(context: OpContext, given: int | None, size: Dim) -> tuple[int, ...]:
+def _packed(context: OpContext, x: int, axis: int, *, keeps: bool) -> PackedSequence:
+    """Parts whose sizes or number only a run knows."""
+    given = context.optional(1)
+    if given is None or context.rank_of(given) == 0:
+        step = context.scalar("i64", 1) if given is None else cast(context, given, "i64")
+        sizes = equal_sizes(context, step, shape_of(context, x)[axis])
+    else:
+        sizes = cast(context, given, "i64")
+    found = split(context, x, axis, sizes)
+    return found if keeps else without_axis(context, found, axis)
+
+
+def _known_sizes(context: OpContext, given: int | None, size: Dim) -> tuple[int, ...] | None:
+    """The sizes of the parts; None where only a run knows them."""
     known = (1,) if given is None else context.known_ints(given)
     if known is None or not isinstance(size, int):
-        raise Unsupported(_REASON)
+        return None
     if given is None or context.rank_of(given) == 0:
         step = known[0]
         require(step > 0, "a positive size of parts", step)
-        require(size <= step * LENGTH_MAX, f"at most {LENGTH_MAX} parts", size // step)
+        if size > step * LENGTH_MAX:
+            return None
         return tuple(min(step, size - start) for start in range(0, size, step))
     fits = min(known, default=0) >= 0 and sum(known) == size
     require(fits, f"sizes that add up to {size}", list(known))

@@ -1,7 +1,7 @@
 """ONNX Squeeze: axes of size 1 removed; axes are an attribute before opset 13, then an operand.
 
 In: a tensor, perhaps axes, known or computed at run time. Out: core ``reshape``. Not done here:
-types (``ir/ops``).
+a size that may be 1, where no axes are given, and what follows from that (``two_ways``).
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from ingot_compiler.frontend.compose import reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_node import counted_axes
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import require_dim
+from ingot_compiler.frontend.operand_sizes import require_other_sizes
 from ingot_compiler.frontend.run_time_shapes import axis_flags, kept_sizes
-from ingot_compiler.ir.dims import Dim, dim_max, dim_min
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ranges import at_most
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -27,7 +25,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         flags = axis_flags(context, operand, len(shape))
         return (reshape(context, x, kept_sizes(context, flags, shape, context.count_of(operand))),)
     if axes is None:
-        _require_other_sizes(context, shape)
+        require_other_sizes(context, shape)
         counted = tuple(axis for axis, size in enumerate(shape) if size == 1)
     else:
         counted = counted_axes(axes, len(shape))
@@ -35,15 +33,6 @@ def _translate(context: OpContext) -> Sequence[int]:
     if wrong:
         raise OpTypeError(f"size 1 at axis {wrong[0]}", context.type_of(x))
     return (reshape(context, x, [size for axis, size in enumerate(shape) if axis not in counted]),)
-
-
-def _require_other_sizes(context: OpContext, shape: Sequence[Dim]) -> None:
-    """Without axes, every size of 1 goes: one that is 1 at run time only would leave another rank
-    than the one compiled."""
-    for axis, size in enumerate(shape):
-        if not isinstance(size, int) and not at_most(2, size):
-            is_one = dim_min(size, 1) - dim_min(dim_max(size - 1, 0), 1)
-            require_dim(context, is_one, f"a size other than 1 at axis {axis}, or axes", size)
 
 
 OP = OnnxOp("Squeeze", _translate)

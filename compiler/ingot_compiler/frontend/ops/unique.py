@@ -16,30 +16,15 @@ from ingot_compiler.frontend.compose import (
     iota,
     reduce,
     reshape,
+    size_scalar,
     slice_axis,
     transpose,
 )
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.control import build_loop
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.selection import positions_of_true, sort_keys
 from ingot_compiler.ir.dims import Dim, dim_product
-
-_EQUAL = (1 << 62) + 1
-
-
-def _keys(context: OpContext, left: int, right: int) -> int:
-    """i64[a, b] for rows [a, L] and [b, L]: _EQUAL, else even where the left row comes first, odd
-    where the right does."""
-    (rows, length), columns = context.shape_of(left), context.shape_of(right)[0]
-    a, b = reshape(context, left, (rows, 1, length)), reshape(context, right, (1, columns, length))
-    place = context.add("mul", iota(context, length), context.scalar("i64", 2))
-    later = cast(context, context.add("less", b, a), "i64")
-    same = context.add("equal", a, b)
-    equal = context.scalar("i64", _EQUAL)
-    first = context.add("select", same, equal, context.add("add", place, later))
-    # Rows without elements are equal.
-    least = reduce(context, first, "min", (2,))
-    return context.add("min", least, context.scalar("i64", _EQUAL))
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -47,35 +32,16 @@ def _translate(context: OpContext) -> Sequence[int]:
     along = "axis" in context.attributes
     axis = context.axis_attribute(0, context.rank_of(x)) if along else 0
     x = x if along else as_vector(context, x)
-    rows = _rows(context, x, axis)
-    count, length = context.shape_of(rows)
-    parts = _of_elements if length == 1 else _of_rows
-    counts, found, inverse = parts(
-        context,
-        reshape(context, rows, (count,)) if length == 1 else rows,
-        is_sorted=context.bool_attribute("sorted", default=True),
-    )
-    return context.add("gather", x, found, axis=axis), found, inverse, counts
-
-
-def _of_elements(context: OpContext, x: int, *, is_sorted: bool) -> tuple[int, int, int]:
-    """(counts, first positions, inverse) of a vector: runs of equal elements of the sorted one."""
-    (count,) = context.shape_of(x)
-    keys = sort_keys(context, x)
-    order = context.add("argsort", keys, count=count)
-    ordered = context.add("gather", keys, order, axis=0)
-    place = iota(context, count)
-    before = context.add("max", context.add("sub", place, _one(context)), _zero(context))
-    same = context.add("equal", ordered, context.add("gather", ordered, before, axis=0))
-    is_first = context.add("equal", place, _zero(context))
-    starts = context.add("logical_or", context.add("logical_not", same), is_first)
+    order, starts = _sorted(context, sort_keys(context, _rows(context, x, axis)))
+    (count,) = context.shape_of(order)
     first = positions_of_true(context, starts)
     found = context.add("gather", order, first, axis=0)
-    ends = cast(context, starts, "i64")
-    number = context.add("cumsum", ends, axis=0, exclusive=False, reverse=False)
+    number = context.add(
+        "cumsum", cast(context, starts, "i64"), axis=0, exclusive=False, reverse=False
+    )
     number = context.add("sub", number, _one(context))
     counts = _lengths(context, first, count)
-    if not is_sorted:
+    if not context.bool_attribute("sorted", default=True):
         (unique,) = context.shape_of(found)
         by_place = context.add("argsort", context.add("bit_cast", found, dtype="u64"), count=unique)
         number = context.add(
@@ -83,7 +49,47 @@ def _of_elements(context: OpContext, x: int, *, is_sorted: bool) -> tuple[int, i
         )
         counts = context.add("gather", counts, by_place, axis=0)
         found = context.add("gather", found, by_place, axis=0)
-    return counts, found, _scattered(context, order, number)
+    inverse = _scattered(context, order, number)
+    return context.add("gather", x, found, axis=axis), found, inverse, counts
+
+
+def _sorted(context: OpContext, keys: int) -> tuple[int, int]:
+    """(order of the rows [n], whether the row that stands there is another than the one before)."""
+    count, length = context.shape_of(keys)
+    order = _order(context, keys)
+    place = iota(context, count)
+    before = context.add("max", context.add("sub", place, _one(context)), _zero(context))
+    ordered = context.add("gather", keys, order, axis=0)
+    other = context.add("equal", ordered, context.add("gather", ordered, before, axis=0))
+    other = context.add("logical_not", other)
+    if length == 1:
+        other = reshape(context, other, (count,))
+    else:  # rows without elements are equal
+        most = reduce(context, cast(context, other, "i32"), "max", (1,))
+        other = context.add("less", context.scalar("i32", 0), most)
+    return order, context.add("logical_or", other, context.add("equal", place, _zero(context)))
+
+
+def _order(context: OpContext, keys: int) -> int:
+    """i64[n]: rows by their first element, those with equal ones by the second, ...: a stable sort
+    by each column, from the last one on."""
+    count, length = context.shape_of(keys)
+    if length == 1:
+        return context.add("argsort", reshape(context, keys, (count,)), count=count)
+    columns = transpose(context, keys, (1, 0))
+
+    def sort(inputs: Sequence[int]) -> Sequence[int]:
+        iteration, goes_on, order = inputs
+        last = context.add("sub", size_scalar(context, length), _one(context))
+        number = context.add("sub", last, iteration)
+        column = context.add("gather", columns, number, axis=0)
+        ordered = context.add("gather", column, order, axis=0)
+        step = context.add("argsort", ordered, count=count)
+        return goes_on, context.add("gather", order, step, axis=0)
+
+    turns = (size_scalar(context, length), length)
+    (order,) = build_loop(context, turns, (None, True), [iota(context, count)], sort)
+    return order
 
 
 def _one(context: OpContext) -> int:
@@ -107,13 +113,6 @@ def _scattered(context: OpContext, places: int, values: int) -> int:
     return context.add("scatter_elements", base, places, values, axis=0, reduction="none")
 
 
-def _of_rows(context: OpContext, rows: int, *, is_sorted: bool) -> tuple[int, int, int]:
-    """(counts, first positions, inverse) of rows, by comparing all pairs."""
-    counts, found = _first_of_each(context, rows)
-    found = _sorted(context, rows, found) if is_sorted else found
-    return context.add("gather", counts, found, axis=0), found, _inverse(context, rows, found)
-
-
 def _rows(context: OpContext, x: int, axis: int) -> int:
     """[n, L]: what is compared, one row for each index of ``axis``."""
     others = [other for other in range(context.rank_of(x)) if other != axis]
@@ -121,41 +120,6 @@ def _rows(context: OpContext, x: int, axis: int) -> int:
     count, *sizes = context.shape_of(front)
     rows = reshape(context, front, (count, dim_product(tuple(sizes))))
     return cast(context, rows, "u8") if context.dtype_of(rows) == "bool" else rows
-
-
-def _first_of_each(context: OpContext, rows: int) -> tuple[int, int]:
-    """(how many rows equal each [n], positions of the rows that no earlier one equals)."""
-    count = context.shape_of(rows)[0]
-    keys, place = _keys(context, rows, rows), iota(context, count)
-    same = context.add("equal", keys, context.scalar("i64", _EQUAL))
-    counts = reduce(context, cast(context, same, "i64"), "sum", (1,))
-    earlier = context.add("less", place, reshape(context, place, (count, 1)))
-    repeated = cast(context, context.add("logical_and", same, earlier), "i64")
-    before = reduce(context, repeated, "sum", (1,))
-    is_first = context.add("equal", before, context.scalar("i64", 0))
-    return counts, positions_of_true(context, is_first)
-
-
-def _sorted(context: OpContext, rows: int, found: int) -> int:
-    """Positions in the order of their rows."""
-    (number,) = context.shape_of(found)
-    chosen = context.add("gather", rows, found, axis=0)
-    odd = context.add("bitwise_and", _keys(context, chosen, chosen), context.scalar("i64", 1))
-    smaller = context.add("equal", _keys(context, chosen, chosen), context.scalar("i64", _EQUAL))
-    before = context.add("select", smaller, context.scalar("i64", 0), odd)
-    rank = reduce(context, before, "sum", (1,))
-    base = full(context, "i64", 0, (number,))
-    return context.add("scatter_elements", base, rank, found, axis=0, reduction="none")
-
-
-def _inverse(context: OpContext, rows: int, found: int) -> int:
-    """For each row the place of its equal among those at ``found``."""
-    chosen = context.add("gather", rows, found, axis=0)
-    matches = context.add("equal", _keys(context, rows, chosen), context.scalar("i64", _EQUAL))
-    numbers = iota(context, context.shape_of(found)[0])
-    return reduce(
-        context, context.add("select", matches, numbers, context.scalar("i64", 0)), "sum", (1,)
-    )
 
 
 OP = OnnxOp("Unique", _translate, 11)

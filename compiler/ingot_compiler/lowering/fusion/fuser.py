@@ -64,11 +64,16 @@ class Fuser:
     """The interface of the rules; its own state is what waits, and the steps so far."""
 
     def __init__(
-        self, values: FusionValues, inputs: Sequence[int], targets: Sequence[KernelTarget]
+        self,
+        values: FusionValues,
+        inputs: Sequence[int],
+        targets: Sequence[KernelTarget],
+        precision: str,
     ) -> None:
         """``targets``: what each device runs, by its index."""
         self.values = values
         self.targets = tuple(targets)
+        self.precision = precision
         self.storage = Storage([(value, values.type_of(value)) for value in inputs])
         self.requirements = Requirements(values, inputs)
         self.symbols = RunTimeSymbols()

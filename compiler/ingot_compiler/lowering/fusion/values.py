@@ -31,6 +31,7 @@ class FusionValues:
         self._devices = [*device_of, *[0] * (len(graph.types) - len(device_of))]
         self._constants = constant_values(graph)
         self._use_counts = _use_counts(graph, self._constants, returned)
+        self._makers = {result: node for node in graph.nodes for result in node.results}
         self._sources = {result: node.source for node in graph.nodes for result in node.results}
         self._images, self._halos = set(demands.channels_last), dict(demands.halos)
 
@@ -49,6 +50,10 @@ class FusionValues:
     def use_count(self, value: int) -> int:
         """How many nodes and regions read it, or return it."""
         return self._use_counts.get(value, 0)
+
+    def maker(self, value: int) -> Node | None:
+        """The graph's node that makes it; None of an input and of what lowering added."""
+        return self._makers.get(value)
 
     def users(self, value: int) -> list[Node]:
         """The graph's nodes that read it."""

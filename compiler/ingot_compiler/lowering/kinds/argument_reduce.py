@@ -1,8 +1,8 @@
 """``argmax`` and ``argmin``: the position of the extreme element along one axis; NaN counts as
 extreme.
 
-In: a group anchored by one of them. Out: its loop program: units are kept positions. Not done here:
-top-k.
+In: a group anchored by one of them. Out: its loop program: units are kept positions, those that lie
+together in lanes. Not done here: top-k.
 """
 
 from ingot_compiler.ir.dims import symbol
@@ -11,20 +11,20 @@ from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
-from ingot_compiler.lowering.kinds.lines import line_count, load_of_line, other_axes
+from ingot_compiler.lowering.kinds.line_lanes import LineLanes
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
 from ingot_compiler.lowering.loops import (
     Apply,
     Constant,
     FromIndex,
+    Load,
     Local,
     LoopProgram,
     Reduce,
     Store,
     Value,
 )
-from ingot_compiler.lowering.space import Run, Space
 
 _LAST = (1 << 63) - 1
 
@@ -36,24 +36,27 @@ def lower_argument_reduce(group: Group, target: KernelTarget) -> LoopProgram:
     x, result = group.operands[0], group.results[0]
     axis, select_last = anchor.integer("axis"), anchor.flag("select_last")
     shape, dtype = x.type.shape, x.type.dtype
-    kept = other_axes(shape, axis)
-    buffers = GroupBuffers(group)
-    here, there = (load_of_line(buffers, x, axis, symbol(variable)) for variable in ("i", "j"))
+    buffers, lines = GroupBuffers(group), LineLanes.of(x, axis)
+    here, there = (
+        Load(buffers.number(x), lines.place(symbol(variable)).offset(x.view))
+        for variable in ("i", "j")
+    )
+    along = lines.lane_axis is None
     function: ReduceFunction = "max" if anchor.op == "argmax" else "min"
-    extreme = Reduce("extreme", function, "i", shape[axis], dtype, (), here, lanes=True)
+    extreme = Reduce("extreme", function, "i", shape[axis], dtype, (), here, lanes=along)
     found: Value = Apply("equal", (there, Local("extreme", dtype)), "bool")
     if dtype in FLOATS:
         found = Apply("logical_or", (found, Apply("isnan", (there,), "bool")), "bool")
     other = Constant(-1 if select_last else _LAST, "i64")
     index = Apply("select", (found, FromIndex(symbol("j"), "i64"), other), "i64")
     position = Reduce(
-        "position", "max" if select_last else "min", "j", shape[axis], "i64", (), index, lanes=True
+        "position", "max" if select_last else "min", "j", shape[axis], "i64", (), index, lanes=along
     )
-    place = kept if result.type.rank == len(shape) else tuple(range(len(kept)))
-    where = Space(result.type.shape, (Run(place, symbol("p")),))
-    store = Store(buffers.number(result), where.offset(result.view), Local("position", "i64"))
-    units, body = line_count(shape, axis), (extreme, position, store)
-    return finish_program(buffers, body, units, grain_for(shape[axis] * 2))
+    where = lines.kept_place(result.type.shape).offset(result.view)
+    store = Store(buffers.number(result), where, Local("position", "i64"))
+    body = lines.in_lanes((extreme, position, store))
+    grain = grain_for(shape[axis] * 2 * lines.lines_of_unit)
+    return finish_program(buffers, body, lines.unit_count, grain)
 
 
 ARGUMENT_REDUCE = Kind(

@@ -1,7 +1,7 @@
 """``cumsum``: running sums along one axis (ONNX CumSum-14).
 
-In: a group anchored by ``cumsum``. Out: its loop program: units are the other positions. Not done
-here: a parallel scan.
+In: a group anchored by ``cumsum``. Out: its loop program: units are the other positions, those that
+lie together in lanes. Not done here: a parallel scan.
 """
 
 from ingot_compiler.ir.dims import Dim, dim_max, symbol
@@ -10,7 +10,7 @@ from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
-from ingot_compiler.lowering.kinds.lines import line_count, point_of_line
+from ingot_compiler.lowering.kinds.line_lanes import LineLanes
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -32,11 +32,11 @@ def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
     axis = anchor.integer("axis")
     exclusive, reverse = anchor.flag("exclusive"), anchor.flag("reverse")
     shape, dtype = x.type.shape, x.type.dtype
-    buffers = GroupBuffers(group)
+    buffers, lines = GroupBuffers(group), LineLanes.of(x, axis)
 
     def offset(operand: Operand, step: Dim) -> Dim:
         index = shape[axis] - 1 - step if reverse else step
-        return point_of_line(shape, axis, index).offset(operand.view)
+        return lines.place(index).offset(operand.view)
 
     step = symbol("i")
     before = dim_max(step - 1, 0)
@@ -49,8 +49,9 @@ def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
     own: Value = Load(buffers.number(x), offset(x, before if exclusive else step))
     total = Apply("add", (previous, unless_first(own) if exclusive else own), dtype)
     store = Store(buffers.number(result), offset(result, step), total)
-    loop = For("i", shape[axis], "serial", (store,))
-    return finish_program(buffers, (loop,), line_count(shape, axis), grain_for(shape[axis] * 4))
+    loop = For("i", shape[axis], "serial", lines.in_lanes((store,)))
+    grain = grain_for(shape[axis] * 4 * lines.lines_of_unit)
+    return finish_program(buffers, (loop,), lines.unit_count, grain)
 
 
 CUMSUM = Kind("cumsum", one_kernel(lower_cumsum), ResultLayout.ROW_MAJOR, takes_followers=False)

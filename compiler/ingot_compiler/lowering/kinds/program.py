@@ -43,14 +43,16 @@ def grain_for(work_per_unit: Dim) -> int:
 
 
 def _walk(item: object) -> Iterator[object]:
-    yield item
-    if isinstance(item, tuple):
-        for member in cast("tuple[object, ...]", item):
-            yield from _walk(member)
-    elif not isinstance(item, Sum):
-        kind: type = type(item)
-        for name in _field_names(kind):
-            yield from _walk(getattr(item, name))
+    """Everything inside of nested tuples and dataclasses, each before what it is made of."""
+    waiting = [item]
+    while waiting:
+        item = waiting.pop()
+        yield item
+        if isinstance(item, tuple):
+            waiting += reversed(cast("tuple[object, ...]", item))
+        elif not isinstance(item, Sum):
+            kind: type = type(item)
+            waiting += [getattr(item, name) for name in reversed(_field_names(kind))]
 
 
 @cache

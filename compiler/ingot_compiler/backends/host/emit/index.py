@@ -11,7 +11,15 @@ from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index_calls import emit_call
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.ir.dims import Call, Dim, Monomial, Symbol, from_terms, substitute, symbols_of
+from ingot_compiler.ir.dims import (
+    Call,
+    Dim,
+    Monomial,
+    Symbol,
+    from_terms,
+    substitute,
+    symbols_of_product,
+)
 from ingot_compiler.ir.errors import InternalError
 
 
@@ -20,11 +28,12 @@ def emit_index(context: EmitContext, dim: Dim) -> LlvmValue:
     dim = substitute(dim, context.constants)
     if isinstance(dim, int):
         return i64(dim)
-    depths = sorted({depth_of(context, monomial) for monomial, _ in dim.terms})
+    by_depth: dict[int, list[tuple[Monomial, int]]] = {}
+    for term in dim.terms:
+        by_depth.setdefault(depth_of(context, term[0]), []).append(term)
     total = ZERO
     done: dict[Monomial, int] = {}
-    for depth in depths:
-        terms = [term for term in dim.terms if depth_of(context, term[0]) == depth]
+    for depth, terms in sorted(by_depth.items()):
         done.update(terms)
         total = _extend(context, depth, from_terms(done), total, terms)
     return total
@@ -99,7 +108,7 @@ def depth_of(context: EmitContext, monomial: Monomial) -> int:
     """The innermost frame that binds one of the symbols; -1 for the constant term (folded last by
     the sum)."""
     depth = -1
-    for name in symbols_of(from_terms({monomial: 1})):
+    for name in symbols_of_product(monomial):
         binding_operand(context, name)
         depth = max(depth, context.symbols[name].depth)
     return depth

@@ -23,6 +23,7 @@ from ingot_compiler.backends.host.emit.kernels.contraction import emit_contracti
 from ingot_compiler.backends.host.emit.kernels.depthwise import emit_depthwise
 from ingot_compiler.backends.host.emit.kernels.depthwise_plane import emit_depthwise_plane
 from ingot_compiler.backends.host.emit.kernels.transpose import emit_transpose
+from ingot_compiler.backends.host.emit.kernels.winograd import emit_winograd
 from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.emit.reduce import emit_reduce
 from ingot_compiler.backends.host.emit.statement import emit_statements
@@ -40,6 +41,7 @@ from ingot_compiler.lowering.loops import (
     LoopProgram,
     Reduce,
     Transpose,
+    Winograd,
 )
 from ingot_compiler.lowering.print_loops import print_loops
 
@@ -57,6 +59,7 @@ EMITTERS: Emitters = {
     For: emit_for,
     Reduce: emit_reduce,
     Transpose: emit_transpose,
+    Winograd: emit_winograd,
 }
 
 _SYMBOL_DIGITS = 24

@@ -1,8 +1,10 @@
 """Matrix products as contractions.
 
-In: a group anchored by ``matmul``. Out: its loop program. Not done here: its tiles and units
+In: a group anchored by ``matmul``. Out: its loop programs. Not done here: their tiles and units
 (``contraction``).
 """
+
+from dataclasses import replace
 
 from ingot_compiler.backends.host.anchored_group import AnchoredGroup
 from ingot_compiler.backends.host.contraction import (
@@ -13,23 +15,35 @@ from ingot_compiler.backends.host.contraction import (
 )
 from ingot_compiler.backends.host.tiles import rows_together
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
+from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.views import Shape, flat_offset
 
+_ONE_ROW_ELEMENTS_MIN = 1 << 14  # of B: a smaller product is not worth two kernels
 
-def lower_matmul(group: Group, target: KernelTarget) -> LoopProgram:
-    """``matmul``: a constant 2-D B makes one product of all rows; else one product per batch, of a
-    B in panels or in rows."""
-    anchored = AnchoredGroup(group)
+
+def lower_matmul(group: Group, target: KernelTarget) -> LoweredGroup:
+    """One kernel; where the number of rows is open and B is large, one for a single row too, which
+    computes no rows that are not there."""
+    product = _product(AnchoredGroup(group))
+    kernel = one_launch(contraction_program(AnchoredGroup(group), target, product))
+    elements = typical(dim_mul(product.total_depth, product.columns))
+    if isinstance(product.rows, int) or elements < _ONE_ROW_ELEMENTS_MIN:
+        return kernel
+    one_row = contraction_program(AnchoredGroup(group), target, replace(product, rows=1))
+    return choose(product.rows - 1, kernel, one_launch(one_row))
+
+
+def _product(anchored: AnchoredGroup) -> Product:
+    """A constant 2-D B makes one product of all rows; else one product per batch, of a B in panels
+    or in rows."""
     a, b, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
-    is_packed = "packed" in anchored.node.table
-    if is_packed:
-        return contraction_program(anchored, target, _one_product(a, b, shape))
-    product = _product_per_batch(a, _b_of_batch(anchored, b, shape[:-2]), shape)
-    return contraction_program(anchored, target, product)
+    if "packed" in anchored.node.table:
+        return _one_product(a, b, shape)
+    return _product_per_batch(a, _b_of_batch(anchored, b, shape[:-2]), shape)
 
 
 def _b_of_batch(anchored: AnchoredGroup, b: Operand, batch: Shape) -> Panels | PitchedRows:
@@ -79,4 +93,4 @@ def _batch_offset(operand: Operand, batch: Shape) -> Dim:
     return operand.view.offset + flat_offset(symbol("g"), batch, missing + strides)
 
 
-MATMUL = Kind("matmul", one_kernel(lower_matmul), ResultLayout.ROW_MAJOR)
+MATMUL = Kind("matmul", lower_matmul, ResultLayout.ROW_MAJOR)

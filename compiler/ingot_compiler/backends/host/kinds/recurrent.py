@@ -17,7 +17,7 @@ from ingot_compiler.backends.host.quantised_rows import (
     zero_of,
 )
 from ingot_compiler.backends.host.recurrent_layer import RecurrentLayer
-from ingot_compiler.ir.dims import Dim, dim_max, dim_min, symbol
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, symbol
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -39,15 +39,22 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 
+_FEW_ROWS = 2  # rows of a tile
+_FEW_ROWS_MAX = 4  # where a batch of so many is few
+
 
 def lower_recurrent(group: Group, target: KernelTarget) -> LoweredGroup:
-    """One kernel; where the number of rows is open, one for a single row too, whose product has
-    registers for more columns."""
+    """One kernel; where the number of rows is open, one for a single row and one for few rows too,
+    whose products have registers for more columns instead of rows that are not there."""
     batch = group.results[0].type.shape[2]
-    kernel = one_launch(_program(RecurrentLayer(group, target, batch)))
+
+    def kernel(rows: Dim) -> LoweredGroup:
+        return one_launch(_program(RecurrentLayer(group, target, rows)))
+
     if isinstance(batch, int):
-        return kernel
-    return choose(batch - 1, kernel, one_launch(_program(RecurrentLayer(group, target, 1))))
+        return kernel(batch)
+    few = choose(batch - 1, kernel(_FEW_ROWS), kernel(1))
+    return choose(dim_floordiv(batch - 1, _FEW_ROWS_MAX), kernel(batch), few)
 
 
 def _program(layer: RecurrentLayer) -> LoopProgram:

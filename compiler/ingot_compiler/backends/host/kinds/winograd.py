@@ -1,0 +1,80 @@
+"""Convolutions by Winograd's algorithm: fewer products of transformed tiles.
+
+In: a group anchored by ``conv`` whose last operand are transformed weights. Out: its loop program.
+Not done here: when the algorithm is chosen (``choose_winograd``), the transforms of weights
+(``winograd_weights``).
+"""
+
+from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
+from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.backends.host.winograd_tiles import (
+    WinogradShape,
+    choose_blocks,
+    scratch_of,
+    tile_count,
+)
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, symbol
+from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
+from ingot_compiler.lowering.loops import LoopProgram, Winograd
+from ingot_compiler.lowering.space import Space, ceil_div, point
+
+
+def lower_winograd(group: Group, target: KernelTarget) -> LoopProgram:
+    """Units are (block of tiles, columns); columns are innermost, so that a thread transforms a
+    block once."""
+    anchored = AnchoredGroup(group)
+    x, result = anchored.operand(0), anchored.result.shape
+    conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
+    shape = _shape(anchored, conv)
+    channels, columns, extents = conv.channels_per_group, result[1], (result[2], result[3])
+    assert isinstance(channels, int)
+    assert isinstance(columns, int)
+    tiles = tile_count(result[0], extents, shape)
+    blocks = choose_blocks(tiles, channels, columns, shape, target)
+    width = blocks.registers.vectors * target.f32_lanes
+    parts = -(-columns // width)
+    start = dim_mul(dim_floordiv(symbol(INDEX), parts), blocks.tiles)
+    column_start = dim_mul(dim_mod(symbol(INDEX), parts), width)
+    statement = Winograd(
+        "image", result[0], "y", "x", extents, shape.kernel, shape.tile, start, blocks.tiles,
+        "channel", channels, "column", columns, column_start, blocks.registers,
+        anchored.number(0), _image_index(x, conv), anchored.number(-1), anchored.number(1),
+        ACCUMULATOR, anchored.epilogue(_result_space(anchored)),
+    )  # fmt: skip
+    scratch = scratch_of(blocks.tiles, channels, width, shape)
+    work = blocks.tiles * shape.frequency_count * channels * width
+    extent = dim_mul(ceil_div(tiles, blocks.tiles), parts)
+    grain = grain_for(work // 16)
+    return finish_program(anchored.buffers, (statement,), extent, grain, scratch.size_bytes)
+
+
+def _shape(anchored: AnchoredGroup, conv: ConvShape) -> WinogradShape:
+    rows, columns = anchored.node.ints("tile")
+    return WinogradShape((conv.kernel[0], conv.kernel[1]), (rows, columns))
+
+
+def _image_index(x: Operand, conv: ConvShape) -> Dim:
+    """Offset of the pixel that the first tap of result (y, x) reads."""
+    names, strides = ("image", "channel", "y", "x"), x.view.strides
+    index = conv.origin(x)
+    for name, stride in zip(names, strides, strict=True):
+        index = index + dim_mul(symbol(name), stride)
+    return index
+
+
+def _result_space(anchored: AnchoredGroup) -> Space:
+    names = ("image", "column", "y", "x")
+    return point(anchored.result.shape, tuple(map(symbol, names)))
+
+
+def _kind(name: str) -> Kind:
+    return Kind(name, one_kernel(lower_winograd), ResultLayout.CHANNELS_LAST)
+
+
+WINOGRAD_2X2 = _kind("winograd_2x2")
+WINOGRAD_2X4 = _kind("winograd_2x4")
+WINOGRAD_KINDS = {(2, 2): WINOGRAD_2X2, (2, 4): WINOGRAD_2X4}
+"""By the results of a tile, (rows, columns)."""

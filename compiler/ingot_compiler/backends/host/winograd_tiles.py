@@ -1,0 +1,133 @@
+"""How a convolution by Winograd's algorithm is cut up: tiles, blocks of them, registers, scratch.
+
+In: sizes, a target. Out: ``WinogradShape``, blocks, scratch. Not done here: whether the algorithm
+is worth while (``choose_winograd``), code (``emit.kernels.winograd``).
+
+Measured on a 512-bit core with 1 MiB of L2 (56x56x64 to 7x7x512): the transformed image of a block
+stays in L2, while the weights of a unit pass by once for each block.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+from ingot_compiler.backends.host.tiles import cycles_of_step, panel_columns
+from ingot_compiler.ir.dims import Dim, dim_mul, dim_product
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.loops import RegisterTile, Winograd
+from ingot_compiler.lowering.space import ceil_div
+
+PARTIAL_SUMS = 4
+"""Chains that a sum over channels is made of, each a quarter of them: what keeps the error below
+that of one chain."""
+_BLOCK_BYTES_MAX = 832 * 1024  # of the transformed image
+_BLOCK_TILES_MAX = 64
+_BLOCK_COST_TILES = 3  # reading the weights once more costs as much as so many tiles
+_ROWS_MIN, _ROWS_MAX = 6, 13  # of registers: with 14 rows of two vectors LLVM spills all of them
+_PITCH_SPARE = 16  # elements between frequencies: else all of them share few sets of the caches
+
+
+@dataclass(frozen=True, slots=True)
+class WinogradShape:
+    """``kernel``: taps, ``tile``: results of one tile, both (rows, columns)."""
+
+    kernel: tuple[int, int]
+    tile: tuple[int, int]
+
+    @property
+    def patch(self) -> tuple[int, int]:
+        """The pixels that a tile reads; as many are its frequencies."""
+        return self.tile[0] + self.kernel[0] - 1, self.tile[1] + self.kernel[1] - 1
+
+    @property
+    def frequency_count(self) -> int:
+        """How many products there are of each pair of channels in place of those of the taps."""
+        return math.prod(self.patch)
+
+
+def shape_of(statement: Winograd) -> WinogradShape:
+    """The shape of a statement."""
+    return WinogradShape(statement.kernel, statement.tile)
+
+
+def tile_counts(extents: tuple[Dim, Dim], shape: WinogradShape) -> tuple[Dim, Dim]:
+    """Rows and columns of tiles that cover an image."""
+    return ceil_div(extents[0], shape.tile[0]), ceil_div(extents[1], shape.tile[1])
+
+
+def tile_count(images: Dim, extents: tuple[Dim, Dim], shape: WinogradShape) -> Dim:
+    """The tiles of all images."""
+    return dim_mul(images, dim_product(tile_counts(extents, shape)))
+
+
+@dataclass(frozen=True, slots=True)
+class TileBlocks:
+    """``tiles`` of a block, a multiple of ``registers.rows``; ``cost`` of all blocks, in steps of
+    one tile's sums."""
+
+    tiles: int
+    registers: RegisterTile
+    cost: float = 0.0
+
+
+@cache
+def choose_blocks(
+    tiles: Dim, channels: int, columns: int, shape: WinogradShape, target: KernelTarget
+) -> TileBlocks:
+    """The block that costs least for so many tiles; of an unknown number the largest one."""
+    lanes = target.f32_lanes
+    panels = -(-columns // panel_columns("f32"))
+    vectors = _vectors(panels, lanes)
+    most = _BLOCK_BYTES_MAX // (4 * shape.frequency_count * channels)
+    rows_max = (target.vector_register_count - 2) // vectors - 1
+    candidates = [
+        TileBlocks(rows * groups, RegisterTile(rows, vectors))
+        for rows in range(min(_ROWS_MIN, rows_max), min(_ROWS_MAX, rows_max) + 1)
+        for groups in range(1, max(1, min(most, _BLOCK_TILES_MAX) // rows) + 1)
+    ]
+    if not isinstance(tiles, int):
+        return max(candidates, key=lambda each: (each.tiles, each.registers.rows))
+    costed = [TileBlocks(each.tiles, each.registers, _cost(tiles, each)) for each in candidates]
+    return min(costed, key=lambda each: (each.cost, each.tiles))
+
+
+def _vectors(panels: int, lanes: int) -> int:
+    """Vectors of a unit: whole panels, two of them or three where that leaves none over."""
+    per_panel = panel_columns("f32") // lanes
+    if per_panel > 1:
+        return per_panel
+    return 2 if panels % 2 == 0 else 3 if panels % 3 == 0 else 1
+
+
+def _cost(tiles: int, blocks: TileBlocks) -> float:
+    rows = blocks.registers.rows
+    whole, rest = divmod(tiles, blocks.tiles)
+    groups = whole * (blocks.tiles // rows) + -(-rest // rows)
+    again = _BLOCK_COST_TILES * (whole + (rest > 0))
+    return groups * cycles_of_step(rows, blocks.registers.vectors) / _per_tile(blocks) + again
+
+
+def _per_tile(blocks: TileBlocks) -> float:
+    """Cycles of a step for one tile where the ports are busy."""
+    return cycles_of_step(_ROWS_MAX, blocks.registers.vectors) / _ROWS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class WinogradScratch:
+    """Scratch of a thread, in elements: the block's image in frequencies, ``values_pitch`` from one
+    to the next, then from ``products_offset`` on its products with the columns of a unit."""
+
+    values_pitch: int
+    products_offset: int
+    products_pitch: int
+    size_bytes: int
+
+
+def scratch_of(block: int, channels: int, width: int, shape: WinogradShape) -> WinogradScratch:
+    """Lay out the scratch of a unit with ``width`` columns."""
+    values_pitch, products_pitch = block * channels + _PITCH_SPARE, block * width + _PITCH_SPARE
+    products_offset = shape.frequency_count * values_pitch
+    count = products_offset + shape.frequency_count * products_pitch
+    return WinogradScratch(values_pitch, products_offset, products_pitch, 4 * count)

@@ -1,0 +1,105 @@
+"""Weights of convolutions in the form that Winograd's algorithm multiplies, as an expression that
+the build folds.
+
+In: the expression of weights ``[O, C, rows, columns]``. Out: that of
+``[ceil(O / 16), frequency, C, 16]``. Not done here: evaluating it, the transforms of images
+(``emit.kernels.winograd_transforms``, which say the points).
+
+Everything is computed in f64 and rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ingot_compiler.backends.host.packing import extend
+from ingot_compiler.backends.host.tiles import panel_columns
+from ingot_compiler.backends.host.winograd_tiles import WinogradShape
+from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.builder import GraphBuilder
+from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.op_names import OpName
+from ingot_compiler.ir.types import TensorType
+
+Row = tuple[tuple[int, int, int], int]
+"""The factors of three taps, and what their sum is divided by."""
+_ROWS: Mapping[int, tuple[Row, ...]] = {
+    4: (((1, 0, 0), 1), ((1, 1, 1), 2), ((1, -1, 1), 2), ((0, 0, 1), 1)),
+    6: (
+        ((1, 0, 0), 1),
+        ((1, 1, 1), 3),
+        ((-1, 1, -1), 3),
+        ((-16, -8, -4), 15),
+        ((1, -2, 4), 15),
+        ((0, 0, 1), 1),
+    ),
+}
+
+
+def winograd_weights(weights: Graph, shape: WinogradShape) -> Graph:
+    """Transform both axes, then lay panels of output channels beside each other."""
+    expression = extend(_panels(weights), "cast", {"dtype": "f64"})
+    for axis, size in enumerate(shape.patch):
+        if shape.kernel[axis] != 1:
+            expression = _along(expression, axis, _ROWS[size])
+    expression = extend(expression, "cast", {"dtype": "f32"})
+    return extend(expression, "transpose", {"permutation": (2, 0, 1, 3, 4)})
+
+
+def _panels(weights: Graph) -> Graph:
+    """[O, C, rows, columns] -> [rows, columns, panel, C, 16], zeros behind O."""
+    width = panel_columns("f32")
+    expression = extend(weights, "transpose", {"permutation": (2, 3, 1, 0)})
+    *outer, columns = _sizes(expression.types[expression.outputs[0]])
+    panels = -(-columns // width)
+    if panels * width > columns:
+        after = (0, 0, 0, panels * width - columns)
+        pads: dict[str, Attribute] = {"before": (0,) * 4, "after": after, "mode": "constant"}
+        expression = extend(expression, "pad", pads, [0.0])
+    expression = extend(expression, "reshape", {"shape": (*outer, panels, width)})
+    return extend(expression, "transpose", {"permutation": (0, 1, 3, 2, 4)})
+
+
+def _along(expression: Graph, axis: int, rows: tuple[Row, ...]) -> Graph:
+    """Put the rows in the place of the three taps of an axis."""
+    builder = GraphBuilder(())
+    for node in expression.nodes:
+        builder.add(node.op, node.operands, node.table)
+    (weights,) = expression.outputs
+    taps = [_tap(builder, weights, axis, number) for number in range(3)]
+    made = [_row(builder, taps, row) for row in rows]
+    return builder.finish((builder.add("concat", made, {"axis": axis}),))
+
+
+def _tap(builder: GraphBuilder, weights: int, axis: int, tap: int) -> int:
+    """The weights of one tap of an axis."""
+    shape = _sizes(builder.types[weights])
+    starts = tuple(tap if each == axis else 0 for each in range(len(shape)))
+    sizes = tuple(1 if each == axis else size for each, size in enumerate(shape))
+    steps = (1,) * len(shape)
+    return builder.add("slice", [weights], {"starts": starts, "steps": steps, "sizes": sizes})
+
+
+def _row(builder: GraphBuilder, taps: Sequence[int], row: Row) -> int:
+    """The sum of the taps by their factors, from the first on, divided at last."""
+    factors, divisor = row
+    products = [
+        tap if factor == 1 else _by(builder, "mul", tap, factor)
+        for tap, factor in zip(taps, factors, strict=True)
+        if factor
+    ]
+    total = products[0]
+    for product in products[1:]:
+        total = builder.add("add", [total, product])
+    return total if divisor == 1 else _by(builder, "div", total, divisor)
+
+
+def _by(builder: GraphBuilder, op: OpName, value: int, number: int) -> int:
+    """A value and a number."""
+    literal: dict[str, Attribute] = {"dtype": "f64", "shape": (), "value": (float(number),)}
+    return builder.add(op, [value, builder.add("literal", [], literal)])
+
+
+def _sizes(kind: TensorType) -> tuple[int, ...]:
+    assert all(isinstance(size, int) for size in kind.shape)
+    return tuple(size for size in kind.shape if isinstance(size, int))

@@ -1,0 +1,45 @@
+"""Nodes whose results may be of two types, by a condition that only a run knows.
+
+In: the context of an If, or of a Squeeze without axes over a size that may be 1. Out: ``TwoWays``.
+Not done here: what follows from such a node (``branches_apart``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import binary_scalar, reshape, size_scalar
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.control import TwoWays
+from ingot_compiler.frontend.operand_sizes import require_other_sizes
+from ingot_compiler.ir.ranges import at_most
+
+
+def if_ways(context: OpContext) -> TwoWays:
+    """Both branches of an If."""
+    then, otherwise = context.body("then_branch"), context.body("else_branch")
+    condition = reshape(context, context.operand(0), ())
+    return TwoWays(condition, then.translate, otherwise.translate)
+
+
+def squeeze_ways(context: OpContext) -> TwoWays | None:
+    """With the first size that may be 1, and without; None for another Squeeze. Any further such
+    size is taken to be another than 1."""
+    x = context.operand(0)
+    has_axes = "axes" in context.attributes or len(context.given()) > 1
+    if has_axes or x < 0:
+        return None
+    shape = context.shape_of(x)
+    free = [axis for axis, size in enumerate(shape) if not isinstance(size, int)]
+    axis = next((axis for axis in free if not at_most(2, shape[axis])), None)
+    if axis is None:
+        return None
+    condition = binary_scalar(context, "equal", size_scalar(context, shape[axis]), 1)
+
+    def without(inner: int | None) -> Sequence[int]:
+        """X without the sizes of 1, the one of an axis among them."""
+        kept = [(at, size) for at, size in enumerate(shape) if size != 1 and at != inner]
+        require_other_sizes(context, [size for at, size in kept if at != axis])
+        return (reshape(context, x, [size for _, size in kept]),)
+
+    return TwoWays(condition, lambda _: without(axis), lambda _: without(None), is_default=True)

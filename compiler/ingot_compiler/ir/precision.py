@@ -1,0 +1,8 @@
+"""How near to the true sums of products a bundle's results are: what a user may choose.
+
+In: nothing. Out: ``PRECISIONS``. Not done here: what follows from it (``docs/precision.md`` says it).
+"""
+
+F32, FAST, STRICT = PRECISIONS = ("f32", "fast", "strict")
+"""At most the error of a chain of multiply-adds; at most 2.5 times that; each product and each sum
+rounded, in one order on every processor."""

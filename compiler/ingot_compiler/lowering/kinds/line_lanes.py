@@ -1,0 +1,92 @@
+"""Lines along one axis of a tensor that run beside each other in lanes: those of an axis whose
+elements lie together.
+
+In: an operand, the axis of its lines. Out: ``LineLanes``: units, and what a unit's lanes are. Not
+done here: what happens along a line (``argument_reduce``, ``cumsum``).
+
+Where the lines themselves lie together, or nothing does, each line is a unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.ir.typical import typical
+from ingot_compiler.lowering.fused import Operand
+from ingot_compiler.lowering.kinds.lines import other_axes
+from ingot_compiler.lowering.kinds.program import INDEX
+from ingot_compiler.lowering.loops import For, Statement
+from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_compiler.lowering.views import Shape
+
+_LANE = "lane"
+_BLOCK = 256  # lines of a unit: rows of this length stay in the first cache from step to step
+
+
+@dataclass(frozen=True, slots=True)
+class LineLanes:
+    """Lines along ``axis`` of a tensor of ``shape``; those along ``lane_axis`` are in lanes."""
+
+    shape: Shape
+    axis: int
+    lane_axis: int | None
+
+    @staticmethod
+    def of(x: Operand, axis: int) -> LineLanes:
+        """Choose the lanes."""
+        shape, strides = x.type.shape, x.view.strides
+        lanes = [
+            other
+            for other in other_axes(shape, axis)
+            if strides[other] == 1 and typical(shape[other]) > 1
+        ]
+        return LineLanes(shape, axis, lanes[0] if lanes else None)
+
+    @property
+    def unit_count(self) -> Dim:
+        """How many units there are."""
+        return dim_mul(dim_product(tuple(self.shape[axis] for axis in self._outer)), self._blocks)
+
+    @property
+    def lines_of_unit(self) -> int:
+        """How many lines a unit has, about."""
+        return 1 if self.lane_axis is None else min(typical(self.shape[self.lane_axis]), _BLOCK)
+
+    def place(self, index: Dim) -> Space:
+        """Where ``axis`` has ``index``, in the line of this unit and lane."""
+        return Space(self.shape, (*self._runs(lambda axis: axis), Run((self.axis,), index)))
+
+    def kept_place(self, shape: Shape) -> Space:
+        """The point of this line in a tensor of ``shape``, where ``axis`` has the size 1 or is
+        gone."""
+        gone = len(shape) < len(self.shape)
+        return Space(shape, self._runs(lambda axis: axis - (gone and axis > self.axis)))
+
+    def in_lanes(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """The statements for all lanes of the unit."""
+        if self.lane_axis is None:
+            return body
+        extent = dim_min(_BLOCK, self.shape[self.lane_axis] - self._first)
+        return (For(_LANE, extent, "vector", body),)
+
+    def _runs(self, renamed: Callable[[int], int]) -> tuple[Run, ...]:
+        unit = dim_floordiv(symbol(INDEX), self._blocks)
+        runs = (Run(tuple(map(renamed, self._outer)), unit),)
+        if self.lane_axis is None:
+            return runs
+        return (*runs, Run((renamed(self.lane_axis),), self._first + symbol(_LANE)))
+
+    @property
+    def _outer(self) -> tuple[int, ...]:
+        others = other_axes(self.shape, self.axis)
+        return tuple(other for other in others if other != self.lane_axis)
+
+    @property
+    def _blocks(self) -> Dim:
+        return 1 if self.lane_axis is None else ceil_div(self.shape[self.lane_axis], _BLOCK)
+
+    @property
+    def _first(self) -> Dim:
+        return dim_mul(dim_mod(symbol(INDEX), self._blocks), _BLOCK)

@@ -1,0 +1,319 @@
+"""Sessions of bundles some of whose inputs or outputs are no tensors: lists of arrays, strings, None.
+
+In: values by name. Out: values by name. Not done here: running (``session``), which tensors a value
+is made of (``format.values`` checks that). Imported for such bundles alone.
+"""
+
+import math
+
+import numpy as np
+
+from ..errors import InputError
+from ..format.plan import BundlePlan, TensorPlan, ValuePlan
+from ..format.values import (
+    END,
+    LIST,
+    NOTHING,
+    OPTIONAL,
+    SEQUENCE,
+    SHAPED,
+    STRINGS,
+    TENSOR,
+)
+from .arrays import default_of, unexpected_input
+from .numpy_dtypes import dtype_of, with_dtype
+from .session import Session, TensorSpec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from .bound import Bound
+    from .lane import Lane
+
+    Array = np.ndarray
+    Values = Mapping[str, Any]
+
+_WORDS = {OPTIONAL: "optional ", SEQUENCE: "sequence of ", LIST: "list of ", SHAPED: ""}
+
+
+class ValueSpec(TensorSpec):
+    """An input or output. ``element``: ``string``, or begins with ``sequence of``, ``list of`` or
+    ``optional``; ``shape``: ``("?",)`` where it is no tensor of a rank that is known."""
+
+    __slots__ = ("_dtype",)
+
+    def __init__(self, value: ValuePlan, first: "TensorSpec | None") -> None:
+        inner = value.form.lstrip("".join(_WORDS))
+        kinds = value.form.removesuffix(inner)
+        of_strings = inner[:1] == STRINGS
+        self.name = value.name
+        self.has_default = first is not None and first.has_default
+        self.element, self._dtype = "nothing", "object"
+        self.shape = ()
+        if first is not None:
+            self._dtype = "str" if of_strings else first.dtype
+            words = [_WORDS[kind] for kind in kinds]
+            self.element = "".join(words) + ("string" if of_strings else first.element)
+            self.shape = first.shape[:-1] if of_strings else first.shape
+        if set(kinds) & {SHAPED, SEQUENCE, LIST}:
+            self.shape = ("?",)
+
+    @property
+    def dtype(self) -> str:
+        """What numpy calls the elements; ``str`` for strings."""
+        return self._dtype
+
+
+class ValueSession(Session):
+    """Runs such a bundle: sequences are lists of arrays, strings arrays of ``str`` objects, what an
+    optional lacks is None. ``run_tensors`` has what they are made of."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, lanes: "tuple[Lane, ...]") -> None:
+        """See ``Session``."""
+        super().__init__(lanes)
+        values = self.loaded.plan.values
+        assert values is not None
+        self._values = values
+        given = _firsts(values[0], self.inputs)
+        made = _firsts(values[1], self.outputs)
+        self.inputs = tuple(map(ValueSpec, values[0], given))
+        self.outputs = tuple(map(ValueSpec, values[1], made))
+
+    def run(self, inputs: "Values", timeout: "float | None" = None) -> "dict[str, Any]":
+        """See ``Session.run``."""
+        plan = self.loaded.plan
+        return unpacked(plan, super().run(packed(plan, inputs), timeout))
+
+    async def arun(
+        self,
+        inputs: "Values",
+        timeout: "float | None" = None,  # noqa: ASYNC109  # as `run` has it
+    ) -> "dict[str, Any]":
+        """See ``Session.arun``."""
+        plan = self.loaded.plan
+        return unpacked(plan, await super().arun(packed(plan, inputs), timeout))
+
+    def run_tensors(self, inputs: "Mapping[str, Array]") -> "dict[str, Array]":
+        """Compute the tensors that the outputs are made of, from those of the inputs."""
+        return super().run(inputs)
+
+    def bind(self, inputs: object = None, outputs: object = None) -> "Bound":  # noqa: ARG002
+        """Refuse: the sizes of values change from call to call."""
+        what, why = "cannot bind", "an input or output is no tensor, and has no fixed address"
+        raise InputError(what, "session.bind", why, "call session.run")
+
+
+def _firsts(
+    values: "tuple[ValuePlan, ...]", specs: "tuple[TensorSpec, ...]"
+) -> "list[TensorSpec | None]":
+    """Return the first tensor of each value, None for a list of nothing."""
+    at, found = 0, list[TensorSpec | None]()
+    for value in values:
+        count = _count(value.form)
+        found.append(specs[at] if count else None)
+        at += count
+    return found
+
+
+def _count(form: str) -> int:
+    return sum({TENSOR: 1, STRINGS: 2, LIST: 0, END: 0, NOTHING: 0}.get(kind, 1) for kind in form)
+
+
+def packed(plan: BundlePlan, given: "Any") -> "dict[str, Array]":
+    """Return the tensors that inputs are made of."""
+    assert plan.values is not None
+    if not hasattr(given, "keys") or not hasattr(given, "__getitem__"):
+        why = f"expected a dict of values by input name, got {type(given).__name__}"
+        raise InputError("inputs are not a dict", "session.run", why)
+    values = plan.values[0]
+    names = [value.name for value in values]
+    for name in given:
+        if name not in names:
+            raise unexpected_input(name, names, given)
+    packer = _Packer(plan)
+    for value in values:
+        packer.where = f"input {value.name!r}"
+        packer.name = value.name
+        if value.name in given:
+            packer.put(value.form, given[value.name])
+        else:
+            packer.put_absent(value.form)
+    return packer.arrays
+
+
+class _Packer:
+    """Makes the tensors of one input after the other."""
+
+    __slots__ = ("_plan", "_tensors", "arrays", "name", "where")
+
+    def __init__(self, plan: BundlePlan) -> None:
+        self._plan = plan
+        self._tensors: Iterator[TensorPlan] = iter(plan.inputs)
+        self.arrays: dict[str, Array] = {}
+        self.name = self.where = ""
+
+    def put_absent(self, form: str) -> None:
+        """What a call does not give: the defaults, or the loader's own error for a tensor."""
+        for _ in range(_count(form)):
+            tensor = next(self._tensors)
+            if tensor.name in self._plan.defaults:
+                self.arrays[tensor.name] = default_of(tensor, self._plan)
+            elif form != TENSOR:
+                why, do = f"expected a value of form {form!r}, got nothing", "give it"
+                raise InputError(f"missing input {self.name!r}", self.where, why, do)
+
+    def put(self, form: str, value: "Any") -> None:
+        """Make the tensors of a value."""
+        kind = form[0]
+        if kind == OPTIONAL:
+            if value is None:
+                self._put_nothing(_count(form[1:]))
+            else:
+                self.put(form[1:], value)
+            self._add(np.array(value is not None))
+        elif kind == STRINGS:
+            array = self._strings(value)
+            self._add_strings([array], array.shape)
+        elif kind == SHAPED:
+            self._flat(form[1], [value], None)
+        elif kind == SEQUENCE:
+            self._sequence(form[1], value)
+        else:
+            self._add(value)
+
+    def _add(self, array: "Any") -> None:
+        self.arrays[next(self._tensors).name] = array
+
+    def _put_nothing(self, count: int) -> None:
+        for _ in range(count):
+            tensor = next(self._tensors)
+            shape = [max(dim, 0) for dim in tensor.dims]
+            self.arrays[tensor.name] = np.zeros(shape, dtype_of(tensor.dtype))
+
+    def _sequence(self, kind: str, value: "Any") -> None:
+        if not isinstance(value, (list, tuple)):
+            why = f"expected a list of arrays, got {type(value).__name__}"
+            do = f"give [{self.name}]" if isinstance(value, np.ndarray) else "give a list"
+            raise InputError(f"input {self.name!r} is not a list", self.where, why, do)
+        self._flat(kind, value, len(value))
+
+    def _flat(self, kind: str, values: "Sequence[Any]", count: "int | None") -> None:
+        """Arrays one after the other, and their shapes; without a count, the shape of the only
+        one."""
+        if kind == STRINGS:
+            arrays = [self._strings(value) for value in values]
+            self._add_strings(arrays, (sum(array.size for array in arrays),))
+        else:
+            tensor = next(self._tensors)
+            arrays = [self._element(tensor, index, each) for index, each in enumerate(values)]
+            parts = [np.empty(0, dtype_of(tensor.dtype)), *(array.ravel() for array in arrays)]
+            self.arrays[tensor.name] = np.concatenate(parts)
+        tensor = next(self._tensors)
+        ranks = [array.ndim for array in arrays]
+        rank = tensor.dims[-1] if tensor.dims[-1] >= 0 else max(ranks, default=0)
+        for index, found in enumerate(ranks):
+            if tensor.dims[-1] >= 0 and found != rank:
+                where, why = f"{self.where}, element {index}", f"expected {rank}, got {found}"
+                what = f"wrong rank of an element of input {self.name!r}"
+                raise InputError(what, where, why, f"give {rank} dimensions")
+        shapes = np.full((len(arrays), rank), -1, np.int64)
+        for row, array in zip(shapes, arrays, strict=True):
+            row[: array.ndim] = array.shape
+        self.arrays[tensor.name] = shapes if count is not None else shapes[0]
+
+    def _element(self, tensor: TensorPlan, index: int, value: "Any") -> "Array":
+        where = f"{self.where}, element {index}"
+        try:
+            array = with_dtype(np.asarray(value), tensor.dtype)
+        except Exception as error:  # whatever numpy says of a foreign object is the user's error
+            what = f"an element of input {self.name!r} is not an array"
+            raise InputError(what, where, str(error)) from error
+        dtype = dtype_of(tensor.dtype)
+        if array.dtype != dtype:
+            what = f"wrong dtype of an element of input {self.name!r}"
+            why, do = (
+                f"expected {dtype}, got {array.dtype}",
+                f"convert it: x.astype({dtype.name!r})",
+            )
+            raise InputError(what, where, why, do)
+        return array
+
+    def _strings(self, value: "Any") -> "Array":
+        """Return an array of objects, the items of which are bytes of UTF-8."""
+        try:
+            array = np.asarray(value)
+            flat = [_utf8(item) for item in array.ravel().tolist()]
+        except Exception as error:
+            what = f"input {self.name!r} is not an array of strings"
+            do = "give an array of str, or of bytes that are UTF-8"
+            raise InputError(what, self.where, str(error), do) from error
+        found = np.empty(len(flat), object)
+        found[:] = flat
+        return found.reshape(array.shape)
+
+    def _add_strings(self, arrays: "Sequence[Array]", shape: "tuple[int, ...]") -> None:
+        items = [item for array in arrays for item in array.ravel().tolist()]
+        ends = np.cumsum([0, *map(len, items)], dtype=np.int64)
+        self._add(np.stack([ends[:-1], ends[1:]], -1).reshape(*shape, 2))
+        self._add(np.frombuffer(b"".join(items), np.uint8))
+
+
+def _utf8(item: object) -> bytes:
+    if isinstance(item, bytes):
+        item.decode()
+        return item
+    if isinstance(item, str):
+        return item.encode()
+    raise TypeError(f"expected str, got {type(item).__name__}")
+
+
+def unpacked(plan: BundlePlan, arrays: "dict[str, Array]") -> "dict[str, Any]":
+    """Return the outputs that tensors make up."""
+    assert plan.values is not None
+    tensors = iter([arrays[tensor.name] for tensor in plan.outputs])
+    return {value.name: _taken(iter(value.form), tensors) for value in plan.values[1]}
+
+
+def _taken(form: "Iterator[str]", tensors: "Iterator[Array]") -> "Any":
+    """Return the value of the form that comes next; `END` where a list ends."""
+    kind = next(form)
+    if kind == OPTIONAL:
+        value = _taken(form, tensors)
+        return value if next(tensors) else None
+    if kind == LIST:
+        items: list[Any] = []
+        while (item := _taken(form, tensors)) is not END:
+            items.append(item)
+        return items
+    if kind == SHAPED:
+        flat, shape = _taken(form, tensors), next(tensors)
+        return flat.reshape(shape[shape >= 0])
+    if kind == SEQUENCE:
+        return _elements(_taken(form, tensors), next(tensors))
+    if kind == STRINGS:
+        return _decoded(next(tensors), next(tensors))
+    if kind == NOTHING:
+        return None
+    return END if kind == END else next(tensors)
+
+
+def _elements(flat: "Array", shapes: "Array") -> "list[Array]":
+    found: list[Array] = []
+    at = 0
+    for row in shapes.tolist():
+        shape = [size for size in row if size >= 0]
+        count = math.prod(shape)
+        found.append(flat[at : at + count].reshape(shape))
+        at += count
+    return found
+
+
+def _decoded(spans: "Array", pool: "Array") -> "Array":
+    data = pool.tobytes()
+    flat = np.empty(spans.size // 2, object)
+    flat[:] = [data[start:end].decode() for start, end in spans.reshape(-1, 2).tolist()]
+    return flat.reshape(spans.shape[:-1])

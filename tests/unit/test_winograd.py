@@ -1,0 +1,235 @@
+"""Convolutions by Winograd's algorithm: compiled code against the interpreter, their error against
+float64, numbers that are not finite, when they are chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.unit.codegen_harness import RUNNABLE, Array
+from tests.unit.lowering_harness import (
+    BEST,
+    Builder,
+    Compiled,
+    check_graph,
+    compile_graph,
+    f32,
+    normal,
+    run_compiled,
+)
+
+from ingot_compiler.backends.host.targets.target import Target, parse_target
+from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.precision import F32, FAST
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.fused import launches_of
+
+RELATIVE = 1e-5
+WIDE = tuple(target for target in RUNNABLE if target.f32_lanes >= 8)  # who have the algorithm
+SMALL = (1, 32, 8, 8)  # an image that is quickly compiled
+
+
+def conv3x3(builder: Builder, x: int, weights: int, *bias: int, stride: int = 1) -> int:
+    """A convolution with 3x3 taps that keeps the size."""
+    return builder.op(
+        "conv", x, weights, *bias, strides=(stride, stride), pads_before=(1, 1), pads_after=(1, 1),
+        dilations=(1, 1), groups=1,
+    )  # fmt: skip
+
+
+def weights_of(channels: int, columns: int) -> Array:
+    """Weights of a convolution with 3x3 taps."""
+    return normal(1, columns, channels, 3, 3)
+
+
+def kinds(
+    builder: Builder, outputs: list[int], target: Target = BEST, precision: str = F32
+) -> set[str]:
+    """The kinds of the kernels that a graph becomes."""
+    compiled = compile_graph(builder.finish(outputs), target, precision=precision)
+    return {launch.group.kind for launch in launches_of(compiled.fused)}
+
+
+def run_conv(x: Array, weights: Array, kind: str = "winograd_2x2") -> Array:
+    """The result of a convolution in machine code: weights that only a run knows make it direct, and
+    ``fast`` makes tiles wide."""
+    is_direct = kind == "conv"
+    builder = Builder([f32(*x.shape), *([f32(*weights.shape)] if is_direct else [])])
+    result = conv3x3(builder, 0, 1 if is_direct else builder.constant(weights))
+    graph = builder.finish([result])
+    compiled = compile_graph(graph, precision=FAST if kind == "winograd_2x4" else F32)
+    assert kind in {launch.group.kind for launch in launches_of(compiled.fused)}
+    inputs = [x, weights] if is_direct else [x]
+    (found,) = run_compiled(compiled, graph, inputs, builder.read)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("images", "channels", "size", "columns"),
+    [
+        (1, 32, (8, 8), 16),
+        (2, 32, (7, 9), 40),  # odd sizes, columns that fill no panel
+        (1, 48, (4, 26), 48),  # three vectors
+        (1, 256, (14, 14), 32),  # several blocks
+    ],
+)
+def test_results_are_those_of_the_interpreter(
+    images: int, channels: int, size: tuple[int, int], columns: int
+) -> None:
+    """Bias, residual and activation in the kernel; every launch is cut into parts that run in
+    another order, on every level that has the algorithm."""
+    builder = Builder([f32(images, channels, *size), f32(images, columns, *size)])
+    weights, bias = (
+        builder.constant(weights_of(channels, columns)),
+        builder.constant(normal(2, columns)),
+    )
+    total = builder.op("add", conv3x3(builder, 0, weights, bias), 1)
+    result = builder.op("relu", total)
+    inputs = [normal(3, images, channels, *size), normal(4, images, columns, *size)]
+    assert "winograd_2x2" in kinds(builder, [result])
+    check_graph(builder, [result], inputs, RELATIVE, WIDE)
+
+
+def test_sizes_that_a_call_gives() -> None:
+    """Images of any number and size: tiles beyond the end are not stored."""
+    builder = Builder([TensorType("f32", (symbol("n"), 32, symbol("h"), symbol("w")))])
+    result = conv3x3(builder, 0, builder.constant(weights_of(32, 16)))
+    assert "winograd_2x2" in kinds(builder, [result])
+    for shape in ((1, 32, 5, 7), (3, 32, 8, 2), (1, 32, 1, 1)):
+        check_graph(builder, [result], [normal(1, *shape)], RELATIVE, WIDE)
+
+
+def test_new_weights_run_the_same_code() -> None:
+    """Loops do not depend on weights; the packed constants do, and are made by expressions that
+    read these alone."""
+    made: list[Compiled] = []
+    for scale in (1, 2):
+        builder = Builder([f32(*SMALL)])
+        result = conv3x3(builder, 0, builder.constant(weights_of(32, 16) * np.float32(scale)))
+        made.append(compile_graph(builder.finish([result])))
+    assert made[0].programs == made[1].programs
+    assert made[0].fused.constants != made[1].fused.constants
+
+
+def in_f64(x: Array, weights: Array) -> Array:
+    """The convolution in float64."""
+    rows, across = x.shape[2:]
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))).astype(np.float64)
+    result = np.zeros((x.shape[0], len(weights), rows, across))
+    for y, column in np.ndindex(3, 3):
+        part = padded[:, :, y : y + rows, column : column + across]
+        result += np.einsum("ncyx,oc->noyx", part, weights[:, :, y, column].astype(np.float64))
+    return result
+
+
+def rms_error(found: Array, exact: Array) -> float:
+    """The root of the mean square of the errors."""
+    return float(np.sqrt(np.mean((found.astype(np.float64) - exact) ** 2)))
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.5, 0.8])
+@pytest.mark.parametrize("channels", [32, 64])
+def test_error_is_at_most_that_of_one_chain(channels: int, zeros: float) -> None:
+    """The contract of ``f32``: also where up to 80 % of the inputs are zero."""
+    x, weights = np.abs(normal(5, 1, channels, 20, 20)), weights_of(channels, 32)
+    x[np.random.default_rng(6).random(x.shape) < zeros] = 0
+    exact = in_f64(x, weights)
+    chain = rms_error(run_conv(x, weights, "conv"), exact)
+    assert 0 < rms_error(run_conv(x, weights), exact) <= chain
+    assert rms_error(run_conv(x, weights, "winograd_2x4"), exact) <= 2.5 * chain
+
+
+def test_error_of_wide_tiles_on_dense_inputs() -> None:
+    """The contract of ``f32`` for tiles of 2x4."""
+    x, weights = normal(8, 1, 64, 20, 20), weights_of(64, 32)
+    exact = in_f64(x, weights)
+    chain = rms_error(run_conv(x, weights, "conv"), exact)
+    assert rms_error(run_conv(x, weights, "winograd_2x4"), exact) <= chain
+
+
+ODD_NUMBERS = [np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40]
+
+
+@pytest.mark.parametrize("number", ODD_NUMBERS)
+@pytest.mark.parametrize("kind", ["winograd_2x2", "winograd_2x4"])
+def test_numbers_at_the_edge(number: float, kind: str) -> None:
+    """A result is finite, infinite or NaN where the direct convolution has one of the same kind;
+    results that see a number that is not finite have its bits."""
+    x, weights = normal(7, *SMALL), weights_of(32, 16) / 16
+    x[0, 3, 4, 4] = x[0, 5, 0, 0] = number
+    found, direct = (run_conv(x, weights, each) for each in (kind, "conv"))
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(direct))
+    odd = ~np.isfinite(direct)
+    assert odd.any() == (not np.isfinite(number))
+    np.testing.assert_array_equal(found[odd], direct[odd])
+    assert np.isfinite(found[~odd]).all()
+
+
+def test_sums_that_overflow_only_on_the_way() -> None:
+    """Pixels whose difference overflows, where no result does: the chains are used, bit by bit."""
+    x, weights = np.full(SMALL, 3e38, np.float32), np.zeros((16, 32, 3, 3), np.float32)
+    x[:, :, ::2, ::2] = -3e38
+    weights[:, 3, 1, 1] = 0.5
+    found, direct = (run_conv(x, weights, kind) for kind in ("winograd_2x2", "conv"))
+    assert np.isfinite(direct).all()
+    np.testing.assert_array_equal(found, direct)
+
+
+def test_denormal_numbers_are_kept() -> None:
+    """Inputs whose products are denormal come out as from float64, but for the last bits."""
+    x, weights = np.full(SMALL, 1e-39, np.float32), np.ones((16, 32, 3, 3), np.float32)
+    np.testing.assert_allclose(run_conv(x, weights), in_f64(x, weights), rtol=1e-5)
+
+
+def test_it_is_for_targets_with_wide_multiply_adds() -> None:
+    """``x86-64-v2`` has none; the others were not measured."""
+    builder = Builder([f32(*SMALL)])
+    result = conv3x3(builder, 0, builder.constant(weights_of(32, 16)))
+    for text in ("x86-64-v2", "aarch64", "riscv64"):
+        assert "conv" in kinds(builder, [result], parse_target(text))
+    for text in ("x86-64-v3", "x86-64-v4"):
+        assert "winograd_2x2" in kinds(builder, [result], parse_target(text))
+
+
+@pytest.mark.parametrize(
+    ("channels", "stride", "size"), [(40, 1, 8), (16, 1, 8), (32, 2, 8), (512, 1, 2)]
+)
+def test_what_it_is_not_for(channels: int, stride: int, size: int) -> None:
+    """Channels that fill no vector or are few, strides, and weights that cost more to read than is saved."""
+    builder = Builder([f32(1, channels, size, size)])
+    weights = builder.constant(weights_of(channels, 64))
+    assert "conv" in kinds(builder, [conv3x3(builder, 0, weights, stride=stride)])
+
+
+@pytest.mark.parametrize(
+    ("producer", "wanted"),
+    [("", "2x2"), ("relu", "2x2"), ("silu", "2x4"), ("tanh", "2x4"), ("abs", "2x2")],
+)
+def test_wide_tiles_are_for_dense_inputs(producer: str, wanted: str) -> None:
+    """Behind an activation that gives no zeros; ``fast`` allows them behind all."""
+    builder = Builder([f32(1, 64, 16, 16)])
+    x = builder.op(producer, 0) if producer else 0
+    result = conv3x3(builder, x, builder.constant(weights_of(64, 64)))
+    assert f"winograd_{wanted}" in kinds(builder, [result])
+    assert "winograd_2x4" in kinds(builder, [result], precision=FAST)
+
+
+def test_sums_and_products_of_dense_values() -> None:
+    """A sum is dense if one side is, a product if both are."""
+    for op, other, wanted in (
+        ("add", "relu", "2x4"), ("mul", "relu", "2x2"), ("mul", "sigmoid", "2x4"),
+    ):  # fmt: skip
+        builder = Builder([f32(1, 64, 16, 16)])
+        x = builder.op(op, builder.op("tanh", 0), builder.op(other, 0))
+        result = conv3x3(builder, x, builder.constant(weights_of(64, 64)))
+        assert f"winograd_{wanted}" in kinds(builder, [result]), (op, other)
+
+
+@pytest.mark.parametrize("size", [(8, 8), (7, 9)])
+def test_wide_tiles_are_right(size: tuple[int, int]) -> None:
+    """Tiles of 2x4 that fit, and that reach beyond the image."""
+    builder = Builder([f32(2, 64, *size)])
+    x = builder.op("tanh", 0)
+    bias = builder.constant(normal(2, 32))
+    result = conv3x3(builder, x, builder.constant(weights_of(64, 32)), bias)
+    assert "winograd_2x4" in kinds(builder, [result])
+    check_graph(builder, [result], [normal(1, 2, 64, *size)], RELATIVE, WIDE)
