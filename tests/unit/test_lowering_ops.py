@@ -219,6 +219,15 @@ def test_pool(op: str, spatial: tuple[int, ...]) -> None:
         check([normal(0, 2, 9, *spatial)], lambda b: b.op(op, 0, **attributes))
 
 
+@pytest.mark.parametrize("inner", [2, 3, 20])
+def test_few_columns_are_joined_by_others(inner: int) -> None:
+    """What a transposed convolution leaves, phases beside channels, becomes rows of an image."""
+    check(
+        [normal(0, 3, 11, 2, inner, 19), normal(1, 19, 1, 1, 1, 1)],
+        lambda b: b.op("add", b.op("transpose", 0, permutation=(4, 0, 2, 1, 3)), 1),
+    )
+
+
 @pytest.mark.parametrize(
     ("kernel", "stride", "pad", "dilation"),
     [((5, 5), 1, 2, 1), ((13, 4), 1, 6, 1), ((31,), 1, 9, 1), ((16,), 2, 3, 2), ((5, 5), 3, 1, 1)],
