@@ -146,7 +146,7 @@ def test_cumsum(exclusive: bool, reverse: bool) -> None:
 def test_lines_in_lanes(axis: int) -> None:
     """More lines beside each other than a unit has, each along an axis that does not lie
     together."""
-    x = np.round(normal(0, 3, 4, 270))
+    x = np.round(normal(0, 3, 2, 1040))
     check([x], lambda b: b.op("cumsum", 0, axis=axis, exclusive=False, reverse=False))
     check([x], lambda b: b.op("argmax", 0, axis=axis, select_last=False, keepdims=False))
 
