@@ -244,6 +244,13 @@ def test_large_windows_are_divided(
     x = normal(0, 2, 3, *((17, 12) if rank == 2 else (40,)))
     x[0, 0].flat[5] = np.nan
     check([x], lambda b: b.op("neg", b.op("max_pool", 0, **attributes)))
+    for counted in (False, True):
+        more: dict[str, Attribute] = {
+            "count_include_pad": counted,
+            "pads_counted_after": (pad,) * rank,
+        }
+        if pad < min(kernel):
+            check([x], lambda b: b.op("neg", b.op("average_pool", 0, **attributes, **more)))  # noqa: B023
 
 
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
