@@ -1,5 +1,5 @@
 # Everything runs in .venv, which the first target that needs it makes from the project's own files.
-.PHONY: demo test test-broad test-slow test-pythons test-packages check dist bench clean
+.PHONY: demo test test-broad test-slow test-native test-pythons test-packages check dist bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -18,7 +18,7 @@ test: $(READY)
 test-broad: $(READY)
 	$(BIN)/python -m pytest -q $(PROCESSES) -m "broad and $(QUICK)"
 
-QUICK := not slow and not zoo and not qemu and not packages and not browser and not shells and not torch and not contrib
+QUICK := not slow and not native and not zoo and not qemu and not packages and not browser and not shells and not torch and not contrib
 
 # Three, also on two cores: some tests wait for a clock or for a process. Who has nothing left to do takes from the others, and
 # tests of one file stay together as far as that goes, since they share what they prepare.
@@ -39,6 +39,10 @@ test-pythons:
 	  $$venv/bin/python -m pip install --quiet --disable-pip-version-check -e ./runtime -e ./runtime/ingot_runtime_devices -e '.[dev]'; \
 	  $$venv/bin/python -m pytest -q $(PROCESSES) -m "not broad and $(QUICK)" $(LOADER_TESTS); \
 	done
+
+# Programs without Python: executables, the examples in C and C++, the loader in C under sanitizers.
+test-native: $(READY)
+	$(BIN)/python -m pytest -q -m native
 
 # Wheels and source archives of the three distributions, as an index would get them.
 DISTRIBUTIONS := runtime runtime/ingot_runtime_devices .

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from tests.c_loader import CBundle, options
 from tests.unit.codegen_harness import Array
 from tests.unit.lowering_harness import assert_close
 
@@ -72,22 +73,28 @@ def assert_same_bits(left: Mapping[str, Array], right: Mapping[str, Array]) -> N
 
 def run_all_ways(path: Path, feeds: Sequence[Feed]) -> list[dict[str, Array]]:
     """The outputs for each feed, bit-equal for 1 and 2 threads, native and stepped, in one session
-    or a fresh one."""
+    or a fresh one, by the loader in C where it has the devices."""
     sessions = [
         ingot_runtime.load(path, threads=threads, executor=executor) for threads, executor in WAYS
     ]
     results: list[dict[str, Array]] = []
+    is_host = set(sessions[0].devices.values()) == {"host:0"}
+    in_c = CBundle(path, options(threads=2)) if is_host else None
     for feed in feeds:
         before = {name: array.tobytes() for name, array in feed.items()}
         first, *others = [dict(session.run(dict(feed))) for session in sessions]
         for other in others:
             assert_same_bits(first, other)
         assert_same_bits(first, sessions[0].run(dict(feed)))
+        if in_c is not None:
+            assert_same_bits(first, in_c.run(feed))
         assert {name: array.tobytes() for name, array in feed.items()} == before, (
             "a call changed its inputs"
         )
         results.append(first)
     assert_same_bits(results[0], _fresh(path).run(dict(feeds[0])))
+    if in_c is not None:
+        in_c.close()
     return results
 
 

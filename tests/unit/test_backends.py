@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -127,3 +128,22 @@ def test_a_kind_that_a_back_end_does_not_have_is_refused(backend: Backend) -> No
     group = Group("matmull", (), (), (), ())
     with pytest.raises(InternalError, match="no kind of kernel is called 'matmull'"):
         hook(backend, "lower_group")(group, "x86-64-v3")
+
+
+def test_the_costs_are_those_of_the_page() -> None:
+    """The table of rates in docs/placement.md has a row for each back end that has any."""
+    page = (Path(__file__).parents[2] / "docs" / "placement.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:-1] for line in page.splitlines() if line.startswith("| `")]
+    told = {kind.strip(" `"): [cell.strip() for cell in cells]
+            for names, *cells in rows if len(cells) == 8
+            for kind in names.split(",")}  # fmt: skip
+    costs = {backend.kind: backend.costs for backend in BACKENDS if backend.costs is not None}
+    assert set(told) == set(costs)
+    for kind, each in costs.items():
+        rates = [each.contraction_flops_per_second, each.flops_per_second, each.bytes_per_second,
+                 each.constant_bytes_per_second]  # fmt: skip
+        expected = [f"{rate / 1e9:g}" for rate in rates]
+        expected += [f"{each.cache_bytes >> 20} MiB", f"{each.launch_seconds * 1e6:g} us"]
+        if kind != "host":
+            expected += [f"{each.copy_seconds * 1e6:g} us", f"{each.copy_bytes_per_second / 1e9:g}"]
+        assert [cell for cell in told[kind] if cell] == expected

@@ -219,6 +219,24 @@ def test_pool(op: str, spatial: tuple[int, ...]) -> None:
         check([normal(0, 2, 9, *spatial)], lambda b: b.op(op, 0, **attributes))
 
 
+@pytest.mark.parametrize(
+    ("kernel", "stride", "pad", "dilation"),
+    [((5, 5), 1, 2, 1), ((13, 4), 1, 6, 1), ((31,), 1, 9, 1), ((16,), 2, 3, 2), ((5, 5), 3, 1, 1)],
+)
+def test_large_windows_are_divided(
+    kernel: tuple[int, ...], stride: int, pad: int, dilation: int
+) -> None:
+    """Along one axis after the other, and into windows of windows, also where some see nothing."""
+    rank = len(kernel)
+    attributes: dict[str, Attribute] = {
+        "kernel": kernel, "strides": (stride,) * rank, "pads_before": (pad,) * rank,
+        "pads_after": (pad,) * rank, "dilations": (dilation,) * rank,
+    }  # fmt: skip
+    x = normal(0, 2, 3, *((17, 12) if rank == 2 else (40,)))
+    x[0, 0].flat[5] = np.nan
+    check([x], lambda b: b.op("neg", b.op("max_pool", 0, **attributes)))
+
+
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 
 

@@ -25,7 +25,7 @@ from ingot_runtime.executor.session import Session
 from ingot_runtime.format.plan import LibraryPlan
 from ingot_runtime_devices.attached import Attached
 from ingot_runtime_devices.device import ALIGNMENT_BYTES
-from ingot_runtime_devices.host_memory import HostMemory
+from ingot_runtime_devices.host_memory import HostMemory, Piece
 from ingot_runtime_devices.registry import OPEN
 
 EXECUTORS = ("aot", "vm")
@@ -377,3 +377,11 @@ def test_close(folder: Path, executor: str) -> None:
         assert device is not None
         with pytest.raises(ingot_runtime.DeviceError, match="closed"):
             device.wait()
+
+
+def test_large_allocations_begin_where_huge_pages_do() -> None:
+    """Rights to the memory of a network's weights are then those of few pages."""
+    piece = Piece(5 << 20)
+    assert piece.address % (2 << 20) == 0
+    assert piece.size_bytes == 6 << 20
+    assert Piece(100).size_bytes == 4096

@@ -32,12 +32,14 @@ _ADVICE = {
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike[str], *, lasting: bool = False) -> Generator[BinaryIO]:
+def atomic_file(
+    path: str | os.PathLike[str], *, lasting: bool = False, runs: bool = False
+) -> Generator[BinaryIO]:
     """Open a temporary file for writing; rename it to `path` when the block ends well, remove it
     otherwise.
 
     Whoever has the old file open or mapped keeps the old content. The file's mode is what the umask
-    leaves of 0666. With ``lasting`` its bytes are on the disk before it has its name.
+    leaves of 0666, of 0777 where the file ``runs``. With ``lasting`` its bytes are on the disk before it has its name.
 
     Raises:
         OutputError: no folder, no permission, no space.
@@ -52,7 +54,7 @@ def atomic_file(path: str | os.PathLike[str], *, lasting: bool = False) -> Gener
         with open(temporary, "x+b", opener=_private) as file:
             yield file
             file.flush()
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
+            os.fchmod(file.fileno(), (0o777 if runs else 0o666) & ~_umask())
             if lasting:
                 _sync(file.fileno())
         os.replace(temporary, target)

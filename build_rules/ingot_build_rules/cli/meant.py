@@ -54,7 +54,7 @@ OPTION_MEANINGS: Mapping[str, str] = {
 """Option -> what the same is called elsewhere."""
 VERB_MEANINGS: Mapping[str, str] = {
     "build": "make all test tests check-all ninja",
-    "compile": "convert cc translate export iree-compile onnx trtexec",
+    "compile": "convert cc translate iree-compile onnx trtexec",
     "init": "new create start setup",
     "quantize": "quantise quant compress",
     "run": "exec execute infer predict call",

@@ -11,6 +11,7 @@ import os
 
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_runtime.errors import NotABundleError
+from ingot_runtime.format.file import PROGRAM_MAGIC, TRAILER, TRAILER_MAGIC
 from ingot_runtime.format.header import MAGIC
 
 _EXPORT = "export it to ONNX first"
@@ -77,7 +78,7 @@ def check_bundle_kind(path: str) -> None:
         NotABundleError: it is something else.
     """
     start = _start(path)
-    if start is None or start.startswith(MAGIC):
+    if start is None or start.startswith(MAGIC) or _is_program_with_bundle(path, start):
         return
     if start.startswith(_ONNX_START) and path.endswith(".onnx"):
         do = f"compile it first: `ingot compile {path}`"
@@ -90,6 +91,14 @@ def check_bundle_kind(path: str) -> None:
             else do or "give a file made by `ingot compile`"
         )
         raise NotABundleError("not a bundle", path, f"it is {why}", do)
+
+
+def _is_program_with_bundle(path: str, start: bytes) -> bool:
+    if not start.startswith(PROGRAM_MAGIC):
+        return False
+    with open(path, "rb") as file:
+        file.seek(-min(TRAILER.size, len(start)), os.SEEK_END)
+        return file.read().endswith(TRAILER_MAGIC)
 
 
 def _other_kind(path: str, start: bytes) -> str:

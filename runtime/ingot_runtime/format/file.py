@@ -10,6 +10,7 @@ lose it.
 import errno
 import os
 import stat
+import struct
 import time
 from _io import FileIO
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
     Stamp = tuple[int, int, int]
 
+# What ends a program that holds a bundle: where the bundle begins, its size, eight bytes.
+TRAILER = struct.Struct("<QQ8s")
+TRAILER_MAGIC = b"\x8aINGOTX\n"
+PROGRAM_MAGIC = b"\x7fELF"
 _CLOCK_REALTIME_COARSE = 5  # what the kernel takes the times of files from
 _TICKS_MAX = 20
 _TICK_SECONDS = 0.001

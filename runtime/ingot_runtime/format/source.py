@@ -18,7 +18,8 @@ from ..errors import (
 )
 from . import header as head
 from .checks import DAMAGED, require
-from .file import BundleFile, open_regular, stamp, unreadable
+from .file import PROGRAM_MAGIC, TRAILER, TRAILER_MAGIC, BundleFile, open_regular, stamp, unreadable
+from .limits import ALIGNMENT_MAPPED_BYTES
 from .manifest import manifest_bytes
 from .plan import BundlePlan, decode_plan
 from .sha256 import sha256
@@ -30,9 +31,9 @@ _OF_A_FILE = NotABundleError, FormatError, DigestError, VersionError
 
 
 class Source:
-    """An open bundle whose header, table and gaps are checked."""
+    """An open bundle whose header, table and gaps are checked; it begins at ``start`` of its file."""
 
-    __slots__ = ("by_key", "fd", "file", "name", "root_digest", "sections", "size_bytes")
+    __slots__ = ("by_key", "fd", "file", "name", "root_digest", "sections", "size_bytes", "start")
 
     def __init__(self, file: BundleFile, name: str, digest: "str | None" = None) -> None:
         """Take over `file`. `digest`: the root digest, or as much of it as the user knows; see
@@ -44,7 +45,10 @@ class Source:
         self.file = file
         self.fd = file.number
         self.name = name
+        self.start = 0
         self.size_bytes = file.stamp[0]
+        if self.read(0, len(PROGRAM_MAGIC)) == PROGRAM_MAGIC:
+            self._find_in_program()
         header = self._read(0, head.HEADER_SIZE_BYTES, "header", whole=False)
         self.root_digest = header[-_DIGEST_DIGITS // 2 :]
         head.require_magic(header)
@@ -56,6 +60,19 @@ class Source:
         if later:
             raise self._refusal(header, later)
         self._read_table(header)
+
+    def _find_in_program(self) -> None:
+        """Find the bundle of a program, which ends with where it begins and how large it is."""
+        end = self.size_bytes - TRAILER.size
+        if end < 0:
+            return
+        start, size_bytes, magic = TRAILER.unpack(self._read(end, TRAILER.size, "trailer"))
+        if magic != TRAILER_MAGIC:
+            return
+        fits = start % ALIGNMENT_MAPPED_BYTES == 0 and start + size_bytes == end
+        why = f"{size_bytes} bytes at {start} of {self.size_bytes}"
+        require(fits, "the executable has no whole bundle", "trailer", why)
+        self.start, self.size_bytes = start, size_bytes
 
     def _read_table(self, header: bytes) -> None:
         """Check header, table and gaps."""
@@ -99,9 +116,10 @@ class Source:
             FileError: the system cannot read them.
         """
         parts: list[bytes] = []
+        size_bytes = min(size_bytes, max(self.size_bytes - offset, 0))
         try:
             while size_bytes > 0:
-                part = os.pread(self.fd, min(size_bytes, _CHUNK_SIZE_BYTES), offset)
+                part = os.pread(self.fd, min(size_bytes, _CHUNK_SIZE_BYTES), self.start + offset)
                 if not part:
                     break
                 parts.append(part)
@@ -195,7 +213,8 @@ def open_file(path: "str | os.PathLike[str]", digest: "str | None" = None) -> So
         name = os.fsdecode(path)
     except TypeError as error:
         why = f"expected a path or bytes, got {type(path).__name__}"
-        raise InputError("not a path", "bundle", why) from error
+        do = "save it and give the path, or give bundle.to_bytes()"
+        raise InputError("not a path", "bundle", why, do) from error
     return Source(open_regular(name), name, wanted)
 
 

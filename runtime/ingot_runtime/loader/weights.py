@@ -39,7 +39,7 @@ class Weights:
         self._faults = sigbus.guard(image, self._area, self.address, row.size_bytes)
         # Shared, not copied: what is in the page cache costs no memory.
         size, read, shared = row.size_bytes, system.PROT_READ, system.MAP_SHARED
-        self._area.put(0, size, read, shared, source.fd, row.offset)
+        self._area.put(0, size, read, shared, source.fd, source.start + row.offset)
 
     @property
     def is_whole(self) -> bool:
@@ -55,7 +55,7 @@ def map_weights(source: Source, image: Image, id: int = 0) -> "Weights | None":
     row = source.by_key.get((head.WEIGHTS, id))
     if row is None:
         return None
-    key = (*source.file.identity, *source.file.stamp, row.offset, row.size_bytes)
+    key = (*source.file.identity, *source.file.stamp, source.start + row.offset, row.size_bytes)
     shared = _mapped.get(key)
     weights = shared() if shared else None
     if weights is not None and weights.is_whole:

@@ -18,6 +18,13 @@ BACKEND = Backend(
     scopes=("global",),
     loops_for="x86-64-v3",
     costs=DeviceCosts(
-        90e9, 20e9, 10e9, launch_seconds=80e-6, copy_seconds=35e-6, copy_bytes_per_second=8e9
+        105e9,
+        40e9,
+        20e9,
+        1.5e9,
+        2 << 20,
+        launch_seconds=48e-6,
+        copy_seconds=35e-6,
+        copy_bytes_per_second=8e9,
     ),
 )

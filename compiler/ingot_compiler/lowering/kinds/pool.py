@@ -1,7 +1,8 @@
 """Max and average pooling: windows clipped to the image, channels in lanes where they lie together.
 
-In: a group anchored by ``max_pool`` or ``average_pool``. Out: its loop program. Not done here:
-global pooling (a ``reduce``). Source: ONNX MaxPool-22, AveragePool-22.
+In: a group anchored by ``max_pool`` or ``average_pool``. Out: its launches. Not done here: global
+pooling (a ``reduce``), how large windows are divided (``split_pool``). Source: ONNX MaxPool-22,
+AveragePool-22.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.image_rows import COLUMN, point_of_row, row_count
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
+from ingot_compiler.lowering.kinds.split_pool import split_pool
 from ingot_compiler.lowering.loops import (
     Apply,
     For,
@@ -52,9 +56,18 @@ def _window(node: Node, axis: int, position: Dim, size: Dim) -> _Window:
     return _Window(first, dim_max(last - first, 0), start, dilation)
 
 
-def lower_pool(group: Group, target: KernelTarget) -> LoopProgram:
-    """Units are (image, output row); inside, output columns, then channels."""
+def lower_pool(group: Group, target: KernelTarget) -> LoweredGroup:
+    """One launch, or several where windows are large."""
     del target
+    split = split_pool(group) if group.nodes[group.anchor].op == "max_pool" else None
+    if split is None:
+        return one_launch(_program(group))
+    parts, between = split
+    return launches_in_turn(group, parts, tuple(map(_program, parts)), *between)
+
+
+def _program(group: Group) -> LoopProgram:
+    """Units are (image, output row); inside, output columns, then channels."""
     anchor = group.nodes[group.anchor]
     shape, kernel = dict(group.types)[anchor.results[0]].shape, anchor.ints("kernel")
     space = point_of_row(shape, symbol("c"))
@@ -100,4 +113,4 @@ def _divisor(node: Node, windows: list[_Window], source: tuple[Dim, ...]) -> Dim
     return count
 
 
-POOL = Kind("pool", one_kernel(lower_pool), ResultLayout.CHANNELS_LAST)
+POOL = Kind("pool", lower_pool, ResultLayout.CHANNELS_LAST)

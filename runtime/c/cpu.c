@@ -1,0 +1,164 @@
+// What this machine's processor can run, and which variant of a bundle that is.
+//
+// In: the variants of a plan, the user's wish. Out: the number of one. Not done here: reading any code.
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "internal.h"
+
+struct cpu_bit {
+  const char *name;
+  u32 leaf, subleaf, word, bit;  // of x86: leaf, subleaf, register, bit; else: 0, 0, AT_HWCAP or AT_HWCAP2, bit
+};
+
+struct level {
+  const char *name, *features;  // the features with a space around each
+};
+
+static const struct level levels[] = {CPU_LEVELS};
+
+#if defined(__x86_64__)
+static const char architecture[] = "x86-64";
+static const struct cpu_bit cpu_bits[] = {X86_BITS};
+
+static u64 register_state(void) {
+  u32 low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (u64)high << 32 | low;
+}
+
+static bool cpu_leaf(u32 leaf, u32 subleaf, u32 registers[static 4]) {
+  memset(registers, 0, 4 * sizeof *registers);
+  if (subleaf == 1 && (!cpu_leaf(leaf, 0, registers) || registers[0] < 1)) return memset(registers, 0, 16), false;
+  return __get_cpuid_count(leaf, subleaf, registers, registers + 1, registers + 2, registers + 3);
+}
+
+// The registers that a feature uses and the operating system must save.
+static u64 state_of(const char *name) {
+  static const struct {
+    const char *prefix;
+    u64 bits;
+  } states[] = {{"avx512", 0xe6}, {"amx", 0x60000}, {"avx", 0x6}, {"fma", 0x6}, {"f16c", 0x6}};
+  for (size_t index = 0; index < COUNT_OF(states); index++)
+    if (!strncmp(name, states[index].prefix, strlen(states[index].prefix))) return states[index].bits;
+  return 0;
+}
+
+static bool has_bit(const struct cpu_bit *bit) {
+  u32 registers[4];
+  cpu_leaf(1, 0, registers);
+  u64 saved = registers[2] >> 27 & 1 ? register_state() : 0;
+  cpu_leaf(bit->leaf, bit->subleaf, registers);
+  return registers[bit->word] >> bit->bit & 1 && !(state_of(bit->name) & ~saved);
+}
+
+// CPUID alone does not allow a tile instruction: the kernel does, when it is asked.
+static bool request_amx(void) {
+  enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_TILEDATA = 18 };
+  return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILEDATA) == 0;
+}
+#else
+#if defined(__aarch64__)
+static const char architecture[] = "aarch64";
+static const struct cpu_bit cpu_bits[] = {AARCH64_BITS};
+#elif defined(__riscv) && __riscv_xlen == 64
+static const char architecture[] = "riscv64";
+static const struct cpu_bit cpu_bits[] = {RISCV64_BITS};
+#else
+#error "no bundle is compiled for this architecture"
+#endif
+static bool has_bit(const struct cpu_bit *bit) { return getauxval(bit->word) >> bit->bit & 1; }
+static bool request_amx(void) { return false; }
+#endif
+
+enum { CPU_BIT_COUNT = COUNT_OF(cpu_bits) };
+
+struct machine {
+  bool has[CPU_BIT_COUNT];
+};
+
+static bool has_feature(const struct machine *machine, const char *name) {
+  for (u32 index = 0; index < CPU_BIT_COUNT; index++)
+    if (!strcmp(cpu_bits[index].name, name)) return machine->has[index];
+  return false;
+}
+
+static bool uses_amx(const struct code_plan *code) {
+  for (u32 index = 0; index < code->feature_count; index++)
+    if (!strncmp(code->features[index], "amx-", 4)) return true;
+  return false;
+}
+
+// Writes what host code needs and this machine lacks; "" if nothing.
+static void missing_features(const struct code_plan *code, const struct machine *machine, char *missing) {
+  *missing = 0;
+  for (u32 index = 0; index < code->feature_count; index++)
+    if (!has_feature(machine, code->features[index])) append(missing, "%s%s", *missing ? ", " : "", code->features[index]);
+  if (strncmp(code->target, architecture, sizeof architecture - 1))
+    append(missing, "%sthis processor (%s)", *missing ? ", " : "", architecture);
+}
+
+static const char *level_of(const struct machine *machine) {
+  const char *found = "";
+  for (size_t index = 0; index < COUNT_OF(levels); index++) {
+    bool covers = !strncmp(levels[index].name, architecture, sizeof architecture - 1);
+    char names[TEXT_BYTES];
+    snprintf(names, sizeof names, "%s", levels[index].features);
+    for (char *rest = names, *name; covers && (name = strtok_r(rest, " ", &rest));) covers = has_feature(machine, name);
+    if (covers) found = levels[index].name;
+  }
+  return found;
+}
+
+static bool refuse_machine(const struct machine *machine, const char *name, const char *refusals, error *error) {
+  const char *level = level_of(machine);
+  char features[TEXT_BYTES] = "";
+  for (u32 index = 0; index < CPU_BIT_COUNT; index++)
+    if (machine->has[index]) append(features, "%s%s", *features ? ", " : "", cpu_bits[index].name);
+  const char *what = TEXT("no variant of %s can run here: %s", name, refusals);
+  const char *why = TEXT("this machine: %s (%s)", *level ? level : architecture, *features ? features : "no named feature");
+  const char *todo = *level ? TEXT("compile with --target %s", level) : "this machine is below every level that ingot compiles for";
+  return refuse(error, INGOT_INCOMPATIBLE_ERROR, what, name, why, todo);
+}
+
+static bool refuse_wish(const struct plan *plan, const char *name, const char *wished, error *error) {
+  char targets[TEXT_BYTES] = "";
+  for (u32 index = 0; index < plan->variant_count; index++) append(targets, "%s%s", index ? ", " : "", plan->variants[index].code.target);
+  const char *why = TEXT("the bundle has %s", targets);
+  return refuse(error, INGOT_INPUT_ERROR, TEXT("no variant %s", quoted(wished)), name, why, "leave variant out to take the best");
+}
+
+// The variant behind number `before` in the order of rank, highest first, then of numbers; -1 behind the last.
+static i64 next_variant(const struct plan *plan, i64 before, const char *wished) {
+  i64 best = -1;
+  for (i64 index = 0; index < plan->variant_count; index++) {
+    i64 rank = plan->variants[index].rank, last = before < 0 ? INT64_MAX : plan->variants[before].rank;
+    if (wished && strcmp(wished, plan->variants[index].code.target)) continue;
+    if (before >= 0 && (rank > last || (rank == last && index <= before))) continue;
+    if (best < 0 || rank > plan->variants[best].rank) best = index;
+  }
+  return best;
+}
+
+static bool choose_variant(const struct plan *plan, const char *name, const char *wished, u32 *chosen, error *error) {
+  struct machine machine;
+  char missing[TEXT_BYTES], refusals[TEXT_BYTES] = "";
+  for (u32 index = 0; index < CPU_BIT_COUNT; index++) machine.has[index] = has_bit(cpu_bits + index);
+  if (next_variant(plan, -1, wished) < 0) return refuse_wish(plan, name, wished, error);
+  for (i64 index = -1; (index = next_variant(plan, index, wished)) >= 0;) {
+    const struct code_plan *code = &plan->variants[index].code;
+    missing_features(code, &machine, missing);
+    if (!*missing && uses_amx(code) && !request_amx()) {
+      for (u32 bit = 0; bit < CPU_BIT_COUNT; bit++) machine.has[bit] = machine.has[bit] && strncmp(cpu_bits[bit].name, "amx-", 4);
+      missing_features(code, &machine, missing);
+    }
+    *chosen = (u32)index;
+    if (!*missing) return true;
+    append(refusals, "%s%s lacks %s", *refusals ? "; " : "", code->target, missing);
+  }
+  return refuse_machine(&machine, name, refusals, error);
+}

@@ -1,0 +1,139 @@
+// Ingot's loader in C: load a bundle, check every byte of it that is used, run it. For C11 and C++.
+//
+// In: a bundle (a path or memory), tensors. Out: tensors, or an error in four parts. Not done here: devices beside the host, the vm.
+// A bundle is what was loaded; any number of sessions run on one bundle, each in one thread at a time.
+#ifndef INGOT_H
+#define INGOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The version of this header: `ingot_load` and `ingot_open` refuse options of another one.
+#define INGOT_HEADER_VERSION 1u
+
+// Kinds of errors, as the Python loader names them.
+enum ingot_error_kind {
+  INGOT_OK,
+  INGOT_FILE_ERROR,
+  INGOT_NOT_A_BUNDLE_ERROR,
+  INGOT_FORMAT_ERROR,
+  INGOT_DIGEST_ERROR,
+  INGOT_CHANGED_ERROR,
+  INGOT_VERSION_ERROR,
+  INGOT_INCOMPATIBLE_ERROR,
+  INGOT_INPUT_ERROR,
+  INGOT_BUSY_ERROR,
+  INGOT_RESOURCE_ERROR,
+  INGOT_LIMIT_ERROR,
+  INGOT_CANCELLED_ERROR,
+  INGOT_TIMED_OUT_ERROR,
+  INGOT_RUN_ERROR
+};
+
+// What failed, where, why, and what to do: UTF-8, cut off where it is longer. All functions that can fail take one, which may be null.
+struct ingot_error {
+  int32_t kind;       // enum ingot_error_kind
+  int32_t exit_code;  // of a command that ends with this error
+  char what[512], where[1024], why[1024], todo[512];
+};
+
+enum ingot_verify { INGOT_VERIFY_FULL, INGOT_VERIFY_FAST, INGOT_VERIFY_CODE };
+
+// Begin with INGOT_OPTIONS: everything else may stay 0.
+struct ingot_options {
+  uint32_t header_version;
+  int32_t verify;       // enum ingot_verify: how weights are checked
+  int32_t threads;      // at most, the caller's included; 0 is 1
+  const char *variant;  // a target instead of the best that this machine can run
+  const char *digest;   // refuse any bundle but the one with this root digest, 32 to 64 hex digits
+  uint64_t max_bytes;   // of a session: for workspace and outputs; 0 is without a limit
+  void (*profile)(void *context, int64_t launch, int64_t is_end);  // called before and after each launch
+  void *profile_context;
+};
+
+#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL}
+
+// An input or output as the bundle declares it. A dim of -1 is the first symbol, -2 the second.
+struct ingot_tensor_info {
+  const char *name;
+  const char *dtype;  // f32, i64, bool, ...
+  const int64_t *dims;
+  uint32_t rank;
+  uint32_t dtype_code;
+  uint32_t element_bytes;
+  uint32_t has_default;  // an input that a call need not give
+};
+
+struct ingot_bundle_info {
+  const char *model;
+  const char *root_digest;  // 64 hex digits
+  const char *target;       // of the variant that runs
+  const struct ingot_tensor_info *inputs, *outputs;
+  const char *const *symbols;
+  uint32_t input_count, output_count, symbol_count;
+};
+
+// Elements in row-major order without gaps.
+struct ingot_tensor {
+  void *data;
+  const int64_t *shape;
+  uint64_t size_bytes;
+  uint32_t rank;
+  uint32_t dtype_code;
+};
+
+typedef struct ingot_bundle ingot_bundle;
+typedef struct ingot_session ingot_session;
+
+// All functions that return int return a kind of error, 0 for success.
+
+// Loads a bundle from a file, which may also be an executable that holds one. The file must not be written to while it is loaded.
+int ingot_load(const char *path, const struct ingot_options *options, ingot_bundle **bundle, struct ingot_error *error);
+
+// Loads a bundle that lies in memory, where it stays unchanged until `ingot_unload`. Weights are used in place at a multiple of 64.
+int ingot_load_memory(const void *data, size_t size_bytes, const struct ingot_options *options, ingot_bundle **bundle,
+                      struct ingot_error *error);
+
+// Gives everything back; its sessions must be closed.
+void ingot_unload(ingot_bundle *bundle);
+
+// Says what was loaded; valid until `ingot_unload`.
+const struct ingot_bundle_info *ingot_describe(const ingot_bundle *bundle);
+
+// Makes a session: its threads, and memory of its own for what a call computes.
+int ingot_open(ingot_bundle *bundle, const struct ingot_options *options, ingot_session **session, struct ingot_error *error);
+void ingot_close(ingot_session *session);
+
+// Says where an input lies, and its shape (null where all its dims are sizes). With null for `data` the session has memory of its own,
+// which `ingot_input` tells after `ingot_prepare`. What `data` points to is read by each `ingot_run`.
+int ingot_set_input(ingot_session *session, uint32_t index, const void *data, const int64_t *shape, struct ingot_error *error);
+
+// Says where an output goes; null: into memory of the session. Of an output whose size only the data decide, `data` is ignored.
+int ingot_set_output(ingot_session *session, uint32_t index, void *data, uint64_t size_bytes, struct ingot_error *error);
+
+// Checks the shapes, computes those of the outputs, and makes all memory that a call needs. `ingot_run` does it where it is missing.
+int ingot_prepare(ingot_session *session, struct ingot_error *error);
+
+// Computes the outputs. A call takes no memory but for outputs whose size only the data decide. It ends without a result after
+// `timeout_seconds` (0: never).
+int ingot_run(ingot_session *session, double timeout_seconds, struct ingot_error *error);
+
+// Tell what is prepared, and after `ingot_run` what was computed; null if there is no such tensor or nothing is prepared.
+const struct ingot_tensor *ingot_input(const ingot_session *session, uint32_t index);
+const struct ingot_tensor *ingot_output(const ingot_session *session, uint32_t index);
+
+// Ends the call that another thread sees running.
+void ingot_cancel(ingot_session *session);
+
+// The header version of the library.
+uint32_t ingot_header_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,162 @@
+// What all pieces of the loader share: types, errors, memory that goes away together.
+//
+// In: the generated `abi.h`. Out: the structs below. Not done here: any step of a load (one file each).
+#pragma once
+
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi.h"
+#include "ingot.h"
+
+#if !defined(__linux__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || __SIZEOF_POINTER__ != 8
+#error "the loader is for Linux on little-endian machines with pointers of 64 bits"
+#endif
+
+typedef int32_t i32;
+typedef int64_t i64;
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+typedef struct ingot_error error;
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+// Memory that is given back all at once.
+struct arena_block {
+  struct arena_block *before;
+  size_t used, size;
+  _Alignas(16) u8 bytes[];
+};
+struct arena {
+  struct arena_block *last;
+};
+
+// Private bytes of the file, or a view of memory that does not change.
+struct bytes {
+  u8 *data;
+  u64 size;
+};
+
+struct section {
+  u32 kind, id;
+  u64 offset, size;
+  u32 alignment, flags;
+  u8 digest[32];
+};
+
+struct stamp {
+  u64 size;
+  i64 mtime, ctime;  // nanoseconds
+};
+
+// An open bundle. `fd` is -1 for one in memory; it begins at `start` of the file.
+struct source {
+  const char *name;
+  int fd;
+  const u8 *memory;
+  u64 start, size;
+  u64 device, inode;
+  struct stamp stamp;
+  u8 header[HEADER_SIZE_BYTES];
+  struct section *sections;
+  u32 section_count;
+};
+
+struct code_plan {
+  const char *target;
+  const char **features;
+  u32 feature_count, kernel_count;
+};
+
+struct device_plan {
+  const char *name, *scope;
+  i64 kind, id, library;
+};
+
+struct library_plan {
+  i64 kind;
+  struct code_plan code;
+};
+
+struct range {
+  u64 offset, size;
+};
+
+struct variant_plan {
+  struct code_plan code;
+  i64 rank;
+  u64 workspace_bytes[DEVICE_COUNT_MAX];
+  struct range *ranges;
+  u32 range_count;
+};
+
+// What an input is where a call does not give it.
+struct default_value {
+  const i64 *shape;
+  const u8 *data;
+};
+
+struct plan {
+  const char *model;
+  struct device_plan devices[DEVICE_COUNT_MAX];
+  struct library_plan libraries[DEVICE_COUNT_MAX];
+  struct variant_plan *variants;
+  const char **symbols;
+  struct ingot_tensor_info *inputs, *outputs;
+  struct default_value *defaults;  // one per input; `data` is null where there is none
+  u32 device_count, library_count, variant_count, symbol_count, input_count, output_count;
+};
+
+// A mapped image: `base` + offset of an export is its address.
+struct image {
+  u8 *base;
+  u64 mapped_bytes;
+  u32 exports[EXPORT_COUNT];
+  u64 frame_bytes;
+  u8 program_digest[32], interface_digest[32];
+};
+
+struct pool {
+  u8 *page;  // null for one thread
+  u32 n_threads;
+  struct pool_thread *threads;
+};
+
+struct guard;
+
+struct weights {
+  const u8 *data;
+  u64 size;
+  u8 *mapped;           // null in memory that is the caller's
+  void *copied;         // of memory at another alignment
+  struct guard *guard;  // of a mapping
+};
+
+struct ingot_bundle {
+  struct arena arena;
+  struct source source;
+  struct plan plan;
+  struct ingot_bundle_info info;
+  char root_digest[65];
+  u32 variant;
+  struct image image;
+  struct weights weights;
+  struct bytes tree;
+  i32 verify;
+  u32 changes;
+};
+
+// A text of at most TEXT_BYTES for a part of an error; it is valid until TEXT_COUNT more were made by this thread.
+enum { TEXT_BYTES = 1024, TEXT_COUNT = 32 };
+#define TEXT(...) format(__VA_ARGS__)
+
+// `bool` results say whether to go on. The first error stays: whatever is refused later is a consequence of it.
+#define REQUIRE(error, condition, ...) ((error)->kind ? false : (condition) ? true : damaged(error, __VA_ARGS__))

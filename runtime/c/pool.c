@@ -1,0 +1,109 @@
+// Threads lent to native code: each is in one call of the image's `worker`, parked until there is work.
+//
+// In: an image, a number of threads. Out: the page for the call struct. Not done here: fork and join (the image's `launch`).
+#include <limits.h>
+#include <sched.h>
+
+#include "internal.h"
+
+struct pool_thread {
+  pthread_t thread;
+  void (*worker)(void *page, i64 index);
+  void *page;
+  i64 index;
+};
+
+// Reads the first bytes of a small file; "" where there is none.
+static void read_line(const char *path, char *line, size_t size) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t got = file < 0 ? 0 : read(file, line, size - 1);
+  line[got > 0 ? got : 0] = 0;
+  if (file >= 0) close(file);
+}
+
+// The quota of the control group (cgroup 2, `cpu.max`) in whole processors, rounded up; 0 for none.
+static u32 group_quota(void) {
+  char line[4096] = "", *end;
+  read_line("/proc/self/cgroup", line, sizeof line);
+  char *group = memcmp(line, "0::", 3) ? strstr(line, "\n0::") : line;
+  if (!group) return 0;
+  group += *group == '\n' ? 4 : 3;
+  group[strcspn(group, "\n")] = 0;
+  read_line(TEXT("/sys/fs/cgroup%s/cpu.max", group), line, sizeof line);
+  u64 limit = strtoull(line, &end, 10), period = strtoull(end, NULL, 10);
+  return limit && period ? (u32)((limit + period - 1) / period) : 0;
+}
+
+static u32 usable_processors(void) {
+  cpu_set_t set;
+  if (!sched_getaffinity(0, sizeof set, &set)) return (u32)CPU_COUNT(&set);
+  long count = sysconf(_SC_NPROCESSORS_ONLN);
+  return count > 0 ? (u32)count : 1;
+}
+
+// How many of `asked` threads the affinity mask and the control group let run.
+static u32 usable_threads(i32 asked) {
+  enum { THREADS_MAX = 1024 };
+  if (asked <= 1) return 1;
+  u32 count = usable_processors(), quota = group_quota();
+  if (count > (u32)asked) count = (u32)asked;
+  if (count > THREADS_MAX) count = THREADS_MAX;
+  return quota && quota < count ? quota : count;
+}
+
+static void *work(void *argument) {
+  struct pool_thread *thread = argument;
+  thread->worker(thread->page, thread->index);
+  return NULL;
+}
+
+// Starts the workers, which get no signals; where the system refuses one, those before it are all.
+static void lend_threads(struct pool *pool, const struct image *image, u32 n_threads) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  for (pool->n_threads = 1; pool->n_threads < n_threads; pool->n_threads++) {
+    struct pool_thread *thread = pool->threads + pool->n_threads - 1;
+    thread->worker = (void (*)(void *, i64))(void *)(image->base + image->exports[EXPORT_WORKER]);
+    thread->page = pool->page, thread->index = pool->n_threads;
+    if (pthread_create(&thread->thread, NULL, work, thread)) break;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void pool_store(struct pool *pool, u32 at, u64 value, size_t size) { memcpy(pool->page + at, &value, size); }
+
+static bool pool_start(struct pool *pool, const struct image *image, u32 n_threads, error *error) {
+  enum { SPIN = 2000, WIPE_ON_FORK = 18 };
+  u64 page = page_bytes();
+  *pool = (struct pool){NULL, 1, NULL};
+  if (n_threads < 2) return true;
+  pool->threads = calloc(n_threads, sizeof *pool->threads);
+  void *memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pool->page = memory == MAP_FAILED ? NULL : memory;
+  if (!pool->threads || !pool->page) return no_memory(error, "threads", strerror(errno));
+  madvise(memory, page, WIPE_ON_FORK);
+  pool_store(pool, POOL_SPIN_AT, usable_processors() >= n_threads ? SPIN : 0, 4);
+  pool_store(pool, POOL_SYSCALL_AT, (u64)(uintptr_t)syscall, 8);
+  pool_store(pool, POOL_FUTEX_NUMBER_AT, SYS_futex, 8);
+  pool_store(pool, POOL_MAGIC_AT, POOL_MAGIC, 4);
+  lend_threads(pool, image, n_threads);
+  pool_store(pool, POOL_N_THREADS_AT, pool->n_threads, 4);
+  return true;
+}
+
+// Ends and joins the workers; in a forked child, where the page reads as zeros, they are gone already.
+static void pool_stop(struct pool *pool) {
+  enum { FUTEX_WAKE_PRIVATE_CODE = 129 };
+  u32 magic = 0;
+  if (pool->page) {
+    u32 *epoch = (u32 *)(void *)(pool->page + POOL_EPOCH_AT);
+    memcpy(&magic, pool->page + POOL_MAGIC_AT, sizeof magic);
+    __atomic_fetch_or(epoch, (u32)1 << POOL_QUIT_BIT, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, epoch, FUTEX_WAKE_PRIVATE_CODE, INT_MAX, NULL, NULL, 0);
+    for (u32 index = 0; magic == POOL_MAGIC && index + 1 < pool->n_threads; index++) pthread_join(pool->threads[index].thread, NULL);
+    munmap(pool->page, page_bytes());
+  }
+  free(pool->threads);
+  *pool = (struct pool){NULL, 1, NULL};
+}

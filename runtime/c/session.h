@@ -1,0 +1,47 @@
+// One of the callers of a bundle: its call struct, its threads, its memory.
+//
+// In: `internal.h`. Out: the struct. Not done here: any function (`session.c`, `prepare.c`, `call.c`).
+#pragma once
+#include "internal.h"
+
+struct block {
+  void *data;
+  u64 size, mapped_bytes;
+};
+
+// An input or output: what the user gave, and memory of the session for what he did not.
+struct slot {
+  struct ingot_tensor tensor;  // what `ingot_input` and `ingot_output` show
+  struct block own;
+  void *given;          // null: in `own`
+  u64 given_bytes;      // of an output
+  i64 *shape;           // of an input as the user gave it; what the tensor shows
+  bool is_given;        // an input of which anything was said
+  bool is_open;         // an output whose size only the data decide
+  bool is_measured;     // an output whose size `main` knows at the end
+};
+
+struct ingot_session {
+  ingot_bundle *bundle;
+  struct arena arena;
+  struct pool pool;
+  struct watch watch;
+  struct call *call;
+  struct tensor *call_inputs, *call_outputs;
+  struct slot *inputs, *outputs;
+  char *message;  // the error buffer of `main`
+  u64 *workspace_addresses, *workspace_sizes;
+  struct block workspaces[DEVICE_COUNT_MAX], scratch;
+  u64 stride_bytes;
+  i32 threads;
+  u64 max_bytes, needed_bytes;
+  struct block *grown;  // blocks of the last call
+  u32 grown_count, grown_room;
+  error grow_error;
+  struct stamp stamp;
+  u32 changes;
+  pthread_mutex_t mutex;
+  bool is_prepared, is_running;
+};
+
+enum { MESSAGE_BYTES = 512 };

@@ -1,0 +1,90 @@
+// The weights: mapped read-only and guarded, or used where they lie in memory, and checked by the image's own native code.
+//
+// In: a bundle with its image. Out: `struct weights`. Not done here: reading them.
+#include "internal.h"
+
+static bool copy_weights(struct weights *weights, const u8 *from, error *error) {
+  if (posix_memalign(&weights->copied, ALIGNMENT_SMALL_BYTES, weights->size))
+    return no_memory(error, "weights", TEXT("%lld bytes", NUMBER(weights->size)));
+  memcpy(weights->copied, from, weights->size);
+  weights->data = weights->copied;
+  return true;
+}
+
+static bool map_weights(const struct source *source, struct weights *weights, error *error) {
+  const struct section *row = source_row(source, SECTION_WEIGHTS, 0);
+  if (!row) return true;
+  weights->size = row->size;
+  if (source->fd < 0) {
+    weights->data = source->memory + row->offset;
+    return (uintptr_t)weights->data % ALIGNMENT_SMALL_BYTES == 0 || copy_weights(weights, weights->data, error);
+  }
+  void *area = mmap(NULL, row->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (area != MAP_FAILED) {
+    weights->data = weights->mapped = area;
+    weights->guard = guard_range((u64)(uintptr_t)area, row->size, error);
+    if (!weights->guard) return false;
+    // Shared, not copied: what is in the page cache costs no memory.
+    area = mmap(area, row->size, PROT_READ, MAP_SHARED | MAP_FIXED, source->fd, (off_t)(source->start + row->offset));
+  }
+  if (area != MAP_FAILED) return true;
+  return refuse(error, INGOT_RESOURCE_ERROR, "the system refused mmap", TEXT("%lld bytes", NUMBER(row->size)), strerror(errno), FREE_MEMORY);
+}
+
+static void unmap_weights(struct weights *weights) {
+  if (weights->mapped) munmap(weights->mapped, weights->size);
+  if (weights->guard) end_guard(weights->guard);
+  free(weights->copied);
+  *weights = (struct weights){0};
+}
+
+static bool is_whole(const struct weights *weights) { return !weights->guard || !atomic_load(&weights->guard->faults); }
+
+typedef i32 launch_function(void *pool, void *kernel, u64 *buffers, i64 *scalars, i64 extent, i64 grain, void *scratch, i64 stride, void *watch);
+
+// Runs a verifying kernel over the MiBs that a variant's ranges touch, joined; returns how many those are, -1 after an error of its own.
+static i64 verify_mibs(ingot_bundle *bundle, struct pool *pool, u64 kernel, struct verified *verified, u8 *scratch) {
+  enum { GRAIN_MIBS = 4 };
+  launch_function *launch = (launch_function *)(void *)(bundle->image.base + bundle->image.exports[EXPORT_LAUNCH]);
+  const struct variant_plan *variant = bundle->plan.variants + bundle->variant;
+  u64 buffers[] = {(u64)(uintptr_t)bundle->weights.data, (u64)(uintptr_t)bundle->tree.data, (u64)(uintptr_t)verified};
+  i64 total = 0;
+  for (u32 index = 0; index < variant->range_count;) {
+    i64 first = (i64)(variant->ranges[index].offset / MIB), last = first;
+    for (; index < variant->range_count && (i64)(variant->ranges[index].offset / MIB) <= last; index++) {
+      i64 next = (i64)((variant->ranges[index].offset + variant->ranges[index].size + MIB - 1) / MIB);
+      if (next > last) last = next;
+    }
+    if (bundle->weights.mapped) madvise(bundle->weights.mapped + first * MIB, (u64)(last - first) * MIB, MADV_WILLNEED);
+    i32 code = launch(pool->page, bundle->image.base + kernel, buffers, &first, last - first, GRAIN_MIBS, scratch, VERIFY_STRIDE_BYTES, NULL);
+    if (code && code != RC_DAMAGED) return -1;
+    total += last - first;
+  }
+  return total;
+}
+
+static bool judge_weights(const ingot_bundle *bundle, bool is_full, i64 total, const struct verified *verified, error *error) {
+  const struct source *source = &bundle->source;
+  if (!is_whole(&bundle->weights)) return changed(error, source, "some of its pages cannot be read");
+  const char *where = TEXT("%s, section weights 0", source->name);
+  if (verified->bad != UINT64_MAX) {
+    const char *why = TEXT("the %s is not that of section tree 0", is_full ? "BLAKE3 digest" : "checksum");
+    return refuse(error, INGOT_DIGEST_ERROR, TEXT("weights are damaged in MiB %llu", (unsigned long long)verified->bad), where, why, DAMAGED);
+  }
+  if (total >= 0 && verified->good == (u64)total) return true;
+  const char *why = TEXT("%llu of %lld MiB checked", (unsigned long long)verified->good, NUMBER(total));
+  return refuse(error, INGOT_RUN_ERROR, "the weights could not be verified", where, why, "");
+}
+
+// Each MiB must be counted as good: a thread that did not come is no proof.
+static bool verify_weights(ingot_bundle *bundle, i32 mode, struct pool *pool, error *error) {
+  if (mode == INGOT_VERIFY_CODE || !bundle->weights.data) return true;
+  bool is_full = mode == INGOT_VERIFY_FULL;
+  struct verified verified = {0, UINT64_MAX};
+  void *scratch;
+  if (posix_memalign(&scratch, ALIGNMENT_SMALL_BYTES, (u64)VERIFY_STRIDE_BYTES * pool->n_threads)) return no_memory(error, "verify", "scratch");
+  u32 kernel = bundle->image.exports[is_full ? EXPORT_BLAKE3_VERIFY : EXPORT_CHECKSUM_VERIFY];
+  i64 total = verify_mibs(bundle, pool, kernel, &verified, scratch);
+  free(scratch);
+  return judge_weights(bundle, is_full, total, &verified, error);
+}

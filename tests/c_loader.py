@@ -1,0 +1,253 @@
+"""The loader in C inside of this process, so that a test may compare it with the one in Python.
+
+In: bundles, arrays. Out: a library made by the pinned compiler, verdicts, outputs. Not done here:
+tests. The library takes libc from this process: to link against one would cost a minute.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import ingot_runtime
+from ingot_build_rules.export.abi_header import error_kinds
+from ingot_build_rules.export.loader_sources import loader_sources
+from ingot_compiler.backends.host.zig import run_zig
+from ingot_runtime.executor.numpy_dtypes import dtype_of
+from ingot_runtime.format.dtypes import DTYPE_CODES
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+VERIFY = {"full": 0, "fast": 1, "code": 2}
+_FLAGS = (
+    "-target",
+    "x86_64-linux-gnu",
+    "-std=c11",
+    "-O2",
+    "-fPIC",
+    "-g0",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+)
+_SANITIZED = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
+
+
+class Error(ctypes.Structure):
+    """``struct ingot_error``."""
+
+    _fields_ = (
+        ("kind", ctypes.c_int32), ("exit_code", ctypes.c_int32), ("what", ctypes.c_char * 512),
+        ("where", ctypes.c_char * 1024), ("why", ctypes.c_char * 1024), ("todo", ctypes.c_char * 512),
+    )  # fmt: skip
+
+
+class Options(ctypes.Structure):
+    """``struct ingot_options``."""
+
+    _fields_ = (
+        ("header_version", ctypes.c_uint32), ("verify", ctypes.c_int32), ("threads", ctypes.c_int32),
+        ("variant", ctypes.c_char_p), ("digest", ctypes.c_char_p), ("max_bytes", ctypes.c_uint64),
+        ("profile", ctypes.c_void_p), ("profile_context", ctypes.c_void_p),
+    )  # fmt: skip
+
+
+class TensorInfo(ctypes.Structure):
+    """``struct ingot_tensor_info``."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("dims", ctypes.POINTER(ctypes.c_int64)),
+        ("rank", ctypes.c_uint32), ("dtype_code", ctypes.c_uint32), ("element_bytes", ctypes.c_uint32),
+        ("has_default", ctypes.c_uint32),
+    )  # fmt: skip
+
+
+class BundleInfo(ctypes.Structure):
+    """``struct ingot_bundle_info``."""
+
+    _fields_ = (
+        ("model", ctypes.c_char_p), ("root_digest", ctypes.c_char_p), ("target", ctypes.c_char_p),
+        ("inputs", ctypes.POINTER(TensorInfo)), ("outputs", ctypes.POINTER(TensorInfo)),
+        ("symbols", ctypes.POINTER(ctypes.c_char_p)), ("input_count", ctypes.c_uint32),
+        ("output_count", ctypes.c_uint32), ("symbol_count", ctypes.c_uint32),
+    )  # fmt: skip
+
+
+class Tensor(ctypes.Structure):
+    """``struct ingot_tensor``."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p), ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("size_bytes", ctypes.c_uint64), ("rank", ctypes.c_uint32), ("dtype_code", ctypes.c_uint32),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a loader says of a file; no kind: it loads."""
+
+    kind: str = ""
+    what: str = ""
+    where: str = ""
+    exit_code: int = 0
+
+    @staticmethod
+    def of(error: ingot_runtime.BundleError) -> Verdict:
+        """That of the loader in Python."""
+        return Verdict(type(error).__name__, error.what, error.where, error.exit_code)
+
+
+class LoaderError(Exception):
+    """What the loader in C refused."""
+
+    def __init__(self, error: Error) -> None:
+        name = error_kinds()[error.kind - 1].__name__
+        what, where, why, todo = (
+            part.decode() for part in (error.what, error.where, error.why, error.todo)
+        )
+        super().__init__(f"{name}: {what}\n  where: {where}\n  why: {why}\n  do: {todo}")
+        self.verdict = Verdict(name, what, where, error.exit_code)
+        self.why, self.todo = why, todo
+
+
+@functools.cache
+def library(*, sanitized: bool = False) -> ctypes.CDLL:
+    """Compile and load it; ``sanitized``: undefined behaviour ends the process."""
+    with tempfile.TemporaryDirectory(prefix="ingot-c-") as folder:
+        for name, content in loader_sources():
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(content)
+        flags = (*_FLAGS, *(_SANITIZED if sanitized else ("-fno-sanitize=all",)))
+        for command in (
+            ("cc", *flags, "-c", "ingot.c", "-o", "ingot.o"),
+            ("ld.lld", "-shared", "ingot.o", "-o", "libingot.so"),
+        ):
+            done = run_zig(command, folder)
+            assert done.returncode == 0, done.stderr
+        loaded = ctypes.CDLL(os.path.join(folder, "libingot.so"))
+    loaded.ingot_describe.restype = ctypes.POINTER(BundleInfo)
+    loaded.ingot_input.restype = loaded.ingot_output.restype = ctypes.POINTER(Tensor)
+    for name in ("unload", "close", "cancel"):
+        getattr(loaded, f"ingot_{name}").restype = None
+    return loaded
+
+
+def options(
+    verify: str = "full", threads: int = 1, variant: str = "", digest: str = "", max_bytes: int = 0
+) -> Options:
+    """Return what the caller chooses."""
+    texts = (text.encode() or None for text in (variant, digest))
+    return Options(1, VERIFY[verify], threads, *texts, max_bytes, None, None)
+
+
+class CBundle:
+    """A bundle and one session of it, through ``ingot.h``."""
+
+    def __init__(
+        self,
+        bundle: str | os.PathLike[str] | bytes,
+        chosen: Options | None = None,
+        *,
+        sanitized: bool = False,
+    ) -> None:
+        """Load a path, or bytes."""
+        self._library = library(sanitized=sanitized)
+        self._chosen = chosen or options()
+        self._bundle, self.session = ctypes.c_void_p(), ctypes.c_void_p()
+        self._kept: object = bundle
+        choice = ctypes.byref(self._chosen)
+        if isinstance(bundle, bytes):
+            view = ctypes.c_char_p(bundle)
+            self._check(
+                "load_memory",
+                view,
+                ctypes.c_size_t(len(bundle)),
+                choice,
+                ctypes.byref(self._bundle),
+            )
+        else:
+            self._check("load", os.fsencode(bundle), choice, ctypes.byref(self._bundle))
+        self.info: BundleInfo = self._library.ingot_describe(self._bundle)[0]
+        self._check("open", self._bundle, choice, ctypes.byref(self.session))
+
+    def _check(self, name: str, *arguments: object) -> None:
+        error = Error()
+        if getattr(self._library, f"ingot_{name}")(*arguments, ctypes.byref(error)):
+            raise LoaderError(error)
+
+    def set_input(self, index: int, array: npt.NDArray[Any]) -> None:
+        """Let an input lie where the array does."""
+        shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+        address = ctypes.c_void_p(array.ctypes.data)
+        self._check("set_input", self.session, ctypes.c_uint32(index), address, shape)
+
+    def run(self, inputs: Arrays, seconds: float = 0) -> dict[str, npt.NDArray[Any]]:
+        """Do what ``Session.run`` does."""
+        given = {name: np.array(array, order="C") for name, array in inputs.items()}
+        for index in range(self.info.input_count):
+            name = self.info.inputs[index].name.decode()
+            if name in given:
+                self.set_input(index, given[name])
+        self.call(seconds)
+        return {
+            self.info.outputs[index].name.decode(): self.output(index)
+            for index in range(self.info.output_count)
+        }
+
+    def call(self, seconds: float = 0) -> None:
+        """Run on what is set."""
+        self._check("run", self.session, ctypes.c_double(seconds))
+
+    def output(self, index: int) -> npt.NDArray[Any]:
+        """Return a copy of an output."""
+        tensor: Tensor = self._library.ingot_output(self.session, ctypes.c_uint32(index))[0]
+        dtype = dtype_of(DTYPE_CODES[self.info.outputs[index].dtype.decode()])
+        shape = tuple(tensor.shape[axis] for axis in range(tensor.rank))
+        data = ctypes.string_at(tensor.data, tensor.size_bytes) if tensor.size_bytes else b""
+        return np.frombuffer(data, dtype).reshape(shape)
+
+    def cancel(self) -> None:
+        """Call ``ingot_cancel``."""
+        self._library.ingot_cancel(self.session)
+
+    def close(self) -> None:
+        """Give everything back; may be done again."""
+        self._library.ingot_close(self.session)
+        self._library.ingot_unload(self._bundle)
+        self._bundle, self.session = ctypes.c_void_p(), ctypes.c_void_p()
+
+    def __enter__(self) -> CBundle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def verdict_of_c(
+    bundle: str | os.PathLike[str] | bytes,
+    chosen: Options | None = None,
+    *,
+    sanitized: bool = False,
+) -> Verdict:
+    """What the loader in C says of a file."""
+    try:
+        CBundle(bundle, chosen, sanitized=sanitized).close()
+    except LoaderError as error:
+        return error.verdict
+    return Verdict()
+
+
+def verdict_of_python(bundle: str | os.PathLike[str] | bytes, **chosen: Any) -> Verdict:
+    """What the loader in Python says of it."""
+    try:
+        ingot_runtime.load(bundle, **chosen).close()
+    except ingot_runtime.BundleError as error:
+        return Verdict.of(error)
+    return Verdict()

@@ -1,0 +1,228 @@
+"""Programs without Python: what `ingot export --executable` writes, the examples in C and C++, the
+loader in C under sanitizers."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.c_loader import verdict_of_c, verdict_of_python
+from tests.hostile.mutant_bundles import BUNDLES
+from tests.hostile.mutations import mutant
+from tests.hostile.reseal import Parts
+from tests.tidy.source import ROOT
+from tests.unit.test_c_loader import feed, mutated
+
+import ingot
+import ingot_runtime
+from ingot_build_rules.cli.main import main
+
+pytestmark = pytest.mark.native
+SIZE_BYTES_MAX = 100_000
+MUTANT_COUNT = 2500  # of each bundle
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+
+
+def run(
+    command: Sequence[str | os.PathLike[str]], code: int = 0
+) -> subprocess.CompletedProcess[str]:
+    """Run a program without an environment, which ends with ``code``."""
+    done = subprocess.run(command, env={}, capture_output=True, text=True, check=False)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    return done
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle of open sizes, loops and branches as a program, over the cache of the tests."""
+    folder = tmp_path_factory.mktemp("program")
+    BUNDLES["dynamic"](folder / "m.ingot")
+    arguments = ["export", str(folder / "m.ingot"), "--executable", "-o", str(folder / "m")]
+    assert main(arguments) == 0
+    return folder / "m"
+
+
+def test_program_gives_the_same_bits(program: Path, tmp_path: Path) -> None:
+    """From .npz to .npz, from .npy and bare elements to the same; numpy reads all of it."""
+    np.savez(tmp_path / "x.npz", **feed())
+    np.save(tmp_path / "x.npy", feed()["x"])
+    (tmp_path / "count.raw").write_bytes(feed()["count"].tobytes())
+    (tmp_path / "which.raw").write_bytes(feed()["which"].tobytes())
+    with ingot_runtime.load(program) as session:
+        wanted = session.run(feed())
+    run(
+        [program, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz", "--threads", "2"]
+    )
+    given = [f"--inputs=x={tmp_path}/x.npy"]
+    pairs = ("x=x.npy", "count=count.raw", "which=which.raw")
+    given = [item for pair in pairs for item in ("--inputs", pair.replace("=", f"={tmp_path}/"))]
+    taken = ["--outputs", f"y={tmp_path}/y.npy", "--outputs", f"places={tmp_path}/places.raw"]
+    run([program, *given, *taken])
+    with np.load(tmp_path / "y.npz") as found:
+        for name, array in wanted.items():
+            assert (found[name].shape, found[name].tobytes()) == (array.shape, array.tobytes())
+    assert np.load(tmp_path / "y.npy").tobytes() == wanted["y"].tobytes()
+    assert (tmp_path / "places.raw").read_bytes() == wanted["places"].tobytes()
+
+
+def test_program_is_small_static_and_reproducible(program: Path, tmp_path: Path) -> None:
+    """The loader has at most 100 kB, no interpreter and no libraries; written twice it is the same."""
+    loader = program.read_bytes()[: 1 << 17]
+    assert len(loader[: loader.rindex(b"shstrtab")]) <= SIZE_BYTES_MAX
+    assert b"/ld-" not in loader
+    again = tmp_path / "again"
+    assert main(["export", str(program), "--executable", "-o", str(again)]) == 0
+    assert again.read_bytes() == program.read_bytes()
+    assert os.access(again, os.X_OK)
+
+
+def test_program_is_a_bundle(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``inspect`` and ``verify`` take it; a changed byte of the bundle is found by it, too."""
+    assert main(["verify", str(program)]) == 0
+    assert main(["inspect", str(program)]) == 0
+    capsys.readouterr()
+    assert "input x: float32[n, 4]" in run([program, "--describe"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 1, "it has a size that only you know"),
+        (["--shape", "x=3x4", "--inputs", "/none"], 1, "cannot read inputs from '/none'"),
+        (["--thread", "2"], 1, "unrecognized arguments: --thread"),
+        (["--threads", "0"], 1, "bad number of threads"),
+        (["--shape", "x=3x4", "--verify", "most"], 1, "bad value of --verify: 'most'"),
+        (["--shape", "z=3x4"], 1, "no input 'z'"),
+        (["--shape", "x=3x5"], 1, "wrong shape of input 'x'"),
+        (["--shape", "x=3x4", "--max-bytes", "9"], 2, "a call needs too much memory"),
+        (["--shape", "x=3x4", "--variant", "x86-64-v9"], 1, "no variant 'x86-64-v9'"),
+        (["--shape", "x=3x4", "--digest", "0" * 64], 4, "another bundle than the one asked for"),
+        (["--shape", "x=3x4", "--outputs", "/none/y.npz"], 1, "cannot write '/none/y.npz'"),
+    ],
+)  # fmt: skip
+def test_program_refuses_in_four_parts(
+    program: Path, arguments: list[str], code: int, said: str
+) -> None:
+    """With the exit code of the loader in Python."""
+    told = run([program, *arguments], code).stderr
+    assert told.startswith("error: ")
+    assert said in told
+
+
+def test_damaged_program_is_refused(program: Path, tmp_path: Path) -> None:
+    """By a digest, with exit code 4."""
+    data = bytearray(program.read_bytes())
+    data[-100] ^= 1
+    (tmp_path / "m").write_bytes(data)
+    os.chmod(tmp_path / "m", 0o700)
+    assert "are damaged in MiB" in run([tmp_path / "m", "--shape", "x=3x4"], 4).stderr
+
+
+def test_examples_print_the_same(tmp_path: Path) -> None:
+    """The pages' commands: C, and C++ without exceptions, print what the model gives."""
+    compilers = [name for name in ("cc", "c++") if shutil.which(name)]
+    assert compilers, "this test needs a C compiler: apt-get install gcc g++"
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for name in ("examples", "runtime"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    printed: list[str] = []
+    for example in ("c", "cpp"):
+        page = (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
+        blocks = "\n".join(re.findall(r"```sh\n(.*?)```", page, re.DOTALL))
+        done = subprocess.run(
+            ["sh", "-ec", blocks], cwd=tmp_path, env=environment, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout.splitlines()[-1])
+    x = (np.arange(96, dtype=np.float32) % 7 / 7).reshape(3, 32)
+    with ingot_runtime.load(tmp_path / "dist" / "two_layer.ingot") as session:
+        spec = session.inputs[0]
+        width = spec.shape[1]
+        assert isinstance(width, int)
+        x = (np.arange(3 * width, dtype=np.float32) % 7 / 7).reshape(3, width)
+        wanted = session.run({spec.name: x})["probabilities"].ravel()
+    for line in printed:
+        name, *numbers = line.split()
+        assert name == "probabilities:"
+        assert np.allclose([float(number) for number in numbers], wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in BUNDLES if name != "large"])
+def test_mutants_under_sanitizers(tmp_path: Path, name: str) -> None:
+    """Mutants by the thousand: undefined behaviour ends the process; the verdict is that of the
+    loader in Python."""
+    BUNDLES[name](tmp_path / "m.ingot")
+    parts = Parts((tmp_path / "m.ingot").read_bytes())
+    kinds: set[str] = set()
+    for number in range(MUTANT_COUNT):
+        _, made, _ = mutant(parts, number, 3)
+        if made.may_run:
+            data = mutated(parts, made)
+            verdict = verdict_of_python(data)
+            assert verdict_of_c(data, sanitized=True) == verdict, number
+            kinds.add(verdict.kind)
+    assert kinds >= {"", "FormatError", "DigestError", "VersionError"}
+
+
+def test_address_sanitizer(tmp_path: Path) -> None:
+    """The command, compiled by Debian's gcc with ASan and UBSan: damaged files are refused, and
+    nothing else happens."""
+    compiler = shutil.which("gcc")
+    assert compiler, "this test needs gcc: apt-get install gcc"
+    checked = tmp_path / "ingot-run"
+    run(
+        [
+            compiler,
+            "-std=c11",
+            *SANITIZERS,
+            ROOT / "runtime" / "c" / "run.c",
+            "-o",
+            checked,
+            "-lpthread",
+        ]
+    )
+    BUNDLES["small"](tmp_path / "m.ingot")
+    parts, path = Parts((tmp_path / "m.ingot").read_bytes()), tmp_path / "mutant.ingot"
+    codes: set[int] = set()
+    for number in range(400):
+        _, made, _ = mutant(parts, number, 5)
+        if not made.may_run:
+            continue
+        path.write_bytes(mutated(parts, made))
+        done = subprocess.run([checked, path], env={}, capture_output=True, text=True, check=False)
+        assert "Sanitizer" not in done.stderr, (number, done.stderr)
+        assert "runtime error" not in done.stderr, (number, done.stderr)
+        codes.add(done.returncode)
+    assert codes == {0, 1, 4, 5}
+
+
+def test_a_call_takes_no_memory(tmp_path: Path) -> None:
+    """Between the first call and the last of a thousand, the process asks the system for nothing."""
+    compiler = shutil.which("gcc")
+    assert compiler, "this test needs gcc: apt-get install gcc"
+    ingot.compile(ROOT / "tests" / "models" / "resnet" / "static.onnx").save(tmp_path / "m.ingot")
+    program = tmp_path / "calls"
+    source = ROOT / "tests" / "unit" / "c_programs" / "calls.c"
+    run(
+        [
+            compiler,
+            "-std=c11",
+            "-O2",
+            "-I",
+            ROOT / "runtime" / "c",
+            source,
+            "-o",
+            program,
+            "-lpthread",
+        ]
+    )
+    done = run([program, tmp_path / "m.ingot", "1000"])
+    assert re.search(r"^0 allocations", done.stdout), done.stdout
