@@ -156,7 +156,8 @@ def _divide(left: Array, right: Array) -> Array:
     made = left // safe
     rest = left - made * safe
     made = made + ((rest != 0) & ((left < 0) != (safe < 0))).astype(left.dtype)
-    answer: Any = np.where(zero, ~left.dtype.type(0), made)
+    every_bit: Array = np.invert(np.zeros_like(safe))
+    answer: Array = np.where(zero, every_bit, made)
     return answer
 
 
