@@ -100,7 +100,7 @@ def main(arguments: Sequence[str]) -> int:
         known_failures.prune(outcomes)
     if options.write_coverage:
         coverage.write(cases, outcomes)
-    problems = known_failures.compare(outcomes)
+    problems = known_failures.compare(outcomes, device=options.device)
     if options.check_coverage and not coverage.is_current(cases, outcomes):
         problems.append("docs/coverage.md says something else: write it with --write-coverage")
     print("\n".join(problems))

@@ -56,6 +56,12 @@ def test_texts(text: str, expected: str) -> None:
         ("null,target=", UserError, "a device is not understood"),
         ("null,scope=a,scope=b", UserError, "scope is given twice"),
         ("null,target=x86-64-v9", UserError, "x86-64-v9"),
+        ("cpu,target=x86-64-v2,target=x86-64-v3", UserError, "a device has one target"),
+        (
+            "cpu,target=x86-64-v2|cpu,target=x86-64-v3",
+            UserError,
+            "cpu is named for x86-64-v2 and x86-64-v3; its code is for one target",
+        ),
         ("cpu|null:1", UserError, "cpu and null run the same code"),
         ("opencl|opencl:1", UserError, "opencl is named twice"),
         (
