@@ -9,6 +9,7 @@ any thread: each call of the driver is made with the context pushed.
 """
 
 import ctypes
+import importlib
 from contextlib import contextmanager
 
 from ingot_runtime.errors import IncompatibleError
@@ -64,7 +65,7 @@ def open_cuda(
 def _driver(name: str, where: str) -> "tuple[Any, int]":
     """Return pycuda's driver, and how many devices there are."""
     try:
-        from pycuda import driver as drv
+        drv: Any = importlib.import_module("pycuda.driver")
     except ImportError as error:
         what = f"device {name!r} needs pycuda"
         raise IncompatibleError(what, where, str(error), _INSTALL) from error

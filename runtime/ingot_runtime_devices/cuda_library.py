@@ -80,8 +80,7 @@ def read_library(code: bytes, kernel_count: int, where: str) -> CudaLibrary:
     count = next((number for number, row in enumerate(found) if row is None), len(found))
     kernels = _kernels(rows[count:], kernel_count, where)
     modules, at = list[CudaModule](), 0
-    for row in found[:count]:
-        fields = row.groups() if row else ()
+    for fields in [row.groups() for row in found[:count] if row]:
         module = CudaModule(fields, texts[at : at + int(fields[4])])
         at += int(fields[4])
         _check(module, kernels, where)

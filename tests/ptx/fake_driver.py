@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -276,12 +277,12 @@ def driver_module(machine: Machine) -> Any:
     made.memcpy_dtoh_async, made.memcpy_dtod_async = memcpy_dtoh_async, memcpy_dtod_async
     made.Stream = lambda: Stream(machine)
     made.get_driver_version = lambda: machine.driver_version
-    made.module_from_buffer = lambda content: Module(machine, content)
+    made.module_from_buffer = partial(Module, machine)
     return made
 
 
 @contextmanager
-def installed(machine: Machine | None = None) -> Iterator[Machine]:
+def installed(machine: Machine | None = None) -> Generator[Machine]:
     """Let ``import pycuda.driver`` find the machine."""
     chosen = machine or Machine()
     package = types.ModuleType("pycuda")

@@ -7,6 +7,7 @@ In: operands as arrays of the instruction's type. Out: arrays. Not done here: re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -155,7 +156,8 @@ def _divide(left: Array, right: Array) -> Array:
     made = left // safe
     rest = left - made * safe
     made = made + ((rest != 0) & ((left < 0) != (safe < 0))).astype(left.dtype)
-    answer: Array = np.where(zero, ~left.dtype.type(0), made)
+    every_bit: Array = np.invert(np.zeros_like(safe))
+    answer: Array = np.where(zero, every_bit, made)
     return answer
 
 
@@ -215,17 +217,17 @@ def _with_sign(sign: Array, size: Array) -> Array:
 
 
 _PLAIN: dict[str, Callable[..., Array]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "neg": lambda a: -a,
+    "add": np.add,
+    "sub": np.subtract,
+    "neg": np.negative,
     "abs": np.abs,
     "selp": _choose,
     "fma": _fma,
     "copysign": _with_sign,
 }
 _FLOATS: dict[str, Callable[..., Array]] = {
-    "div": lambda a, b: a / b,
-    "rcp": lambda a: a.dtype.type(1) / a,
+    "div": np.divide,
+    "rcp": np.reciprocal,
     "sqrt": np.sqrt,
     "min": np.fmin,
     "max": np.fmax,
@@ -239,8 +241,8 @@ _INTEGERS: dict[str, Callable[..., Array]] = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
     "not": np.bitwise_not,
-    "shl": lambda a, b: _shift(a, b, is_left=True),
-    "shr": lambda a, b: _shift(a, b, is_left=False),
+    "shl": partial(_shift, is_left=True),
+    "shr": partial(_shift, is_left=False),
     "bfe": _field,
     "popc": _popcount,
     "prmt": _permuted,

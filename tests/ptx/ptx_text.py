@@ -38,11 +38,11 @@ class PtxKernel:
     variable of shared and local memory lies."""
 
     name: str
-    parameters: list[str] = field(default_factory=list)
-    registers: dict[str, int] = field(default_factory=dict)
-    instructions: list[PtxInstruction] = field(default_factory=list)
-    labels: dict[str, int] = field(default_factory=dict)
-    places: dict[str, tuple[str, int]] = field(default_factory=dict)
+    parameters: list[str] = field(default_factory=list[str])
+    registers: dict[str, int] = field(default_factory=dict[str, int])
+    instructions: list[PtxInstruction] = field(default_factory=list[PtxInstruction])
+    labels: dict[str, int] = field(default_factory=dict[str, int])
+    places: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     sizes_bytes: dict[str, int] = field(default_factory=lambda: {"shared": 0, "local": 0})
 
 
@@ -52,8 +52,8 @@ class PtxModule:
 
     version: tuple[int, int]
     target: str
-    kernels: dict[str, PtxKernel] = field(default_factory=dict)
-    tables: dict[str, bytes] = field(default_factory=dict)
+    kernels: dict[str, PtxKernel] = field(default_factory=dict[str, PtxKernel])
+    tables: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 def read_ptx(text: str) -> PtxModule:

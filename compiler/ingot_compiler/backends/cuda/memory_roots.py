@@ -56,7 +56,7 @@ def memory_roots(function: IrFunction) -> MemoryRoots:
 def _sources(roots: Mapping[str, Roots], found: Instruction) -> Roots:
     texts = [typed(part) for part in parts(found.rest)[1:]]
     names = [each.text for each in texts if each.element == "ptr"]
-    return frozenset().union(*(roots.get(name, frozenset((name,))) for name in names))
+    return frozenset[str]().union(*(roots.get(name, frozenset((name,))) for name in names))
 
 
 def _place_read(found: Instruction) -> str:
