@@ -10,7 +10,6 @@ only the allocations that the operation names: an access by anybody else ends th
 
 import ctypes
 import weakref
-from bisect import bisect_right
 
 from ingot_runtime.errors import IncompatibleError, ResourceError
 from ingot_runtime.format import abi
@@ -31,6 +30,9 @@ ID_COUNT = 16
 MEMORY_BYTES = 1 << 40
 # Behind each allocation: what lies beside one must not be another.
 _GAP_BYTES = system.PAGE_SIZE_BYTES
+# What is as large lies in huge pages where the system has them: a right is then given and taken
+# for 512 small pages at once, which for the weights of a network is a launch's largest cost.
+_HUGE_PAGE_SIZE_BYTES = 1 << 21
 _OPEN = system.PROT_READ | system.PROT_WRITE
 _SHUT = 0
 
@@ -64,35 +66,56 @@ def open_host_memory(
     return HostMemory(f"{kind}:{id}", Image(code, library.kernel_count, where, is_library=True))
 
 
+class Piece:
+    """An allocation: whole pages that nobody may touch, with a gap behind them."""
+
+    __slots__ = ("__weakref__", "_area", "address", "size_bytes")
+
+    def __init__(self, size_bytes: int) -> None:
+        """Reserve, or raise ``ResourceError``."""
+        unit = system.PAGE_SIZE_BYTES
+        if size_bytes >= _HUGE_PAGE_SIZE_BYTES:
+            unit = _HUGE_PAGE_SIZE_BYTES
+        self.size_bytes = system.round_up(max(size_bytes, 1), unit)
+        self._area = Area(self.size_bytes + unit - system.PAGE_SIZE_BYTES + _GAP_BYTES)
+        self.address = system.round_up(self._area.address, unit)
+        if unit == _HUGE_PAGE_SIZE_BYTES:
+            system.advise(self.address, self.size_bytes, system.MADV_HUGEPAGE)
+
+    def protect(self, protection: int) -> None:
+        """Give rights to its pages, or take them."""
+        system.protect(self.address, self.size_bytes, protection)
+
+
 class HostMemory(Device):
     """One device. Two of them have nothing in common."""
 
-    __slots__ = ("__weakref__", "_areas", "_image", "_launch")
+    __slots__ = ("__weakref__", "_image", "_launch", "_pieces")
 
     def __init__(self, name: str, image: Image) -> None:
         super().__init__(name)
         self._image = image
         self._launch = LAUNCH(image.exports["launch"])
-        # By address. An area that nobody holds leaves by the weak reference's own callback.
-        self._areas: dict[int, weakref.ref[Area]] = {}
+        # By address. A piece that nobody holds leaves by the weak reference's own callback.
+        self._pieces: dict[int, weakref.ref[Piece]] = {}
 
     def allocate(self, size_bytes: int) -> "Allocation":
         """Reserve whole pages that nobody may touch."""
         self.require_open()
-        used = sum(_room(area) for area in self._live().values())
+        used = sum(piece.size_bytes for piece in self._live())
         if not 0 <= size_bytes <= MEMORY_BYTES - used:
             what = f"not enough memory on device {self.name}"
             why = f"{used} of {MEMORY_BYTES} bytes are in use"
             raise ResourceError(what, f"{size_bytes} bytes", why, "use smaller shapes")
-        area = Area(system.round_up(max(size_bytes, 1)) + _GAP_BYTES)
-        forget = system.callback(self._areas.pop, area.address)
-        self._areas[area.address] = weakref.ref(area, forget)
-        return area
+        piece = Piece(size_bytes)
+        forget = system.callback(self._pieces.pop, piece.address)
+        self._pieces[piece.address] = weakref.ref(piece, forget)
+        return piece
 
     def free(self, allocation: "Allocation") -> None:
         """Forget the allocation; its pages go back with its last reference."""
         self._require("free", allocation.address, 0)
-        del self._areas[allocation.address]
+        del self._pieces[allocation.address]
 
     def write(self, address: int, source: int, size_bytes: int) -> None:
         """Copy from the host, at once."""
@@ -104,17 +127,17 @@ class HostMemory(Device):
 
     def move(self, target: int, source: int, size_bytes: int) -> None:
         """Copy within the device, at once."""
-        areas = [self._require("move", address, size_bytes) for address in (target, source)]
-        self._copy(target, source, size_bytes, areas)
+        pieces = [self._require("move", address, size_bytes) for address in (target, source)]
+        self._copy(target, source, size_bytes, pieces)
 
-    def _copy(self, target: int, source: int, size_bytes: int, areas: list[Area]) -> None:
+    def _copy(self, target: int, source: int, size_bytes: int, pieces: list[Piece]) -> None:
         if not size_bytes:
             return
         try:
-            _protect(areas, _OPEN)
+            _protect(pieces, _OPEN)
             ctypes.memmove(target, source, size_bytes)
         finally:
-            _protect(areas, _SHUT)
+            _protect(pieces, _SHUT)
 
     def launch(
         self,
@@ -131,7 +154,7 @@ class HostMemory(Device):
             raise self.refused("launch", f"kernel {kernel} of {len(self._image.kernels)}")
         if extent < 0 or grain < 1:
             raise self.refused("launch", f"extent {extent}, grain {grain}")
-        areas = [self._require("launch", address, 1) for address in buffers]
+        pieces = list({self._require("launch", address, 1): None for address in buffers})
         if not buffers or any(address % ALIGNMENT_BYTES for address in buffers):
             at = f"multiples of {ALIGNMENT_BYTES}"
             why = f"its buffers, the last of which is scratch, must lie at {at}"
@@ -140,12 +163,12 @@ class HostMemory(Device):
         addresses = (ctypes.c_uint64 * len(buffers))(*buffers[:-1])
         values = (ctypes.c_int64 * max(len(scalars), 1))(*scalars)
         try:
-            _protect(areas, _OPEN)
+            _protect(pieces, _OPEN)
             code = self._launch(
                 0, self._image.kernels[kernel], addresses, values, extent, grain, scratch, 0, watch
             )  # fmt: skip
         finally:
-            _protect(areas, _SHUT)
+            _protect(pieces, _SHUT)
         if code and code != abi.RC_CANCELLED and code < abi.RC_REQUIREMENT:
             raise self.refused("launch", f"kernel {kernel} returns {code}")
         return int(code)
@@ -154,28 +177,19 @@ class HostMemory(Device):
         """Every operation is done when it returns."""
         self.require_open()
 
-    def _live(self) -> dict[int, Area]:
-        found = ((address, place()) for address, place in sorted(self._areas.items()))
-        return {address: area for address, area in found if area is not None}
+    def _live(self) -> list[Piece]:
+        found = [place() for place in list(self._pieces.values())]
+        return [piece for piece in found if piece is not None]
 
-    def _require(self, what: str, address: int, size_bytes: int) -> Area:
+    def _require(self, what: str, address: int, size_bytes: int) -> Piece:
         """Return the allocation that holds these bytes."""
         self.require_open()
-        live = self._live()
-        index = bisect_right(list(live), address) - 1
-        if size_bytes < 0 or index < 0:
-            raise self.refused(what, f"{size_bytes} bytes at {address:#x} are not in its memory")
-        area = list(live.values())[index]
-        if not address + size_bytes <= area.address + _room(area):
-            raise self.refused(what, f"{size_bytes} bytes at {address:#x} are not in its memory")
-        return area
+        for piece in self._live():
+            if piece.address <= address <= address + size_bytes <= piece.address + piece.size_bytes:
+                return piece
+        raise self.refused(what, f"{size_bytes} bytes at {address:#x} are not in its memory")
 
 
-def _room(area: Area) -> int:
-    """The bytes of an allocation, without the gap behind it."""
-    return area.size_bytes - _GAP_BYTES
-
-
-def _protect(areas: list[Area], protection: int) -> None:
-    for area in areas:
-        system.protect(area.address, _room(area), protection)
+def _protect(pieces: list[Piece], protection: int) -> None:
+    for piece in pieces:
+        piece.protect(protection)

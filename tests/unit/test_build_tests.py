@@ -237,6 +237,14 @@ def test_mistakes_in_the_data(bench: Workbench) -> None:
     assert str(bench.folder / "y.npz") in str(failure(bench.build()))
 
 
+def test_one_file_for_inputs_and_outputs(bench: Workbench) -> None:
+    """Who names one file twice is told what is wrong with its arrays."""
+    text = (bench.folder / "ingot.toml").read_text()
+    assert text.count("y.npz") == 1
+    bench.write("ingot.toml", text.replace("y.npz", "x.npz"))
+    assert "test names outputs that the model has not" in str(failure(bench.build()))
+
+
 def run(bench: Workbench, root: str, inputs: str, outputs: str) -> None:
     """Run the built bundle on its data, whose digests are given."""
     bundle, x, y = (str(bench.folder / name) for name in ("dist/a.ingot", "x.npz", "y.npz"))

@@ -47,6 +47,21 @@ def _greedy(bundle: Path, tokens: list[int], count: int) -> list[int]:
     return tokens[-count:]
 
 
+def _refused(*arguments: object) -> str:
+    command = [sys.executable, str(EXAMPLE / "generate.py"), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_bad_input(bundle: Path) -> None:
+    """No bundle, no prompt and no numbers are told without a traceback."""
+    assert "cannot open 'none.ingot'" in _refused("none.ingot", "--ids", "1,2")
+    assert "give the prompt: --ids" in _refused(bundle, "a text without a tokenizer")
+    assert "invalid numbers value" in _refused(bundle, "--ids", "one")
+
+
 def test_numbers_are_those_of_calls_without_caches(bundle: Path) -> None:
     """The loop that keeps caches chooses what one without them chooses."""
     printed = _run("generate.py", bundle, "--ids", "5,6,7", "--count", 12)

@@ -1,4 +1,4 @@
-"""Whole models on an OpenCL device, and split between host, ``null`` and ``opencl``: the results of
+"""Whole models on an OpenCL device, and split between host, ``cpu:1`` and ``opencl``: the results of
 the host alone within rounding."""
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def result(
     model: ModelProto, x: Array, blocks: Sequence[str], places: Sequence[str]
 ) -> tuple[Array, int]:
     """The output of a placement, and how many launches the OpenCL device had."""
-    devices = {"acc": "opencl", "aside": "null"}
+    devices = {"acc": "opencl", "aside": "cpu:1"}
     place = {f"/{block}/*": device for block, device in zip(blocks, places, strict=True)}
     bundle = ingot.compile(model, targets=[TARGET], devices=devices, place=place).to_bytes()
     with ingot_runtime.load(bundle) as session:

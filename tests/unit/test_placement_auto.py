@@ -41,9 +41,9 @@ DEVICES = (
 _SINGLE: tuple[OpName, ...] = ("exp", "neg")
 # Products are faster on acc, the rest on other; copies cost as much as some of the nodes.
 COSTS = (
-    DeviceCosts(60e9, 4e9, 10e9, 1e-6),
-    DeviceCosts(600e9, 40e9, 100e9, 2e-6, 3e-6, 5e9),
-    DeviceCosts(100e9, 90e9, 200e9, 1e-6, 2e-6, 9e9),
+    DeviceCosts(60e9, 4e9, 10e9, 8e9, 0, 1e-6),
+    DeviceCosts(600e9, 40e9, 100e9, 80e9, 0, 2e-6, 3e-6, 5e9),
+    DeviceCosts(100e9, 90e9, 200e9, 150e9, 0, 1e-6, 2e-6, 9e9),
 )
 
 
@@ -196,7 +196,7 @@ def test_control_flow_is_left_to_no_kind_of_device(backend: Backend) -> None:
     behind it goes to the device."""
     module, _, name = backend.refuse_op.partition(":")
     refuse: RefuseOpFor = getattr(importlib.import_module(module), name)
-    costs = DeviceCosts(1e3, 1e3, 1e3, 1.0), DeviceCosts(1e15, 1e15, 1e15, 0.0)
+    costs = DeviceCosts(1e3, 1e3, 1e3, 1e3, 0, 1.0), DeviceCosts(1e15, 1e15, 1e15, 1e15, 0, 0.0)
     devices = DEVICES[0], DeclaredDevice("acc", VirtualDevice(backend.kind, 0))
     rules = PlacingRules((lambda node, graph: refuse(node, graph, ""),), costs)
     found = place(OptimizedGraph(parse_graph(CHOICE)), devices, rules)

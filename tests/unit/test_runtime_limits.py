@@ -186,8 +186,9 @@ def test_reading_errors(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_path(tmp_path: Path) -> None:
     """What is neither a path nor bytes is a mistake of the caller."""
     for bad in (5, None, ["m.ingot"]):
-        with pytest.raises(ingot_runtime.InputError, match="not a path"):
+        with pytest.raises(ingot_runtime.InputError, match="not a path") as caught:
             ingot_runtime.load(bad)  # type: ignore[arg-type]  # the error is what is tested
+        assert "bundle.to_bytes()" in caught.value.do
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
         with pytest.raises(ingot_runtime.FileError, match="cannot open"):

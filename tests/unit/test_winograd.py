@@ -9,6 +9,7 @@ from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import (
     BEST,
     Builder,
+    Compiled,
     check_graph,
     compile_graph,
     f32,
@@ -95,6 +96,18 @@ def test_sizes_that_a_call_gives() -> None:
     assert "winograd_2x2" in kinds(builder, [result])
     for shape in ((1, 32, 5, 7), (3, 32, 8, 2), (1, 32, 1, 1)):
         check_graph(builder, [result], [normal(1, *shape)], RELATIVE, WIDE)
+
+
+def test_new_weights_run_the_same_code() -> None:
+    """Loops do not depend on weights; the packed constants do, and are made by expressions that
+    read these alone."""
+    made: list[Compiled] = []
+    for scale in (1, 2):
+        builder = Builder([f32(*SMALL)])
+        result = conv3x3(builder, 0, builder.constant(weights_of(32, 16) * np.float32(scale)))
+        made.append(compile_graph(builder.finish([result])))
+    assert made[0].programs == made[1].programs
+    assert made[0].fused.constants != made[1].fused.constants
 
 
 def in_f64(x: Array, weights: Array) -> Array:
@@ -209,6 +222,19 @@ def test_sums_and_products_of_dense_values() -> None:
         x = builder.op(op, builder.op("tanh", 0), builder.op(other, 0))
         result = conv3x3(builder, x, builder.constant(weights_of(64, 64)))
         assert f"winograd_{wanted}" in kinds(builder, [result]), (op, other)
+
+
+@pytest.mark.parametrize(("producer", "tile"), [("relu", "1x2"), ("tanh", "1x4")])
+def test_convolutions_along_one_axis(producer: str, tile: str) -> None:
+    """Three taps along one axis: tiles of one row, some beyond the end."""
+    builder = Builder([f32(2, 128, 63)])
+    x, weights = builder.op(producer, 0), builder.constant(normal(1, 32, 128, 3))
+    result = builder.op(
+        "conv", x, weights, builder.constant(normal(2, 32)), strides=(1,), pads_before=(1,),
+        pads_after=(1,), dilations=(1,), groups=1,
+    )  # fmt: skip
+    assert f"winograd_{tile}" in kinds(builder, [result])
+    check_graph(builder, [result], [normal(1, 2, 128, 63)], RELATIVE, WIDE)
 
 
 @pytest.mark.parametrize("size", [(8, 8), (7, 9)])

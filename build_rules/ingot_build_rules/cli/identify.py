@@ -12,7 +12,7 @@ from ingot_build_rules.cli import console
 
 
 def _kinds() -> tuple[str, ...]:
-    """The kinds of devices beside the host that the loader can open here."""
+    """The kinds of devices beside the host that the loader has code for."""
     from ingot_runtime.errors import IncompatibleError
     from ingot_runtime.loader.bind_devices import devices_module
 

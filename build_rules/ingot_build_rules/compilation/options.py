@@ -28,6 +28,7 @@ from ingot_compiler.ir.given_shape import shape_text
 from ingot_compiler.ir.message import OptionRef, joined, message
 from ingot_compiler.ir.precision import F32, PRECISIONS, STRICT
 from ingot_compiler.memory.planners import PLANNERS
+from ingot_compiler.placement.configuration import Configuration
 
 Shape = str | Sequence[int | str | tuple[int, int] | None]
 """``"?x3x224x224"``, or its sizes one by one: None is any, a pair a range."""
@@ -69,9 +70,7 @@ def make_options(
         raise UserError("device name taken", where, why, "choose another name")
     configuration = configure(targets, devices, named_targets)
     if precision == STRICT:
-        targets = strict_targets(configuration.host_targets)
-        configuration = configure(targets, devices, named_targets)
-        check_devices(device_options(configuration), targets)
+        configuration = _strict(configuration, devices, named_targets)
     for glob, device in place:
         _check_device(glob, device, configuration.names)
     profiles = _profiles(shapes)
@@ -93,6 +92,18 @@ def make_options(
         ops=tuple(ops),
         precision=precision,
     )
+
+
+def _strict(
+    configuration: Configuration,
+    devices: Mapping[str, str] | None,
+    named_targets: Mapping[str, GivenTarget] | None,
+) -> Configuration:
+    """The same for targets whose code is strict."""
+    targets = strict_targets(configuration.host_targets)
+    strict = configure(targets, devices, named_targets)
+    check_devices(device_options(strict), targets)
+    return strict
 
 
 def _ordered(place: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,7 @@ from ingot_build_rules.report.version_report import describe_sizes
 from ingot_compiler.frontend.place_marks import matching_globs
 from ingot_compiler.ir.graph import Names, Node
 from ingot_compiler.ir.profile import Profile
-from ingot_compiler.placement.op_work import bytes_of, constants_of, work_of
+from ingot_compiler.placement.op_work import bytes_of, setting_of, work_of
 from ingot_compiler.placement.place_reason import CANNOT_RUN, NO_VALUE
 from ingot_compiler.placement.placed import PlacedGraph
 
@@ -25,18 +25,20 @@ def describe_devices(placed: PlacedGraph, profile: Profile, names: Names) -> dic
     operations of a call these are; ``copies``: of each pair of devices how many values cross, and
     their bytes. Open sizes count as 64; what is made of constants alone counts as nothing."""
     graph, called = placed.graph, [device.name for device in placed.devices]
-    constants = constants_of(graph)
+    setting = setting_of(graph)
     nodes: list[set[int]] = [set() for _ in called]
     flops = [0] * len(called)
     crossing: dict[tuple[int, int], list[int]] = {}
     for node in graph.nodes:
         device = _device_of(placed, node)
-        if node.op == "copy" and node.operands[0] not in constants:
+        if node.op == "copy" and node.operands[0] not in setting.constants:
             pair = placed.device_of[node.operands[0]], device
             crossing.setdefault(pair, []).append(bytes_of(graph.types[node.operands[0]]))
-        elif node.op != "copy" and not (node.results and constants.issuperset(node.results)):
+        elif node.op != "copy" and not (
+            node.results and setting.constants.issuperset(node.results)
+        ):
             nodes[device].update(node.source)
-            flops[device] += work_of(node, graph, constants).all_flops
+            flops[device] += work_of(node, setting).all_flops
     return {
         "sizes": describe_sizes(profile, names),
         "devices": [

@@ -50,7 +50,7 @@ def _inputs(
     loaded: LoadedProject, spec: TestSpec, bundle: BundleState, present: Present
 ) -> RunTestInputs:
     (request,) = compile_requests(loaded.project, (spec.bundle,), loaded.path)
-    files = {path: present.files.digest(path) for path in files_of(spec, loaded.folder)}
+    files = [(path, present.files.digest(path)) for path in files_of(spec, loaded.folder)]
     code = code_that_runs(request.options.targets)
     return inputs_of(spec, bundle.output, bundle.root, files, code)
 

@@ -57,11 +57,11 @@ def run_tests(
 
 
 def inputs_of(
-    spec: TestSpec, bundle: str, root: str, files: Mapping[str, str], code: Code
+    spec: TestSpec, bundle: str, root: str, files: Sequence[tuple[str, str]], code: Code
 ) -> RunTestInputs:
     """Return what running a test on the file ``bundle`` takes; ``root``: its root digest;
-    ``files``: the test's files with their digests, inputs before outputs; ``code``: what runs."""
-    (inputs_path, inputs), (outputs_path, outputs) = files.items()
+    ``files``: the test's files, inputs and outputs, with their digests; ``code``: what runs."""
+    (inputs_path, inputs), (outputs_path, outputs) = files
     variant, features = code
     return RunTestInputs(
         root, inputs, outputs, spec.relative_tolerance, spec.absolute_tolerance, spec.threads,
@@ -107,8 +107,8 @@ def _inputs(
 ) -> RunTestInputs | None:
     """What the test runs on; None where its bundle is not there, or not known yet."""
     bundle = workspace.results[spec.bundle]
-    files = {path: workspace.build.files.digest(path) for path in files_of(spec, workspace.folder)}
-    result.sources = tuple(files.items())
+    paths = files_of(spec, workspace.folder)
+    files = result.sources = tuple((path, workspace.build.files.digest(path)) for path in paths)
     if bundle.status == "would-build" and not bundle.root:
         result.status = "would-run"
     if not bundle.root or not (bundle.is_good or bundle.status == "would-build"):

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ingot_compiler.ir.graph import AUTO, Graph, Node, captured
 from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.least_cost import FORBIDDEN, Costs, least_cost
-from ingot_compiler.placement.op_work import bytes_of, constants_of, work_of
+from ingot_compiler.placement.op_work import Setting, bytes_of, setting_of, work_of
 from ingot_compiler.placement.predicted_time import copy_picoseconds, work_picoseconds
 
 HOST_OPS = ("read_dim", "require_dim")
@@ -86,14 +86,14 @@ class _Problem:
 
     def read(self) -> None:
         """Find units, and who reads what."""
-        graph, constants = self.graph, constants_of(self.graph)
+        graph, setting = self.graph, setting_of(self.graph)
         for value in graph.inputs:
             self.values[value] = _Value(bytes_of(graph.types[value]), _fixed(0))
         for index, node in enumerate(graph.nodes):
-            if node.results and constants.issuperset(node.results):
+            if node.results and setting.constants.issuperset(node.results):
                 continue
             owner = self._owner(index, node)
-            self._add_work(node, owner, constants)
+            self._add_work(node, owner, setting)
             for value in {*node.operands, *captured(node)} & self.values.keys():
                 self.values[value].readers.add(owner)
             for value in node.results:
@@ -124,9 +124,9 @@ class _Problem:
         self.units.append(_Unit(tuple(able), [0] * len(able), index))
         return len(self.units) - 1
 
-    def _add_work(self, node: Node, owner: int, constants: frozenset[int]) -> None:
+    def _add_work(self, node: Node, owner: int, setting: Setting) -> None:
         if owner >= 0:
-            unit, work = self.units[owner], work_of(node, self.graph, constants)
+            unit, work = self.units[owner], work_of(node, setting)
             for label, device in enumerate(unit.devices):
                 whole = unit.picoseconds[label] + work_picoseconds(work, self.costs[device])
                 unit.picoseconds[label] = FORBIDDEN if self.refuses(node, device) else whole

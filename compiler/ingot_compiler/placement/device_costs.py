@@ -14,7 +14,9 @@ class DeviceCosts:
     """Rates of one kind of device, with one thread.
 
     ``contraction_flops_per_second``: of products and convolutions; ``flops_per_second``: of all
-    else. ``bytes_per_second``: from and to its own memory. ``launch_seconds``: of one launch.
+    else. ``bytes_per_second``: of values from and to its own memory, or its caches;
+    ``constant_bytes_per_second``: of what the weights of one op have beyond ``cache_bytes``, up to
+    which the device's cache keeps them while the op reads them. ``launch_seconds``: of one launch.
     ``copy_seconds``, ``copy_bytes_per_second``: of one copy between it and the host; a copy between
     two devices takes both. A host has none of these: its copies take what the other device says.
     """
@@ -22,6 +24,8 @@ class DeviceCosts:
     contraction_flops_per_second: float
     flops_per_second: float
     bytes_per_second: float
+    constant_bytes_per_second: float
+    cache_bytes: int
     launch_seconds: float
     copy_seconds: float = 0.0
     copy_bytes_per_second: float = float("inf")

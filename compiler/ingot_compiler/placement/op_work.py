@@ -2,7 +2,8 @@
 
 In: a node, the types of its graph. Out: ``Work``. Not done here: how long that takes
 (``device_costs``), what fusion really does: an elementwise op is taken to join the kernel that
-makes its first operand. Open sizes count as 64.
+computes its first operand, padding and each operand of a concatenation to be a launch more. Open
+sizes count as 64.
 """
 
 from __future__ import annotations
@@ -17,20 +18,26 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typical import typical
 
+_STORED = frozenset(("average_pool", "concat", "copy", "max_pool"))
+"""An elementwise op behind one of them is a launch of its own."""
 VIEWS = frozenset(("broadcast_to", "reshape", "slice", "transpose"))
 """Mostly another way to read the same bytes."""
 _SCORE_FLOPS = 5
-_DENSE_CHANNELS_MIN = 4
+_DENSE_CHANNELS_MIN = 3
 """A convolution with fewer input channels per group has no products to speak of."""
+_FUNCTION_FLOPS: Mapping[str, int] = {"cos": 100, "pow": 180, "sin": 100, "tan": 100}
+"""Operations per element of functions that take far longer than an addition; measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """``contraction_flops``: multiply-adds count as two; ``flops``: all other operations."""
+    """``contraction_flops``: multiply-adds count as two; ``flops``: all other operations;
+    ``constant_bytes``: of weights, which each call reads anew; ``size_bytes``: all other bytes."""
 
     contraction_flops: int = 0
     flops: int = 0
     size_bytes: int = 0
+    constant_bytes: int = 0
     launch_count: int = 0
 
     @property
@@ -43,30 +50,57 @@ class Work:
             self.contraction_flops + other.contraction_flops,
             self.flops + other.flops,
             self.size_bytes + other.size_bytes,
+            self.constant_bytes + other.constant_bytes,
             self.launch_count + other.launch_count,
         )
 
 
-def constants_of(graph: Graph) -> frozenset[int]:
-    """Values made from constants alone: they cost nothing in a call, and are made on every device
-    that reads them."""
-    made: set[int] = set()
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the work of a node depends on beside the node: its graph; ``constants``, values made
+    from constants alone: they cost nothing in a call, and are made on every device that reads
+    them; ``computed``: values of kernels that an elementwise op can join; ``transposed``: views
+    that have no rows."""
+
+    graph: Graph
+    constants: frozenset[int]
+    computed: frozenset[int]
+    transposed: frozenset[int]
+
+
+def setting_of(graph: Graph) -> Setting:
+    """The setting of all nodes of a graph. A copy changes nothing: the work of a node is the same
+    before and after copies are written."""
+    constants, computed, transposed = set[int](), set[int](), set[int]()
     for node in graph.nodes:
-        if not node.regions and node.op != "read_dim" and made.issuperset(node.operands):
-            made.update(node.results)
-    return frozenset(made)
+        if not node.regions and node.op != "read_dim" and constants.issuperset(node.operands):
+            constants.update(node.results)
+        elif _computes(node) or (node.op == "copy" and computed.issuperset(node.operands)):
+            computed.update(node.results)
+        elif node.op == "transpose" or (node.op == "copy" and node.operands[0] in transposed):
+            transposed.update(node.results)
+    return Setting(graph, *map(frozenset, (constants, computed, transposed)))
 
 
-def work_of(node: Node, graph: Graph, constants: frozenset[int]) -> Work:
+def _computes(node: Node) -> bool:
+    moves = Trait.MOVEMENT in OPS_BY_NAME[node.op].traits
+    return not (moves or node.regions or node.op in _STORED)
+
+
+def work_of(node: Node, setting: Setting) -> Work:
     """The work of one node, with all that is in its branches and bodies, each counted once."""
-    if constants.issuperset(node.results) or node.op in VIEWS or node.op == "copy":
+    if setting.constants.issuperset(node.results) or _is_view(node, setting):
         return Work()
-    inside = [
-        work_of(inner, region, constants_of(region))
-        for region in node.regions
-        for inner in region.nodes
-    ]
-    return sum(inside, _own_work(node, graph.types, constants))
+    regions = map(setting_of, node.regions)
+    inside = [work_of(inner, region) for region in regions for inner in region.graph.nodes]
+    return sum(inside, _own_work(node, setting))
+
+
+def _is_view(node: Node, setting: Setting) -> bool:
+    """Whether it is another way to read the same bytes; a reshape of what is transposed is not."""
+    if node.op == "reshape":
+        return node.operands[0] not in setting.transposed
+    return node.op in VIEWS or node.op == "copy"
 
 
 def bytes_of(tensor: TensorType) -> int:
@@ -74,26 +108,41 @@ def bytes_of(tensor: TensorType) -> int:
     return typical(tensor.size_bytes)
 
 
-def _own_work(node: Node, types: Sequence[TensorType], constants: frozenset[int]) -> Work:
+def _own_work(node: Node, setting: Setting) -> Work:
+    types = setting.graph.types
     operands, results = ([types[value] for value in ids] for ids in (node.operands, node.results))
     if node.regions or not results:
         return Work()
     if Trait.ELEMENTWISE in OPS_BY_NAME[node.op].traits:
-        return _joined(node, types, constants)
-    size_bytes = sum(map(bytes_of, (*operands, *results)))
-    if node.op in _CONTRACTIONS:
-        flops = _CONTRACTIONS[node.op](node, operands, results[0])
-        if _is_dense(node, operands):
-            return Work(flops, 0, size_bytes, 1)
-        return Work(0, flops, size_bytes, 1)
-    return Work(0, _other_flops(node, operands, results), size_bytes, 1)
+        return _elementwise(node, setting)
+    constants = [value in setting.constants for value in node.operands]
+    sizes = [bytes_of(operand) for operand in operands]
+    constant_bytes = sum(size for size, one in zip(sizes, constants, strict=True) if one)
+    size_bytes = sum(sizes) - constant_bytes + sum(map(bytes_of, results))
+    launch_count = len(operands) if node.op == "concat" else 1
+    if node.op not in _CONTRACTIONS:
+        flops = _other_flops(node, operands, results)
+        return Work(0, flops, size_bytes, constant_bytes, launch_count)
+    flops = _CONTRACTIONS[node.op](node, operands, results[0])
+    if _is_padded(node):
+        launch_count += 1  # the halo around the image is filled beforehand
+    if _is_dense(node, operands):
+        return Work(flops, 0, size_bytes, constant_bytes, launch_count)
+    return Work(0, flops, size_bytes, constant_bytes, launch_count)
 
 
-def _joined(node: Node, types: Sequence[TensorType], constants: frozenset[int]) -> Work:
-    """An elementwise op behind another one has its first operand in registers."""
-    read = [value for value in node.operands if value not in constants]
-    more_bytes = sum(bytes_of(types[value]) for value in read[1:])
-    return Work(0, _count(types[node.results[0]]), more_bytes, 0)
+def _elementwise(node: Node, setting: Setting) -> Work:
+    """Its first operand is in registers where a kernel computes it."""
+    types = setting.graph.types
+    read = [value for value in node.operands if value not in setting.constants]
+    is_joined = bool(read) and read[0] in setting.computed
+    stored = [types[value] for value in (read[1:] if is_joined else (*read, *node.results))]
+    flops = _FUNCTION_FLOPS.get(node.op, 1) * _count(types[node.results[0]])
+    return Work(0, flops, sum(map(bytes_of, stored)), 0, int(not is_joined))
+
+
+def _is_padded(node: Node) -> bool:
+    return node.op == "conv" and any((*node.ints("pads_before"), *node.ints("pads_after")))
 
 
 def _is_dense(node: Node, operands: Sequence[TensorType]) -> bool:

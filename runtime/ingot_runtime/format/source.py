@@ -213,7 +213,8 @@ def open_file(path: "str | os.PathLike[str]", digest: "str | None" = None) -> So
         name = os.fsdecode(path)
     except TypeError as error:
         why = f"expected a path or bytes, got {type(path).__name__}"
-        raise InputError("not a path", "bundle", why) from error
+        do = "save it and give the path, or give bundle.to_bytes()"
+        raise InputError("not a path", "bundle", why, do) from error
     return Source(open_regular(name), name, wanted)
 
 

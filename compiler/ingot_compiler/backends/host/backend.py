@@ -16,7 +16,7 @@ BACKEND = Backend(
     compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
     link_image="ingot_compiler.backends.host.link_variant:link_variant",
-    costs=DeviceCosts(100e9, 40e9, 15e9, launch_seconds=0.5e-6),
+    costs=DeviceCosts(112e9, 40e9, 20e9, 1.5e9, 2 << 20, launch_seconds=0.5e-6),
     attributes=ATTRIBUTES,
     derived=DERIVED,
     tags="processor",

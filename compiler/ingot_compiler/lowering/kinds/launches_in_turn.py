@@ -1,7 +1,7 @@
-"""Two parts of a group as two launches, with one workspace between them.
+"""Parts of a group as launches one after the other, with workspaces between them.
 
-In: a group, its parts, their loop programs, the operand that the first part writes for the second.
-Out: what runs. Not done here: the parts (``split_reduce``, ``split_resize``).
+In: a group, its parts, their loop programs, the operands that a part writes for the next one. Out:
+what runs. Not done here: the parts (``split_pool``, ``split_reduce``, ``split_resize``).
 """
 
 from __future__ import annotations
@@ -12,18 +12,26 @@ from ingot_compiler.lowering.fused import Group, Operand, buffers_of
 from ingot_compiler.lowering.group_steps import GroupLaunch, GroupSteps, LoweredGroup
 from ingot_compiler.lowering.loops import LoopProgram
 
-WORKSPACE = -1
-"""What stands for the workspace among the values and buffers of a group's parts."""
+
+def workspace_number(number: int) -> int:
+    """What stands for a workspace among the values and buffers of a group's parts."""
+    return -1 - number
+
+
+WORKSPACE = workspace_number(0)
+"""The only one of two parts."""
 
 
 def launches_in_turn(
-    group: Group, parts: Sequence[Group], programs: tuple[LoopProgram, ...], between: Operand
+    group: Group, parts: Sequence[Group], programs: tuple[LoopProgram, ...], *between: Operand
 ) -> LoweredGroup:
-    """One launch of each part's program; ``between`` has the number ``WORKSPACE``."""
-    numbers = {buffer: number for number, buffer in enumerate((*buffers_of(group), WORKSPACE))}
+    """One launch of each part's program; number ``i`` of ``between`` has the number
+    ``workspace_number(i)``."""
+    buffers = (*buffers_of(group), *map(workspace_number, range(len(between))))
+    numbers = {buffer: number for number, buffer in enumerate(buffers)}
     launches = tuple(
         GroupLaunch(program, tuple(numbers[buffer] for buffer in buffers_of(part)))
         for program, part in enumerate(parts)
     )
-    workspace = (between.type.dtype, between.type.element_count)
-    return LoweredGroup(GroupSteps(launches, (workspace,)), programs)
+    workspace = tuple((each.type.dtype, each.type.element_count) for each in between)
+    return LoweredGroup(GroupSteps(launches, workspace), programs)

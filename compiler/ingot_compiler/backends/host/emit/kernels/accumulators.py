@@ -44,7 +44,8 @@ class Factors:
 @dataclass(frozen=True, slots=True)
 class AccumulatorTile:
     """One register tile: the rows of A and the vectors of B, the last of which is read under
-    ``mask`` (None: whole). ``fixed`` stands for every element of A, which then is not read."""
+    ``mask`` (None: whole). ``fixed`` stands for every element of A, which then is not read.
+    ``steps_ahead``: how far B is prefetched into L2; 0 leaves it to the rule for panels."""
 
     writer: Writer
     a: Pointers
@@ -53,6 +54,7 @@ class AccumulatorTile:
     factors: Factors
     mask: LlvmValue | None = None
     fixed: LlvmValue | None = None
+    steps_ahead: int = 0
 
     @property
     def vectors(self) -> int:

@@ -31,6 +31,7 @@ from ingot_compiler.backends.host.tiles import rows_together
 from ingot_compiler.backends.host.writer import Writer
 
 _PREFETCH_STEPS = 8
+_INTO_L1, _INTO_L2 = 3, 2
 _PREFETCH_FROM_BYTES = 16384  # a smaller panel stays in L1
 
 
@@ -154,10 +155,18 @@ def _add_product(
 def _prefetch_b(tile: AccumulatorTile, axis: Axis, vectors: Pointers) -> None:
     if not isinstance(axis.b_step, int) or len(tile.a) == 1:
         return
+    if tile.steps_ahead:
+        _prefetch(tile, vectors, tile.steps_ahead * axis.b_step, _INTO_L2)
+        return
     element = MEMORY[tile.factors.b]
     panel_bits = element_bits(element) * axis.b_step
     if isinstance(axis.extent, int) and axis.extent * panel_bits < 8 * _PREFETCH_FROM_BYTES:
         return
+    _prefetch(tile, vectors, _PREFETCH_STEPS * axis.b_step, _INTO_L1)
+
+
+def _prefetch(tile: AccumulatorTile, vectors: Pointers, distance: int, locality: int) -> None:
+    """Prefetch what lies ``distance`` elements behind each vector of B."""
     for pointer, displacement in vectors:
-        place = i64(displacement + _PREFETCH_STEPS * axis.b_step)
-        tile.writer.prefetch(tile.writer.offset(pointer, place, element))
+        place = tile.writer.offset(pointer, i64(displacement + distance), MEMORY[tile.factors.b])
+        tile.writer.prefetch(place, locality)
