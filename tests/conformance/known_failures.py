@@ -4,7 +4,8 @@ shrink.
 In: outcomes. Out: what contradicts the list. Not done here: running cases.
 
 ``known_failures.txt``: a line at the margin is ``CATEGORY: REASON`` and holds for the indented
-names below it.
+names below it. ``known_failures_opencl.txt``: what else does not pass with every node on such a
+device.
 """
 
 from __future__ import annotations
@@ -59,9 +60,14 @@ def prune(outcomes: Mapping[str, Outcome], path: str = PATH) -> None:
     write({name: entry for name, entry in known.items() if name not in passing}, path)
 
 
-def compare(outcomes: Mapping[str, Outcome], path: str = PATH) -> list[str]:
-    """Say, one line each, which outcome contradicts the list."""
-    known = read(path)
+def path_for(device: str) -> str:
+    """The list of what does not pass on a device though it does on the host."""
+    return PATH.replace(".txt", f"_{device}.txt")
+
+
+def compare(outcomes: Mapping[str, Outcome], path: str = PATH, device: str = "") -> list[str]:
+    """Say, one line each, which outcome contradicts the list, or the two of a device."""
+    known = read(path) | (read(path_for(device)) if device else {})
     problems: list[str] = []
     for name, outcome in sorted(outcomes.items()):
         expected = known[name][0] if name in known else "pass"

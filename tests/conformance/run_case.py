@@ -151,8 +151,10 @@ def _drawn(outputs: Sequence[Array], expected: Sequence[object]) -> Sequence[obj
 
 
 def refusal(error: UnsupportedError) -> str:
-    """Give the reasons in one line each; empty when it does not say which op it is about."""
+    """Give the reasons in one line each; of one op on a device, what and where it is first."""
     lines = [line.strip() for line in error.why.strip().splitlines() if line.strip()]
+    if " on device " in error.what:
+        lines[0] = f"{error.where}: op {error.what}: {lines[0]}"
     return " | ".join(dict.fromkeys(lines)) or one_line(str(error))
 
 

@@ -50,6 +50,7 @@ ONLY_IN = {
     ),
     "multiprocessing": (),
     "argparse": ("ingot_build_rules.cli", "ingot_runtime.command", "ingot_runtime.size_option"),
+    "pycuda": ("ingot_runtime_devices.cuda",),
     "pyopencl": ("ingot_runtime_devices.opencl", "ingot_runtime_devices.opencl_build"),
     "pickle": (),
     "marshal": (),
@@ -106,7 +107,8 @@ PURE_ALL_THE_SAME = {
 # `_sha2` is in the standard library from 3.12 on, `_sha256` before: `hashlib` costs OpenSSL at
 # import.
 LOADER_LIBRARIES = ("numpy", "_sha2", "_sha256")
-DEVICE_LIBRARIES = ("pyopencl",)  # an extra, imported when a bundle has such a device
+# Extras, imported when a bundle has such a device.
+DEVICE_LIBRARIES = ("pycuda.driver", "pyopencl")
 OURS_ON_THE_DEVICE = ("ingot_runtime", "ingot_runtime_devices")
 SLOW_AT_IMPORT = (
     "numpy", "msgpack", "dataclasses", "typing", "pathlib", "re", "json", "logging", "enum", "contextlib", "argparse",

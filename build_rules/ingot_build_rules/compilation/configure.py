@@ -123,6 +123,7 @@ def _check_kinds(device: DeviceOption, machine: str, where: OptionRef) -> None:
     kinds, name = [each.kind for each in device.all], device.name
     processors = [each for each in device.all if backend_of(each.kind).is_processor]
     same = sorted({kind for kind in kinds if kinds.count(kind) > 1})
+    _require_one_target(device, same, where)
     if same or len(processors) > 1:
         told = " and ".join(dict.fromkeys(each.kind for each in processors)) or same[0]
         why = f"{told} run the same code" if not same else f"{same[0]} is named twice"
@@ -136,6 +137,16 @@ def _check_kinds(device: DeviceOption, machine: str, where: OptionRef) -> None:
     if any(each.scope for each in device.all):
         why = f"a memory is one of a kind of device, and {name!r} may be several kinds"
         raise UserError(f"a scope of device {name!r}", where, why, "leave scope= out")
+
+
+def _require_one_target(device: DeviceOption, same: Sequence[str], where: OptionRef) -> None:
+    """Refuse a kind that is named once for each of several targets."""
+    for kind in same:
+        targets = dict.fromkeys(each.target for each in device.all if each.kind == kind)
+        if len(targets) > 1:
+            why = f"{kind} is named for {' and '.join(targets)}; its code is for one target"
+            do = "name the lowest one that has to run it; several of --target are for the host"
+            raise UserError(f"device {device.name!r} has several targets", where, why, do)
 
 
 def _one(

@@ -42,7 +42,8 @@ def read_device_text(text: str, where: str, kinds: "tuple[str, ...]" = DEVICE_KI
             do = _meant(key, _KEYS) or _SPELLING
             raise InputError("a device is not understood", where, why, do)
         if key in values:
-            raise InputError(f"{key} is given twice", where, f"got {text!r}", "leave one out")
+            why = f"a device has one {key}, got {text!r}"
+            raise InputError(f"{key} is given twice", where, why, "leave one out")
         values[key] = value
     id_ = _id(number, where) if colon else 0
     return DeviceText(kind, id_, values.get("target", ""), values.get("scope", ""))
