@@ -25,6 +25,7 @@ CAUGHT_INSIDE = {
     "ingot_compiler.frontend.control.BranchesApart": "scope, which moves nodes into the branches",
     "ingot_compiler.frontend.scope._Incomplete": "scope: the findings have been collected",
     "ingot_compiler.frontend.tensor_data.UnsupportedDtype": "import_model, which collects findings",
+    "ingot_compiler.frontend.strings.automaton.PatternError": "ops/regex_full_match, which knows the node",
     "ingot_compiler.frontend.trees.ensemble.TreeError": "ml_attributes, which knows the node",
     "ingot_compiler.ir.op_type_error.AttributeNamesError": "as OpTypeError",
     "ingot_compiler.ir.op_type_error.OpTypeError": "who knows the node: frontend, verifier, parser, fusion",

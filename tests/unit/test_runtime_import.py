@@ -88,13 +88,13 @@ def test_import_time() -> None:
 
 
 def test_sources_are_small() -> None:
-    """Deflated, the loader's sources stay below 118 KiB (its wheel has 17 kB more: metadata, licence
+    """Deflated, the loader's sources stay below 120 KiB (its wheel has 17 kB more: metadata, licence
     and the archive itself), those for devices beside the host below 24 kB.
 
     It was 89 kB until sessions took several callers: the line, the lanes and async calls need 8 kB.
     Then came types of ``ml_dtypes``, what notebooks show, the text of a device, which compiling
     and binding read alike, defaults of inputs, sequences with their states (7 kB),
-    code of several kinds for a device (1 kB), and values that are no tensors (6 kB, imported where a
+    code of several kinds for a device (1 kB), and values that are no tensors (7 kB, imported where a
     bundle has some).
     """
 
@@ -102,5 +102,5 @@ def test_sources_are_small() -> None:
         files = sorted(Path(str(package.__file__)).parent.rglob("*.py"))
         return sum(len(zlib.compress(file.read_bytes())) for file in files)
 
-    assert 0 < deflated_bytes(ingot_runtime) < 120_832
+    assert 0 < deflated_bytes(ingot_runtime) < 122_880
     assert 0 < deflated_bytes(ingot_runtime_devices) < 24_000
