@@ -108,7 +108,8 @@ class LoaderError(Exception):
     """What the loader in C refused."""
 
     def __init__(self, error: Error) -> None:
-        name = error_kinds()[error.kind - 1].__name__
+        number: int = error.kind
+        name = error_kinds()[number - 1].__name__
         what, where, why, todo = (
             part.decode() for part in (error.what, error.where, error.why, error.todo)
         )

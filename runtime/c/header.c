@@ -78,7 +78,7 @@ static bool check_root_digest(const struct source *source, const u8 *table, u64 
 }
 
 static bool is_known_kind(u32 kind) { return kind < SECTION_KIND_COUNT; }
-static bool is_optional_kind(u32 kind) { return kind == SECTION_DEFAULT || kind == SECTION_STATE || kind == SECTION_ALTERNATIVE; }
+static bool is_optional_kind(u32 kind) { return OPTIONAL_KINDS >> kind & 1; }
 static bool is_required(const struct section *row) { return is_known_kind(row->kind) && !is_optional_kind(row->kind); }
 
 static bool require_known_kinds(const struct source *source, error *error) {

@@ -15,10 +15,18 @@ static bool check_options(const struct ingot_options *options, error *error) {
   return true;
 }
 
-// Devices beside the host are the business of the Python loader.
+static bool refuse_host(const struct device_plan *device, const char *name, error *error) {
+  const char *quoted_name = quoted(device->name), *given = TEXT("'host:%lld'", NUMBER(device->id));
+  const char *why = TEXT("%s is the processor that runs main, and is mapped to %s", quoted_name, given);
+  const char *what = TEXT("device %s cannot be %s", quoted_name, given), *todo = TEXT("leave it out, or write %s=host", device->name);
+  return refuse(error, INGOT_INCOMPATIBLE_ERROR, what, name, why, todo);
+}
+
+// There is one host, number 0. Devices beside it are the business of the Python loader.
 static bool require_host_alone(const struct plan *plan, const char *name, error *error) {
   for (u32 index = 0; index < plan->device_count; index++) {
-    if (plan->devices[index].kind == HOST) continue;
+    if (plan->devices[index].kind == HOST && plan->devices[index].id == 0) continue;
+    if (plan->devices[index].kind == HOST) return refuse_host(plan->devices + index, name, error);
     const char *why = TEXT("the bundle has the device %s of kind %s", quoted(plan->devices[index].name), device_kinds[plan->devices[index].kind]);
     const char *todo = "run it by the Python loader, or compile it for the host alone";
     return refuse(error, INGOT_INCOMPATIBLE_ERROR, "no devices beside the host here", name, why, todo);

@@ -89,13 +89,20 @@ def _run(options: argparse.Namespace) -> int:
         inputs = _zeros(session.inputs, _shapes(options.shape))
     else:
         inputs = _read_inputs(options.inputs, options.shape)
+    has_values = session.loaded.plan.values is not None
+    if has_values:
+        from .executor.values import as_arrays, of_arrays
+
+        inputs = of_arrays(session, inputs)
     called = time.perf_counter()
     outputs = session.run(inputs, options.timeout)
     seconds = {"load_seconds": loaded - started, "run_seconds": time.perf_counter() - called}
+    dtypes = {spec.name: spec.element for spec in session.outputs}
+    if has_values:
+        outputs, dtypes = as_arrays(session, outputs)
     if options.outputs:
         _write_outputs(options.outputs, outputs)
     if options.json:
-        dtypes = {spec.name: spec.element for spec in session.outputs}
         told = options.bundle, session.digest, session.devices
         print(json_line(run_values(*told, seconds, dtypes, outputs)))
     elif not options.outputs:
@@ -135,7 +142,8 @@ def run_values(
 
 def _print_outputs(outputs: "dict[str, np.ndarray]") -> None:
     for name, array in outputs.items():
-        shown = [f"{value:.6g}" for value in array.ravel()[:4].tolist()]
+        first = array.ravel()[:4].tolist()
+        shown = [repr(it) if isinstance(it, str) else f"{it:.6g}" for it in first]
         shown += ["..."] * (array.size > 4)
         _print_lines(f"{name}: {array.dtype}{list(array.shape)} = [{', '.join(shown)}]")
 

@@ -35,7 +35,7 @@ def array_values(dtype: str, array: "np.ndarray") -> "Values":
     """Describe an array whose element type Ingot calls `dtype`; of numbers tell the range."""
     values: Values = {
         "dtype": dtype,
-        "numpy_dtype": NUMPY_NAMES[DTYPE_CODES[dtype]],
+        "numpy_dtype": "str" if dtype == "string" else NUMPY_NAMES[DTYPE_CODES[dtype]],
         "shape": list(array.shape),
     }
     # The bits of a bf16 and the like are no number.

@@ -9,17 +9,15 @@ and ``wait`` wait.
 """
 
 import ctypes
-import weakref
-from bisect import bisect_right, insort
 from contextlib import contextmanager
 
-from ingot_runtime.errors import IncompatibleError, ResourceError
+from ingot_runtime.errors import IncompatibleError
 from ingot_runtime.format import abi
 from ingot_runtime.format.plan import LibraryPlan
 
-from .device import ALIGNMENT_BYTES, Device
 from .opencl_build import BUILDER, build, devices
 from .opencl_library import REPORT_BYTES, OpenClLibrary, read_library
+from .table_device import DriverMemory, TableDevice, host_bytes, is_cancelled, room_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,17 +72,6 @@ def _devices_here(name: str, where: str) -> "list[Any]":
         raise IncompatibleError(what, where, str(error), _INSTALL) from error
 
 
-class ClMemory:
-    """An allocation: ``buffer`` is its ``cl_mem``."""
-
-    __slots__ = ("__weakref__", "address", "buffer", "size_bytes")
-
-    def __init__(self, address: int, size_bytes: int, buffer: "Any") -> None:
-        self.address = address
-        self.size_bytes = size_bytes
-        self.buffer = buffer
-
-
 class _Addresses:
     """Where the next allocation of this process lies."""
 
@@ -103,24 +90,21 @@ class _Addresses:
 _ADDRESSES = _Addresses()
 
 
-class OpenCl(Device):
+class OpenCl(TableDevice):
     """One device, with a context and a queue of its own."""
 
     __slots__ = (
-        "__weakref__", "_cl", "_context", "_device", "_kernels", "_last", "_library", "_memories",
-        "_order", "_queue", "_report", "_staged", "_staged_bytes",
+        "__weakref__", "_cl", "_context", "_device", "_kernels", "_last", "_library",
+        "_queue", "_report", "_staged", "_staged_bytes",
     )  # fmt: skip
 
     def __init__(self, name: str, device: "Any", library: OpenClLibrary) -> None:
         import pyopencl as cl
 
-        super().__init__(name)
+        super().__init__(name, library.kernels, _nothing)
         self._cl = cl
         self._device = device
         self._library = library
-        # By address. ClMemory that nobody holds leaves by the weak reference's own callback.
-        self._memories: dict[int, weakref.ref[ClMemory]] = {}
-        self._order: list[int] = []
         # What was queued last, and the copies that read memory of ours until they are done.
         self._last: Any = None
         self._staged: list[Any] = []
@@ -138,37 +122,22 @@ class OpenCl(Device):
         """Create a ``cl_mem`` of zeros."""
         self.require_open()
         total, largest = self._device.global_mem_size, self._device.max_mem_alloc_size
-        used = sum(memory.size_bytes for memory in map(_alive, self._memories.values()) if memory)
+        used = self._memories.used_bytes()
         if not 0 <= size_bytes <= min(total - used, largest):
             why = f"{total - used} of {total} bytes are free, {largest} at most in one piece"
             raise self._no_memory(size_bytes, why)
         try:
-            buffer = self._zeros(max(-(-size_bytes // ALIGNMENT_BYTES), 1) * ALIGNMENT_BYTES)
+            buffer = self._zeros(room_bytes(size_bytes))
         except (self._cl.Error, MemoryError) as error:
             raise self._no_memory(size_bytes, str(error)) from error
-        memory = ClMemory(_ADDRESSES.take(buffer.size), buffer.size, buffer)
-        self._memories[memory.address] = weakref.ref(memory, _forgetting(self, memory.address))
-        insort(self._order, memory.address)
+        memory = DriverMemory(_ADDRESSES.take(buffer.size), buffer.size, buffer)
+        self._memories.keep(memory)
         return memory
-
-    def _no_memory(self, size_bytes: int, why: str) -> ResourceError:
-        what = f"not enough memory on device {self.name}"
-        return ResourceError(what, f"{size_bytes} bytes", why, "use smaller shapes")
 
     def _zeros(self, size_bytes: int) -> "Any":
         buffer = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, size_bytes)
         self._cl.enqueue_fill_buffer(self._queue, buffer, b"\0", 0, size_bytes)
         return buffer
-
-    def free(self, allocation: "Allocation") -> None:
-        """Forget the allocation; the driver keeps its ``cl_mem`` until what was queued is done."""
-        self._require("free", allocation.address, 0)
-        self.forget(allocation.address)
-
-    def forget(self, address: int) -> None:
-        """Take an allocation out of the table."""
-        if self._memories.pop(address, None):
-            self._order.remove(address)
 
     def write(self, address: int, source: int, size_bytes: int) -> None:
         """Copy from the host. While the device works, what is copied waits in memory of ours: the
@@ -176,13 +145,13 @@ class OpenCl(Device):
         memory, at = self._require("write", address, size_bytes)
         if not size_bytes:
             return
-        given = _host(source, size_bytes)
+        given = host_bytes(source, size_bytes)
         is_staged = self._is_working() and self._staged_bytes + size_bytes <= _STAGED_BYTES_MAX
         with self._failing("write"):
             if is_staged:
                 given = given.copy()
             self._last = self._cl.enqueue_copy(
-                self._queue, memory.buffer, given, dst_offset=at, is_blocking=not is_staged
+                self._queue, memory.handle, given, dst_offset=at, is_blocking=not is_staged
             )
             if is_staged:
                 self._staged.append(self._last)
@@ -208,7 +177,7 @@ class OpenCl(Device):
         if size_bytes:
             with self._failing("read"):
                 self._cl.enqueue_copy(
-                    self._queue, _host(target, size_bytes), memory.buffer, src_offset=at
+                    self._queue, host_bytes(target, size_bytes), memory.handle, src_offset=at
                 )
             self._forget_staged()
 
@@ -222,10 +191,10 @@ class OpenCl(Device):
         with self._failing("move"):
             if to is from_ and abs(target - source) < size_bytes:
                 between = self._zeros(size_bytes)
-                self._copy(between, 0, from_.buffer, from_at, size_bytes)
-                self._copy(to.buffer, to_at, between, 0, size_bytes)
+                self._copy(between, 0, from_.handle, from_at, size_bytes)
+                self._copy(to.handle, to_at, between, 0, size_bytes)
             else:
-                self._copy(to.buffer, to_at, from_.buffer, from_at, size_bytes)
+                self._copy(to.handle, to_at, from_.handle, from_at, size_bytes)
 
     def _copy(self, to: "Any", to_at: int, from_: "Any", from_at: int, size_bytes: int) -> None:
         self._last = self._cl.enqueue_copy(
@@ -244,48 +213,22 @@ class OpenCl(Device):
         """Queue the kernel; wait for it only where it may return a code."""
         self.require_open()
         places = self._checked(kernel, buffers, scalars, extent, grain)
-        if _is_cancelled(watch):
+        if is_cancelled(watch):
             return abi.RC_CANCELLED
         if not extent:
             return 0
         arguments: list[Any] = []
         for memory, at in places[:-1]:
-            arguments += memory.buffer, _i64(at)
+            arguments += memory.handle, _i64(at)
         arguments += map(_i64, scalars)
         items, share = self._items(self._library.kernels[kernel].has_scratch, extent, grain)
         scratch, at = places[-1]
-        arguments += scratch.buffer, _i64(at), self._report, _i64(extent), _i64(share)
+        arguments += scratch.handle, _i64(at), self._report, _i64(extent), _i64(share)
         with self._failing("launch"):
             function = self._kernels[kernel]
             function.set_args(*arguments)
             self._last = self._cl.enqueue_nd_range_kernel(self._queue, function, (items,), (1,))
             return self._code(kernel)
-
-    def _checked(
-        self,
-        kernel: int,
-        buffers: "Sequence[int]",
-        scalars: "Sequence[int]",
-        extent: int,
-        grain: int,
-    ) -> "list[tuple[ClMemory, int]]":
-        """Return where the buffers lie, or refuse the launch."""
-        kernels = self._library.kernels
-        if not 0 <= kernel < len(kernels):
-            raise self.refused("launch", f"kernel {kernel} of {len(kernels)}")
-        if extent < 0 or grain < 1:
-            raise self.refused("launch", f"extent {extent}, grain {grain}")
-        places = [self._require("launch", address, 1) for address in buffers]
-        if not buffers or any(address % ALIGNMENT_BYTES for address in buffers):
-            at = f"multiples of {ALIGNMENT_BYTES}"
-            why = f"its buffers, the last of which is scratch, must lie at {at}"
-            raise self.refused("launch", why)
-        expected = kernels[kernel].buffer_count + 1, kernels[kernel].scalar_count
-        if (len(buffers), len(scalars)) != expected:
-            got = f"got {len(buffers)} and {len(scalars)}"
-            why = f"kernel {kernel} takes {expected[0]} buffers and {expected[1]} scalars, {got}"
-            raise self.refused("launch", why)
-        return places
 
     def _items(self, has_scratch: bool, extent: int, grain: int) -> "tuple[int, int]":
         """Return how many work items run, and how many units each."""
@@ -302,13 +245,11 @@ class OpenCl(Device):
         if not self._library.kernels[kernel].reports:
             return 0
         code = ctypes.c_int32()
-        place = _host(ctypes.addressof(code), ctypes.sizeof(code))
+        place = host_bytes(ctypes.addressof(code), ctypes.sizeof(code))
         self._cl.enqueue_copy(self._queue, place, self._report)
         if code.value:
             self._cl.enqueue_fill_buffer(self._queue, self._report, b"\0", 0, REPORT_BYTES)
-        if code.value and code.value < abi.RC_REQUIREMENT:
-            raise self.refused("launch", f"kernel {kernel} returns {code.value}")
-        return code.value
+        return self._code_of(kernel, code.value)
 
     def wait(self) -> None:
         """Wait for the queue."""
@@ -337,48 +278,13 @@ class OpenCl(Device):
             self.lose(f"{what}: {error}")
             self.require_open()
 
-    def _require(self, what: str, address: int, size_bytes: int) -> "tuple[ClMemory, int]":
-        """Return the allocation that holds these bytes, and where in it."""
-        self.require_open()
-        index = bisect_right(self._order, address) - 1
-        memory = _alive(self._memories[self._order[index]]) if index >= 0 else None
-        if memory is None or size_bytes < 0:
-            raise self.refused(what, f"{size_bytes} bytes at {address:#x} are not in its memory")
-        if not address + size_bytes <= memory.address + memory.size_bytes:
-            raise self.refused(what, f"{size_bytes} bytes at {address:#x} are not in its memory")
-        return memory, address - memory.address
 
-
-def _alive(reference: "weakref.ref[ClMemory]") -> "ClMemory | None":
-    return reference()
-
-
-def _forgetting(device: OpenCl, address: int) -> "Any":
-    """Return what a dead allocation calls; it does not keep the device."""
-    here = weakref.ref(device)
-
-    def forget(_: object) -> None:
-        found = here()
-        if found is not None:
-            found.forget(address)
-
-    return forget
-
-
-def _host(address: int, size_bytes: int) -> "Any":
-    """Host memory as an array."""
-    import numpy as np
-
-    return np.frombuffer(memoryview((ctypes.c_uint8 * size_bytes).from_address(address)), np.uint8)
+def _nothing(_: object) -> None:
+    """A ``cl_mem`` ends with its last reference; the driver keeps it until what was queued is
+    done."""
 
 
 def _i64(number: int) -> "Any":
     import numpy as np
 
     return np.int64(number)
-
-
-def _is_cancelled(watch: int) -> bool:
-    if not watch:
-        return False
-    return bool(ctypes.c_uint32.from_address(watch + abi.WATCH.offsets["cancel"]).value)

@@ -7,6 +7,7 @@ file each; which are bound (``ingot_runtime.loader.bind_devices``).
 from ingot_runtime.format.plan import LibraryPlan
 
 from .cpu import open_cpu
+from .cuda import open_cuda
 from .device import Device
 from .null import open_null
 from .opencl import open_opencl
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 OPEN: "dict[str, Open]" = {
     "cpu": open_cpu,
+    "cuda": open_cuda,
     "null": open_null,
     "opencl": open_opencl,
 }

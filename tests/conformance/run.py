@@ -25,6 +25,7 @@ from tests.conformance import coverage, known_failures  # noqa: E402
 from tests.conformance.cases import KINDS, Case, collect  # noqa: E402
 from tests.conformance.run_case import CATEGORIES, Outcome, run_case  # noqa: E402
 from tests.conformance.workers import Result, run_forked  # noqa: E402
+from tests.ptx.fake_driver import installed  # noqa: E402
 
 LIMIT_SECONDS = 60.0
 
@@ -83,7 +84,8 @@ def main(arguments: Sequence[str]) -> int:
         if fnmatch.fnmatchcase(name, options.match)
     }
     cases = {name: cases[name] for name in sample(cases, options.sample)}
-    outcomes = run_all(cases, options.workers, device=options.device)
+    with installed():  # a driver for `--device cuda`, on any machine
+        outcomes = run_all(cases, options.workers, device=options.device)
     counts = collections.Counter(outcome.category for outcome in outcomes.values())
     print(f"{len(outcomes)} cases, {time.monotonic() - started:.0f} s: ", end="")
     print(", ".join(f"{category} {counts[category]}" for category in CATEGORIES))

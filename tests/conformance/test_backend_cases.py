@@ -63,21 +63,23 @@ def test_all_cases(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_node_cases_on_an_opencl_device(tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", ["opencl", "cuda"])
+def test_node_cases_on_a_device(device: str, tmp_path: Path) -> None:
     """With every node there, at least 1,400 pass; the others are on the list of the host or on that
     of the device."""
     results = tmp_path / "results.json"
-    done = run("--kinds", "node", "--device", "opencl", "--json", str(results))
+    done = run("--kinds", "node", "--device", device, "--json", str(results))
     assert done.returncode == 0, done.stdout + done.stderr
     outcomes = json.loads(results.read_text())
     counts = collections.Counter(category for category, _ in outcomes.values())
     assert counts["pass"] >= 1400, counts
 
 
-def test_the_list_of_opencl() -> None:
+@pytest.mark.parametrize("device", ["opencl", "cuda"])
+def test_the_list_of_a_device(device: str) -> None:
     """It is sorted as it would be written, shares no case with that of the host, and has nothing
     but control flow, which is refused: the back end has code for all else."""
-    path = known_failures.path_for("opencl")
+    path = known_failures.path_for(device)
     known = known_failures.read(path)
     assert known
     assert not known.keys() & known_failures.read().keys()

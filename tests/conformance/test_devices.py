@@ -7,7 +7,7 @@ import itertools
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,12 +17,14 @@ import numpy.typing as npt
 import pytest
 from tests.hostile.tiny import KERNEL, KERNEL_IR
 from tests.hostile.two_devices import library
+from tests.ptx.fake_driver import installed
 
 import ingot_runtime
 from ingot_runtime.format import abi
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.format.plan import LibraryPlan
 from ingot_runtime.loader.cpu import machine_features
+from ingot_runtime_devices.cuda_library import HEAD as CUDA_HEAD
 from ingot_runtime_devices.device import ALIGNMENT_BYTES, Device
 from ingot_runtime_devices.opencl_library import HEAD
 from ingot_runtime_devices.registry import OPEN
@@ -81,18 +83,83 @@ def open_opencl(id_: int) -> Device:
     return OPEN["opencl"]("acc", id_, plan, opencl_library(), "section library 0", frozenset())
 
 
+_PTX = """
+.visible .entry {name}(
+	.param .u64 {name}_param_0,
+	.param .u64 {name}_param_1,
+	.param .u64 {name}_param_2,
+	.param .u64 {name}_param_3,
+	.param .u64 {name}_param_4,
+	.param .u64 {name}_param_5,
+	.param .u64 {name}_param_6,
+	.param .u64 {name}_param_7
+)
+{{
+	.reg .pred %p<2>;
+	.reg .b32 %r<8>;
+	.reg .b64 %rd<16>;
+	mov.u32 %r1, %tid.x;
+	mov.u32 %r2, %ctaid.x;
+	shl.b32 %r2, %r2, 4;
+	shr.u32 %r1, %r1, 3;
+	add.s32 %r1, %r1, %r2;
+	cvt.u64.u32 %rd1, %r1;
+	ld.param.b64 %rd2, [{name}_param_6];
+	setp.ge.s64 %p1, %rd1, %rd2;
+	@%p1 bra END;
+{statements}
+END:
+	ret;
+}}
+"""
+_PTX_SCALE = """	shl.b64 %rd3, %rd1, 2;
+	ld.param.b64 %rd4, [{name}_param_0];
+	ld.param.b64 %rd5, [{name}_param_1];
+	ld.param.b64 %rd6, [{name}_param_2];
+	add.s64 %rd4, %rd4, %rd3;
+	add.s64 %rd5, %rd5, %rd3;
+	add.s64 %rd6, %rd6, %rd3;
+	ld.global.b32 %r3, [%rd5];
+	ld.global.b32 %r4, [%rd6];
+	fma.rn.f32 %r3, %r3, %r4, 0f3F800000;
+	st.global.b32 [%rd4], %r3;"""
+_PTX_CODE = """	ld.param.b64 %rd3, [{name}_param_5];
+	st.global.b32 [%rd3], {code};"""
+_PTX_STATEMENTS = {
+    KERNEL: _PTX_SCALE.format(name=KERNEL),
+    "refuses": _PTX_CODE.format(name="refuses", code=258),
+    "fails": _PTX_CODE.format(name="fails", code=5),
+}
+
+
+def cuda_library() -> bytes:
+    """The same kernels as PTX, one unit in each eight threads."""
+    texts = (_PTX.format(name=name, statements=text) for name, text in _PTX_STATEMENTS.items())
+    module = ".version 6.3\n.target sm_75\n.address_size 64" + "".join(texts)
+    rows = "".join(f"\n{name} 3 1 {int(name != KERNEL)} 0 128" for name in _PTX_STATEMENTS)
+    return f"{CUDA_HEAD}\nmodule sm_75 6.3 10000 {len(module)}{rows}\n\n{module}".encode()
+
+
+def open_cuda(id_: int) -> Device:
+    """Open a GPU of the driver that stands in for CUDA's, with them; there are two."""
+    plan = LibraryPlan("cuda", "sm_75", (), len(_PTX_STATEMENTS))
+    return OPEN["cuda"]("acc", id_, plan, cuda_library(), "section library 0", frozenset())
+
+
 OPEN_KINDS: dict[str, Callable[[int], Device]] = {
     "null": partial(open_with_host_code, "null"),
     "cpu": partial(open_with_host_code, "cpu"),
     "opencl": open_opencl,
+    "cuda": open_cuda,
 }
 
 
 @pytest.fixture(params=list(OPEN_KINDS))
-def kind(request: pytest.FixtureRequest) -> str:
-    """Return each kind in turn."""
+def kind(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Return each kind in turn; a driver stands in for CUDA's."""
     name: str = request.param
-    return name
+    with installed():
+        yield name
 
 
 @pytest.fixture
@@ -332,6 +399,9 @@ def test_cancelled_launch(device: Device) -> None:
 _TOUCH = """
 import ctypes, sys
 from tests.conformance.test_devices import OPEN_KINDS, Scale
+from tests.ptx.fake_driver import installed
+machine = installed()
+machine.__enter__()
 device = OPEN_KINDS[sys.argv[1]](0)
 scale = Scale(device)
 assert scale() == 0

@@ -160,7 +160,23 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
                 * np.where(np.isfinite(size), size, 0)
                 for bound in bounds
             ]
+        terms = _OWN_ROUNDING_ULPS * _SINGLE_EPSILON * _tree_magnitude(node)
+        bounds = [bound + terms if terms else bound for bound in bounds]
         return [_rounded(op, array, bound) for array, bound in zip(base, bounds, strict=True)]
+
+
+def _tree_magnitude(node: NodeProto) -> float:
+    """The largest sum that the leaves of an ensemble may make, all signs alike: what its sum is rounded
+    to on the way. 0 for another node."""
+    lists = {each.name: list(each.floats) or list(each.ints) for each in node.attribute}
+    prefix = next((name for name in ("target", "class") if f"{name}_weights" in lists), "")
+    if not prefix:
+        return 0.0
+    largest: dict[int, float] = {}
+    pairs = zip(lists[f"{prefix}_treeids"], lists[f"{prefix}_weights"], strict=True)
+    for tree, weight in pairs:
+        largest[int(tree)] = max(abs(weight), largest.get(int(tree), 0.0))
+    return sum(largest.values()) + max(map(abs, lists.get("base_values", [])), default=0.0)
 
 
 def _op_of(node: NodeProto) -> str:
@@ -233,12 +249,23 @@ def _tiny(op: str, array: Array) -> float:
     return float(np.finfo(dtype).smallest_subnormal)
 
 
+def _quotients(arrays: Sequence[Array]) -> Array:
+    """What a QuantizeLinear rounds, up to the sign of its least and greatest scale."""
+    least = np.abs(arrays[1].astype(np.float64)).min(initial=np.inf)
+    finite = np.where(np.isfinite(arrays[0]), arrays[0], 0).astype(np.float64)
+    return finite / least if least else np.zeros(1)
+
+
 def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
     if node.op_type in ("Div", "Mod") and arrays[0].dtype.kind in "iu":
         if (arrays[1] == 0).any():
             raise UndefinedError("integer division by zero")
         if arrays[0].dtype.kind == "i" and (arrays[1] == -1).any():
             raise UndefinedError("the least integer divided by -1")
+    if node.op_type == "QuantizeLinear" and np.any(np.abs(_quotients(arrays)) >= 2.0**31):
+        raise UndefinedError(
+            "a quotient beyond i32, which onnx.reference wraps before it saturates"
+        )
     if node.op_type == "Slice" and len(arrays) == 5:
         sizes = [arrays[0].shape[axis] for axis in arrays[3]]
         starts = zip(arrays[1], sizes, arrays[4], strict=True)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,8 +70,29 @@ def test_bounds_follow_the_numbers() -> None:
     assert "differ" in difference(result.array + np.float32(1e-1), result)
 
 
+def test_a_sum_of_trees_is_rounded_to_its_terms() -> None:
+    """Leaves that cancel leave the rounding of the leaves."""
+    names = ("nodes_treeids", "nodes_nodeids", "target_treeids", "target_nodeids", "target_ids")
+    columns = ([0, 1], [0, 0], [0, 1], [0, 0], [0, 0])
+    zeros = ("nodes_featureids", "nodes_truenodeids", "nodes_falsenodeids")
+    lists: dict[str, Any] = dict(zip(names, columns, strict=True))
+    lists |= {name: [0, 0] for name in zeros}
+    node = helper.make_node(
+        "TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_targets=1,
+        nodes_modes=["LEAF"] * 2, nodes_values=[0.0, 0.0], target_weights=[1e4, -1e4],
+        **lists,
+    )  # fmt: skip
+    (result,) = run_node(node, [Value(np.zeros((1, 1), np.float32))])
+    assert result.bound is not None
+    assert 1e-3 < result.bound[0, 0] < 1e-2
+
+
 def test_undefined_numbers_are_left_out() -> None:
-    """Integer division by zero and a cast to u32 of what does not fit have no right answer."""
+    """Integer division by zero, a cast to u32 of what does not fit and a quotient that the reference
+    wraps have no right answer."""
+    large = [Value(np.array(item)) for item in (np.float32(1e20), np.float32(0.1), np.uint8(3))]
+    with pytest.raises(UndefinedError):
+        run_node(helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"]), large)
     zero, one = Value(np.zeros(1, np.int32)), Value(np.ones(1, np.int32))
     with pytest.raises(UndefinedError):
         run_node(helper.make_node("Div", ["x", "z"], ["y"]), [one, zero])

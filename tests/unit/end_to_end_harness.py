@@ -79,7 +79,8 @@ def run_all_ways(path: Path, feeds: Sequence[Feed]) -> list[dict[str, Array]]:
     ]
     results: list[dict[str, Array]] = []
     is_host = set(sessions[0].devices.values()) == {"host:0"}
-    in_c = CBundle(path, options(threads=2)) if is_host else None
+    of_tensors = sessions[0].loaded.plan.values is None  # in C, values are the tensors in them
+    in_c = CBundle(path, options(threads=2)) if is_host and of_tensors else None
     for feed in feeds:
         before = {name: array.tobytes() for name, array in feed.items()}
         first, *others = [dict(session.run(dict(feed))) for session in sessions]

@@ -31,12 +31,12 @@ def open_library(section: bytes, kernel_count: int, id_: int = 0) -> Device:
     return open_opencl("acc", id_, plan, section, "section library 0", frozenset())
 
 
-class OpenClPrograms:
-    """Programs that a device can run."""
+class DevicePrograms:
+    """Programs that a device can run; an OpenCL device, unless another one is given."""
 
-    def __init__(self, programs: Sequence[LoopProgram]) -> None:
+    def __init__(self, programs: Sequence[LoopProgram], device: Device | None = None) -> None:
         self.programs = tuple(programs)
-        self.device = open_library(library_of(self.programs), len(self.programs))
+        self.device = device or open_library(library_of(self.programs), len(self.programs))
 
     def run(
         self, number: int, arrays: Sequence[Array], scalars: Mapping[str, int] | None = None

@@ -11,10 +11,10 @@ import pytest
 from tests.unit.codegen_harness import DOT_PRODUCTS, NUMPY, RUNNABLE, Array
 from tests.unit.ir_harness import run_op
 from tests.unit.lowering_harness import Builder, check_graph, compile_graph
-from tests.unit.opencl_harness import OpenClPrograms
+from tests.unit.opencl_harness import DevicePrograms
 
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_compiler.backends.opencl.vector_machine import VECTOR_MACHINE
+from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
@@ -189,7 +189,7 @@ def test_opencl_gives_the_same() -> None:
                 kinds = zip(counts, specs, strict=True)
                 found.append((program, [drawn((count,), spec.dtype, 3) for count, spec in kinds]))
     assert len(found) == 4
-    machine = OpenClPrograms([program for program, _ in found])
+    machine = DevicePrograms([program for program, _ in found])
     for number, (program, arrays) in enumerate(found):
         if isinstance(program.body[0], Depthwise):
             arrays[1].reshape(-1, 4)[:, 3] = 0  # behind three taps

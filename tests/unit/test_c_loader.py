@@ -114,7 +114,7 @@ def test_hostile_corpus_gets_the_same_verdict(bundle: Path) -> None:
 
 def test_mutants_get_the_same_verdict(bundle: Path) -> None:
     """Whatever is changed and sealed again is refused alike, or loads in both."""
-    parts, kinds = Parts(bundle.read_bytes()), set()
+    parts, kinds = Parts(bundle.read_bytes()), set[str]()
     for number in range(MUTANT_COUNT):
         _, made, _ = mutant(parts, number, 1)
         if not made.may_run:
@@ -266,9 +266,11 @@ def test_cancel_and_timeout_end_a_call(open_bundle: Path) -> None:
 def test_profile_hook_hears_of_each_launch(bundle: Path) -> None:
     """Before and after each, in order."""
     heard: list[tuple[int, int]] = []
-    hook = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
-        lambda _, launch, is_end: heard.append((launch, is_end))
-    )
+
+    def hear(_: object, launch: int, is_end: int) -> None:
+        heard.append((launch, is_end))
+
+    hook = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(hear)
     chosen = options()
     chosen.profile = ctypes.cast(hook, ctypes.c_void_p)
     with CBundle(bundle, chosen) as loaded:

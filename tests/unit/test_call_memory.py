@@ -4,7 +4,6 @@ ones."""
 from __future__ import annotations
 
 import json
-import operator
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,7 +56,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def evaluated(formulas: Sequence[str | None], batch: int) -> tuple[int, ...]:
     """The bytes that formulas give."""
-    meant = {"max": max, "min": min, "floordiv": operator.floordiv, "batch": batch}
+    meant: dict[str, Any] = {"max": max, "min": min, "floordiv": int.__floordiv__, "batch": batch}
     return tuple(eval(text or "", meant) for text in formulas)
 
 
@@ -80,7 +79,7 @@ def sizes(rng: random.Random, depth: int) -> Dim:
 
 def test_the_largest_part_is_the_size() -> None:
     """Nested ones become one list of parts, and none that may be the largest is left out."""
-    rng, numbers = random.Random(3), []
+    rng, numbers = random.Random(3), list[int]()
     for _ in range(100):
         size = sizes(rng, 3)
         parts = largest_parts(size)

@@ -77,7 +77,13 @@ def test_made_up_values_that_the_model_refuses(
 def test_a_workspace_of_open_sizes_says_so() -> None:
     """The bytes of a plan are told with the sizes that they are for."""
     variant = {"target": "t", "kernel_count": 1, "launch_count": 1, "planned_bytes": 64}
-    values = {"output": "o", "size_bytes": 1, "digest": "d" * 64, "seconds": 1.0, "placement": []}
+    values: dict[str, Any] = {
+        "output": "o",
+        "size_bytes": 1,
+        "digest": "d" * 64,
+        "seconds": 1.0,
+        "placement": [],
+    }
     for fixed, told in ((True, "workspace 64 B"), (False, "workspace 64 B for open sizes of 64")):
         (_, line) = report_lines({**values, "variants": [{**variant, "fixed": fixed}]}, None)
         assert line.endswith(told)

@@ -247,7 +247,7 @@ def test_wrong_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert_refused(
         capsys, ["compile", model, *out, "--shape", "x=2x4", "--shape", "x=2x4"], 1, "given twice"
     )
-    assert_refused(capsys, ["compile", model, *out, "--device", "acc=cuda"], 3, "cuda")
+    assert_refused(capsys, ["compile", model, *out, "--device", "acc=cuda,target=sm_7"], 1, "sm_7")
     assert_refused(
         capsys, ["compile", model, *out, "--device", "acc=opncl"], 1, "did you mean 'opencl'?"
     )

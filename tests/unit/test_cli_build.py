@@ -185,6 +185,14 @@ def test_keep_going_builds_all_that_can_be_built(run: Command) -> None:
     assert run.json("build", "-j1")["failed"] == []
 
 
+def test_a_model_of_another_tool(run: Command) -> None:
+    """A source that is no model is told by what it is, as by ``ingot compile``."""
+    shutil.copy(run.bench.folder / "x.npz", run.bench.folder / "a.onnx")
+    run.build("a", code=1)
+    assert "the file is not an ONNX model\n  where: bundle 'a', " in run.errors
+    assert "why: it is arrays of numpy" in run.errors
+
+
 def test_without_keep_going_the_rest_is_skipped(run: Command, tmp_path: Path) -> None:
     """After a failure nothing new begins."""
     run.bench.edit("a", broken)

@@ -5,7 +5,7 @@ import pytest
 from ingot_build_rules.compilation.configure import configure, device_options
 from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.rules.compile_options import DeviceOption
-from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_compiler.ir.errors import UserError
 
 V2, V3 = "x86-64-v2", "x86-64-v3"
 
@@ -25,6 +25,9 @@ def read_device(name: str, text: str, host_targets: tuple[str, ...]) -> DeviceOp
         ("null,target=x86-64-v3", "null:0,target=x86-64-v3"),
         ("null:1,scope=fast,target=x86-64-v3", "null:1,target=x86-64-v3,scope=fast"),
         ("opencl|cpu:1", "opencl:0,target=opencl-c-1.2|cpu:1,target=x86-64-v3"),
+        ("cuda:1", "cuda:1,target=sm_75"),
+        ("cuda,target=sm_90+sm_80", "cuda:0,target=sm_80+sm_90"),
+        ("opencl|cuda", "opencl:0,target=opencl-c-1.2|cuda:0,target=sm_75"),
         ("null,target=x86-64-v3|opencl:2", "null:0,target=x86-64-v3|opencl:2,target=opencl-c-1.2"),
     ],
 )
@@ -40,7 +43,9 @@ def test_texts(text: str, expected: str) -> None:
     ("text", "error", "message"),
     [
         ("opncl", UserError, "did you mean 'opencl'?"),
-        ("cuda", UnsupportedError, "no code generation for 'cuda' devices yet"),
+        ("cuda,target=sm_74", UserError, "unknown architecture 'sm_74'"),
+        ("cuda,target=sm_80+sm_80", UserError, "architecture 'sm_80' is given twice"),
+        ("cuda,scope=shared", UserError, "unknown scope 'shared' of a cuda device"),
         ("host", UserError, "unknown device kind 'host'"),
         ("null:", UserError, "a device has no such id"),
         ("null:x", UserError, "a device has no such id"),
@@ -66,7 +71,7 @@ def test_texts(text: str, expected: str) -> None:
         ),
         ("opencl|null,scope=fast", UserError, "a scope of device 'acc'"),
         ("opencl|", UserError, "unknown device kind ''"),
-        ("opencl|cuda", UnsupportedError, "no code generation for 'cuda' devices yet"),
+        ("cuda|cuda:1", UserError, "cuda is named twice"),
     ],
 )
 def test_mistakes(text: str, error: type[Exception], message: str) -> None:

@@ -146,7 +146,7 @@ def test_cumsum(exclusive: bool, reverse: bool) -> None:
 def test_lines_in_lanes(axis: int) -> None:
     """More lines beside each other than a unit has, each along an axis that does not lie
     together."""
-    x = np.round(normal(0, 3, 4, 270))
+    x = np.round(normal(0, 3, 2, 1040))
     check([x], lambda b: b.op("cumsum", 0, axis=axis, exclusive=False, reverse=False))
     check([x], lambda b: b.op("argmax", 0, axis=axis, select_last=False, keepdims=False))
 
@@ -219,6 +219,15 @@ def test_pool(op: str, spatial: tuple[int, ...]) -> None:
         check([normal(0, 2, 9, *spatial)], lambda b: b.op(op, 0, **attributes))
 
 
+@pytest.mark.parametrize("inner", [2, 3, 20])
+def test_few_columns_are_joined_by_others(inner: int) -> None:
+    """What a transposed convolution leaves, phases beside channels, becomes rows of an image."""
+    check(
+        [normal(0, 3, 11, 2, inner, 19), normal(1, 19, 1, 1, 1, 1)],
+        lambda b: b.op("add", b.op("transpose", 0, permutation=(4, 0, 2, 1, 3)), 1),
+    )
+
+
 @pytest.mark.parametrize(
     ("kernel", "stride", "pad", "dilation"),
     [((5, 5), 1, 2, 1), ((13, 4), 1, 6, 1), ((31,), 1, 9, 1), ((16,), 2, 3, 2), ((5, 5), 3, 1, 1)],
@@ -235,6 +244,13 @@ def test_large_windows_are_divided(
     x = normal(0, 2, 3, *((17, 12) if rank == 2 else (40,)))
     x[0, 0].flat[5] = np.nan
     check([x], lambda b: b.op("neg", b.op("max_pool", 0, **attributes)))
+    for counted in (False, True):
+        more: dict[str, Attribute] = {
+            "count_include_pad": counted,
+            "pads_counted_after": (pad,) * rank,
+        }
+        if pad < min(kernel):
+            check([x], lambda b: b.op("neg", b.op("average_pool", 0, **attributes, **more)))  # noqa: B023
 
 
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")

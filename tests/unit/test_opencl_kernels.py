@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from tests.unit.codegen_harness import NUMPY, Array, elementwise
-from tests.unit.opencl_harness import OpenClPrograms, library_of
+from tests.unit.opencl_harness import DevicePrograms, library_of
 
-from ingot_compiler.backends.opencl.vector_machine import VECTOR_MACHINE
+from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 from ingot_compiler.lowering.interpret_loops import interpret_loops
@@ -28,6 +28,7 @@ from ingot_compiler.lowering.loops import (
     Store,
     Value,
 )
+from ingot_runtime_devices.device import Device
 
 COUNT = 43  # vectors of eight, and a rest
 _J = symbol("j")
@@ -85,9 +86,13 @@ def functions(dtype: DType) -> list[tuple[LoopProgram, int]]:
     return made
 
 
-def check(programs: Sequence[LoopProgram], inputs: Sequence[Sequence[Array]]) -> None:
+def check(
+    programs: Sequence[LoopProgram],
+    inputs: Sequence[Sequence[Array]],
+    device: Device | None = None,
+) -> None:
     """Run each on its inputs; the last buffer is compared."""
-    compiled = OpenClPrograms(programs)
+    compiled = DevicePrograms(programs, device)
     for number, (program, given) in enumerate(zip(programs, inputs, strict=True)):
         dtype = program.buffers[-1].dtype
         result, expected = (np.zeros(COUNT, NUMPY[dtype]) for _ in range(2))
@@ -111,9 +116,14 @@ def check(programs: Sequence[LoopProgram], inputs: Sequence[Sequence[Array]]) ->
 def test_every_function_is_the_interpreters(dtype: DType) -> None:
     """Integers exactly, also where they overflow or divide by 0; floats within the functions'
     errors."""
+    check(*every_function(dtype))
+
+
+def every_function(dtype: DType) -> tuple[list[LoopProgram], list[list[Array]]]:
+    """A program for every function of a type, and what it is given."""
     rows = functions(dtype)
     inputs = [[numbers(dtype, 7 + number) for number in range(count)] for _, count in rows]
-    check([program for program, _ in rows], inputs)
+    return [program for program, _ in rows], inputs
 
 
 def cast(source: DType, target: DType) -> LoopProgram:
@@ -124,13 +134,16 @@ def cast(source: DType, target: DType) -> LoopProgram:
 @pytest.mark.slow
 def test_every_cast_is_the_interpreters() -> None:
     """Between all pairs of element types."""
+    check(*every_cast())
+
+
+def every_cast() -> tuple[list[LoopProgram], list[list[Array]]]:
+    """A program for each pair of types, and what it is given."""
     pairs: list[tuple[DType, DType]] = [
         (source, target) for source in _DTYPES for target in _DTYPES if source != target
     ]
-    check(
-        [cast(source, target) for source, target in pairs],
-        [[numbers(source, 3)] for source, _ in pairs],
-    )
+    programs = [cast(source, target) for source, target in pairs]
+    return programs, [[numbers(source, 3)] for source, _ in pairs]
 
 
 def strided() -> LoopProgram:
@@ -156,16 +169,21 @@ def required() -> LoopProgram:
 
 def test_some_programs_are_the_interpreters() -> None:
     """Halves, saturation, masks, sums in lanes: one program of each sort."""
+    check(*some_programs())
+
+
+def some_programs() -> tuple[list[LoopProgram], list[list[Array]]]:
+    """One program of each sort, and what it is given."""
     given: Value = Apply("erf", (Load(0, _J),), "f32")
     programs = [cast("f32", "f16"), cast("f64", "bf16"), cast("f32", "u8"), cast("f64", "i64"), cast("f16", "f32"),
                 strided(), elementwise(given, ("f32", "f32"))]  # fmt: skip
     inputs = [[numbers(program.buffers[0].dtype, 1)] for program in programs]
-    check([*programs, total()], [*inputs, [numbers("i32", 2)]])
+    return [*programs, total()], [*inputs, [numbers("i32", 2)]]
 
 
 def test_a_requirement_is_reported() -> None:
     """A kernel returns the number of a requirement that does not hold, and nothing the next time."""
-    compiled = OpenClPrograms([required()])
+    compiled = DevicePrograms([required()])
     good, bad = np.arange(COUNT, dtype=np.int32), np.full(COUNT, -1, np.int32)
     for array, code in ((good, 0), (bad, 259), (good, 0)):
         assert compiled.run(0, [array, np.zeros_like(array)], {"n": COUNT}) == code

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from onnx import helper
+from onnx import ModelProto, helper
 from tests.unit.end_to_end_harness import check_model, reference
 from tests.unit.frontend_harness import MemoryStore, Outcome, run_model, translate
 from tests.unit.ml_harness import (
@@ -276,15 +276,17 @@ def test_a_million_nodes(shape: str) -> None:
 
 
 def test_labels_that_are_strings() -> None:
-    """They are refused where somebody reads them, and no obstacle where nobody does."""
+    """They are the strings of the places that integer labels would be."""
     attributes = classic_trees(2, 2, "class", 2, 4)
-    node = ml_node(
-        "TreeEnsembleClassifier", "x", "label scores", classlabels_strings=["a", "b"], **attributes
-    )
-    both = run_model(ml_model([node], {"x": rows()}, "label scores"), [rows()], [])
-    assert both.kind == "unsupported"
-    assert "labels that are strings" in both.detail
-    assert agrees([node], {"x": rows()}, "scores") == AGREES
+
+    def classifier(**labels: Any) -> ModelProto:
+        node = ml_node("TreeEnsembleClassifier", "x", "label scores", **labels, **attributes)
+        return ml_model([node], {"x": rows()}, "label scores")
+
+    found = reference(classifier(classlabels_int64s=[0, 1]), {"x": rows()})
+    texts = np.array(["a", "b"], object)[found["label"]]
+    model = classifier(classlabels_strings=["a", "b"])
+    assert run_model(model, [rows()], [texts, found["scores"]]) == AGREES
 
 
 def test_zip_map_is_an_array(tmp_path: Path) -> None:

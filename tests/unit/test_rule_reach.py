@@ -20,7 +20,8 @@ KINDS, FUSION, PLANNERS = f"{LOWERING}kinds/", f"{LOWERING}fusion/", f"{MEMORY}p
 PLACE, EMITTERS = f"{COMPILER}/placement/place.py", f"{BACKENDS}host/emit/"
 HOST, NULL, REGISTRY = f"{BACKENDS}host/", f"{BACKENDS}null/", f"{BACKENDS}registry.py"
 OPENCL = f"{BACKENDS}opencl/"
-BACK_ENDS = (HOST, NULL, OPENCL)
+CUDA = f"{BACKENDS}cuda/"
+BACK_ENDS = (HOST, NULL, OPENCL, CUDA)
 DRIVER = (
     "ingot_build_rules/compilation/",
     "ingot_build_rules/text/",

@@ -224,6 +224,19 @@ def test_sums_and_products_of_dense_values() -> None:
         assert f"winograd_{wanted}" in kinds(builder, [result]), (op, other)
 
 
+@pytest.mark.parametrize(("producer", "tile"), [("relu", "1x2"), ("tanh", "1x4")])
+def test_convolutions_along_one_axis(producer: str, tile: str) -> None:
+    """Three taps along one axis: tiles of one row, some beyond the end."""
+    builder = Builder([f32(2, 128, 63)])
+    x, weights = builder.op(producer, 0), builder.constant(normal(1, 32, 128, 3))
+    result = builder.op(
+        "conv", x, weights, builder.constant(normal(2, 32)), strides=(1,), pads_before=(1,),
+        pads_after=(1,), dilations=(1,), groups=1,
+    )  # fmt: skip
+    assert f"winograd_{tile}" in kinds(builder, [result])
+    check_graph(builder, [result], [normal(1, 2, 128, 63)], RELATIVE, WIDE)
+
+
 @pytest.mark.parametrize("size", [(8, 8), (7, 9)])
 def test_wide_tiles_are_right(size: tuple[int, int]) -> None:
     """Tiles of 2x4 that fit, and that reach beyond the image."""

@@ -61,7 +61,8 @@ class SteppedTarget:
         steps, symbols = versions_of(fused)[number].steps, bind_symbols(graph, given)
         recorder = LaunchRecorder(fused.buffers, steps, given, symbols)
         self.session.observe(recorder.observe)
-        return CheckRun(graph, given, recorder, self.session.run(named(self.compiled, given)))
+        outputs = run_tensors(self.session, named(self.compiled, given))
+        return CheckRun(graph, given, recorder, outputs)
 
     def graphs(self) -> list[Graph]:
         """The graph of each version: the general one, then those of ``--shape``."""
@@ -74,6 +75,13 @@ class SteppedTarget:
         profiles = [each.profile for each in self.build.fused.specialisations]
         chosen = fitting(profiles, symbols)
         return 0 if chosen is None else 1 + chosen
+
+
+def run_tensors(session: Session, tensors: Inputs) -> Inputs:
+    """Call a bundle with the tensors that its inputs are made of."""
+    from ingot_runtime.executor.session import Session as OfTensors
+
+    return OfTensors.run(session, tensors)
 
 
 def named(compiled: CompiledModel, given: list[Array]) -> Inputs:
@@ -92,7 +100,8 @@ def check_runs(
     """
     compiled = target.compiled
     if inputs is not None:
-        target.session.run(inputs)  # the loader's own words for inputs that do not fit
+        inputs = _as_tensors(target.session, inputs)
+        run_tensors(target.session, inputs)  # the loader's own words for inputs that do not fit
         yield target.call([np.asarray(inputs[name]) for name in compiled.names.inputs])
         return
     called, refusals, count = dict(compiled.names.symbols), list[str](), 0
@@ -105,6 +114,16 @@ def check_runs(
             count += 1
     if not count:
         raise _none_accepted(refusals)
+
+
+def _as_tensors(session: Session, inputs: Inputs) -> Inputs:
+    """The tensors that inputs of a file are made of."""
+    plan = session.loaded.plan
+    if plan.values is None:
+        return inputs
+    from ingot_runtime.executor.values import of_arrays, packed
+
+    return packed(plan, of_arrays(session, dict(inputs)))
 
 
 def _generated_run(

@@ -21,7 +21,14 @@ import ingot_runtime
 from ingot_artifacts.store.atomic import sync_folders
 from ingot_build_rules.check.check_plugins import check_plugins
 from ingot_build_rules.check.check_report import CheckFinding, CheckReport
-from ingot_build_rules.check.check_runs import CheckRun, Inputs, SteppedTarget, check_runs, named
+from ingot_build_rules.check.check_runs import (
+    CheckRun,
+    Inputs,
+    SteppedTarget,
+    check_runs,
+    named,
+    run_tensors,
+)
 from ingot_build_rules.check.check_stages import check_stages
 from ingot_build_rules.check.deviation import deviation, may_jump
 from ingot_build_rules.check.launch_recorder import Recorded
@@ -101,7 +108,7 @@ def _check(compiled: CompiledModel, path: str, inputs: Inputs | None) -> CheckRe
         with session, ingot_runtime.load(path, variant=target) as native:
             for run in check_runs(SteppedTarget(compiled, build, session), inputs, report):
                 _compare_launches(compiled, build, run, report)
-                again = native.run(named(compiled, run.given))
+                again = run_tensors(native, named(compiled, run.given))
                 _compare_native(compiled, target, run, again, report)
                 if not report.differences:
                     _compare_outputs(compiled, target, run, report)

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from ingot_artifacts.inspect.describe import opened, verify_source
 from ingot_compiler.backends.host.support.host import HostDigests
 from ingot_compiler.backends.host.targets.target import parse_target
-from ingot_compiler.backends.opencl.link_library import kernel_count
-from ingot_compiler.backends.opencl.read_target import TARGET as OPENCL_C
+from ingot_compiler.backends.registry import count_kernels
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import abi
@@ -97,10 +96,11 @@ def _verify_code(source: Source, plan: BundlePlan) -> None:
             raise error.at(f"{error.where}, variant {variant.target}") from error
     for index, library in enumerate(plan.libraries):
         image, where = source.section(head.LIBRARY, index), f"section library {index}"
-        if library.target == OPENCL_C:
-            why = f"its table has {kernel_count(image)} kernels, the plan {library.kernel_count}"
-            agrees = kernel_count(image) == library.kernel_count
-            require(agrees, "a library of OpenCL C is damaged", where, why)
+        count = count_kernels(library.target)
+        if count is not None:
+            why = f"its table has {count(image)} kernels, the plan {library.kernel_count}"
+            agrees = count(image) == library.kernel_count
+            require(agrees, f"a library of {library.kind} is damaged", where, why)
             continue
         page_bytes = _page_bytes(library.target)
         read_exports(image, library.kernel_count, where, page_bytes, is_library=True)

@@ -29,6 +29,7 @@ def read_inputs(
         UserError: a dimension whose size nobody says, a shape that does not fit, or a file and
             shapes. InputError: no such file, or not an ``.npz`` file.
     """
+    has_values = session.loaded.plan.values is not None
     if path is None:
         declared = {spec.name: spec.shape for spec in session.inputs}
         return make_inputs(session.inputs, call_shapes(declared, shapes))
@@ -37,7 +38,12 @@ def read_inputs(
         raise UserError("inputs and shapes are given", "options --inputs, --shape", why, do)
     from ingot_runtime.npz import read_npz
 
-    return read_npz(path)
+    found = read_npz(path)
+    if not has_values:
+        return found
+    from ingot_runtime.executor.values import of_arrays
+
+    return of_arrays(session, found)
 
 
 def make_inputs(

@@ -130,7 +130,8 @@ def _bound_lines(memory: dict[str, Any] | None) -> list[str]:
 def fusion_lines(debug: dict[str, Any]) -> list[str]:
     """Return what became one kernel and why, for people."""
     parts: list[str] = []
-    for target, launches in debug.get("launches", {}).items():
+    by_target: dict[str, list[dict[str, Any]]] = debug.get("launches", {})
+    for target, launches in by_target.items():
         numbered = list(enumerate(launches))
         for title, count in _versions(debug, target, len(launches)):
             parts += _version_fusion_lines(f"fusion for {target}{title}", numbered[:count])

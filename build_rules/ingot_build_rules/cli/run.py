@@ -64,6 +64,10 @@ def _run(arguments: argparse.Namespace) -> _Call:
     outputs = _called(session, feed, arguments)
     ended = time.perf_counter()
     dtypes = {spec.name: spec.element for spec in session.outputs}
+    if session.loaded.plan.values is not None:
+        from ingot_runtime.executor.values import as_arrays
+
+        outputs, dtypes = as_arrays(session, outputs)
     seconds = loaded - started, ended - called
     return _Call(session.digest, session.devices, outputs, dtypes, *seconds)
 

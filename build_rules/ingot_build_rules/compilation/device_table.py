@@ -107,9 +107,9 @@ class DeviceTable:
 
 
 def _loops_of(codes: Codes) -> tuple[str, str]:
-    """Whose loops all of these can run: of the first that is no processor, where many work items
-    run at a time, each with scratch of its own."""
-    return next((code for code in codes if not backend_of(code[0]).is_processor), codes[0])
+    """Whose loops all of these can run: of the one that has scratch for the most who run at a
+    time."""
+    return max(codes, key=lambda code: backend_of(code[0]).scratch_places)
 
 
 def kind_code(kind: str) -> int:

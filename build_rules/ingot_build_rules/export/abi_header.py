@@ -57,6 +57,7 @@ def _numbers() -> Iterator[str]:
         "IMAGE_HEAD_WORDS": len(abi.IMAGE_HEADER),
         "IMAGE_MAGIC": abi.IMAGE_MAGIC,
         "OPTIONAL_FLAG": header.OPTIONAL,
+        "OPTIONAL_KINDS": sum(1 << kind for kind in header.OPTIONAL_KINDS),
         "PLAN_VERSION": plan.PLAN_VERSION,
         "POOL_MAGIC": abi.POOL_MAGIC,
         "POOL_QUIT_BIT": abi.POOL_QUIT_BIT,

@@ -71,7 +71,11 @@ class BundleRun:
         with ingot_runtime.load(
             self.path, threads=self.threads, executor=self.executor, digest=self.root
         ) as session:
-            return session.run(dict(inputs))
+            if session.loaded.plan.values is None:
+                return session.run(dict(inputs))
+            from ingot_runtime.executor.values import as_arrays, of_arrays
+
+            return as_arrays(session, session.run(of_arrays(session, dict(inputs))))[0]
 
 
 def run_and_compare(
@@ -91,6 +95,9 @@ def run_and_compare(
     errors: dict[str, LargestError] = {}
     for name, wanted in sorted(expected.items()):
         want, got = in_bits(wanted), in_bits(found[name])
+        if want.dtype.kind == got.dtype.kind == "U":
+            _check_strings(name, want, got, run.path, outputs.path)
+            continue
         _check_type(name, want, got, run.path, outputs.path)
         errors[name] = largest_error(want, got, tolerance)
     wrong = {name: item for name, item in errors.items() if item.beyond}
@@ -103,6 +110,16 @@ def _check_type(name: str, wanted: Array, got: Array, bundle: str, file: str) ->
         why = f"expected {wanted.dtype} {list(wanted.shape)}, got {got.dtype} {list(got.shape)}"
         what = f"output {name!r} of a test has another type"
         raise VerificationError(what, f"bundle {bundle}", why, f"correct {file}")
+
+
+def _check_strings(name: str, wanted: Array, got: Array, bundle: str, file: str) -> None:
+    if wanted.shape != got.shape:
+        _check_type(name, wanted, got, bundle, file)
+    pairs = zip(wanted.ravel().tolist(), got.ravel().tolist(), strict=True)
+    wrong = next((pair for pair in pairs if pair[0] != pair[1]), None)
+    if wrong is not None:
+        what, why = f"output {name!r} of a test differs", f"expected {wrong[0]!r}, got {wrong[1]!r}"
+        raise VerificationError(what, f"bundle {bundle}", why, _CORRECT.format(file))
 
 
 def _difference(

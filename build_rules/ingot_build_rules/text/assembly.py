@@ -14,14 +14,13 @@ from ingot_build_rules.text.stripped import is_stripped
 from ingot_compiler.backends.host.emit.kernel import kernel_module, kernel_symbol
 from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.backends.host.targets.target import parse_target
-from ingot_compiler.backends.opencl.kernel_source import kernel_source
-from ingot_compiler.backends.opencl.read_target import TARGET as OPENCL_C
+from ingot_compiler.backends.registry import kernel_text
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.lowering.loops import LoopProgram
 
 
 def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
-    """Return the assembly of a kernel, or its source where that is what a bundle carries.
+    """Return the assembly of a kernel, or the text of it that a bundle carries.
 
     Raises:
         UserError: the bundle carries no record of it, or was made by another version, which made
@@ -43,14 +42,13 @@ def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
     if made != symbol:
         what, why = "this version of Ingot would make another kernel", f"its record gives {made}"
         raise UserError(what, symbol, why, "inspect it with the version that made the bundle")
-    return text if target == OPENCL_C else assembly_text(text, parse_target(target))
+    return text if kernel_text(target) else assembly_text(text, parse_target(target))
 
 
 def _text(program: LoopProgram, target: str) -> str:
-    """LLVM IR, or the OpenCL C that the device's driver compiles."""
-    if target == OPENCL_C:
-        return kernel_source(program).text
-    return kernel_module(program, parse_target(target)).text
+    """LLVM IR, or what the device's driver compiles."""
+    write = kernel_text(target)
+    return write(program, target) if write else kernel_module(program, parse_target(target)).text
 
 
 def _no_record(described: dict[str, Any], symbol: str) -> UserError:

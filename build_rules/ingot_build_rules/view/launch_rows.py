@@ -13,8 +13,8 @@ from ingot_build_rules.view.evaluate_call import CopyStep, LaunchStep
 from ingot_build_rules.view.kernel_costs import kernel_costs
 from ingot_build_rules.view.report_subject import ReportSubject
 from ingot_compiler.backends.host.targets.target import parse_target
-from ingot_compiler.backends.opencl.read_target import TARGET as OPENCL_C
-from ingot_compiler.backends.opencl.vector_machine import VECTOR_MACHINE
+from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
+from ingot_compiler.backends.registry import backend_of_target
 
 
 def launch_rows(
@@ -62,6 +62,7 @@ def _costs(subject: ReportSubject, step: LaunchStep) -> dict[str, int | None]:
         return {"operations": None, "bytes": None}
     sizes = [subject.size_bytes(span) for span in step.buffers]
     target = subject.code_target(step)
-    machine = VECTOR_MACHINE if target == OPENCL_C else parse_target(target)
+    is_processor = backend_of_target(target).is_processor
+    machine = parse_target(target) if is_processor else VECTOR_MACHINE
     costs = kernel_costs(loops, step, sizes, machine.vector_bits)
     return {"operations": costs.operation_count, "bytes": costs.touched_bytes}

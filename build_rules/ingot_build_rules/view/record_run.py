@@ -69,7 +69,7 @@ def record_run(
     """
     record = RunRecord()
     session = _loaded(record, load)
-    record.feed = make_feed(session)
+    record.feed = _tensors(session, make_feed(session))
     if not stepped:
         with session:
             _call_twice(record, session, timeout, stepped=False)
@@ -82,6 +82,16 @@ def record_run(
     return record
 
 
+def _tensors(session: Session, feed: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The tensors that inputs are made of: what a trace is of."""
+    plan = session.loaded.plan
+    if plan.values is None:
+        return feed
+    from ingot_runtime.executor.values import packed
+
+    return packed(plan, feed)
+
+
 def _loaded(record: RunRecord, load: Callable[[], Session]) -> Session:
     session, phases = load_with_phases(load)
     record.loads += phases
@@ -91,9 +101,11 @@ def _loaded(record: RunRecord, load: Callable[[], Session]) -> Session:
 def _call_twice(
     record: RunRecord, session: Session, timeout: float | None, *, stepped: bool
 ) -> None:
+    from ingot_runtime.executor.session import Session as OfTensors
+
     for name in _CALLS:
         started = time.perf_counter()
-        outputs = session.run(record.feed, timeout)
+        outputs = OfTensors.run(session, record.feed, timeout)
         told = f"{name}, stepped" if stepped else name
         steps = tuple(session.steps()) if stepped else ()
         record.calls.append(RecordedCall(Phase(told, started, time.perf_counter()), steps))

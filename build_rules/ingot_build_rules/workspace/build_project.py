@@ -20,6 +20,7 @@ from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.atomic import output_error
 from ingot_build_rules.compilation.bundle_file import is_other_file, write_bundle_file
 from ingot_build_rules.compilation.describe_placement import describe_placement
+from ingot_build_rules.compilation.kind_of_file import check_model_kind
 from ingot_build_rules.compilation.lock_file import lock_path
 from ingot_build_rules.compilation.model_source import open_model
 from ingot_build_rules.compilation.plugins import plugin_files
@@ -135,6 +136,8 @@ class Workspace:
     async def _bundle(self, request: CompileRequest) -> None:
         result = self.results[request.bundle.name]
         path = self._model_path(request)
+        if not is_program(path):
+            check_model_kind(path)
         own = self._sources(path, request.options)
         result.sources = (*own, *self._op_files(request))
         compilation = compilation_of(self.build, path, request.options, self.toolchain)

@@ -70,6 +70,12 @@ variants alone have; support; target) -> the bytes of the bundle's section. The 
 same bytes on every machine."""
 
 
+KernelText = Callable[["LoopProgram", str], str]
+"""(what the kernel does, target) -> the text of its code, for people."""
+CountKernels = Callable[[bytes], int]
+"""A library that is a table and texts -> how many kernels its table lists, -1 where it is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class TargetAttribute:
     """One attribute of a target, a text or a list of texts; in the target's text ``prefix`` stands
@@ -93,7 +99,9 @@ class Backend:
     target is a text and nothing else. ``derived``: what follows from them. ``tags``: the group of
     ``targets.toml`` that has names of its targets. ``scopes``: the memories of a device that a user
     may name, None where any name may be one. ``loops_for``: a target of processors that runs the
-    same loops, so that a device may be either; empty where there is none.
+    same loops, so that a device may be either; empty where there is none. ``scratch_places``: how
+    many times its loops have the scratch of one who runs them; a back end with fewer runs them too.
+    ``target_prefix``: what the texts of its targets begin with, where they are no processors.
     """
 
     kind: str
@@ -111,3 +119,7 @@ class Backend:
     tags: str = ""
     scopes: tuple[str, ...] | None = None
     loops_for: str = ""
+    scratch_places: int = 1
+    target_prefix: str | None = None
+    kernel_text: str | None = None
+    count_kernels: str | None = None

@@ -1,12 +1,13 @@
 """Attributes of an ONNX node as plain values.
 
-In: an ``AttributeProto``. Out: int, float, str, tuple or a stored tensor. Not done here: what
+In: an ``AttributeProto``. Out: int, float, str, tuple or a stored tensor; a tensor of
+strings as a tuple. Not done here: what
 attributes mean (``ops``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from onnx import AttributeProto, TensorProto
 
@@ -40,8 +41,20 @@ def attribute_value(attribute: AttributeProto, store: TensorStore) -> ImportedAt
     if kind == AttributeProto.FLOATS:
         return tuple(float(item) for item in attribute.floats)
     if kind == AttributeProto.STRINGS:
-        return tuple(item.decode("utf-8", "replace") for item in attribute.strings)
+        return _texts(attribute.name, attribute.strings)
+    if kind == AttributeProto.TENSOR and attribute.t.data_type == TensorProto.STRING:
+        return _texts(attribute.name, attribute.t.string_data)
     if kind == AttributeProto.TENSOR:
         return store(attribute.t)
     name = AttributeProto.AttributeType.Name(kind).lower()
     raise UnsupportedAttribute(f"attribute {attribute.name!r} is of kind {name}")
+
+
+def _texts(name: str, contents: Iterable[bytes]) -> tuple[str, ...]:
+    """Strings of a model, flat."""
+    try:
+        return tuple(content.decode() for content in contents)
+    except UnicodeDecodeError as error:
+        raise UnsupportedAttribute(
+            f"attribute {name!r} has a string that is no UTF-8: {error}"
+        ) from None

@@ -25,6 +25,7 @@ from ingot_compiler.frontend.check_nodes import canonical_domain, check_node
 from ingot_compiler.frontend.default_inputs import COUNT_MAX, default_inputs, with_shape
 from ingot_compiler.frontend.find_further import Refused, SmallConstants, find_further
 from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported, tensor_finding
+from ingot_compiler.frontend.gradients import expand_gradients
 from ingot_compiler.frontend.imported import (
     ABSENT,
     DeclaredType,
@@ -59,6 +60,7 @@ from ingot_compiler.frontend.sort_nodes import (
     regions_of,
     sort_nodes,
 )
+from ingot_compiler.frontend.string_constants import write_strings
 from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype
 from ingot_compiler.frontend.weights import Weights
 from ingot_compiler.ir.constants import ConstantWriter
@@ -97,6 +99,8 @@ def import_model(
     small = SmallConstants(store)
     weights = Weights(read_external, small.write)
     expanded = expand_functions(model)
+    write_strings(expanded.graph)
+    expand_gradients(expanded.graph)
     importer = _Importer(expanded, detached, weights, small, kept_ops, strict_dims=strict_dims)
     imported, names = importer.run(shapes, place)
     return replace(imported, expanded_bytes=expanded_bytes), names

@@ -19,7 +19,7 @@ from ingot_compiler.frontend.compose import (
     reshape,
     slice_axis,
 )
-from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.imported import ImportedAttribute
 from ingot_compiler.frontend.onnx_node import RegionBody
 from ingot_compiler.frontend.ops.softmax import softmax_rows
@@ -93,17 +93,11 @@ def _probit(context: OpContext, x: int) -> int:
 
 
 def class_labels(context: OpContext) -> tuple[int, ...]:
-    """The labels of classes as integers: places in the list where the file has texts.
-
-    Raises:
-        Unsupported: somebody reads labels that are texts.
-    """
+    """The labels of classes as integers: places in the list where the file has texts."""
     labels = numbers_of(context, "classlabels_int64s") or numbers_of(context, "classlabels_ints")
     texts = context.attributes.get("classlabels_strings", ())
     require(isinstance(texts, tuple), "a list of texts", "another attribute")
     if isinstance(texts, tuple) and texts:
-        if context.wants(0):
-            raise Unsupported("labels that are strings")
         return tuple(range(len(texts)))
     return labels
 

@@ -26,7 +26,7 @@ from ingot_compiler.frontend.compose import (
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.index_checks import checked
 from ingot_compiler.frontend.sequences import add_value, named, value_of
-from ingot_compiler.frontend.string_pool import joined_strings
+from ingot_compiler.frontend.strings.pool import joined_strings
 from ingot_compiler.frontend.values import KnownSequence, PackedSequence, Shaped, Strings
 from ingot_compiler.ir.dims import Dim, dim_max, dim_product
 from ingot_compiler.ir.message import message

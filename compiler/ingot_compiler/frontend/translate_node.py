@@ -13,6 +13,8 @@ from ingot_compiler.frontend.inline_op import inline
 from ingot_compiler.frontend.old_forms import in_form_of_opset_7
 from ingot_compiler.frontend.op_schemas import newest_opset
 from ingot_compiler.frontend.op_table import OPS
+from ingot_compiler.frontend.strings.moves import OWN, moved
+from ingot_compiler.frontend.values import Strings
 
 
 def translate_node(context: OpContext) -> Sequence[int]:
@@ -28,4 +30,11 @@ def translate_node(context: OpContext) -> Sequence[int]:
         raise Unsupported("no translation for an op of this domain")
     if op is None or not op.applies(context):
         return expand_function(context, translate_node)
+    if context.op not in OWN and _has_strings(context):
+        return moved(context, op.translate)
     return op.translate(context)
+
+
+def _has_strings(context: OpContext) -> bool:
+    values = context.translation.values
+    return any(isinstance(values.get(operand), Strings) for operand in context.given())

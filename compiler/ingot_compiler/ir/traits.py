@@ -40,3 +40,10 @@ class Trait(Flag):
     INDEXED = auto()
     """As ``MOVEMENT``, where the integers of operand 1 decide which (of an op with a ``reduction``:
     if it is "none")."""
+    DENSE = auto()
+    """Few elements of the result are zero in practice, none on purpose: products, normalisations,
+    smooth activations."""
+    DENSE_OF_ANY = auto()
+    """The result is dense if an operand is."""
+    DENSE_OF_ALL = auto()
+    """The result is dense if all operands are; so is what ``MOVEMENT`` gives."""

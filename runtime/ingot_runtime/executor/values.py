@@ -68,7 +68,7 @@ class ValueSpec(TensorSpec):
 
 class ValueSession(Session):
     """Runs such a bundle: sequences are lists of arrays, strings arrays of ``str`` objects, what an
-    optional lacks is None. ``run_tensors`` has what they are made of."""
+    optional lacks is None. ``Session.run`` of such a session takes and gives the tensors."""
 
     __slots__ = ("_values",)
 
@@ -97,14 +97,41 @@ class ValueSession(Session):
         plan = self.loaded.plan
         return unpacked(plan, await super().arun(packed(plan, inputs), timeout))
 
-    def run_tensors(self, inputs: "Mapping[str, Array]") -> "dict[str, Array]":
-        """Compute the tensors that the outputs are made of, from those of the inputs."""
-        return super().run(inputs)
-
     def bind(self, inputs: object = None, outputs: object = None) -> "Bound":  # noqa: ARG002
         """Refuse: the sizes of values change from call to call."""
         what, why = "cannot bind", "an input or output is no tensor, and has no fixed address"
         raise InputError(what, "session.bind", why, "call session.run")
+
+
+def of_arrays(session: Session, arrays: "dict[str, Array]") -> "dict[str, Any]":
+    """Return the inputs that arrays of a file are: those named ``x[0]``, ``x[1]``, .. are the list
+    ``x``, and an optional that is not there is None."""
+    values: dict[str, Any] = dict(arrays)
+    for spec in session.inputs:
+        items: list[Array] = []
+        while f"{spec.name}[{len(items)}]" in values:
+            items.append(values.pop(f"{spec.name}[{len(items)}]"))
+        if items or (spec.element.startswith("sequence") and spec.name not in values):
+            values[spec.name] = items
+        elif spec.element.startswith("optional"):
+            values.setdefault(spec.name, None)
+    return values
+
+
+def as_arrays(session: Session, values: "Values") -> "tuple[dict[str, Array], dict[str, str]]":
+    """Return outputs as arrays for a file, as ``of_arrays`` reads them, and their element types."""
+    arrays: dict[str, Array] = {}
+    elements: dict[str, str] = {}
+    for spec in session.outputs:
+        value = values[spec.name]
+        named = {spec.name: value}
+        if isinstance(value, list):
+            named = {f"{spec.name}[{index}]": item for index, item in enumerate(value)}
+        for name, item in named.items():
+            if item is not None:
+                arrays[name] = item.astype(str) if item.dtype.hasobject else item
+                elements[name] = spec.element.split()[-1]
+    return arrays, elements
 
 
 def _firsts(

@@ -12,32 +12,53 @@ Errors against float64, relative to those of one chain of multiply-adds, as meas
 | 32 | 2x2, 2x4 | 0.50, 1.04 | 0.61, 1.21 | 0.91, 1.92 |
 | 64 | 2x2, 2x4 | 0.41, 0.84 | 0.50, 0.98 | 0.73, 1.63 |
 | 256 | 2x2, 2x4 | 0.32, 0.65 | 0.41, 0.82 | 0.56, 1.30 |
+| 16 | 1x2, 1x4 | 0.76, 1.61 | 0.96, 1.94 | 1.35, 2.91 |
+| 32 | 1x2, 1x4 | 0.61, 1.31 | 0.75, 1.50 | 1.08, 2.34 |
+| 64 | 1x2, 1x4 | 0.50, 1.05 | 0.61, 1.22 | 0.84, 1.86 |
+| 128 | 1x2, 1x4 | 0.44, 0.91 | 0.53, 1.08 | 0.68, 1.59 |
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ingot_compiler.backends.host.tiles import panel_columns
 from ingot_compiler.backends.host.winograd_tiles import (
     WinogradShape,
     choose_blocks,
+    plane_of,
     tile_count,
 )
-from ingot_compiler.ir.dims import dim_mul
+from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.kernel_target import KernelTarget
 
-_KERNEL = (3, 3)
-_SMALL, _WIDE = WinogradShape(_KERNEL, (2, 2)), WinogradShape(_KERNEL, (2, 4))
-_ANY_SMALL_MIN, _ANY_WIDE_MIN = (
-    32,
-    32,
-)  # channels of inputs with zeros: the latter where errors may grow
-_DENSE_SMALL_MIN, _DENSE_WIDE_MIN = 16, 64  # channels of dense inputs
+Taps = tuple[Dim, ...]
+_SHAPES: Mapping[Taps, tuple[WinogradShape, WinogradShape]] = {
+    (3, 3): (WinogradShape((3, 3), (2, 2)), WinogradShape((3, 3), (2, 4))),
+    (3,): (WinogradShape((1, 3), (1, 2)), WinogradShape((1, 3), (1, 4))),
+}
+"""Taps -> small and wide tiles."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ChannelsMin:
+    """Least channels of tiles: small and wide ones of dense inputs, small ones of any, wide ones of
+    any where errors may grow."""
+
+    small_of_dense: int
+    wide_of_dense: int
+    small: int
+    wide: int
+
+
+_CHANNELS_MIN: Mapping[Taps, _ChannelsMin] = {
+    (3, 3): _ChannelsMin(16, 64, 32, 32),
+    (3,): _ChannelsMin(16, 128, 64, 32),
+}
 _LANES_MIN = 8  # measured on no other targets
 # Cycles of a vector unit, measured on a 512-bit core: a product with what surrounds it; one
 # frequency of a tile's vector, in and out; a byte of weights, half hidden behind the products.
@@ -74,32 +95,30 @@ def winograd_shape(node: Node, facts: WinogradFacts, target: KernelTarget) -> Wi
 
 def _precise_shapes(facts: WinogradFacts) -> tuple[WinogradShape, ...]:
     """The tiles whose error is allowed."""
-    channels = typical(facts.weights.shape[1])
-    small = facts.allows_wide or channels >= (
-        _DENSE_SMALL_MIN if facts.is_dense else _ANY_SMALL_MIN
-    )
-    wide = (facts.allows_wide and channels >= _ANY_WIDE_MIN) or (
-        facts.is_dense and channels >= _DENSE_WIDE_MIN
-    )
-    return (*((_SMALL,) if small else ()), *((_WIDE,) if wide else ()))
+    channels, least = typical(facts.weights.shape[1]), _CHANNELS_MIN[facts.weights.shape[2:]]
+    any_small, any_wide = facts.allows_wide, facts.allows_wide and channels >= least.wide
+    small = any_small or channels >= (least.small_of_dense if facts.is_dense else least.small)
+    wide = any_wide or (facts.is_dense and channels >= least.wide_of_dense)
+    shapes = _SHAPES[facts.weights.shape[2:]]
+    return tuple(shape for shape, allowed in zip(shapes, (small, wide), strict=True) if allowed)
 
 
 def _fits(node: Node, facts: WinogradFacts) -> bool:
-    """Whether it is a dense convolution of f32 with 3x3 taps and stride 1, whose channels fill
+    """Whether it is a dense convolution of f32 with 3x3 or 3 taps and stride 1, whose channels fill
     vectors."""
     x, weights = facts.x, facts.weights
     ones = {*node.ints("strides"), *node.ints("dilations"), node.integer("groups")} == {1}
     channels = weights.shape[1]
     fills = isinstance(channels, int) and channels > 0 and channels % panel_columns("f32") == 0
     dtypes = {x.dtype, weights.dtype, facts.result.dtype} == {"f32"}
-    return weights.shape[2:] == _KERNEL and ones and fills and dtypes
+    return weights.shape[2:] in _SHAPES and ones and fills and dtypes
 
 
 def _cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTarget) -> float:
-    images, columns, *extents = facts.result.shape
+    images, columns, *_ = facts.result.shape
     channels, lanes = typical(facts.weights.shape[1]), target.f32_lanes
     assert isinstance(columns, int)
-    tiles = typical(tile_count(images, (extents[0], extents[1]), shape))
+    tiles = typical(tile_count(images, plane_of(facts.result.shape), shape))
     computed = choose_blocks(tiles, channels, columns, shape, target).cost
     vectors_in, vectors_out = channels / lanes, _column_vectors(facts, lanes)
     products = computed * channels * vectors_out * _PRODUCT_CYCLES
@@ -110,12 +129,12 @@ def _cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTarget) ->
 
 
 def _direct_cycles(facts: WinogradFacts, target: KernelTarget) -> float:
-    images, _, *extents = facts.result.shape
     channels, lanes = typical(facts.weights.shape[1]), target.f32_lanes
-    pixels = typical(dim_mul(images, dim_mul(extents[0], extents[1])))
+    pixels = typical(dim_product((facts.result.shape[0], *facts.result.shape[2:])))
     vectors = _column_vectors(facts, lanes)
     weights_bytes = 4 * channels * lanes * vectors
-    return math.prod(_KERNEL) * (pixels * channels * vectors + weights_bytes * _WEIGHT_BYTE_CYCLES)
+    taps = typical(dim_product(facts.weights.shape[2:]))
+    return taps * (pixels * channels * vectors + weights_bytes * _WEIGHT_BYTE_CYCLES)
 
 
 def _column_vectors(facts: WinogradFacts, lanes: int) -> int:

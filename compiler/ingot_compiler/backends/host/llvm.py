@@ -7,7 +7,7 @@ code in this process. Not done here: writing IR, linking, several modules at onc
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
-from typing import Literal
+from typing import Literal, Protocol
 
 from ingot_compiler.backends.host.llvm_binding import LLVM, Context, Engine, Machine, Module
 from ingot_compiler.backends.host.targets import TARGETS
@@ -20,13 +20,36 @@ for code that runs straight on and calls kernels, 0 is as fast and compiles in a
 time."""
 
 
+class CodeTarget(Protocol):
+    """What LLVM makes code for: a target of processors, or an architecture of another device."""
+
+    def __hash__(self) -> int:
+        """Return a number for dictionaries."""
+        ...
+
+    @property
+    def triple(self) -> str:
+        """LLVM target triple."""
+        ...
+
+    @property
+    def llvm_cpu(self) -> str:
+        """LLVM cpu name."""
+        ...
+
+    @property
+    def llvm_features(self) -> str:
+        """LLVM feature string."""
+        ...
+
+
 def emit_object(ir_text: str, target: Target, *, level: Level, verify: bool) -> bytes:
     """Return an ELF object; see ``object.compile_object``."""
     with _parsed(ir_text, target, verify=verify) as module:
         return _machine(target, level).emit_object(module)
 
 
-def emit_assembly(ir_text: str, target: Target) -> str:
+def emit_assembly(ir_text: str, target: CodeTarget) -> str:
     """Return assembly text in the target's usual syntax."""
     with _parsed(ir_text, target, verify=False) as module:
         return _machine(target, 2).emit_assembly(module)
@@ -65,7 +88,7 @@ def load_object_in_process(content: bytes, target: Target) -> Engine:
 
 
 @contextmanager
-def _parsed(ir_text: str, target: Target, *, verify: bool) -> Generator[Module, None, None]:
+def _parsed(ir_text: str, target: CodeTarget, *, verify: bool) -> Generator[Module, None, None]:
     """Parse in a context of its own, so that a long build keeps no types and constants of former
     modules."""
     context = LLVM.create_context()
@@ -81,7 +104,7 @@ def _parsed(ir_text: str, target: Target, *, verify: bool) -> Generator[Module, 
         context.close()
 
 
-def _parse(ir_text: str, target: Target, context: Context) -> Module:
+def _parse(ir_text: str, target: CodeTarget, context: Context) -> Module:
     # Without the layout, the parser would give unmarked loads and stores the alignments of another
     # machine.
     layout = _machine(target, 2).target_data
@@ -108,11 +131,11 @@ def _rejected(error: RuntimeError) -> InternalError:
 
 
 @cache
-def _machine(target: Target, level: Level) -> Machine:
+def _machine(target: CodeTarget, level: Level) -> Machine:
     return _new_machine(target, level)
 
 
-def _new_machine(target: Target, level: Level) -> Machine:
+def _new_machine(target: CodeTarget, level: Level) -> Machine:
     return LLVM.Target.from_triple(target.triple).create_target_machine(
         cpu=target.llvm_cpu,
         features=target.llvm_features,

@@ -5,7 +5,7 @@ writing IR, linking, running many side by side (actions of a build run in proces
 llvmlite holds one lock around LLVM).
 """
 
-from ingot_compiler.backends.host.llvm import Level, emit_assembly, emit_object
+from ingot_compiler.backends.host.llvm import CodeTarget, Level, emit_assembly, emit_object
 from ingot_compiler.backends.host.targets.target import Target
 
 
@@ -24,6 +24,6 @@ def compile_object(
     return emit_object(ir_text, target, level=level, verify=verify)
 
 
-def assembly_text(ir_text: str, target: Target) -> str:
+def assembly_text(ir_text: str, target: CodeTarget) -> str:
     """Compile one module to assembly text, as ``inspect --asm`` shows it."""
     return emit_assembly(ir_text, target)

@@ -18,6 +18,7 @@ from ingot_compiler.ir.dims import Dim, dim_mul, dim_product
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import RegisterTile, Winograd
 from ingot_compiler.lowering.space import ceil_div
+from ingot_compiler.lowering.views import Shape
 
 PARTIAL_SUMS = 4
 """Chains that a sum over channels is made of, each a quarter of them: what keeps the error below
@@ -50,6 +51,12 @@ class WinogradShape:
 def shape_of(statement: Winograd) -> WinogradShape:
     """The shape of a statement."""
     return WinogradShape(statement.kernel, statement.tile)
+
+
+def plane_of(shape: Shape) -> tuple[Dim, Dim]:
+    """Rows and columns of an image ``[N, C, ..]``; pixels along one axis are a row."""
+    rows, columns = (1, *shape[2:])[-2:]
+    return rows, columns
 
 
 def tile_counts(extents: tuple[Dim, Dim], shape: WinogradShape) -> tuple[Dim, Dim]:

@@ -1,7 +1,7 @@
 """Weights of convolutions in the form that Winograd's algorithm multiplies, as an expression that
 the build folds.
 
-In: the expression of weights ``[O, C, rows, columns]``. Out: that of
+In: the expression of weights ``[O, C, rows, columns]``, or ``[O, C, columns]``. Out: that of
 ``[ceil(O / 16), frequency, C, 16]``. Not done here: evaluating it, the transforms of images
 (``emit.kernels.winograd_transforms``, which say the points).
 
@@ -49,8 +49,11 @@ def winograd_weights(weights: Graph, shape: WinogradShape) -> Graph:
 def _panels(weights: Graph) -> Graph:
     """[O, C, rows, columns] -> [rows, columns, panel, C, 16], zeros behind O."""
     width = panel_columns("f32")
+    columns, channels, *taps = _sizes(weights.types[weights.outputs[0]])
+    plane = (columns, channels, *(1, *taps)[-2:])
+    weights = extend(weights, "reshape", {"shape": plane})
     expression = extend(weights, "transpose", {"permutation": (2, 3, 1, 0)})
-    *outer, columns = _sizes(expression.types[expression.outputs[0]])
+    outer = (*plane[2:], channels)
     panels = -(-columns // width)
     if panels * width > columns:
         after = (0, 0, 0, panels * width - columns)

@@ -5,6 +5,7 @@ but control flow, which no device runs, so nothing is refused here.
 """
 
 from ingot_compiler.backends.backend import Backend
+from ingot_compiler.backends.opencl.work_items import ITEMS_MAX
 from ingot_compiler.placement.device_costs import DeviceCosts
 
 BACKEND = Backend(
@@ -17,6 +18,10 @@ BACKEND = Backend(
     link_image="ingot_compiler.backends.opencl.link_library:link_library",
     scopes=("global",),
     loops_for="x86-64-v3",
+    scratch_places=ITEMS_MAX,
+    target_prefix="opencl-c-",
+    kernel_text="ingot_compiler.backends.opencl.kernel_source:kernel_text",
+    count_kernels="ingot_compiler.backends.opencl.link_library:kernel_count",
     costs=DeviceCosts(
         112e9,
         20e9,

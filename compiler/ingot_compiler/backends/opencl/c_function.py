@@ -10,10 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.backends.opencl import c_arithmetic, c_lanes, c_memory
-from ingot_compiler.backends.opencl.c_scope import CScope, named
-from ingot_compiler.backends.opencl.c_values import CValue, scalar_name, scalar_text
-from ingot_compiler.backends.opencl.instruction import (
+from ingot_compiler.backends.host.ir_text import (
     Array,
     Block,
     Instruction,
@@ -24,6 +21,9 @@ from ingot_compiler.backends.opencl.instruction import (
     read_function,
     typed,
 )
+from ingot_compiler.backends.opencl import c_arithmetic, c_lanes, c_memory
+from ingot_compiler.backends.opencl.c_scope import CScope, named
+from ingot_compiler.backends.opencl.c_values import CValue, scalar_name, scalar_text
 from ingot_compiler.ir.errors import InternalError
 
 _BINARY = (

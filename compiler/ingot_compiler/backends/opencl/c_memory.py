@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.backends.host.ir_text import operands, parts, typed
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.opencl.c_lanes import from_lanes
 from ingot_compiler.backends.opencl.c_scope import CScope
@@ -20,7 +21,6 @@ from ingot_compiler.backends.opencl.c_values import (
     size_bytes,
     type_name,
 )
-from ingot_compiler.backends.opencl.instruction import operands, parts, typed
 
 
 def stack(scope: CScope, name: str, rest: str) -> None:

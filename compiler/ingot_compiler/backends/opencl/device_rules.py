@@ -4,7 +4,7 @@ In: a target. Out: ``DeviceRules``. Not done here: the rules (``host.anchors``).
 """
 
 from ingot_compiler.backends.host.anchors import ANCHORS
-from ingot_compiler.backends.opencl.vector_machine import VECTOR_MACHINE
+from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.lowering.fusion.device_rules import DeviceRules
 
 

@@ -9,15 +9,15 @@ extent and the units of a work item (long). ``runtime/FORMAT.md`` states it for 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.ir_text import reports, without_arguments
+from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.backends.opencl.c_dims import c_dim
 from ingot_compiler.backends.opencl.c_function import function_source
 from ingot_compiler.backends.opencl.c_values import CValue
-from ingot_compiler.backends.opencl.lower_group import ITEMS_MAX
-from ingot_compiler.backends.opencl.vector_machine import VECTOR_MACHINE
+from ingot_compiler.backends.opencl.work_items import ITEMS_MAX
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.lowering.loops import LoopProgram
 
@@ -37,8 +37,8 @@ def kernel_source(program: LoopProgram) -> KernelSource:
     """Write the kernel of a program."""
     module = kernel_module(program, VECTOR_MACHINE)
     symbol, buffers, scalars = module.symbol, len(program.buffers), len(program.scalars)
-    source = function_source(_without_arguments(module.text), symbol, _arguments(program))
-    row = f"{symbol} {buffers} {scalars} {int(_reports(module.text))} {int(_has_scratch(program))}"
+    source = function_source(without_arguments(module.text), symbol, _arguments(program))
+    row = f"{symbol} {buffers} {scalars} {int(reports(module.text))} {int(_has_scratch(program))}"
     lines = [
         *source.tables,
         f"int {symbol}_units({_unit_parameters(program)}) {{",
@@ -49,26 +49,14 @@ def kernel_source(program: LoopProgram) -> KernelSource:
     return KernelSource(symbol, row, "\n".join([*lines, ""]))
 
 
+def kernel_text(program: LoopProgram, target: str) -> str:
+    """The hook ``kernel_text``: the OpenCL C that the device's driver compiles."""
+    del target
+    return kernel_source(program).text
+
+
 def _has_scratch(program: LoopProgram) -> bool:
     return program.scratch_bytes != 0
-
-
-def _reports(text: str) -> bool:
-    """Whether the function may return anything but 0."""
-    return "ret i32 0\n" not in text
-
-
-def _without_arguments(text: str) -> str:
-    """The function without the instructions that find buffers and scalars: C gets them as
-    parameters."""
-    kept: list[str] = []
-    for line in text.splitlines():
-        if re.search(r"getelementptr \w+, ptr %(buffers|scalars), ", line):
-            continue
-        if line.startswith(("  %b", "  %s")) and line[4:5].isdigit():
-            continue
-        kept.append(line)
-    return "\n".join([*kept, ""])
 
 
 def _arguments(program: LoopProgram) -> dict[str, CValue]:

@@ -12,14 +12,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot_compiler.backends.host.kinds import KINDS
-from ingot_compiler.backends.opencl.vector_machine import VECTOR_MACHINE
+from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
+from ingot_compiler.backends.opencl.work_items import ITEMS_MAX
 from ingot_compiler.ir.dims import dim_mul
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.lower import lower
-
-ITEMS_MAX = 8
 
 
 def lower_group(group: Group, target: str) -> LoweredGroup:

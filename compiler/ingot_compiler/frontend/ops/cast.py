@@ -16,11 +16,15 @@ from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 
 def _translate(context: OpContext) -> Sequence[int]:
     number = context.int_attribute("to", 0)
-    dtype = dtype_of(number)
+    dtype, x = dtype_of(number), context.operand(0)
+    if x < 0:
+        if onnx_dtype_name(number) == "string":
+            return (x,)
+        raise Unsupported("a cast of strings to numbers")
     if dtype is None:
         raise Unsupported(f"a cast to {onnx_dtype_name(number)}")
     saturate, rounding = cast_attributes(context)
-    return (convert(context, context.operand(0), dtype, saturate=saturate, rounding=rounding),)
+    return (convert(context, x, dtype, saturate=saturate, rounding=rounding),)
 
 
 def cast_attributes(context: OpContext) -> tuple[bool, Rounding]:

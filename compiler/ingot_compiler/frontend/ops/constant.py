@@ -1,6 +1,6 @@
 """ONNX Constant: a tensor that is written in the node.
 
-In: an attribute. Out: core ``literal`` or ``constant``. Not done here: strings, sparse tensors
+In: an attribute. Out: core ``literal`` or ``constant``, or strings. Not done here: sparse tensors
 (reported as unsupported).
 """
 
@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.known_values import as_known_values
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.sequences import add_value
+from ingot_compiler.frontend.strings.pool import written_strings
 from ingot_compiler.ir.graph import ConstantSource
 
 
@@ -26,7 +28,12 @@ def _translate(context: OpContext) -> Sequence[int]:
         return (context.integers(context.ints_attribute(name) or ()),)
     if name == "value_floats" and isinstance(value, tuple):
         return (context.float_vector("f32", [float(item) for item in value]),)
-    raise Unsupported("a constant of strings")
+    if isinstance(value, str):
+        return (add_value(context, written_strings(context, [value], ())),)
+    if isinstance(value, tuple):
+        texts = [str(text) for text in value]
+        return (add_value(context, written_strings(context, texts, (len(texts),))),)
+    raise Unsupported("a constant without a value")
 
 
 OP = OnnxOp("Constant", _translate)

@@ -1,9 +1,24 @@
 """ONNX Equal: a == b, elementwise with broadcasting.
 
-In: the node's operands. Out: core ``equal``. Not done here: types (``ir/ops``).
+In: two tensors of numbers or of strings. Out: core ``equal``. Not done here: types (``ir/ops``).
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.direct import direct
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.strings.broadcasting import equal
+from ingot_compiler.frontend.strings.pool import strings_of
 
-OP = OnnxOp("Equal", direct("equal"))
+
+def _translate(context: OpContext) -> Sequence[int]:
+    if all(operand >= 0 for operand in context.given()):
+        return direct("equal")(context)
+    left, right = (strings_of(context, context.operand(at)) for at in range(2))
+    return (equal(context, left, right),)
+
+
+OP = OnnxOp("Equal", _translate)

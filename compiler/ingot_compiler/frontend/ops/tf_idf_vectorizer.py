@@ -1,6 +1,7 @@
 """ONNX TfIdfVectorizer: how often each n-gram of a pool occurs in rows of integers.
 
-In: i32 or i64 [N, C], or one row. Out: f32 [N, columns], or one row. Not done here: strings.
+In: i32, i64 or strings [N, C], or one row. Out: f32 [N, columns], or one row. Not done here: how
+strings are found (``strings/lookup``): each is the number of its text in the pool.
 
 Each n-gram is compared with each place of a row.
 """
@@ -21,6 +22,8 @@ from ingot_compiler.frontend.compose import (
 )
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.strings.lookup import places_among
+from ingot_compiler.frontend.strings.pool import strings_of
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import require
 
@@ -37,9 +40,12 @@ class _Grams:
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    if context.attributes.get("pool_strings"):
-        raise Unsupported("n-grams of strings")
-    x = cast(context, context.operand(0), "i64")
+    words = _words(context)
+    if words:
+        texts = list(dict.fromkeys(words))
+        x = places_among(context, strings_of(context, context.operand(0)), texts)
+    else:
+        x = cast(context, context.operand(0), "i64")
     require(context.rank_of(x) in (1, 2), "[N, C], or one row", context.type_of(x))
     rows = unsqueeze(context, x, (0,)) if context.rank_of(x) == 1 else x
     columns = context.ints_or("ngram_indexes", ())
@@ -54,9 +60,22 @@ def _translate(context: OpContext) -> Sequence[int]:
     return (reshape(context, found, (width,)) if context.rank_of(x) == 1 else found,)
 
 
+def _words(context: OpContext) -> tuple[str, ...]:
+    """The pool, where it is one of strings."""
+    found = context.attributes.get("pool_strings", ())
+    return tuple(map(str, found)) if isinstance(found, tuple) else ()
+
+
+def _pool(context: OpContext) -> tuple[int, ...]:
+    """The pool as integers."""
+    words = _words(context)
+    places = {word: place for place, word in enumerate(dict.fromkeys(words))}
+    return tuple(places[word] for word in words) or context.ints_or("pool_int64s", ())
+
+
 def _grams(context: OpContext, columns: Sequence[int]) -> list[_Grams]:
     """Those of the lengths that are asked for."""
-    pool, starts = context.ints_or("pool_int64s", ()), context.ints_or("ngram_counts", ())
+    pool, starts = _pool(context), context.ints_or("ngram_counts", ())
     least, most = (context.int_attribute(f"{name}_gram_length", 1) for name in ("min", "max"))
     found: list[_Grams] = []
     taken = 0

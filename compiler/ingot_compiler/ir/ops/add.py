@@ -17,5 +17,5 @@ OP = CoreOp(
     "add",
     binary(NUMBERS),
     directly(np.add),
-    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT,
+    traits=Trait.ELEMENTWISE | Trait.DENSE_OF_ANY | Trait.COMMUTATIVE | Trait.EXACT,
 )

@@ -26,6 +26,7 @@ from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.reference_rules import narrow, widen
 from ingot_compiler.ir.shape_constraints import ShapeConstraint, SizeBound
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import (
     require_dtype,
@@ -106,4 +107,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         return (narrow(result, operands[0]),)
 
 
-OP = CoreOp("attention", _infer, _reference)
+OP = CoreOp("attention", _infer, _reference, traits=Trait.DENSE)

@@ -23,6 +23,7 @@ from ingot_compiler.ir.attributes import (
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, widen
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import require_dtype, require_sizes
 from ingot_compiler.ir.window_rules import infer_pool, pad_spatial, window_view
@@ -70,4 +71,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         return (narrow(sums / counts, x),)
 
 
-OP = CoreOp("average_pool", _infer, _reference)
+OP = CoreOp("average_pool", _infer, _reference, traits=Trait.DENSE_OF_ALL)

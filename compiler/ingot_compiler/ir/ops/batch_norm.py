@@ -14,6 +14,7 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, attribute_float, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import in_f64
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import channel_vectors, require_operands
 
@@ -37,4 +38,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return in_f64(compute)(operands, attributes)
 
 
-OP = CoreOp("batch_norm", _infer, _reference)
+OP = CoreOp("batch_norm", _infer, _reference, traits=Trait.DENSE)

@@ -40,4 +40,9 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         )
 
 
-OP = CoreOp("cast", _infer, _reference, traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.CHEAP)
+OP = CoreOp(
+    "cast",
+    _infer,
+    _reference,
+    traits=Trait.ELEMENTWISE | Trait.DENSE_OF_ALL | Trait.EXACT | Trait.CHEAP,
+)

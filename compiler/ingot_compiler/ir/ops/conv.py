@@ -21,6 +21,7 @@ from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, widen
 from ingot_compiler.ir.shape_constraints import ShapeConstraint
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.ir.window_rules import (
     BYTES,
@@ -86,4 +87,4 @@ def _exact(operand: Array) -> Array:
     return operand.astype(np.float64) if operand.dtype.itemsize == 1 else widen(operand)
 
 
-OP = CoreOp("conv", _infer, _reference)
+OP = CoreOp("conv", _infer, _reference, traits=Trait.DENSE)

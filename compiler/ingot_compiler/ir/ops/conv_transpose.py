@@ -25,6 +25,7 @@ from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints, narrow, widen
 from ingot_compiler.ir.shape_constraints import ShapeConstraint
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     require_sizes,
@@ -98,4 +99,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         return (narrow(result, operands[0]),)
 
 
-OP = CoreOp("conv_transpose", _infer, _reference)
+OP = CoreOp("conv_transpose", _infer, _reference, traits=Trait.DENSE)

@@ -27,5 +27,5 @@ OP = CoreOp(
     "div",
     binary(NUMBERS),
     directly(_divide),
-    traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.DIVIDES,
+    traits=Trait.ELEMENTWISE | Trait.DENSE_OF_ALL | Trait.EXACT | Trait.DIVIDES,
 )

@@ -13,4 +13,4 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("exp", unary(FLOATS), in_f64(np.exp), traits=Trait.ELEMENTWISE)
+OP = CoreOp("exp", unary(FLOATS), in_f64(np.exp), traits=Trait.ELEMENTWISE | Trait.DENSE)

@@ -40,4 +40,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     )
 
 
-OP = CoreOp("gelu", _infer, _reference, traits=Trait.ELEMENTWISE)
+OP = CoreOp("gelu", _infer, _reference, traits=Trait.ELEMENTWISE | Trait.DENSE)

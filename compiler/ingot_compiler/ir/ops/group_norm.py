@@ -21,6 +21,7 @@ from ingot_compiler.ir.attributes import (
 from ingot_compiler.ir.make_shape_constraints import groups_divide
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import in_f64, mean
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import channel_vectors, require_operands
 
@@ -47,4 +48,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return in_f64(compute)(operands, attributes)
 
 
-OP = CoreOp("group_norm", _infer, _reference)
+OP = CoreOp("group_norm", _infer, _reference, traits=Trait.DENSE)

@@ -13,6 +13,7 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, require_attributes
 from ingot_compiler.ir.op import CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import in_f64
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     NUMBERS,
@@ -31,4 +32,4 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     return matrix_product(types, types[0].dtype)
 
 
-OP = CoreOp("matmul", _infer, in_f64(np.matmul))
+OP = CoreOp("matmul", _infer, in_f64(np.matmul), traits=Trait.DENSE)

@@ -23,6 +23,7 @@ from ingot_compiler.ir.attributes import (
 )
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.ir.typing_rules import require_dtype, require_operands
 
@@ -76,4 +77,4 @@ def _numbers(codes: Array, bits: int, *, signed: bool) -> Array:
     return (wide ^ half) - half if signed else wide - half
 
 
-OP = CoreOp("matmul_blocks", _infer, _reference)
+OP = CoreOp("matmul_blocks", _infer, _reference, traits=Trait.DENSE)

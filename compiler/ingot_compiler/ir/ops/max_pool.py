@@ -15,6 +15,7 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, attribute_ints, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import least
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.window_rules import infer_pool, pad_spatial, window_view
 
@@ -30,4 +31,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (np.asarray(view.max(tuple(range(x.ndim, view.ndim)))),)
 
 
-OP = CoreOp("max_pool", _infer, _reference)
+OP = CoreOp("max_pool", _infer, _reference, traits=Trait.DENSE_OF_ALL)

@@ -17,5 +17,5 @@ OP = CoreOp(
     "mul",
     binary(NUMBERS),
     directly(np.multiply),
-    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT,
+    traits=Trait.ELEMENTWISE | Trait.DENSE_OF_ALL | Trait.COMMUTATIVE | Trait.EXACT,
 )

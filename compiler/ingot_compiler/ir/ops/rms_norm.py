@@ -14,6 +14,7 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, attribute_float, attribute_int
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import in_f64, mean
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import infer_norm_over_tail
 
@@ -34,4 +35,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return in_f64(compute)(operands, attributes)
 
 
-OP = CoreOp("rms_norm", _infer, _reference)
+OP = CoreOp("rms_norm", _infer, _reference, traits=Trait.DENSE)

@@ -11,4 +11,4 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("sigmoid", unary(FLOATS), in_f64(sigmoid), traits=Trait.ELEMENTWISE)
+OP = CoreOp("sigmoid", unary(FLOATS), in_f64(sigmoid), traits=Trait.ELEMENTWISE | Trait.DENSE)

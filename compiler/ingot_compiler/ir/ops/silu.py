@@ -17,4 +17,4 @@ def _silu(x: Array) -> Array:
     return result
 
 
-OP = CoreOp("silu", unary(FLOATS), in_f64(_silu), traits=Trait.ELEMENTWISE)
+OP = CoreOp("silu", unary(FLOATS), in_f64(_silu), traits=Trait.ELEMENTWISE | Trait.DENSE)

@@ -15,6 +15,7 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_int
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import in_f64
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import unary
 
@@ -37,4 +38,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return in_f64(partial(_softmax, axis=axis))(operands, attributes)
 
 
-OP = CoreOp("softmax", _infer, _reference)
+OP = CoreOp("softmax", _infer, _reference, traits=Trait.DENSE)

@@ -18,4 +18,4 @@ def _softplus(x: Array) -> Array:
     return np.logaddexp(x, 0.0)
 
 
-OP = CoreOp("softplus", unary(FLOATS), in_f64(_softplus), traits=Trait.ELEMENTWISE)
+OP = CoreOp("softplus", unary(FLOATS), in_f64(_softplus), traits=Trait.ELEMENTWISE | Trait.DENSE)

@@ -13,4 +13,9 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, binary
 
-OP = CoreOp("sub", binary(NUMBERS), directly(np.subtract), traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp(
+    "sub",
+    binary(NUMBERS),
+    directly(np.subtract),
+    traits=Trait.ELEMENTWISE | Trait.DENSE_OF_ANY | Trait.EXACT,
+)

@@ -13,4 +13,4 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("tanh", unary(FLOATS), in_f64(np.tanh), traits=Trait.ELEMENTWISE)
+OP = CoreOp("tanh", unary(FLOATS), in_f64(np.tanh), traits=Trait.ELEMENTWISE | Trait.DENSE)

@@ -22,7 +22,7 @@ from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import Shape
 
 _LANE = "lane"
-_BLOCK = 256  # lines of a unit: rows of this length stay in the first cache from step to step
+_BLOCK = 1024  # lines of a unit: rows of this length stay in the first cache from step to step
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,27 +59,31 @@ def _window(node: Node, axis: int, position: Dim, size: Dim) -> _Window:
 def lower_pool(group: Group, target: KernelTarget) -> LoweredGroup:
     """One launch, or several where windows are large."""
     del target
-    split = split_pool(group) if group.nodes[group.anchor].op == "max_pool" else None
+    split = split_pool(group)
     if split is None:
-        return one_launch(_program(group))
+        return one_launch(_program(group, group))
     parts, between = split
-    return launches_in_turn(group, parts, tuple(map(_program, parts)), *between)
+    programs = [_program(part, None) for part in parts[:-1]]
+    return launches_in_turn(group, parts, (*programs, _program(parts[-1], group)), *between)
 
 
-def _program(group: Group) -> LoopProgram:
-    """Units are (image, output row); inside, output columns, then channels."""
+def _program(group: Group, whole: Group | None) -> LoopProgram:
+    """Units are (image, output row); inside, output columns, then channels. ``whole``: what an
+    average is of; None: the group gives a sum."""
     anchor = group.nodes[group.anchor]
     shape, kernel = dict(group.types)[anchor.results[0]].shape, anchor.ints("kernel")
     space = point_of_row(shape, symbol("c"))
     elements = Elements(group, GroupBuffers(group))
-    body = (*_total(elements, anchor, space), *elements.stored(group.results[0], space))
+    body = (*_total(elements, anchor, whole, space), *elements.stored(group.results[0], space))
     columns = For(COLUMN, shape[-1], "serial", (For("c", shape[1], "vector", body),))
     taps = dim_product(tuple(map(typical, kernel)))
     work = dim_mul(dim_mul(shape[-1], shape[1]), taps)
     return finish_program(elements.buffers, (columns,), row_count(shape), grain_for(work))
 
 
-def _total(elements: Elements, anchor: Node, space: Space) -> tuple[Statement, ...]:
+def _total(
+    elements: Elements, anchor: Node, whole: Group | None, space: Space
+) -> tuple[Statement, ...]:
     """The statements after which the anchor's element is given."""
     x = elements.operand(anchor, 0)
     source, dtype = x.type.shape, x.type.dtype
@@ -93,15 +97,18 @@ def _total(elements: Elements, anchor: Node, space: Space) -> tuple[Statement, .
     function: ReduceFunction = "max" if anchor.op == "max_pool" else "sum"
     reduce = nested_reduce("total", function, loops, dtype, ((), load), lanes=False)
     total: Value = Local("total", dtype)
-    if anchor.op == "average_pool":
-        total = Apply("div", (total, FromIndex(_divisor(anchor, windows, source), dtype)), dtype)
+    if anchor.op == "average_pool" and whole is not None:
+        total = Apply("div", (total, FromIndex(_divisor(whole, space), dtype)), dtype)
     elements.given[anchor.results[0]] = elements.let(total, dtype)
     return (reduce, *elements.take())
 
 
-def _divisor(node: Node, windows: list[_Window], source: tuple[Dim, ...]) -> Dim:
+def _divisor(whole: Group, space: Space) -> Dim:
     """Elements that an average counts: those inside, or also the pads that ``count_include_pad``
     names."""
+    node = whole.nodes[whole.anchor]
+    source = dict(whole.types)[node.operands[0]].shape
+    windows = [_window(node, i, space.index(2 + i), size) for i, size in enumerate(source[2:])]
     if not node.flag("count_include_pad"):
         return dim_product(tuple(window.count for window in windows))
     count: Dim = 1

@@ -1,11 +1,12 @@
-"""A maximum over large windows as maxima over small ones: along one axis after the other, and along
-an axis first over some neighbours, then over some of those maxima.
+"""A pool over large windows as pools along one axis after the other; of maxima, along an axis first
+over some neighbours, then over some of those maxima.
 
-In: a group anchored by ``max_pool``. Out: its parts and the workspaces between them, or None. Not
-done here: loops (``pool``), averages, whose last bits depend on the order of their sums.
+In: a group anchored by ``max_pool`` or ``average_pool``. Out: its parts and the workspaces between
+them, or None. Not done here: loops (``pool``).
 
 A maximum may count an element twice: a window of 13 is three windows of 5, four apart. 64 elements
-take 16 comparisons, a square of 13 by 13 takes 16 instead of 169.
+take 16 comparisons, a square of 13 by 13 takes 16 instead of 169. Of an average, all parts but the
+last one are sums, which narrow floats would round.
 """
 
 from __future__ import annotations
@@ -40,11 +41,13 @@ class _Stage:
 def split_pool(group: Group) -> tuple[tuple[Group, ...], tuple[Operand, ...]] | None:
     """(Parts, what lies between them): None where one launch is as fast."""
     node = group.nodes[group.anchor]
+    kind = dict(group.types)[node.results[0]]
     stages = list(_stages(node))
-    if len(stages) < 2:
+    rounds = node.op == "average_pool" and kind.dtype not in ("f32", "f64")
+    if len(stages) < 2 or rounds:
         return None
     (x,) = (operand for operand in group.operands if operand.value == node.operands[0])
-    order = storage_order(group.results[0].view, dict(group.types)[node.results[0]].shape)
+    order = storage_order(group.results[0].view, kind.shape)
     nodes, between = list[Node](), [x]
     for number, stage in enumerate(stages):
         table = _attributes(node, stage)
@@ -85,11 +88,13 @@ def _stages(node: Node) -> Iterator[_Stage]:
     if len(axes) > 1 and math.prod(kernels) < _GAIN_MIN * apart:
         return
     for axis in reversed(axes):
-        yield from _along(axis, kernels[axis], strides[axis], node.ints("dilations")[axis])
+        whole = _Stage(axis, kernels[axis], strides[axis], node.ints("dilations")[axis], True)
+        yield from _along(whole) if node.op == "max_pool" else (whole,)
 
 
-def _along(axis: int, kernel: int, stride: int, dilation: int) -> Iterator[_Stage]:
+def _along(whole: _Stage) -> Iterator[_Stage]:
     """One window, or windows of windows where that takes fewer comparisons."""
+    kernel, stride = whole.kernel, whole.stride
     first, apart = min(
         (
             (first, apart)
@@ -102,10 +107,10 @@ def _along(axis: int, kernel: int, stride: int, dilation: int) -> Iterator[_Stag
     )
     second = (kernel - first) // apart + 1
     if kernel <= _SHORT_MAX or kernel * 2 < 3 * (first * stride + second):
-        yield _Stage(axis, kernel, stride, dilation, is_padded=True)
+        yield whole
         return
-    yield _Stage(axis, first, 1, dilation, is_padded=True)
-    yield _Stage(axis, second, stride, dilation * apart, is_padded=False)
+    yield replace(whole, kernel=first, stride=1)
+    yield replace(whole, kernel=second, dilation=whole.dilation * apart, is_padded=False)
 
 
 def _attributes(node: Node, stage: _Stage) -> Attributes:

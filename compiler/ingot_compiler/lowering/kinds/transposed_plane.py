@@ -16,7 +16,7 @@ from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.touched_views import are_one_run, touched_views
 from ingot_compiler.lowering.loops import Local, LoopProgram, Transpose, Value
 from ingot_compiler.lowering.space import Run, Space, ceil_div
-from ingot_compiler.lowering.views import Shape, storage_order
+from ingot_compiler.lowering.views import Shape, broadcast_view, storage_order
 
 # Multiples of the lanes of every target: few rows at a time, so that each is written in one go.
 BLOCK_ROWS, BLOCK_COLUMNS = 16, 256
@@ -82,13 +82,29 @@ def find_plane(group: Group) -> Plane | None:
         return None
     order = [axis for axis in storage_order(result.view, shape) if shape[axis] != 1]
     rest = [axis for axis in order if axis not in (row, column)]
-    rows, columns = (_run(views, shape, axis, rest) for axis in (row, column))
+    rows, columns = (_run(views, shape, (axis,), rest) for axis in (row, column))
+    count = dim_product(tuple(shape[axis] for axis in columns))
+    if isinstance(count, int) and count < BLOCK_ROWS:
+        columns = _run(_views_beside(group, operands), shape, columns, rest)
     return Plane((tuple(rest), rows, columns), operands)
 
 
-def _run(views: list[View], shape: Shape, axis: int, rest: list[int]) -> tuple[int, ...]:
-    """The axes that an axis continues, outermost first, and itself; taken out of ``rest``."""
-    run = [axis]
+def _views_beside(group: Group, operands: tuple[Operand, ...]) -> list[View]:
+    """How all but the plane's operands lie: of these a block reads each column by itself, wherever
+    it is, so a few columns may be joined by others."""
+    shape = group.results[0].type.shape
+    others = [operand for operand in group.operands if operand not in operands]
+    return [
+        broadcast_view(operand.view, operand.type.shape, shape)
+        for operand in (*others, *group.results)
+    ]
+
+
+def _run(
+    views: list[View], shape: Shape, axes: tuple[int, ...], rest: list[int]
+) -> tuple[int, ...]:
+    """The axes that ``axes`` continue, outermost first, and these; taken out of ``rest``."""
+    run = list(axes)
     while outer := [other for other in rest if are_one_run(views, shape, other, run[0])]:
         run.insert(0, outer[0])
         rest.remove(outer[0])

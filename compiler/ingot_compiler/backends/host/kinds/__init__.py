@@ -11,7 +11,7 @@ from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.backends.host.kinds.matmul import MATMUL
 from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
-from ingot_compiler.backends.host.kinds.winograd import WINOGRAD_2X2, WINOGRAD_2X4
+from ingot_compiler.backends.host.kinds.winograd import WINOGRAD_KINDS
 from ingot_compiler.lowering.kinds import KINDS as LOOP_KINDS
 from ingot_compiler.lowering.kinds.kind import Kind
 
@@ -23,7 +23,6 @@ _TILED = (
     MATMUL,
     MATMUL_BLOCKS,
     RECURRENT,
-    WINOGRAD_2X2,
-    WINOGRAD_2X4,
+    *WINOGRAD_KINDS.values(),
 )
 KINDS: dict[str, Kind] = {**LOOP_KINDS, **{kind.name: kind for kind in _TILED}}

@@ -10,6 +10,7 @@ from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.winograd_tiles import (
     WinogradShape,
     choose_blocks,
+    plane_of,
     scratch_of,
     tile_count,
 )
@@ -29,7 +30,8 @@ def lower_winograd(group: Group, target: KernelTarget) -> LoopProgram:
     x, result = anchored.operand(0), anchored.result.shape
     conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
     shape = _shape(anchored, conv)
-    channels, columns, extents = conv.channels_per_group, result[1], (result[2], result[3])
+    channels, columns = conv.channels_per_group, result[1]
+    extents = plane_of(result)
     assert isinstance(channels, int)
     assert isinstance(columns, int)
     tiles = tile_count(result[0], extents, shape)
@@ -53,28 +55,34 @@ def lower_winograd(group: Group, target: KernelTarget) -> LoopProgram:
 
 def _shape(anchored: AnchoredGroup, conv: ConvShape) -> WinogradShape:
     rows, columns = anchored.node.ints("tile")
-    return WinogradShape((conv.kernel[0], conv.kernel[1]), (rows, columns))
+    taps = (1, *conv.kernel)[-2:]
+    return WinogradShape((taps[0], taps[1]), (rows, columns))
 
 
 def _image_index(x: Operand, conv: ConvShape) -> Dim:
     """Offset of the pixel that the first tap of result (y, x) reads."""
-    names, strides = ("image", "channel", "y", "x"), x.view.strides
     index = conv.origin(x)
-    for name, stride in zip(names, strides, strict=True):
+    for name, stride in zip(_names("channel", x.type.rank), x.view.strides, strict=True):
         index = index + dim_mul(symbol(name), stride)
     return index
 
 
 def _result_space(anchored: AnchoredGroup) -> Space:
-    names = ("image", "column", "y", "x")
-    return point(anchored.result.shape, tuple(map(symbol, names)))
+    shape = anchored.result.shape
+    return point(shape, tuple(map(symbol, _names("column", len(shape)))))
+
+
+def _names(channel: str, rank: int) -> tuple[str, ...]:
+    """The symbols of the axes of an image; one of rank 3 is a row of pixels."""
+    return ("image", channel, "y", "x") if rank == 4 else ("image", channel, "x")
 
 
 def _kind(name: str) -> Kind:
     return Kind(name, one_kernel(lower_winograd), ResultLayout.CHANNELS_LAST)
 
 
-WINOGRAD_2X2 = _kind("winograd_2x2")
-WINOGRAD_2X4 = _kind("winograd_2x4")
-WINOGRAD_KINDS = {(2, 2): WINOGRAD_2X2, (2, 4): WINOGRAD_2X4}
+WINOGRAD_KINDS = {
+    (rows, columns): _kind(f"winograd_{rows}x{columns}")
+    for rows, columns in ((2, 2), (2, 4), (1, 2), (1, 4))
+}
 """By the results of a tile, (rows, columns)."""

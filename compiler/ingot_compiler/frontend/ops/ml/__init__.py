@@ -7,6 +7,7 @@ In: nothing. Out: ``FILES``. Not done here: the table of all ops (``op_table``).
 FILES = {
     "ArrayFeatureExtractor": "array_feature_extractor",
     "Binarizer": "binarizer",
+    "CategoryMapper": "category_mapper",
     "FeatureVectorizer": "feature_vectorizer",
     "Imputer": "imputer",
     "LabelEncoder": "label_encoder",

@@ -1,7 +1,7 @@
 """ai.onnx.ml LinearClassifier: a product with coefficients, plus intercepts, and the best class.
 
 In: x[N, n]. Out: i64 labels [N], f32 scores [N, classes]. Not done here: labels that are strings
-(unsupported where they are read).
+(``strings/labels``).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ingot_compiler.frontend.ml_scores import (
     transformed,
 )
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.strings.labels import with_text_labels
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -40,4 +41,4 @@ def _one_class(context: OpContext, scores: int, labels: Sequence[int], limit: fl
     return context.add("select", reached, yes, context.scalar("i64", 0))
 
 
-OP = OnnxOp("LinearClassifier", _translate)
+OP = OnnxOp("LinearClassifier", with_text_labels(_translate))

@@ -35,6 +35,7 @@ from ingot_compiler.frontend.ml_scores import (
     vector_of,
 )
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.strings.labels import with_text_labels
 from ingot_compiler.ir.op_type_error import require
 
 _CLASSES_MAX = 32
@@ -144,4 +145,4 @@ def _probabilities(context: OpContext, scores: Sequence[int], classes: int) -> i
     return class_probabilities(context, pairs, classes)
 
 
-OP = OnnxOp("SVMClassifier", _translate)
+OP = OnnxOp("SVMClassifier", with_text_labels(_translate))

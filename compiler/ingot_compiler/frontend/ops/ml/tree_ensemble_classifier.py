@@ -23,6 +23,7 @@ from ingot_compiler.frontend.ml_scores import (
     two_columns,
 )
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.strings.labels import with_text_labels
 from ingot_compiler.frontend.tree_sums import base_values, based, leaf_sums, tree_number
 
 
@@ -53,4 +54,4 @@ def _of_one_score(
     return label, two_columns(context, score, name, from_one=positive and name == "NONE")
 
 
-OP = OnnxOp("TreeEnsembleClassifier", _translate)
+OP = OnnxOp("TreeEnsembleClassifier", with_text_labels(_translate))

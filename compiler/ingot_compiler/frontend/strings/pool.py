@@ -1,7 +1,7 @@
 """Strings as tensors: where each begins and ends in a pool of bytes.
 
 In: a context, texts or values of strings. Out: tensors. Not done here: what is computed with them
-(``strings``).
+(the other files here).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.known_values import as_known_values
 from ingot_compiler.frontend.values import Strings
 from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import DType
 
 _LITERAL_COUNT_MAX = 1024
@@ -50,3 +51,11 @@ def written(context: OpContext, dtype: DType, numbers: Sequence[int]) -> int:
         for part in [numbers[start : start + _LITERAL_COUNT_MAX]]
     ]
     return concat(context, parts, 0) if parts else full(context, dtype, 0, (0,))
+
+
+def strings_of(context: OpContext, value: int) -> Strings:
+    """A tensor of strings."""
+    found = context.translation.values.get(value)
+    if not isinstance(found, Strings):
+        raise OpTypeError("strings", "another value" if value < 0 else context.type_of(value))
+    return found

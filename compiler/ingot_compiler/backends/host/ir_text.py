@@ -1,7 +1,7 @@
-"""The text of one LLVM IR function, taken apart: blocks, instructions, operands.
+"""The text of one kernel in LLVM IR, taken apart: blocks, instructions, operands.
 
-In: module text as ``host.writer`` leaves it. Out: ``IrFunction``. Not done here: what an instruction
-means (``c_arithmetic``, ``c_memory``, ``c_function``).
+In: module text as ``writer`` leaves it. Out: ``IrFunction``. Not done here: what an instruction
+means: back ends that write kernels in another form read them here.
 """
 
 from __future__ import annotations
@@ -60,6 +60,24 @@ def read_function(text: str) -> IrFunction:
         if found
     )
     return IrFunction(arrays, tuple(_blocks(body.splitlines()[1:])))
+
+
+def reports(text: str) -> bool:
+    """Whether the kernel of a module may return anything but 0."""
+    return "ret i32 0\n" not in text
+
+
+def without_arguments(text: str) -> str:
+    """Return a module without the instructions by which its kernel finds buffers (``%b0``, ...) and
+    scalars (``%s0``, ...): they are the parameters of a kernel of another form."""
+    kept: list[str] = []
+    for line in text.splitlines():
+        if re.search(r"getelementptr \w+, ptr %(buffers|scalars), ", line):
+            continue
+        if line.startswith(("  %b", "  %s")) and line[4:5].isdigit():
+            continue
+        kept.append(line)
+    return "\n".join([*kept, ""])
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[Block]:

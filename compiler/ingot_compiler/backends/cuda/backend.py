@@ -1,0 +1,25 @@
+"""The back end of ``cuda``: the host's fusion and loops, PTX for code.
+
+In: nothing. Out: ``BACKEND``. Not done here: the hooks. There is code for all that the host runs
+but control flow, which no device runs, so nothing is refused here. No GPU was there to measure its
+costs, so ``--place auto`` is refused.
+"""
+
+from ingot_compiler.backends.backend import Backend
+from ingot_compiler.backends.cuda.lane_group import GROUPS_MAX
+
+BACKEND = Backend(
+    kind="cuda",
+    parse_target="ingot_compiler.backends.cuda.read_target:read_target",
+    device_rules="ingot_compiler.backends.cuda.device_rules:device_rules",
+    lower_group="ingot_compiler.backends.cuda.lower_group:lower_group",
+    compile_kernel="ingot_compiler.backends.cuda.compile_kernel:compile_kernel",
+    compile_support="ingot_compiler.backends.cuda.compile_support:compile_support",
+    link_image="ingot_compiler.backends.cuda.link_library:link_library",
+    scopes=("global",),
+    loops_for="x86-64-v3",
+    scratch_places=GROUPS_MAX,
+    target_prefix="sm_",
+    kernel_text="ingot_compiler.backends.cuda.compile_kernel:kernel_text",
+    count_kernels="ingot_compiler.backends.cuda.link_library:kernel_count",
+)
