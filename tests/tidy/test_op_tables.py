@@ -23,6 +23,7 @@ REGISTRIES = {
     "ir/reference_rules.py": "how a scatter combines",
     "ir/typing_rules.py": "how a scatter combines",
     "lowering/constant_arithmetic.py": "functions of folded weights",
+    "lowering/constant_functions.py": "functions of folded weights with equal bits everywhere",
     "lowering/constant_movement.py": "movements of folded weights",
     "lowering/fusion/loop_anchors.py": "what ops with loops ask for",
     "lowering/fusion/movement.py": "views",
