@@ -127,6 +127,7 @@ def test_damaged_program_is_refused(program: Path, tmp_path: Path) -> None:
     assert "are damaged in MiB" in run([tmp_path / "m", "--shape", "x=3x4"], 4).stderr
 
 
+@pytest.mark.gcc
 def test_examples_print_the_same(tmp_path: Path) -> None:
     """The pages' commands: C, and C++ without exceptions, print what the model gives."""
     compilers = [name for name in ("cc", "c++") if shutil.which(name)]
@@ -174,6 +175,7 @@ def test_mutants_under_sanitizers(tmp_path: Path, name: str) -> None:
     assert kinds >= {"", "FormatError", "DigestError", "VersionError"}
 
 
+@pytest.mark.gcc
 def test_address_sanitizer(tmp_path: Path) -> None:
     """The command, compiled by Debian's gcc with ASan and UBSan: damaged files are refused, and
     nothing else happens."""
@@ -206,6 +208,7 @@ def test_address_sanitizer(tmp_path: Path) -> None:
     assert codes == {0, 1, 4, 5}
 
 
+@pytest.mark.gcc
 def test_a_call_takes_no_memory(tmp_path: Path) -> None:
     """Between the first call and the last of a thousand, the process asks the system for nothing."""
     compiler = shutil.which("gcc")
