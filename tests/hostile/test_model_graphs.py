@@ -157,21 +157,21 @@ def test_negative_dimension_of_a_tensor() -> None:
 def test_everything_unsupported_is_listed_at_once() -> None:
     """One error, exit code 3: every node with op, domain, opset, dtype and reason."""
     nodes = [
-        helper.make_node("StringConcat", ["x", "x"], ["a"], "joined"),
+        helper.make_node("ImageDecoder", ["x"], ["a"], "decoded"),
         helper.make_node("Relu", ["x"], ["b"], "fine"),
         helper.make_node("Fancy", ["x"], ["c"], "own", domain="com.example"),
         helper.make_node("Relux", ["x"], ["d"], "misspelled"),
         helper.make_node("Cast", ["s"], ["e"], "text", to=FLOAT),
     ]
-    inputs = [value("x", [1, 2, 3]), value("s", [1], TensorProto.STRING)]
+    inputs = [value("x", [1, 2, 3]), value("s", [1], TensorProto.COMPLEX64)]
     source = model(nodes, inputs, [value(name, None) for name in "abcde"])
     source.opset_import.append(helper.make_opsetid("com.example", 3))
     error = _refusal(source)
     assert isinstance(error, UnsupportedError)
     assert error.exit_code == 3
     assert error.why.splitlines()[1:] == [
-        "    input 's': dtype string: an input type that Ingot has not",
-        "    node 'joined': op StringConcat, domain ai.onnx, opset 20, dtype f32: no translation",
+        "    input 's': dtype complex64: an input type that Ingot has not",
+        "    node 'decoded': op ImageDecoder, domain ai.onnx, opset 20, dtype f32: no translation",
         "    node 'own': op Fancy, domain com.example, opset 3, dtype f32: no translation for an op of this domain",
         "    node 'misspelled': op Relux, domain ai.onnx, opset 20, dtype f32: ONNX has no such op; did you mean Relu?",
     ]

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.project_harness import GLOB, SMALL, parse
 
 import ingot_build_rules.project.model as data
+from ingot_build_rules.compilation import configure as configure_module
 from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.project.compile_requests import compile_requests
 from ingot_build_rules.project.config import split_config
@@ -267,9 +268,12 @@ def test_compile_requests() -> None:
     assert a.options.place == (("/z/*", "host"), ("/a/*", "host"))
 
 
-def test_devices_without_code_are_refused_with_their_line() -> None:
-    """A kind that is known and not built yet is exit code 3, says where it stands, and stops no
+def test_devices_without_code_are_refused_with_their_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A kind that the format has and no back end is exit code 3, says where it stands, and stops no
     other bundle."""
+    monkeypatch.setattr(configure_module, "KINDS_WITH_CODE", ("cpu", "null"))
     assert [request.source for request in compile_requests(parse(FULL), {"b"})] == ["models/b.onnx"]
     with pytest.raises(UnsupportedError) as caught:
         compile_requests(parse(FULL), {"a"})

@@ -62,7 +62,7 @@ def _costs(subject: ReportSubject, step: LaunchStep) -> dict[str, int | None]:
         return {"operations": None, "bytes": None}
     sizes = [subject.size_bytes(span) for span in step.buffers]
     target = subject.code_target(step)
-    is_processor = backend_of_target(target).is_processor
-    machine = parse_target(target) if is_processor else VECTOR_MACHINE
+    has_own_targets = backend_of_target(target).target_prefix  # it is no processor
+    machine = VECTOR_MACHINE if has_own_targets else parse_target(target)
     costs = kernel_costs(loops, step, sizes, machine.vector_bits)
     return {"operations": costs.operation_count, "bytes": costs.touched_bytes}

@@ -21,6 +21,8 @@ from ingot_compiler.ir.op_type_error import require
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, given = context.operand(0), context.optional(1)
+    rank = 0 if given is None else context.rank_of(given)
+    require(rank <= 1, "one size, or a list of sizes", f"{rank} dimensions")
     shape = shape_of(context, x)
     axis = context.axis_attribute(0, len(shape))
     keeps = given is not None or context.bool_attribute("keepdims", default=True)
