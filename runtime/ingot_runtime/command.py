@@ -91,7 +91,7 @@ def _run(options: argparse.Namespace) -> int:
         inputs = _read_inputs(options.inputs, options.shape)
     has_values = session.loaded.plan.values is not None
     if has_values:
-        from .executor.values import as_arrays, of_arrays
+        from .executor.values import of_arrays
 
         inputs = of_arrays(session, inputs)
     called = time.perf_counter()
@@ -99,6 +99,8 @@ def _run(options: argparse.Namespace) -> int:
     seconds = {"load_seconds": loaded - started, "run_seconds": time.perf_counter() - called}
     dtypes = {spec.name: spec.element for spec in session.outputs}
     if has_values:
+        from .executor.values import as_arrays
+
         outputs, dtypes = as_arrays(session, outputs)
     if options.outputs:
         _write_outputs(options.outputs, outputs)

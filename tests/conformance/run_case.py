@@ -17,7 +17,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 import ml_dtypes
@@ -166,7 +166,7 @@ def one_line(text: str) -> str:
 def stored(array: Any) -> Any:
     """An input as loader and interpreter want it: the types of ``ml_dtypes`` as bit patterns."""
     if array is None or isinstance(array, list):
-        return array
+        return cast("list[Array] | None", array)
     values = np.asarray(array)
     is_foreign = values.dtype.name in ML_DTYPES.values()
     return values.view(f"u{values.itemsize}") if is_foreign else values
@@ -205,9 +205,10 @@ def _tensors(
     """Each tensor, and what it should be; those of sequences one by one."""
     for result, wanted, element in zip(results, expected, elements, strict=True):
         if isinstance(result, list):
-            lengths = np.asarray(len(result)), np.asarray(len(wanted))
+            items = cast("list[Array]", result)
+            lengths = np.asarray(len(items)), np.asarray(len(wanted))
             yield *lengths, "i64"
-            yield from zip(result, wanted, [element] * len(result), strict=False)
+            yield from zip(items, wanted, [element] * len(items), strict=False)
         else:
             yield result, wanted, element
 

@@ -10,7 +10,7 @@ import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -138,7 +138,7 @@ def _results(
 
 def _value(value: object) -> Any:
     if value is None or isinstance(value, list):
-        return value
+        return cast("list[object] | None", value)
     return as_array(value)
 
 
@@ -154,17 +154,24 @@ def _stored(value: object) -> Array:
     return array.view(f"u{array.itemsize}") if is_foreign else array
 
 
+def _items(value: object) -> list[object] | None:
+    """Those of a sequence; None of anything else."""
+    return cast("list[object]", value) if isinstance(value, list) else None
+
+
 def _difference(
     results: Sequence[Any], expected: Sequence[object], rtol: float, atol: float
 ) -> str:
     for position, (result, wanted) in enumerate(zip(results, expected, strict=True)):
-        if isinstance(result, list) and isinstance(wanted, list) and len(result) == len(wanted):
-            detail = _difference(result, wanted, rtol, atol)
+        items, wanted_items = _items(result), _items(wanted)
+        if items is not None and wanted_items is not None and len(items) == len(wanted_items):
+            detail = _difference(items, wanted_items, rtol, atol)
             if detail:
                 return f"output {position}: {detail}"
             continue
         if result is None and wanted is None:
             continue
+        assert result is not None, f"output {position}: nothing, expected {wanted}"
         want, got = as_array(wanted), result
         relative = rtol
         if want.dtype.name == "bfloat16":

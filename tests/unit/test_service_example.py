@@ -190,10 +190,14 @@ def test_a_server_that_cannot_start(
     assert said in f"{caught.value.code}\n{capsys.readouterr().err}"
 
 
+def not_installed(_name: str) -> None:
+    """What ``find_spec`` says of a package that is not there."""
+
+
 def test_a_server_without_uvicorn(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It names what to install, and the way that needs nothing."""
     monkeypatch.setattr(sys, "argv", ["serve.py", str(bundle), "--port", "0"])
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", not_installed)
     with pytest.raises(SystemExit, match="pip install uvicorn, or --how threads"):
         serve.main()
 

@@ -4,7 +4,7 @@ beside ONNX's reference, in the interpreter and in machine code."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -34,7 +34,8 @@ def model(text: str) -> ModelProto:
 
 def expected(source: ModelProto, values: dict[str, Any]) -> list[Any]:
     """What ONNX's reference gives."""
-    return list(ReferenceEvaluator(source).run(None, values))
+    evaluator: Any = ReferenceEvaluator(source)
+    return list(evaluator.run(None, values))
 
 
 def agrees(source: ModelProto, values: dict[str, Any]) -> Outcome:
@@ -74,7 +75,9 @@ def test_compiled(tmp_path: Path) -> None:
             for got, want in zip(
                 session.run(values).values(), expected(source, values), strict=True
             ):
-                both = zip(got, want, strict=True) if isinstance(want, list) else [(got, want)]
+                both = [(got, want)]
+                if isinstance(want, list):
+                    both = list(zip(got, cast("list[Array]", want), strict=True))
                 assert all(np.array_equal(*pair) for pair in both)
         with pytest.raises(
             ingot_runtime.InputError, match=r"a position in \[-len\(s\), len\(s\)\)"

@@ -52,7 +52,7 @@ def test_forms(form: str) -> None:
     assert len(set(part_names(["y", "y.shapes"], [form, "t"]))) == len(tensors) + 1
 
 
-BAD = {
+BAD: dict[str, tuple[str, list[str]]] = {
     "of nothing": ("", []),
     "unknown": ("x", ["f"]),
     "more than one": ("tt", ["f", "f"]),

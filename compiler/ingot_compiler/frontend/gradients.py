@@ -66,7 +66,7 @@ def _derivative(graph: GraphProto, gradient: NodeProto) -> list[NodeProto] | Non
     parts: dict[str, list[str]] = {y: [builder.ones(y)]}
     for node in reversed(path):
         own = builder.total(parts.get(node.output[0], []))
-        contributions = _RULES[node.op_type](own, list(node.input)) if own else []
+        contributions = _RULES[node.op_type](own, list(node.input)) if own else ()
         for operand, (op, operands) in zip(node.input, contributions, strict=False):
             part = builder.node(
                 "Reshape", builder.node(op, *operands), builder.node("Shape", operand)

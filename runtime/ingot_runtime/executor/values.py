@@ -124,9 +124,9 @@ def as_arrays(session: Session, values: "Values") -> "tuple[dict[str, Array], di
     elements: dict[str, str] = {}
     for spec in session.outputs:
         value = values[spec.name]
-        named = {spec.name: value}
+        named: dict[str, Any] = {spec.name: value}
         if isinstance(value, list):
-            named = {f"{spec.name}[{index}]": item for index, item in enumerate(value)}
+            named = {f"{spec.name}[{at}]": item for at, item in enumerate(values[spec.name])}
         for name, item in named.items():
             if item is not None:
                 arrays[name] = item.astype(str) if item.dtype.hasobject else item
@@ -221,7 +221,8 @@ class _Packer:
             shape = [max(dim, 0) for dim in tensor.dims]
             self.arrays[tensor.name] = np.zeros(shape, dtype_of(tensor.dtype))
 
-    def _sequence(self, kind: str, value: "Any") -> None:
+    def _sequence(self, kind: str, value: "Sequence[Any]") -> None:
+        # Who calls may not look at types.
         if not isinstance(value, (list, tuple)):
             why = f"expected a list of arrays, got {type(value).__name__}"
             do = f"give [{self.name}]" if isinstance(value, np.ndarray) else "give a list"

@@ -14,9 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from re import _constants as codes  # type: ignore[attr-defined]  # it has no public name
-from re import _parser as parser  # type: ignore[attr-defined]  # nor has this
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what the stubs call the two modules, which have no public names
+    import sre_constants as codes
+    import sre_parse as parser
+else:
+    from re import _constants as codes
+    from re import _parser as parser
 
 _LAST = 0x10FFFF
 _STATES_MAX = 4096

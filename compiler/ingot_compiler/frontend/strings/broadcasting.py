@@ -40,7 +40,7 @@ def _of_rank(context: OpContext, strings: Strings, rank: int) -> int:
 def equal(context: OpContext, left: Strings, right: Strings) -> int:
     """Whether strings are equal, with broadcasting."""
     width = dim_max(*(longest(context, lengths_of(context, each)) for each in (left, right)))
-    rows = []
+    rows: list[int] = []
     for strings in (left, right):
         shape = shape_of_strings(context, strings)
         own = rows_of(context, strings, width)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.fused import Group, Operand, buffers_of
 from ingot_compiler.lowering.group_steps import GroupLaunch, GroupSteps, LoweredGroup
 from ingot_compiler.lowering.loops import LoopProgram
@@ -33,5 +35,7 @@ def launches_in_turn(
         GroupLaunch(program, tuple(numbers[buffer] for buffer in buffers_of(part)))
         for program, part in enumerate(parts)
     )
-    workspace = tuple((each.type.dtype, each.type.element_count) for each in between)
+    workspace: tuple[tuple[DType, Dim], ...] = tuple(
+        (each.type.dtype, each.type.element_count) for each in between
+    )
     return LoweredGroup(GroupSteps(launches, workspace), programs)

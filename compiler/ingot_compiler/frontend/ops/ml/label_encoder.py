@@ -18,7 +18,9 @@ from ingot_compiler.frontend.compose import (
     reshape,
 )
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.imported import ImportedAttribute
 from ingot_compiler.frontend.ml_scores import vector_of
+from ingot_compiler.frontend.onnx_node import RegionBody
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.selection import sort_keys
 from ingot_compiler.frontend.strings.labels import labelled
@@ -106,7 +108,7 @@ def _texts(context: OpContext, what: str) -> tuple[str, ...] | None:
     return None
 
 
-def _listed_texts(value: object) -> tuple[str, ...]:
+def _listed_texts(value: ImportedAttribute | RegionBody) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, tuple) else ()
 
 
