@@ -430,7 +430,7 @@ def test_a_full_disk_at_any_write(
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.sweep(2)
+@pytest.mark.broad
 def test_a_limit_of_file_sizes(tmp_path: Path, jobs: int) -> None:
     """Files may not grow beyond any of these sizes: each builder ends with one clear error, and the
     next one is right."""

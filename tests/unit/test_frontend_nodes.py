@@ -14,7 +14,7 @@ from onnx.backend.test.loader import load_model_tests
 from tests.conformance.cases import RANDOM
 from tests.unit.frontend_harness import Outcome, fixed, run_model, symbolic
 
-QUICK_STRIDE = 5
+QUICK_STRIDE = 10
 # Translations that ask for sizes which the symbolic form of these cases does not give.
 _FIXED_SIZES = ("_gru_", "_lstm_", "_rnn_", "_resize_", "_upsample_", "_gridsample_")
 # What they expect is further from the truth than what they get: f16 values with the rounding of
@@ -70,17 +70,17 @@ def _wrong(cases: tuple[TestCase, ...], form: str) -> tuple[list[str], Counter[s
 
 @pytest.mark.parametrize("form", ["plain", "fixed"])
 @pytest.mark.sweep(2)
-def test_every_fifth_node_case_agrees(form: str) -> None:
+def test_every_tenth_node_case_agrees(form: str) -> None:
     """A case is right or refused by name; with operands fixed (axes, shapes), it takes the
     compile-time way."""
     wrong, counts = _wrong(_cases()[::QUICK_STRIDE], form)
     assert wrong == []
-    assert counts["agrees"] >= 250
+    assert counts["agrees"] >= 125
 
 
 @pytest.mark.parametrize("form", ["symbolic", "fixed symbolic"])
 @pytest.mark.sweep(2)
-def test_every_fifth_node_case_agrees_with_unknown_sizes(form: str) -> None:
+def test_every_tenth_node_case_agrees_with_unknown_sizes(form: str) -> None:
     """No size of any input known at compile time: the same answers."""
     cases = tuple(
         case
@@ -89,7 +89,7 @@ def test_every_fifth_node_case_agrees_with_unknown_sizes(form: str) -> None:
     )
     wrong, counts = _wrong(cases, form)
     assert wrong == []
-    assert counts["agrees"] >= 220
+    assert counts["agrees"] >= 110
 
 
 @pytest.mark.slow

@@ -270,7 +270,7 @@ NOTHING: list[tuple[tuple[int, ...], int | None]] = [
 
 
 @pytest.mark.parametrize("sorted_", [0, 1])
-@pytest.mark.sweep(2)
+@pytest.mark.broad
 def test_unique_of_nothing(tmp_path: Path, sorted_: int) -> None:
     """No slices are no unique slices; of slices without elements one is left. In the order of the
     file it is the same."""
