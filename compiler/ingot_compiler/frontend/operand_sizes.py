@@ -6,7 +6,7 @@ must be equal by the type rule of a core op (``unify_sizes``), windows (``window
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.attributes import text_attribute
@@ -71,10 +71,10 @@ def broadcast_shape(left: Sequence[Dim], right: Sequence[Dim]) -> tuple[Dim, ...
     return tuple(broadcast_dim(a, b) for a, b in pairs)
 
 
-def require_other_sizes(context: OpContext, shape: Sequence[Dim]) -> None:
-    """Refuse a call in which one of these sizes is 1: a Squeeze without axes would leave another
-    rank than the one compiled."""
-    for axis, size in enumerate(shape):
+def require_other_sizes(context: OpContext, sizes: Iterable[tuple[int, Dim]]) -> None:
+    """Refuse a call in which the size of one of these axes is 1: a Squeeze without axes would leave
+    another rank than the one compiled."""
+    for axis, size in sizes:
         if not isinstance(size, int) and not at_most(2, size):
             is_one = dim_min(size, 1) - dim_min(dim_max(size - 1, 0), 1)
             require_dim(context, is_one, f"a size other than 1 at axis {axis}, or axes", size)

@@ -39,7 +39,7 @@ def squeeze_ways(context: OpContext) -> TwoWays | None:
     def without(inner: int | None) -> Sequence[int]:
         """X without the sizes of 1, the one of an axis among them."""
         kept = [(at, size) for at, size in enumerate(shape) if size != 1 and at != inner]
-        require_other_sizes(context, [size for at, size in kept if at != axis])
+        require_other_sizes(context, [(at, size) for at, size in kept if at != axis])
         return (reshape(context, x, [size for _, size in kept]),)
 
     return TwoWays(condition, lambda _: without(axis), lambda _: without(None), is_default=True)

@@ -25,7 +25,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         flags = axis_flags(context, operand, len(shape))
         return (reshape(context, x, kept_sizes(context, flags, shape, context.count_of(operand))),)
     if axes is None:
-        require_other_sizes(context, shape)
+        require_other_sizes(context, enumerate(shape))
         counted = tuple(axis for axis, size in enumerate(shape) if size == 1)
     else:
         counted = counted_axes(axes, len(shape))
