@@ -29,7 +29,8 @@ from ingot_runtime.format.plan import DEVICE_KINDS, BundlePlan
 from ingot_runtime.format.program import Program
 
 _WORD = 1 << 64
-_HEADER_FIELDS = ((0, 8), (8, 2), (10, 2), (12, 4), (16, 4), (20, 4), (24, 8), (32, 8))
+_MINOR_FIELD = (10, 2)
+_HEADER_FIELDS = ((0, 8), (8, 2), _MINOR_FIELD, (12, 4), (16, 4), (20, 4), (24, 8), (32, 8))
 _ROW_FIELDS = ((0, 4), (4, 4), (8, 8), (16, 8), (24, 4), (28, 4), (32, 8))
 _JUNK: tuple[Any, ...] = (None, True, 0, -1, "x", b"x", [], [[]], {}, {"x": 0})
 _SMALL = (head.MANIFEST, head.PLAN, head.TREE, head.LOCK, head.PROGRAM, head.DEBUG, head.DEFAULT)
@@ -240,10 +241,14 @@ def _mutate_stream(values: Callable[[], Fixed], data: bytes, rng: random.Random)
 
 
 def header_field(parts: Parts, rng: random.Random) -> Mutant:
-    """Change a field of the header; the root digest is made again."""
+    """Change a field of the header; the root digest is made again. Another minor version that
+    readers know may be that of the bundle."""
     prefix = bytearray(parts.prefix())
-    _change_field(prefix, rng.choice(_HEADER_FIELDS), rng)
-    return Mutant(reseal_root(bytes(prefix)), is_consistent=False)
+    field = rng.choice(_HEADER_FIELDS)
+    _change_field(prefix, field, rng)
+    minor = int.from_bytes(prefix[10:12], "little")
+    is_known = field == _MINOR_FIELD and minor <= head.VERSION_MINOR
+    return Mutant(reseal_root(bytes(prefix)), is_consistent=is_known)
 
 
 def row_fields(parts: Parts, rng: random.Random) -> Mutant:

@@ -107,7 +107,7 @@ def test_a_build_machine(tmp_path: Path, example: Path) -> None:
     for name in listed:
         if (ROOT / name).exists():
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, clone / name)
+            shutil.copy2(ROOT / name, clone / name, follow_symlinks=False)
     python = environment(tmp_path / "build")
     (install,) = re.findall(r"^pip install (.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
     command(python, "-m", "pip", "install", "-q", *install.split(), cwd=clone)
