@@ -7,8 +7,9 @@ Not done here: LLVM (``host.object``), compiling PTX.
 from __future__ import annotations
 
 from ingot_compiler.backends.cuda.architectures import Architecture
-from ingot_compiler.backends.cuda.kernel_ir import KernelIr, kernel_ir
+from ingot_compiler.backends.cuda.kernel_ir import kernel_ir
 from ingot_compiler.backends.cuda.read_target import read_target
+from ingot_compiler.backends.host.device_kernel import DeviceKernel
 from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import LoopProgram
@@ -31,7 +32,7 @@ def kernel_text(program: LoopProgram, target: str) -> str:
     return "\n".join(f"// {each.name}\n{ptx_text(made, each)}" for each in architectures)
 
 
-def ptx_text(made: KernelIr, architecture: Architecture) -> str:
+def ptx_text(made: DeviceKernel, architecture: Architecture) -> str:
     """Return the PTX of one kernel without the head that a module has once."""
     text = assembly_text(made.text, architecture)
     head, found, body = text.partition(".address_size 64\n")

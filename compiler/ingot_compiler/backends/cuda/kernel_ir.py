@@ -1,6 +1,6 @@
 """The LLVM IR of one kernel: which units each eight threads run, and the function that they share.
 
-In: a loop program. Out: ``KernelIr``. Not done here: PTX (``ptx``), libraries (``link_library``).
+In: a loop program. Out: ``DeviceKernel``. Not done here: PTX (``ptx``), libraries (``link_library``).
 
 Parameters of a kernel, of eight bytes each: the address of each buffer; the scalars; the address of
 scratch; the address of an i32 where a broken requirement is reported; the extent; how many units
@@ -9,11 +9,10 @@ eight threads run, one after the other. ``runtime/FORMAT.md`` states it for load
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.backends.cuda.ir_dims import dim_lines
 from ingot_compiler.backends.cuda.lane_group import GROUPS_MAX, LANE, LANE64, LANES, MASK
 from ingot_compiler.backends.cuda.thread_function import ThreadBody, thread_body
+from ingot_compiler.backends.host.device_kernel import DeviceKernel, kernel_row
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.ir_text import reports, without_arguments
 from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
@@ -26,24 +25,14 @@ _SHARED_BYTES_MAX = 48 << 10
 _ALIGNMENT_BYTES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class KernelIr:
-    """``symbol`` names the content; ``row``: what a loader must know of the kernel."""
-
-    symbol: str
-    row: str
-    text: str
-
-
-def kernel_ir(program: LoopProgram) -> KernelIr:
+def kernel_ir(program: LoopProgram) -> DeviceKernel:
     """Write the kernel of a program."""
     module = kernel_module(program, VECTOR_MACHINE)
     symbol, has_report = module.symbol, reports(module.text)
     body = thread_body(without_arguments(module.text), symbol)
     shared = [-(-size // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES for _, size in body.shared]
     groups = _block_groups(sum(shared), symbol)
-    flags = f"{int(has_report)} {int(program.scratch_bytes != 0)}"
-    row = f"{symbol} {len(program.buffers)} {len(program.scalars)} {flags} {groups * LANES}"
+    row = f"{kernel_row(program, symbol, has_report=has_report)} {groups * LANES}"
     memory = f"@{symbol}_shared"
     lines = [
         *body.tables,
@@ -58,7 +47,7 @@ def kernel_ir(program: LoopProgram) -> KernelIr:
         "}",
         "",
     ]
-    return KernelIr(symbol, row, "\n".join(lines))
+    return DeviceKernel(symbol, row, "\n".join(lines))
 
 
 def _block_groups(shared_bytes: int, symbol: str) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ingot_compiler.backends.cuda.architectures import Architecture
 from ingot_compiler.backends.cuda.compile_kernel import BETWEEN
 from ingot_compiler.backends.cuda.read_target import read_target
-from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.backends.host.device_kernel import require_kernels_alone
 
 HEAD = "ingot cuda library 1"
 _MODULE = "module"
@@ -33,8 +33,7 @@ def link_library(
     Raises:
         InternalError: a `main`, or support.
     """
-    if main is not None or support:
-        raise InternalError("a library with a main, or with support", where=f"target {target}")
+    require_kernels_alone(main, support, target)
     rows = [content.decode().split(BETWEEN) for _, content in kernels]
     architectures = read_target(target, ()).architectures
     modules = [

@@ -9,24 +9,13 @@ All threads run at the same time, so the scratch of a launch holds that of each 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ingot_compiler.backends.cuda.lane_group import GROUPS_MAX
-from ingot_compiler.backends.host.kinds import KINDS
-from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
-from ingot_compiler.ir.dims import dim_mul
+from ingot_compiler.backends.host.lower_in_places import lower_in_places
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup
-from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.lower import lower
 
 
 def lower_group(group: Group, target: str) -> LoweredGroup:
     """Return what runs for the group: launches, and the loops of their kernels."""
     del target
-    lowered = lower(group, VECTOR_MACHINE, KINDS)
-    return replace(lowered, programs=tuple(map(_with_scratch_of_groups, lowered.programs)))
-
-
-def _with_scratch_of_groups(program: LoopProgram) -> LoopProgram:
-    return replace(program, scratch_bytes=dim_mul(program.scratch_bytes, GROUPS_MAX))
+    return lower_in_places(group, GROUPS_MAX)

@@ -1,6 +1,6 @@
 """The text of one kernel: the function that runs a part of its units, and the kernel that calls it.
 
-In: a loop program. Out: ``KernelSource``. Not done here: libraries (``link_library``).
+In: a loop program. Out: ``DeviceKernel``. Not done here: libraries (``link_library``).
 
 Arguments of a kernel: memory and byte offset of each buffer; the scalars (long); memory and offset
 of scratch; memory where a broken requirement is reported, behind which 128 bytes may be read;
@@ -9,8 +9,7 @@ extent and the units of a work item (long). ``runtime/FORMAT.md`` states it for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ingot_compiler.backends.host.device_kernel import DeviceKernel, kernel_row
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.ir_text import reports, without_arguments
 from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
@@ -24,21 +23,11 @@ from ingot_compiler.lowering.loops import LoopProgram
 REPORT_BYTES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSource:
-    """``symbol`` names the content; ``row``: what a loader must know of the kernel."""
-
-    symbol: str
-    row: str
-    text: str
-
-
-def kernel_source(program: LoopProgram) -> KernelSource:
+def kernel_source(program: LoopProgram) -> DeviceKernel:
     """Write the kernel of a program."""
     module = kernel_module(program, VECTOR_MACHINE)
-    symbol, buffers, scalars = module.symbol, len(program.buffers), len(program.scalars)
+    symbol = module.symbol
     source = function_source(without_arguments(module.text), symbol, _arguments(program))
-    row = f"{symbol} {buffers} {scalars} {int(reports(module.text))} {int(_has_scratch(program))}"
     lines = [
         *source.tables,
         f"int {symbol}_units({_unit_parameters(program)}) {{",
@@ -46,17 +35,14 @@ def kernel_source(program: LoopProgram) -> KernelSource:
         "}",
         *_kernel(symbol, program),
     ]
-    return KernelSource(symbol, row, "\n".join([*lines, ""]))
+    row = kernel_row(program, symbol, has_report=reports(module.text))
+    return DeviceKernel(symbol, row, "\n".join([*lines, ""]))
 
 
 def kernel_text(program: LoopProgram, target: str) -> str:
     """The hook ``kernel_text``: the OpenCL C that the device's driver compiles."""
     del target
     return kernel_source(program).text
-
-
-def _has_scratch(program: LoopProgram) -> bool:
-    return program.scratch_bytes != 0
 
 
 def _arguments(program: LoopProgram) -> dict[str, CValue]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 
-from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.backends.host.device_kernel import require_kernels_alone
 
 HEAD = "ingot opencl library 1"
 _FP64 = "cl_khr_fp64"
@@ -29,8 +29,7 @@ def link_library(
     Raises:
         InternalError: a `main`, or support.
     """
-    if main is not None or support:
-        raise InternalError("a library with a main, or with support", where=f"target {target}")
+    require_kernels_alone(main, support, target)
     texts = [content.decode().partition("\n") for _, content in kernels]
     source = "\n".join(text for _, _, text in texts)
     has_double = "double" in source

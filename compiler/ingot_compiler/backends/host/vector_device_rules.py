@@ -1,6 +1,6 @@
-"""The hook ``device_rules`` of ``cuda``: what fusion is told of a device that runs PTX.
+"""The hook ``device_rules`` of what runs the loops of ``VECTOR_MACHINE``: what fusion is told of it.
 
-In: a target. Out: ``DeviceRules``. Not done here: the rules (``host.anchors``).
+In: a target. Out: ``DeviceRules``. Not done here: the rules (``anchors``).
 """
 
 from ingot_compiler.backends.host.anchors import ANCHORS

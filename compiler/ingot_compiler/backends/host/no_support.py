@@ -1,4 +1,4 @@
-"""The hook ``compile_support`` of ``cuda``: a library needs nothing beside its kernels.
+"""The hook ``compile_support`` where a library needs nothing beside its kernels.
 
 In: a target. Out: no bytes. Not done here: kernels (``compile_kernel``).
 """

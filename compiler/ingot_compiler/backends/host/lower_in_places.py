@@ -1,0 +1,27 @@
+"""A group of the fused graph to launches of loops that several run at the same time.
+
+In: a group; how many places the scratch of a launch has, one for each who runs it. Out: its
+``LoweredGroup``. Not done here: the loops of each kind (``kinds``), the hook ``lower_group`` (a back
+end each, which knows the number).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ingot_compiler.backends.host.kinds import KINDS
+from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
+from ingot_compiler.ir.dims import dim_mul
+from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.lowering.lower import lower
+
+
+def lower_in_places(group: Group, place_count: int) -> LoweredGroup:
+    """Return what runs for the group: launches, and the loops of their kernels."""
+    lowered = lower(group, VECTOR_MACHINE, KINDS)
+    programs = (
+        replace(program, scratch_bytes=dim_mul(program.scratch_bytes, place_count))
+        for program in lowered.programs
+    )
+    return replace(lowered, programs=tuple(programs))
