@@ -13,11 +13,10 @@ import importlib
 from contextlib import contextmanager
 
 from ingot_runtime.errors import IncompatibleError
-from ingot_runtime.format import abi
 from ingot_runtime.format.plan import LibraryPlan
 
 from .cuda_library import GROUP_THREADS, CudaLibrary, CudaModule, read_library
-from .table_device import DriverMemory, TableDevice, host_bytes, is_cancelled, room_bytes
+from .table_device import DriverMemory, TableDevice, host_bytes, room_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .device import Allocation
+    from .table_device import Place
 
 GROUPS_MAX = 64  # times eight threads of a kernel that has scratch: as many places are in it
 _BLOCKS_MAX = (1 << 31) - 1
@@ -218,26 +218,14 @@ class Cuda(TableDevice):
                 source = between.address
             drv.memcpy_dtod_async(target, source, size_bytes, stream)
 
-    def launch(
-        self,
-        kernel: int,
-        buffers: "Sequence[int]",
-        scalars: "Sequence[int]",
-        extent: int,
-        grain: int,
-        watch: int,
+    def _launch(
+        self, kernel: int, places: "list[Place]", scalars: "Sequence[int]", extent: int, grain: int
     ) -> int:
-        """Queue the kernel; wait for it only where it may return a code."""
-        self.require_open()
-        self._checked(kernel, buffers, scalars, extent, grain)
-        if is_cancelled(watch):
-            return abi.RC_CANCELLED
-        if not extent:
-            return 0
+        del grain  # a block has many units in any case
         threads = self._library.kernels[kernel].block_threads
         blocks, share = _blocks(extent, self._library.kernels[kernel].has_scratch, threads)
-        *places, scratch = buffers
-        arguments = (*places, *scalars, scratch, self._report.address, extent, share)
+        *buffers, scratch = (memory.address + at for memory, at in places)
+        arguments = (*buffers, *scalars, scratch, self._report.address, extent, share)
         with self._failing("launch"):
             self._functions[kernel].prepared_async_call(
                 (blocks, 1, 1), (threads, 1, 1), self._queue.stream, *arguments

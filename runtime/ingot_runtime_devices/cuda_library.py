@@ -4,32 +4,28 @@ In: the section's bytes. Out: ``CudaLibrary``. Not done here: compiling (``cuda`
 """
 
 import re
+from functools import partial
 
 from ingot_runtime.errors import FormatError
 
+from .kernel_table import ROW, KernelRow, read_rows, split_library
+
 HEAD = "ingot cuda library 1"
 _MODULE = re.compile(r"module sm_(\d{2,3}) (\d{1,2})\.(\d) (\d{4,6}) (\d{1,9})")
-_ROW = re.compile(r"([A-Za-z_]\w{0,127}) (\d{1,6}) (\d{1,6}) ([01]) ([01]) (\d{1,4})")
+_ROW = re.compile(ROW + r" (\d{1,4})")
 _ENTRY = re.compile(r"^\.visible \.entry (\w+)\(\n([^)]*)\)", re.MULTILINE)
 _OTHER_PARAMETERS = 4  # scratch, report, extent, share
 _BLOCK_THREADS_MAX = 1024
 GROUP_THREADS = 8  # that run a unit
 
 
-class CudaKernel:
-    """One kernel: ``reports``: it may return a code; ``has_scratch``: at most ``GROUPS_MAX`` times
-    eight threads run it; ``block_threads``: how many are a block."""
+class CudaKernel(KernelRow):
+    """``block_threads``: how many are a block; eight threads share a place of scratch."""
 
-    __slots__ = (
-        "block_threads", "buffer_count", "has_scratch", "name", "reports", "scalar_count",
-    )  # fmt: skip
+    __slots__ = ("block_threads",)
 
     def __init__(self, fields: "tuple[str, ...]") -> None:
-        self.name = fields[0]
-        self.buffer_count = int(fields[1])
-        self.scalar_count = int(fields[2])
-        self.reports = fields[3] == "1"
-        self.has_scratch = fields[4] == "1"
+        super().__init__(fields)
         self.block_threads = int(fields[5])
 
     @property
@@ -69,13 +65,8 @@ def read_library(code: bytes, kernel_count: int, where: str) -> CudaLibrary:
     Raises:
         FormatError: it breaks the rules of FORMAT.md.
     """
-    try:
-        table, empty, texts = code.decode("ascii").partition("\n\n")
-    except UnicodeDecodeError as error:
-        raise _damaged(where, f"{error}") from error
-    head, *rows = table.split("\n")
-    if head != HEAD or not empty:
-        raise _damaged(where, f"expected {HEAD!r} and a table, got {head[:60]!r}")
+    damaged = partial(_damaged, where)
+    _, rows, texts = split_library(code, HEAD, HEAD.__eq__, damaged)
     found = [_MODULE.fullmatch(row) for row in rows]
     count = next((number for number, row in enumerate(found) if row is None), len(found))
     kernels = _kernels(rows[count:], kernel_count, where)
@@ -91,12 +82,8 @@ def read_library(code: bytes, kernel_count: int, where: str) -> CudaLibrary:
 
 
 def _kernels(rows: "list[str]", count: int, where: str) -> "tuple[CudaKernel, ...]":
-    found = [_ROW.fullmatch(row) for row in rows]
-    kernels = tuple(CudaKernel(row.groups()) for row in found if row)
-    if not len(kernels) == len(rows) == count:
-        raise _damaged(where, f"expected {count} kernels, got {len(kernels)}")
-    if len({kernel.name for kernel in kernels}) != len(kernels):
-        raise _damaged(where, "two kernels of one name")
+    fields = read_rows(rows, _ROW, count, partial(_damaged, where))
+    kernels = tuple(map(CudaKernel, fields))
     for kernel in kernels:
         threads = kernel.block_threads
         if threads % GROUP_THREADS or not GROUP_THREADS <= threads <= _BLOCK_THREADS_MAX:

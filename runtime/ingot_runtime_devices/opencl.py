@@ -12,12 +12,11 @@ import ctypes
 from contextlib import contextmanager
 
 from ingot_runtime.errors import IncompatibleError
-from ingot_runtime.format import abi
 from ingot_runtime.format.plan import LibraryPlan
 
 from .opencl_build import BUILDER, build, devices
 from .opencl_library import REPORT_BYTES, OpenClLibrary, read_library
-from .table_device import DriverMemory, TableDevice, host_bytes, is_cancelled, room_bytes
+from .table_device import DriverMemory, TableDevice, host_bytes, room_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .device import Allocation
+    from .table_device import Place
 
 ITEMS_MAX = 8  # work items of a kernel that has scratch: as many places are in it
 _ITEMS_PER_UNIT = 4  # work items per compute unit of a processor, so that none is idle for long
@@ -201,22 +201,9 @@ class OpenCl(TableDevice):
             self._queue, to, from_, byte_count=size_bytes, src_offset=from_at, dst_offset=to_at
         )
 
-    def launch(
-        self,
-        kernel: int,
-        buffers: "Sequence[int]",
-        scalars: "Sequence[int]",
-        extent: int,
-        grain: int,
-        watch: int,
+    def _launch(
+        self, kernel: int, places: "list[Place]", scalars: "Sequence[int]", extent: int, grain: int
     ) -> int:
-        """Queue the kernel; wait for it only where it may return a code."""
-        self.require_open()
-        places = self._checked(kernel, buffers, scalars, extent, grain)
-        if is_cancelled(watch):
-            return abi.RC_CANCELLED
-        if not extent:
-            return 0
         arguments: list[Any] = []
         for memory, at in places[:-1]:
             arguments += memory.handle, _i64(at)

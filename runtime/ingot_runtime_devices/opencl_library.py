@@ -4,27 +4,16 @@ In: the section's bytes. Out: ``OpenClLibrary``. Not done here: compiling (``ope
 """
 
 import re
+from functools import partial
 
 from ingot_runtime.errors import FormatError
+
+from .kernel_table import ROW, KernelRow, read_rows, split_library
 
 HEAD = "ingot opencl library 1"
 REPORT_BYTES = 256  # what a kernel returns, and behind it what may be read and means nothing
 _EXTENSION = re.compile(r"cl_\w{1,60}")
-_ROW = re.compile(r"([A-Za-z_]\w{0,127}) (\d{1,6}) (\d{1,6}) ([01]) ([01])")
-
-
-class KernelRow:
-    """One kernel: ``reports``: it may return a code; ``has_scratch``: at most ``ITEMS_MAX`` work
-    items run it."""
-
-    __slots__ = ("buffer_count", "has_scratch", "name", "reports", "scalar_count")
-
-    def __init__(self, fields: "tuple[str, ...]") -> None:
-        self.name = fields[0]
-        self.buffer_count = int(fields[1])
-        self.scalar_count = int(fields[2])
-        self.reports = fields[3] == "1"
-        self.has_scratch = fields[4] == "1"
+_ROW = re.compile(ROW)
 
 
 class OpenClLibrary:
@@ -46,21 +35,18 @@ def read_library(code: bytes, kernel_count: int, where: str) -> OpenClLibrary:
     Raises:
         FormatError: it breaks the rules of FORMAT.md.
     """
-    try:
-        table, empty, source = code.decode("ascii").partition("\n\n")
-    except UnicodeDecodeError as error:
-        raise _damaged(where, f"{error}") from error
-    head, *rows = table.split("\n")
-    extensions = tuple(head.removeprefix(HEAD).split())
-    if not head.startswith(HEAD) or not empty or not all(map(_EXTENSION.fullmatch, extensions)):
-        raise _damaged(where, f"expected {HEAD!r} and a table, got {head[:60]!r}")
-    found = [_ROW.fullmatch(row) for row in rows]
-    kernels = tuple(KernelRow(row.groups()) for row in found if row)
-    if not len(kernels) == len(rows) == kernel_count:
-        raise _damaged(where, f"expected {kernel_count} kernels, got {len(kernels)}")
-    if len({kernel.name for kernel in kernels}) != len(kernels):
-        raise _damaged(where, "two kernels of one name")
-    return OpenClLibrary(extensions, kernels, source)
+    damaged = partial(_damaged, where)
+    head, rows, source = split_library(code, HEAD, _is_head, damaged)
+    fields = read_rows(rows, _ROW, kernel_count, damaged)
+    return OpenClLibrary(_extensions(head), tuple(map(KernelRow, fields)), source)
+
+
+def _is_head(line: str) -> bool:
+    return line.startswith(HEAD) and all(map(_EXTENSION.fullmatch, _extensions(line)))
+
+
+def _extensions(head: str) -> "tuple[str, ...]":
+    return tuple(head.removeprefix(HEAD).split())
 
 
 def _damaged(where: str, why: str) -> FormatError:

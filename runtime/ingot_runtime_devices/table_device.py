@@ -16,18 +16,10 @@ from .device import ALIGNMENT_BYTES, Device
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
     from .device import Allocation
-
-    class KernelShape(Protocol):
-        """What a launch must agree with."""
-
-        @property
-        def buffer_count(self) -> int: ...
-
-        @property
-        def scalar_count(self) -> int: ...
+    from .kernel_table import KernelRow
 
 
 class DriverMemory:
@@ -39,6 +31,10 @@ class DriverMemory:
         self.address = address
         self.size_bytes = size_bytes
         self.handle = handle
+
+
+if TYPE_CHECKING:
+    Place = tuple[DriverMemory, int]  # an allocation, and where in it
 
 
 class MemoryTable:
@@ -86,7 +82,7 @@ class TableDevice(Device):
     __slots__ = ("_memories", "_rows")
 
     def __init__(
-        self, name: str, rows: "Sequence[KernelShape]", release: "Callable[[Any], None]"
+        self, name: str, rows: "Sequence[KernelRow]", release: "Callable[[Any], None]"
     ) -> None:
         super().__init__(name)
         self._rows = rows
@@ -97,13 +93,38 @@ class TableDevice(Device):
         self._require("free", allocation.address, 0)
         self._memories.forget(allocation.address)
 
-    def _require(self, what: str, address: int, size_bytes: int) -> "tuple[DriverMemory, int]":
+    def _require(self, what: str, address: int, size_bytes: int) -> "Place":
         """Return the allocation that holds these bytes, and where in it."""
         self.require_open()
         memory = self._memories.find(address, size_bytes)
         if memory is None:
             raise self.refused(what, f"{size_bytes} bytes at {address:#x} are not in its memory")
         return memory, address - memory.address
+
+    def launch(
+        self,
+        kernel: int,
+        buffers: "Sequence[int]",
+        scalars: "Sequence[int]",
+        extent: int,
+        grain: int,
+        watch: int,
+    ) -> int:
+        """Queue the kernel; wait for it only where it may return a code."""
+        self.require_open()
+        places = self._checked(kernel, buffers, scalars, extent, grain)
+        if _is_cancelled(watch):
+            return abi.RC_CANCELLED
+        if not extent:
+            return 0
+        return self._launch(kernel, places, scalars, extent, grain)
+
+    def _launch(
+        self, kernel: int, places: "list[Place]", scalars: "Sequence[int]", extent: int, grain: int
+    ) -> int:
+        """Queue a launch that was checked; ``places``: where its buffers lie, the last of which is
+        scratch."""
+        raise NotImplementedError
 
     def _checked(
         self,
@@ -112,7 +133,7 @@ class TableDevice(Device):
         scalars: "Sequence[int]",
         extent: int,
         grain: int,
-    ) -> "list[tuple[DriverMemory, int]]":
+    ) -> "list[Place]":
         """Return where the buffers lie, or refuse the launch."""
         if not 0 <= kernel < len(self._rows):
             raise self.refused("launch", f"kernel {kernel} of {len(self._rows)}")
@@ -153,7 +174,7 @@ def host_bytes(address: int, size_bytes: int) -> "Any":
     return np.frombuffer(memoryview((ctypes.c_uint8 * size_bytes).from_address(address)), np.uint8)
 
 
-def is_cancelled(watch: int) -> bool:
+def _is_cancelled(watch: int) -> bool:
     """Whether the caller of a launch does not want it any more."""
     if not watch:
         return False
