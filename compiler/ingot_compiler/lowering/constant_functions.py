@@ -18,23 +18,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.ir.op import Array
+from ingot_compiler.lowering.fdlibm import (
+    COS_SERIES,
+    HALF_PI_PARTS,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG2E,
+    SIN_SERIES,
+    SMALL_ANGLE_MAX,
+    TWO_OVER_PI,
+)
 
 _Floats = npt.NDArray[np.float64]
-_SIN = (
-    1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,
-    -1.98412698298579493134e-04, 8.33333333332248946124e-03, -1.66666666666666324348e-01,
-)  # fmt: skip
-_COS = (
-    -1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.75573143513906633035e-07,
-    2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02,
-)  # fmt: skip
-_TWO_OVER_PI = 0.6366197723675814
-# pi/2 in parts of 33 bits (fdlibm e_rem_pio2.c): products with integers below 2**20 are exact.
-_HALF_PI_PARTS = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624871116645580e-21)
-_SMALL_MAX = 2.0**20
 _PI_BITS = 1200  # more than the exponents of f64 take away, and 100 to spare
-_LN2_PARTS = (6.93147180369123816490e-01, 1.90821492927058770002e-10)  # the first has 33 bits
-_ONE_OVER_LN2 = 1.4426950408889634
 _EXP_LIMIT = 800.0  # beyond it, every result is 0 or infinite
 _EXP_TERMS = 14
 _CHUNK_ELEMENTS = 1 << 16
@@ -50,11 +46,11 @@ def _polynomial(x: _Floats, coefficients: Sequence[float]) -> _Floats:
 def _quarter_turns(x: _Floats) -> tuple[npt.NDArray[np.int64], _Floats]:
     """The number of quarter turns modulo 4, and the rest in about [-pi/4, pi/4]."""
     finite = np.where(np.isfinite(x), x, 0.0)
-    small = np.abs(finite) <= _SMALL_MAX
+    small = np.abs(finite) <= SMALL_ANGLE_MAX
     near = np.where(small, finite, 0.0)
-    turns = np.rint(near * _TWO_OVER_PI)
+    turns = np.rint(near * TWO_OVER_PI)
     rest = near
-    for part in _HALF_PI_PARTS:
+    for part in HALF_PI_PARTS:
         rest = rest - turns * part
     numbers = turns.astype(np.int64) & 3
     for place in np.flatnonzero(~small):
@@ -93,8 +89,8 @@ def _sine(x: _Floats, shift: int) -> _Floats:
     """The sine of x and ``shift`` quarter turns."""
     numbers, rest = _quarter_turns(x)
     square = rest * rest
-    sine = rest + rest * square * _polynomial(square, _SIN)
-    cosine = 1.0 - (square * 0.5 - square * square * _polynomial(square, _COS))
+    sine = rest + rest * square * _polynomial(square, SIN_SERIES)
+    cosine = 1.0 - (square * 0.5 - square * square * _polynomial(square, COS_SERIES))
     numbers = (numbers + shift) & 3
     chosen = np.where((numbers & 1) == 0, sine, cosine)
     result = np.where((numbers & 2) != 0, -chosen, chosen)
@@ -105,9 +101,9 @@ def _sine(x: _Floats, shift: int) -> _Floats:
 
 def _exponential(x: _Floats) -> _Floats:
     bounded = np.where(np.isnan(x), 0.0, np.minimum(np.maximum(x, -_EXP_LIMIT), _EXP_LIMIT))
-    powers = np.rint(bounded * _ONE_OVER_LN2)
+    powers = np.rint(bounded * LOG2E)
     rest = bounded
-    for part in _LN2_PARTS:
+    for part in (LN2_HIGH, LN2_LOW):
         rest = rest - powers * part
     terms = [1 / math.factorial(number) for number in reversed(range(_EXP_TERMS))]
     result = np.ldexp(_polynomial(rest, terms), powers.astype(np.int64))

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.number import Number, clamp
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, float_text
+from ingot_compiler.lowering.fdlibm import LN2_HIGH, LN2_LOW, LOG2E
 
-LOG2E = 1.4426950408889634
 # Adding 1.5 * 2**(mantissa bits) leaves the rounded integer in the low bits.
 MAGIC_F32 = 12582912.0
 MAGIC_F32_BITS = 0x4B400000
@@ -20,8 +20,6 @@ MAGIC_F64_BITS = 0x4338000000000000
 # The high parts have trailing zeros, so that their product with the exponent is exact.
 LN2_HIGH_F32 = 0.693359375
 LN2_LOW_F32 = -2.12194440e-4
-LN2_HIGH_F64 = 6.93147180369123816490e-01
-LN2_LOW_F64 = 1.90821492927058770002e-10
 
 # exp(r) = 1 + r + r*r*q(r) for |r| <= ln(2)/2: minimax fit, relative error 3.1e-9.
 _EXP_F32 = (
@@ -103,7 +101,7 @@ def reduce_f64(x: Number) -> tuple[Number, Number, Number, Number]:
     """X = n*ln 2 + high - low: n as float and as i64, high, low."""
     shifted = x.fma(LOG2E, MAGIC_F64)
     n = shifted - MAGIC_F64
-    return n, shifted.bits() - MAGIC_F64_BITS, x - n * LN2_HIGH_F64, n * LN2_LOW_F64
+    return n, shifted.bits() - MAGIC_F64_BITS, x - n * LN2_HIGH, n * LN2_LOW
 
 
 def reduced_minus_one(high: Number, low: Number) -> Number:

@@ -9,14 +9,13 @@ e_logf.c: max 1 ulp.
 from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.math.exp import (
-    LN2_HIGH_F64,
-    LN2_LOW_F64,
     MAGIC_F64,
     MAGIC_F64_BITS,
     exp,
     exp_by_polynomial,
 )
 from ingot_compiler.backends.host.emit.number import Number
+from ingot_compiler.lowering.fdlibm import LN2_HIGH, LN2_LOW
 
 _INFINITY = float("inf")
 # fdlibm e_logf.c: the parts of ln 2, and Lg4 to Lg1; e_log.c: Lg7 to Lg1.
@@ -41,7 +40,7 @@ def log(x: Number) -> Number:
     z = s * s
     half_square = f * f * 0.5
     if x.is_double:
-        series, high, low = z * z.polynomial(_LOG_F64), LN2_HIGH_F64, LN2_LOW_F64
+        series, high, low = z * z.polynomial(_LOG_F64), LN2_HIGH, LN2_LOW
     else:
         series, high, low = z * z.polynomial(_LOG_F32), _LN2_HIGH_F32, _LN2_LOW_F32
     result = k * high - ((half_square - (s * (half_square + series) + k * low)) - f)

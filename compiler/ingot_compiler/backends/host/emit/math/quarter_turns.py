@@ -15,13 +15,10 @@ from ingot_compiler.backends.host.emit.math.exp import MAGIC_F64, MAGIC_F64_BITS
 from ingot_compiler.backends.host.emit.number import Number
 from ingot_compiler.backends.host.emit.operands import Operands
 from ingot_compiler.backends.host.writer import Writer
+from ingot_compiler.lowering.fdlibm import HALF_PI_PARTS, SMALL_ANGLE_MAX, TWO_OVER_PI
 
-_TWO_OVER_PI = 0.6366197723675814
-# pi/2 in parts of 33 bits (fdlibm e_rem_pio2.c): products with numbers below 2**20 are exact.
-_HALF_PI_PARTS = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624871116645580e-21)
 _HALF_PI_REST = 8.47842766036889956997e-32
 _HALF_PI, _HALF_PI_LOW = 1.5707963267948966, 6.123233995736766e-17
-_SMALL_MAX = 2.0**20
 # The first 1216 bits of 2/pi behind the binary point, in 64-bit words, after one word of zeros.
 _WORDS = (
     0x0000000000000000, 0xA2F9836E4E441529, 0xFC2757D1F534DDC0, 0xDB6295993C439041,
@@ -40,7 +37,7 @@ Reduced = tuple[Number, Number, Number]  # quadrant, high, low
 def in_quarter_turns(x: Number) -> Reduced:
     """Split a finite angle; what infinities and NaN give is NaN."""
     w, size = x.writer, x.abs()
-    large = (size > _SMALL_MAX) & (size < float("inf"))
+    large = (size > SMALL_ANGLE_MAX) & (size < float("inf"))
     small = _reduce_small(x)
 
     def exact() -> Operands:
@@ -59,9 +56,9 @@ def negated_if(x: Number, condition: Number) -> Number:
 
 def _reduce_small(x: Number) -> Reduced:
     """Subtract the multiple of pi/2 part by part, keeping what each subtraction rounds off."""
-    shifted = x * _TWO_OVER_PI + MAGIC_F64
+    shifted = x * TWO_OVER_PI + MAGIC_F64
     n = shifted - MAGIC_F64
-    first, second, third = _HALF_PI_PARTS
+    first, second, third = HALF_PI_PARTS
     # Exact: the product has 53 bits, the difference is smaller than either.
     r = x - n * first
     total, error = _two_sum(r, -(n * second))

@@ -10,16 +10,7 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.math.quarter_turns import in_quarter_turns, negated_if
 from ingot_compiler.backends.host.emit.number import Number
-
-# k_sin.c, S6 to S1; k_cos.c, C6 to C1.
-_SIN = (
-    1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,
-    -1.98412698298579493134e-04, 8.33333333332248946124e-03, -1.66666666666666324348e-01,
-)  # fmt: skip
-_COS = (
-    -1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.75573143513906633035e-07,
-    2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02,
-)  # fmt: skip
+from ingot_compiler.lowering.fdlibm import COS_SERIES, SIN_SERIES
 
 
 def sin(x: Number) -> Number:
@@ -49,8 +40,10 @@ def _parts(x: Number) -> tuple[Number, Number, Number]:
     quadrant, high, low = in_quarter_turns(x)
     z = high * high
     cube = z * high
-    sine = high - ((z * (low * 0.5 - cube * z.polynomial(_SIN[:-1])) - low) - cube * _SIN[-1])
-    series = z * z.polynomial(_COS)
+    sine = high - (
+        (z * (low * 0.5 - cube * z.polynomial(SIN_SERIES[:-1])) - low) - cube * SIN_SERIES[-1]
+    )
+    series = z * z.polynomial(COS_SERIES)
     half = z * 0.5
     whole = 1.0 - half
     cosine = whole + (((1.0 - whole) - half) + (z * series - high * low))
