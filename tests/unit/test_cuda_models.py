@@ -9,22 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
 from tests.ptx.fake_driver import Machine, installed
 from tests.unit import cuda_harness
 from tests.unit.codegen_harness import Array
-from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.lowering_harness import assert_close
 from tests.unit.test_cuda_kernels import ORDERS
 from tests.unit.test_end_to_end_devices import BLOCKS, X, network
 from tests.unit.test_models import RELATIVE_ERROR_MAX, STATIC, Cases
-from tests.unit.test_opencl_models import FOUR, chain
+from tests.unit.test_opencl_models import FOUR, chain, check_architecture
 
 import ingot
 import ingot_runtime
 from ingot_artifacts.inspect.describe import opened
 from ingot_build_rules.cli.main import main
-from ingot_compiler.ir.errors import UnsupportedError
 from ingot_runtime.format import header as head
 from ingot_runtime.format.plan import decode_plan
 
@@ -57,12 +54,7 @@ def on_gpu(model: str, path: Path, target: str = "sm_75") -> Cases:
 def test_architecture_is_right(model: str, tmp_path: Path) -> None:
     """Every node on the device gives PyTorch's outputs; none is refused."""
     cases = on_gpu(model, tmp_path / "m.ingot")
-    with ingot_runtime.load(tmp_path / "m.ingot") as session:
-        for feed, expected in zip(cases.feeds, cases.expected, strict=True):
-            result = session.run(feed)
-            for name, array in expected.items():
-                assert_close(array, result[name], RELATIVE_ERROR_MAX)
-        assert session.device_counts().launches["acc"] > 0
+    check_architecture(tmp_path / "m.ingot", cases)
 
 
 @pytest.mark.slow
@@ -91,17 +83,6 @@ def test_ptxas_accepts_every_kernel(model: str, tmp_path: Path) -> None:
         plan = decode_plan(source.section(head.PLAN))
         section = bytes(source.section(head.LIBRARY, 0))
     cuda_harness.assemble(section, plan.libraries[0].kernel_count, tmp_path)
-
-
-def test_control_flow_is_refused_by_name() -> None:
-    """What only the host can run is refused with the node's name, not moved there."""
-    branch = helper.make_graph([node("Neg", "x", "z")], "branch", [], [tensor("z", [3])])
-    chosen = node("If", "c", "y", then_branch=branch, else_branch=branch)
-    chosen.name = "/choice"
-    flag = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
-    model = make_model([chosen], [tensor("x", [3]), flag], [tensor("y", [3])], {})
-    with pytest.raises(UnsupportedError, match="/choice"):
-        ingot.compile(model, targets=[TARGET], devices={"acc": "cuda"}, place={"*": "acc"})
 
 
 def placed(places: Sequence[str], devices: dict[str, str]) -> bytes:

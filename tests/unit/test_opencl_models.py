@@ -37,7 +37,12 @@ def test_architecture_is_right(model: str, tmp_path: Path) -> None:
     ingot.compile(cases.path, targets=[TARGET], devices={"acc": "opencl"}, place={"*": "acc"}).save(
         tmp_path / "m.ingot"
     )
-    with ingot_runtime.load(tmp_path / "m.ingot") as session:
+    check_architecture(tmp_path / "m.ingot", cases)
+
+
+def check_architecture(path: Path, cases: Cases) -> None:
+    """A bundle gives the outputs of PyTorch, and its device was launched."""
+    with ingot_runtime.load(path) as session:
         for feed, expected in zip(cases.feeds, cases.expected, strict=True):
             result = session.run(feed)
             for name, array in expected.items():
@@ -45,7 +50,8 @@ def test_architecture_is_right(model: str, tmp_path: Path) -> None:
         assert session.device_counts().launches["acc"] > 0
 
 
-def test_control_flow_is_refused_by_name() -> None:
+@pytest.mark.parametrize(("kind", "target"), [("opencl", TARGET), ("cuda", "x86-64-v3")])
+def test_control_flow_is_refused_by_name(kind: str, target: str) -> None:
     """What only the host can run is refused with the node's name, not moved there."""
     branch = helper.make_graph([node("Neg", "x", "z")], "branch", [], [tensor("z", [3])])
     chosen = node("If", "c", "y", then_branch=branch, else_branch=branch)
@@ -53,7 +59,7 @@ def test_control_flow_is_refused_by_name() -> None:
     flag = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
     model = make_model([chosen], [tensor("x", [3]), flag], [tensor("y", [3])], {})
     with pytest.raises(UnsupportedError, match="/choice"):
-        ingot.compile(model, targets=[TARGET], devices={"acc": "opencl"}, place={"*": "acc"})
+        ingot.compile(model, targets=[target], devices={"acc": kind}, place={"*": "acc"})
 
 
 def test_all_architectures_are_there() -> None:
