@@ -4,8 +4,8 @@ shrink.
 In: outcomes. Out: what contradicts the list. Not done here: running cases.
 
 ``known_failures.txt``: a line at the margin is ``CATEGORY: REASON`` and holds for the indented
-names below it. ``known_failures_opencl.txt``: what else does not pass with every node on such a
-device.
+names below it. ``known_failures_devices.txt``: what else does not pass with every node on a
+device that is no processor: no such back end has control flow, and all have code for the rest.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from tests.conformance.run_case import CATEGORIES, Outcome
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known_failures.txt")
+DEVICES_PATH = PATH.replace(".txt", "_devices.txt")
 _HEAD = """\
 # Backend cases of the onnx package that do not pass, by category and reason. The list may only shrink: a listed case that
 # passes and an unlisted one that fails are both errors. `python tests/conformance/run.py --prune` drops those that pass.
@@ -60,14 +61,9 @@ def prune(outcomes: Mapping[str, Outcome], path: str = PATH) -> None:
     write({name: entry for name, entry in known.items() if name not in passing}, path)
 
 
-def path_for(device: str) -> str:
-    """The list of what does not pass on a device though it does on the host."""
-    return PATH.replace(".txt", f"_{device}.txt")
-
-
 def compare(outcomes: Mapping[str, Outcome], path: str = PATH, device: str = "") -> list[str]:
     """Say, one line each, which outcome contradicts the list, or the two of a device."""
-    known = read(path) | (read(path_for(device)) if device else {})
+    known = read(path) | (read(DEVICES_PATH) if device else {})
     problems: list[str] = []
     for name, outcome in sorted(outcomes.items()):
         expected = known[name][0] if name in known else "pass"
