@@ -45,6 +45,7 @@ ONLY_IN = {
     "subprocess": (
         "ingot_compiler.backends.host",
         "ingot_build_rules.engine.executors.worker_process",
+        "ingot_build_rules.view.peer",
         "ingot_build_rules.view.resident_memory",
         "ingot_runtime_devices.opencl_build",
     ),
