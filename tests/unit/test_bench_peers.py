@@ -129,6 +129,7 @@ def test_ratio() -> None:
         (["m.onnx", "--model", "m.onnx", "--against", "openvino"], "leave --model out"),
         (["m.onnx", "--against", "openvino", "--peer-python", "none"], "cannot be run"),
         (["m.onnx", "--against", "openvino", "--decode", "3"], "options --decode, --against"),
+        (["m.onnx", "--against", "openvino", "--roofline"], "options --roofline, --against"),
         (["m.ingot", "--model", "none.onnx", "--against", "openvino"], "no such model file"),
         (["m.ingot", "--model", "m.onnx"], "--model without --against"),
         (["m.ingot", "--peer-python", "python3"], "--peer-python without --against"),

@@ -12,7 +12,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.cli import arrays, bench_peers, console, usage
+from ingot_build_rules.cli import arrays, bench_peers, bench_roofline, console, usage
 from ingot_build_rules.cli.plain_median import plain_median, too_noisy
 from ingot_build_rules.cli.temporary_bundle import GivenBundle, given_bundle
 from ingot_build_rules.rules.compile_options import HOST
@@ -52,6 +52,9 @@ def _decode_report(arguments: argparse.Namespace, given: GivenBundle) -> dict[st
     import ingot_runtime
     from ingot_build_rules.view.decode_times import decode_times
 
+    if arguments.roofline:
+        why, do = "launches of whole calls are measured", "leave one of them out"
+        raise UserError("lengths and launches", "options --decode, --roofline", why, do)
     if arguments.inputs or arguments.shape:
         why, do = "the tokens are made for each length", "leave --inputs and --shape out"
         raise UserError("inputs and lengths are given", "options --decode", why, do)
@@ -105,6 +108,7 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
     if found.is_noisy and not arguments.anyway:
         raise too_noisy(found, len(blocks), arguments.bundle)
     times = [seconds for block in blocks for seconds in block]
+    launches = kernel_times(session, given.path, threads, feed)
     return {
         "bundle": arguments.bundle,
         "compiled": given.told or None,
@@ -120,8 +124,23 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
         "call_seconds_percentiles": percentiles(times),
         "calls_per_second": plain_median(calls_per_second(blocks)),
         "memory": _memory(session, given.path, feed, threads),
-        "launches": kernel_times(session, given.path, threads, feed),
+        "launches": launches,
+        "roofline": _roofline(arguments, session, given, feed, launches),
     }
+
+
+def _roofline(
+    arguments: argparse.Namespace,
+    session: Session,
+    given: GivenBundle,
+    feed: dict[str, Any],
+    launches: list[dict[str, Any]],
+) -> dict[str, Any] | None:
+    if not arguments.roofline:
+        return None
+    seconds = {row["launch"]: row["seconds"] for row in launches}
+    variant = session.loaded.variant.target
+    return bench_roofline.roofline_report(given.path, variant, feed, seconds, arguments.threads)
 
 
 def _memory(
@@ -186,10 +205,11 @@ def _timed_launch(ordinal: int, launch: dict[str, Any], seconds: float) -> dict[
 
 
 def _lines(report: dict[str, Any], top: int) -> list[str]:
-    kernels = report["launches"]
+    kernels, roofline = report["launches"], report["roofline"]
     total = sum(row["seconds"] for row in kernels) or 1.0
     head = ("time", "share", "kernel", "kind", "writes", "nodes")
     rows = [head, *(_kernel_row(row, total) for row in kernels[:top])]
+    table = console.format_table(rows, right=(0, 1))
     load = console.format_seconds(report["load_seconds"])
     return [
         *([report["compiled"]] if report["compiled"] else []),
@@ -198,7 +218,7 @@ def _lines(report: dict[str, Any], top: int) -> list[str]:
         *_call_lines(report),
         _memory_line(report["memory"], report["size_bytes"]),
         f"kernels {console.format_seconds(total)}, stepped one by one",
-        *console.format_table(rows, right=(0, 1)),
+        *(bench_roofline.roofline_lines(roofline, top) if roofline else table),
     ]
 
 
@@ -254,5 +274,5 @@ def _kernel_row(row: dict[str, Any], total_seconds: float) -> tuple[str, ...]:
         row["kernel"][:14],
         row["kind"],
         " ".join(row["writes"]),
-        names if len(names) <= _NAMES_MAX else names[: _NAMES_MAX - 3] + "...",
+        console.shortened(names, _NAMES_MAX),
     )

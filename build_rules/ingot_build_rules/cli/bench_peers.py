@@ -41,6 +41,9 @@ def check_options(arguments: argparse.Namespace) -> None:
     if arguments.decode:
         why, do = "other engines have no caches in place", "leave one of them out"
         raise UserError("lengths and engines are given", "options --decode, --against", why, do)
+    if arguments.roofline:
+        why, do = "launches of other engines are unknown", "leave one of them out"
+        raise UserError("launches and engines", "options --roofline, --against", why, do)
     if shutil.which(_python(arguments)) is None:
         why, do = "there is no such program", "name the interpreter that has the engines"
         where = f"option --peer-python {arguments.peer_python}"
