@@ -46,6 +46,7 @@ ONLY_IN = {
         "ingot_compiler.backends.host",
         "ingot_build_rules.engine.executors.worker_process",
         "ingot_build_rules.ship.signer",
+        "ingot_build_rules.view.peer",
         "ingot_build_rules.view.resident_memory",
         "ingot_runtime_devices.opencl_build",
     ),

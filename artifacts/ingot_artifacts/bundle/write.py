@@ -20,14 +20,14 @@ from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan, encode_values
 from ingot_artifacts.bundle.place_sections import place_sections, reserve
 from ingot_artifacts.bundle.plan_of import plan_of
-from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree, whole_mibs_bytes
+from ingot_artifacts.bundle.weights_tree import TreeEntry, section_sizes_bytes, weights_tree
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
 from ingot_runtime.format.alternative import decode_alternative
 from ingot_runtime.format.debug import SHAPES
 from ingot_runtime.format.defaults import decode_default, head_size_bytes
-from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
+from ingot_runtime.format.header import tree_size_bytes
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.plan import BundlePlan, decode_plan, version_minor
@@ -65,13 +65,14 @@ def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
     encoded = encode_plan(plan)
     decode_plan(encoded)  # the writer obeys the reader's rules, or fails here and not on the device
     payloads = _payloads(contents, plan, encoded)
-    weights_sizes_bytes = whole_mibs_bytes(contents.weights_bytes)
+    weights_sizes_bytes = section_sizes_bytes(contents.weights_bytes)
     payloads |= _trees(tree, weights_sizes_bytes)
     sizes = {key: len(payload) for key, payload in payloads.items()}
     sizes |= {(head.WEIGHTS, index): size for index, size in enumerate(weights_sizes_bytes) if size}
     sections = place_sections(sizes)
     end = sections[-1].offset + sections[-1].size_bytes
-    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes), version_minor(plan))
+    minor = version_minor(plan, weights_sizes_bytes)
+    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes), minor)
     return BundleSkeleton(root.hex(), prefix, end)
 
 
@@ -181,7 +182,7 @@ def _debug_record(contents: BundleContents) -> dict[str, object]:
 
 def _trees(tree: bytes, weights_sizes_bytes: tuple[int, ...]) -> Payloads:
     """Cut the tree of all weights: one section per device that has any."""
-    sizes = [size // MIB * TREE_ENTRY_SIZE_BYTES for size in weights_sizes_bytes]
+    sizes = [tree_size_bytes(size) for size in weights_sizes_bytes]
     if len(tree) != sum(sizes):
         why = f"{len(tree)} bytes for {sum(weights_sizes_bytes)} bytes of weights"
         raise ArtifactError("bad tree", "weights", why)

@@ -65,7 +65,9 @@ def thin_changes(source: Source, target: str) -> Changes:
     dropped = {(kind, at) for kind in (head.CODE, head.PROGRAM) for at in range(1, len(targets))}
     if _HOST_WEIGHTS not in source.by_key:
         return Changes(payloads, frozenset(dropped))
-    kept = tuple((first * MIB, end * MIB) for first, end in whole_mibs(plan.variants[0].ranges))
+    size = source.by_key[_HOST_WEIGHTS].size_bytes
+    mibs = whole_mibs(plan.variants[0].ranges)
+    kept = tuple((first * MIB, min(end * MIB, size)) for first, end in mibs)
     payloads[head.TREE, 0] = _tree(source.section(head.TREE), kept)
     return Changes(payloads, frozenset(dropped), {_HOST_WEIGHTS: kept})
 
@@ -83,7 +85,7 @@ def _debug_of(record: Mapping[str, Any], target: str) -> dict[str, Any]:
 
 def _tree(tree: bytes, kept: Ranges) -> bytes:
     """The digests of the MiBs that are left, and of zeros between them."""
-    mibs = {at for start, end in kept for at in range(start // MIB, end // MIB)}
+    mibs = {at for start, end in kept for at in range(start // MIB, -(-end // MIB))}
     count, size = len(tree) // TREE_ENTRY_SIZE_BYTES, TREE_ENTRY_SIZE_BYTES
     zeros = b"" if len(mibs) == count else HostDigests().mib_tree_entry(memoryview(bytes(MIB)))
     rows = (tree[at * size : (at + 1) * size] if at in mibs else zeros for at in range(count))
