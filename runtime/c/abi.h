@@ -114,8 +114,8 @@
 #define EXPORT_DATA_BYTES 0, 0, 0, 0, 0, 0, 0, 32, 32, 8,
 #define ERROR_NAMES "", "FileError", "NotABundleError", "FormatError", "DigestError", "ChangedError", \
   "VersionError", "IncompatibleError", "InputError", "BusyError", "ResourceError", "LimitError", \
-  "CancelledError", "TimedOutError", "RunError",
-#define EXIT_CODES 0, 1, 1, 4, 4, 4, 5, 5, 1, 1, 2, 2, 2, 2, 2,
+  "CancelledError", "TimedOutError", "RunError", "SignatureError",
+#define EXIT_CODES 0, 1, 1, 4, 4, 4, 5, 5, 1, 1, 2, 2, 2, 2, 2, 4,
 #define FORBIDDEN_RANGES {0, 31}, {127, 159}, {1564, 1564}, {8206, 8207}, {8232, 8238}, {8294, 8297}, \
   {55296, 57343}, {65279, 65279},
 #define CPU_LEVELS {"x86-64-v2", "sse3 ssse3 sse4.1 sse4.2 popcnt cx16 lahf"}, \

@@ -204,7 +204,7 @@ def test_a_signature_of_another_bundle_is_refused(
         section = source.section(head.SIGNATURE)
     with opened(bundle) as source:
         rewrite_bundle(source, Changes({(head.SIGNATURE, 0): section}), bundle)
-    assert "has signed another bundle" in refusal(bundle, [alice]).why
+    assert "is of another bundle" in refusal(bundle, [alice]).why
 
 
 def test_any_changed_section_makes_the_signature_one_of_another_bundle(
@@ -219,7 +219,7 @@ def test_any_changed_section_makes_the_signature_one_of_another_bundle(
             path = bundle.with_name("changed.ingot")
             data = source.read(row.offset, row.size_bytes) + b"\0"
             rewrite_bundle(source, Changes({(row.kind, row.id): data}), path)
-            assert "has signed another bundle" in refusal(path, [alice]).why
+            assert "is of another bundle" in refusal(path, [alice]).why
 
 
 def _change_signature(bundle: Path, change: Callable[[bytes], bytes]) -> None:

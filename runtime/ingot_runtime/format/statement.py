@@ -87,7 +87,7 @@ def decode(data: bytes, where: str) -> Signed:
     """Decode a section: key, signature, payload."""
     start = _KEY_BYTES + _PROOF_BYTES
     fits = start < len(data) <= MIB
-    require(fits, "a signature of a wrong size", where, f"{len(data)} bytes")
+    require(fits, "not a statement about a bundle", where, f"{len(data)} bytes")
     return Signed(data[:_KEY_BYTES], data[_KEY_BYTES:start], data[start:], where)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MEANS = {
     "wrong": "the signature by {} is wrong: it was made of other bytes, or was changed",
-    "other": "{} has signed another bundle",
+    "other": "the signature by {} is of another bundle",
     "ended": "the signature by {} has expired",
 }
 
