@@ -32,6 +32,7 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("sign", "say who made a bundle, by a signature"),
     ("thin", "write a bundle with what one kind of processor needs"),
     ("delta", "write what turns one bundle into another"),
+    ("sbom", "write what a bundle is made of, as CycloneDX"),
     ("run", "run a bundle on inputs from a file"),
     ("inspect", "show what is in a bundle: sections, devices, memory, kernels, assembly"),
     ("why-device", "say why a node, an input or an output of a bundle is on its device"),
