@@ -31,7 +31,7 @@
 #define MIB 1048576
 #define NAME_SIZE_BYTES_MAX 4096
 #define OPTIONAL_FLAG 1
-#define OPTIONAL_KINDS 15360
+#define OPTIONAL_KINDS 31744
 #define PLAN_VERSION 1
 #define POOL_ALONE_UNTIL_AT 88
 #define POOL_BUFFERS_AT 136
@@ -76,12 +76,13 @@
 #define SECTION_COUNT_MAX 1024
 #define SECTION_DEBUG 8
 #define SECTION_DEFAULT 10
-#define SECTION_KIND_COUNT 14
+#define SECTION_KIND_COUNT 15
 #define SECTION_LIBRARY 9
 #define SECTION_LOCK 7
 #define SECTION_MANIFEST 1
 #define SECTION_PLAN 2
 #define SECTION_PROGRAM 4
+#define SECTION_SIGNATURE 14
 #define SECTION_STATE 11
 #define SECTION_TREE 6
 #define SECTION_VALUES 13
@@ -95,12 +96,12 @@
 #define VARIANT_COUNT_MAX 64
 #define VERIFY_STRIDE_BYTES 36864
 #define VERSION_MAJOR 1
-#define VERSION_MINOR 1
+#define VERSION_MINOR 2
 #define MAGIC "\212\111\116\107\117\124\015\012"
 #define TRAILER_MAGIC "\212\111\116\107\117\124\130\012"
 
 #define SECTION_KIND_NAMES "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", \
-  "library", "default", "state", "alternative", "values",
+  "library", "default", "state", "alternative", "values", "signature",
 #define DEVICE_KIND_NAMES "host", "cuda", "opencl", "null", "cpu",
 #define DTYPE_NAMES "f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", \
   "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "f4e2m1", "i4", "u4", "i2", "u2",
