@@ -27,7 +27,7 @@ from ingot_compiler.placement.place import place
 from ingot_compiler.placement.place_reason import PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.placing_rules import Fallback, PlacingRules
-from ingot_compiler.placement.predicted_time import predicted_picoseconds
+from ingot_compiler.placement.predicted_time import DeviceTimes, predicted_picoseconds
 from ingot_compiler.placement.print_placed import print_placed
 from ingot_compiler.placement.verify_placed import verify_placed
 from ingot_compiler.placement.virtual_device import DeclaredDevice, VirtualDevice, of_target
@@ -40,10 +40,10 @@ DEVICES = (
 )
 _SINGLE: tuple[OpName, ...] = ("exp", "neg")
 # Products are faster on acc, the rest on other; copies cost as much as some of the nodes.
-COSTS = (
-    DeviceCosts(60e9, 4e9, 10e9, 8e9, 0, 1e-6),
-    DeviceCosts(600e9, 40e9, 100e9, 80e9, 0, 2e-6, 3e-6, 5e9),
-    DeviceCosts(100e9, 90e9, 200e9, 150e9, 0, 1e-6, 2e-6, 9e9),
+TIMES = (
+    DeviceTimes(DeviceCosts(60e9, 4e9, 10e9, 8e9, 0, 1e-6)),
+    DeviceTimes(DeviceCosts(600e9, 40e9, 100e9, 80e9, 0, 2e-6, 3e-6, 5e9)),
+    DeviceTimes(DeviceCosts(100e9, 90e9, 200e9, 150e9, 0, 1e-6, 2e-6, 9e9)),
 )
 
 
@@ -66,12 +66,12 @@ def network(marks: Sequence[str], seed: int) -> OptimizedGraph:
 
 def placed_by(marks: Sequence[str], seed: int, count: int) -> PlacedGraph:
     """Such a network over the first ``count`` devices."""
-    return place(network(marks, seed), DEVICES[:count], PlacingRules(costs=COSTS[:count]))
+    return place(network(marks, seed), DEVICES[:count], PlacingRules(times=TIMES[:count]))
 
 
 def predicted(marks: Sequence[str], seed: int, count: int) -> int:
     """What its placement is predicted to take, counted in the placed graph, copy by copy."""
-    return predicted_picoseconds(placed_by(marks, seed, count), COSTS[:count])
+    return predicted_picoseconds(placed_by(marks, seed, count), TIMES[:count])
 
 
 @pytest.mark.parametrize(("count", "nodes"), [(2, 7), (3, 4)])
@@ -107,7 +107,7 @@ def test_where_tables_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> Non
     for seed in range(6):
         found = placed_by([AUTO] * 40, seed, 3)
         verify_placed(found)
-        cost = predicted_picoseconds(found, COSTS)
+        cost = predicted_picoseconds(found, TIMES)
         assert all(cost <= predicted([name] * 40, seed, 3) for name in NAMES)
 
 
@@ -145,7 +145,7 @@ def product(mark: str) -> OptimizedGraph:
     return OptimizedGraph(builder.finish((builder.add("neg", (second,), {}, (2,)),)))
 
 
-RULES = PlacingRules((refuses_products,), COSTS[:2])
+RULES = PlacingRules((refuses_products,), TIMES[:2])
 
 
 def test_a_mark_for_a_device_without_code_is_refused() -> None:
@@ -196,9 +196,13 @@ def test_control_flow_is_left_to_no_kind_of_device(backend: Backend) -> None:
     behind it goes to the device."""
     module, _, name = backend.refuse_op.partition(":")
     refuse: RefuseOpFor = getattr(importlib.import_module(module), name)
-    costs = DeviceCosts(1e3, 1e3, 1e3, 1e3, 0, 1.0), DeviceCosts(1e15, 1e15, 1e15, 1e15, 0, 0.0)
+    slow, fast = (
+        DeviceCosts(1e3, 1e3, 1e3, 1e3, 0, 1.0),
+        DeviceCosts(1e15, 1e15, 1e15, 1e15, 0, 0.0),
+    )
+    times = DeviceTimes(slow), DeviceTimes(fast)
     devices = DEVICES[0], DeclaredDevice("acc", VirtualDevice(backend.kind, 0))
-    rules = PlacingRules((lambda node, graph: refuse(node, graph, ""),), costs)
+    rules = PlacingRules((lambda node, graph: refuse(node, graph, ""),), times)
     found = place(OptimizedGraph(parse_graph(CHOICE)), devices, rules)
     where = {node.op: found.device_of[node.results[0]] for node in found.graph.nodes}
     assert (where["if"], where["exp"]) == (0, 1)

@@ -1,7 +1,7 @@
 """``auto``: which device each node runs on that the user leaves to us, so that a call is predicted
 to take the least time.
 
-In: a graph with marks, the devices' costs, what each of them runs. Out: the device of each such
+In: a graph with marks, how long each device takes, what each of them runs. Out: the device of each such
 node, and what the other ones would have cost. Not done here: copies (``place`` writes them), the
 search (``least_cost``).
 
@@ -20,10 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.ir.graph import AUTO, Graph, Node, captured
-from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.least_cost import FORBIDDEN, Costs, least_cost
-from ingot_compiler.placement.op_work import Setting, bytes_of, setting_of, work_of
-from ingot_compiler.placement.predicted_time import copy_picoseconds, work_picoseconds
+from ingot_compiler.placement.op_work import Setting, bytes_of, setting_of
+from ingot_compiler.placement.predicted_time import DeviceTimes, copy_picoseconds
 
 HOST_OPS = ("read_dim", "require_dim")
 Refuses = Callable[[Node, int], bool]
@@ -41,11 +40,11 @@ class DeviceChoice:
 
 
 def choose_devices(
-    graph: Graph, names: Sequence[str], costs: Sequence[DeviceCosts], refuses: Refuses
+    graph: Graph, names: Sequence[str], times: Sequence[DeviceTimes], refuses: Refuses
 ) -> Mapping[int, DeviceChoice]:
-    """Choose for each node that is marked ``auto``, by its index; ``names`` and ``costs``: of the
+    """Choose for each node that is marked ``auto``, by its index; ``names`` and ``times``: of the
     devices, the host first."""
-    problem = _Problem(graph, names, costs, refuses)
+    problem = _Problem(graph, names, times, refuses)
     problem.read()
     label_counts = [len(unit.devices) for unit in problem.units] + [2] * len(problem.shared)
     labels = least_cost(label_counts, problem.tables(), problem.firsts())
@@ -78,7 +77,7 @@ class _Problem:
 
     graph: Graph
     names: Sequence[str]
-    costs: Sequence[DeviceCosts]
+    times: Sequence[DeviceTimes]
     refuses: Refuses
     units: list[_Unit] = field(default_factory=list[_Unit])
     values: dict[int, _Value] = field(default_factory=dict[int, _Value])
@@ -126,9 +125,9 @@ class _Problem:
 
     def _add_work(self, node: Node, owner: int, setting: Setting) -> None:
         if owner >= 0:
-            unit, work = self.units[owner], work_of(node, setting)
+            unit = self.units[owner]
             for label, device in enumerate(unit.devices):
-                whole = unit.picoseconds[label] + work_picoseconds(work, self.costs[device])
+                whole = unit.picoseconds[label] + self.times[device].of_node(node, setting)
                 unit.picoseconds[label] = FORBIDDEN if self.refuses(node, device) else whole
 
     def _share(self) -> None:
@@ -191,7 +190,7 @@ class _Problem:
         """What one copy of a value costs; nothing where it is already."""
         if source == destination:
             return 0
-        ends = self.costs[source], self.costs[destination]
+        ends = self.times[source].costs, self.times[destination].costs
         return copy_picoseconds(item.size_bytes, *ends)
 
     def firsts(self) -> Iterator[tuple[int, ...]]:
