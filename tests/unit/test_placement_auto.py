@@ -101,6 +101,28 @@ def test_no_device_alone_is_better(seed: int, count: int) -> None:
     assert all(auto <= predicted([name] * 60, seed, count) for name in NAMES[:count])
 
 
+def test_copies_of_values_with_many_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies that are variables of their own cost what those cost that are part of a table."""
+    least: list[list[int]] = []
+    for most in (0, 2, 4, 9):
+        monkeypatch.setattr("ingot_compiler.placement.choose_devices._JOINT_UNITS_MAX", most)
+        least.append([predicted([AUTO] * 30, seed, 3) for seed in range(6)])
+    assert least == [least[0]] * len(least)
+
+
+def test_two_devices_of_a_kind_do_not_share_a_memory() -> None:
+    """A copy between devices with the same costs is a copy."""
+    marks, twins = [AUTO, "other", AUTO, "acc", AUTO, "other"], (TIMES[0], TIMES[1], TIMES[1])
+    every = [
+        predicted_picoseconds(place(network(names, 2), DEVICES, PlacingRules(times=twins)), twins)
+        for names in (
+            [a, "other", b, "acc", c, "other"] for a, b, c in itertools.product(NAMES, repeat=3)
+        )
+    ]
+    found = place(network(marks, 2), DEVICES, PlacingRules(times=twins))
+    assert predicted_picoseconds(found, twins) == min(every)
+
+
 def test_where_tables_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for few combinations the result is still no worse than one device, and valid."""
     monkeypatch.setattr("ingot_compiler.placement.least_cost.COMBINATION_COUNT_MAX", 8)

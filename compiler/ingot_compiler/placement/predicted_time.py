@@ -33,7 +33,10 @@ class DeviceTimes:
 
     def of_node(self, node: Node, setting: Setting) -> int:
         """How long a node takes."""
-        work = work_of(node, setting)
+        return self.of_work(work_of(node, setting), node, setting)
+
+    def of_work(self, work: Work, node: Node, setting: Setting) -> int:
+        """How long the work of a node takes."""
         if work.contraction_flops:
             flops = round(work.contraction_flops * self.product_share(node, setting))
             work = replace(work, contraction_flops=flops)
