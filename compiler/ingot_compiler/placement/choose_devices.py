@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -287,7 +288,7 @@ def _table_of_copies(copies: Copies, maker: Sequence[int], *readers: Sequence[in
     """``[label of the maker, label of each reader]``: what is copied then, once for each device;
     ``maker``, ``readers``: the devices that the labels stand for."""
     table = np.zeros((len(maker), *map(len, readers)), np.int64)
-    for at in np.ndindex(table.shape):
+    for at in product(*map(range, table.shape)):
         there = {devices[label] for devices, label in zip(readers, at[1:], strict=True)}
         table[at] = sum(copies[maker[at[0]]][device] for device in there)
     return table
