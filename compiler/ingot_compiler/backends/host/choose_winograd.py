@@ -80,6 +80,12 @@ class WinogradFacts:
     allows_wide: bool
 
 
+def cycle_share(node: Node, facts: WinogradFacts, target: KernelTarget) -> float:
+    """The cycles that a convolution takes, divided by those of a direct one."""
+    shape = winograd_shape(node, facts, target)
+    return _cycles(shape, facts, target) / _direct_cycles(facts, target) if shape else 1.0
+
+
 def winograd_shape(node: Node, facts: WinogradFacts, target: KernelTarget) -> WinogradShape | None:
     """The tiles that cost least of those that are precise enough; None where a direct convolution
     costs less, or has another form than the algorithm is for."""
