@@ -61,6 +61,7 @@ def compile(  # noqa: A001
     strict_dims: bool = False,
     ops: Mapping[str, str] | None = None,
     precision: str = "f32",
+    optimize: str = "speed",
 ) -> Bundle:
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
@@ -83,6 +84,7 @@ def compile(  # noqa: A001
         strict_dims: dimensions of one name are one size in every call.
         ops: ``"my.domain::Foo"`` -> the file that defines it.
         precision: of sums of products: "f32", "fast" or "strict".
+        optimize: for "speed", or for the "size" of the bundle.
         cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
@@ -93,7 +95,7 @@ def compile(  # noqa: A001
     texts, named = _texts(targets, shapes, devices, place), read_plugins(read_plugin_texts(plugins))
     options = make_options(
         *texts, other_shapes=other_shapes, strip=strip, fallback=fallback, plugins=named,
-        strict_dims=strict_dims, ops=_ops(ops), precision=precision,
+        strict_dims=strict_dims, ops=_ops(ops), precision=precision, optimize=optimize,
     )  # fmt: skip
     settings, inputs = _settings(workers, cache, named, shared=cache_shared), read_check(check)
     given = given_model(model, example_inputs, dynamic_shapes, graph)

@@ -69,6 +69,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
         strict_dims=arguments.strict_dims,
         ops=read_ops(arguments.op),
         precision=arguments.precision,
+        optimize=arguments.optimize,
     )
     with compile_output(arguments) as output:
         if output is not None:

@@ -26,6 +26,7 @@ from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
 from ingot_compiler.ir.message import OptionRef, joined, message
+from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR, SPEED
 from ingot_compiler.ir.precision import F32, PRECISIONS, STRICT
 from ingot_compiler.memory.planners import PLANNERS
 from ingot_compiler.placement.configuration import Configuration
@@ -54,6 +55,7 @@ def make_options(
     strict_dims: bool = False,
     ops: Sequence[OpOption] = (),
     precision: str = F32,
+    optimize: str = SPEED,
 ) -> CompileOptions:
     """Check and order the options; ``configure`` says what is assumed of targets and devices.
 
@@ -65,6 +67,7 @@ def make_options(
     _check_choice("choice of other shapes", "other_shapes", other_shapes, OTHER_SHAPES)
     _check_choice("fallback", "fallback", fallback, FALLBACKS)
     _check_choice("precision", "precision", precision, PRECISIONS)
+    _check_choice("optimisation", "optimize", optimize, OPTIMIZE_FOR)
     if AUTO in (devices or {}):
         where, why = OptionRef("device", AUTO), f"{AUTO!r} leaves a node to the cost model"
         raise UserError("device name taken", where, why, "choose another name")
@@ -91,6 +94,7 @@ def make_options(
         plugins=tuple(plugins),
         ops=tuple(ops),
         precision=precision,
+        optimize=optimize,
     )
 
 

@@ -98,7 +98,7 @@ class TargetStages:
         hooks = tuple(backend.device_rules for backend in self._backends)
         inputs = FuseInputs(
             placed, hooks, self._targets, specialisations, profiles, model.options.other_shapes,
-            model.options.precision,
+            model.options.precision, model.options.optimize,
         )  # fmt: skip
         fused = await model.need(FUSE, inputs, self.target)
         total_bytes = 0

@@ -76,6 +76,7 @@ def _request(
             strict_dims=bundle.strict_dims,
             ops=read_ops(bundle.ops, posixpath.dirname(path)),
             precision=bundle.precision,
+            optimize=bundle.optimize,
         )
     except (BuildError, UnsupportedError, UserError, PluginError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path

@@ -16,6 +16,7 @@ from ingot_build_rules.compilation.plain_values import (
 )
 from ingot_build_rules.rules.compile_options import FORBID, CompileOptions, PluginOption
 from ingot_build_rules.rules.op_option import OpOption
+from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import F32
 from ingot_compiler.plugins.settings import PluginSettings
 
@@ -54,6 +55,7 @@ def recorded_options(record: object) -> CompileOptions:
         strict_dims=strict_dims,
         plugins=plugins,
         precision=as_text(values.get("precision", F32)),
+        optimize=as_text(values.get("optimize", SPEED)),
         ops=[_op(as_table(each)) for each in as_list(values.get("ops", []))],
     )
 

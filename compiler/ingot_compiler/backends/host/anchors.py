@@ -41,6 +41,7 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
+from ingot_compiler.ir.optimize_for import SIZE
 from ingot_compiler.ir.precision import FAST
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
@@ -116,7 +117,7 @@ def _conv_weights(
 def _winograd_shape(fuser: Fuser, node: Node) -> WinogradShape | None:
     """The tiles of a convolution by Winograd's algorithm; None where it is direct."""
     values, (x, w), (result,) = fuser.values, node.operands[:2], node.results
-    if not values.is_constant(w):
+    if fuser.optimize == SIZE or not values.is_constant(w):
         return None
     facts = WinogradFacts(
         values.type_of(x),

@@ -69,11 +69,13 @@ class Fuser:
         inputs: Sequence[int],
         targets: Sequence[KernelTarget],
         precision: str,
+        optimize: str,
     ) -> None:
         """``targets``: what each device runs, by its index."""
         self.values = values
         self.targets = tuple(targets)
         self.precision = precision
+        self.optimize = optimize
         self.storage = Storage([(value, values.type_of(value)) for value in inputs])
         self.requirements = Requirements(values, inputs)
         self.symbols = RunTimeSymbols()
