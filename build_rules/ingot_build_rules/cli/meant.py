@@ -109,6 +109,7 @@ _IN_PROJECT = {
     "--planner": "planner",
     "--precision": "precision",
     "--optimize": "optimize",
+    "--tuning": "tuning",
     "--strip": "strip",
     "--strict-dims": "strict-dims",
     "--op": 'ops."DOMAIN::NAME"',

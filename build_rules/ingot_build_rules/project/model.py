@@ -71,6 +71,7 @@ class BundleSpec:
     ops: tuple[tuple[str, str], ...] = ()
     precision: str = F32
     optimize: str = SPEED
+    tuning: str | None = None
     shapes: Profiles | None = None
     other_shapes: str | None = None
     line: int = field(default=0, compare=False)

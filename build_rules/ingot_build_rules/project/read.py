@@ -103,6 +103,7 @@ def _bundle(
         ops=tuple(sorted(values.get("ops", ()))),
         precision=values.get("precision", defaults.get("precision", F32)),
         optimize=values.get("optimize", defaults.get("optimize", SPEED)),
+        tuning=values.get("tuning"),
         output=values.get("output", f"dist/{file}.ingot"),
         plugins=values.get("plugins", plugins),
         shapes=values.get("shape"),

@@ -87,6 +87,7 @@ TABLES: Mapping[str, Table] = {
             _PLANNER,
             _PRECISION,
             _OPTIMIZE,
+            TableKey("tuning", "text", '"a.tune"'),
             _STRIP,
             _STRICT_DIMS,
             TableKey("output", "text", '"dist/a.ingot"'),

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 class FuseInputs:
     """``hooks`` (``Backend.device_rules``) and ``targets``: one per device, the host's first.
     ``specialisations``: the graphs for ``profiles``, beside the general one, or, where
-    ``other_shapes`` are refused, in its place."""
+    ``other_shapes`` are refused, in its place. ``methods``: of layers, by the number of a node, as
+    they were measured."""
 
     placed: Artifact[PlacedGraph]
     hooks: tuple[str, ...]
@@ -43,6 +44,7 @@ class FuseInputs:
     other_shapes: str = GENERAL
     precision: str = F32
     optimize: str = SPEED
+    methods: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,12 @@ def _compute(context: RuleContext, inputs: FuseInputs) -> Fused:
 
     hooks = zip(inputs.hooks, inputs.targets, strict=True)
     devices = [_device_rules(context, *pair) for pair in hooks]
-    fused = lowering.fuse(inputs.placed.value(), devices, inputs.precision, inputs.optimize)
+    wishes = (inputs.precision, inputs.optimize, inputs.methods)
+    fused = lowering.fuse(inputs.placed.value(), devices, *wishes)
     if inputs.profiles and inputs.other_shapes == REFUSE:
         fused = refuse_others(fused, inputs.profiles)
     for profile, placed in zip(inputs.profiles, inputs.specialisations, strict=True):
-        special = lowering.fuse(placed.value(), devices, inputs.precision, inputs.optimize)
+        special = lowering.fuse(placed.value(), devices, *wishes)
         fused = append_specialisation(fused, special, profile)
     groups = groups_of(fused)
     return Fused(
@@ -151,6 +154,7 @@ FUSE = Rule(
         "other_shapes",
         "precision",
         "optimize",
+        "methods",
     ),
     _compute,
     loads=("hooks",),

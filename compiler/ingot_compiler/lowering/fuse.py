@@ -32,6 +32,7 @@ from ingot_compiler.lowering.fusion.store_outputs import store_outputs
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.ops import INDEXED_OPERANDS, has_element_rule
 from ingot_compiler.lowering.states import states_of
+from ingot_compiler.lowering.tuned_methods import Pairs, TunedMethods
 from ingot_compiler.placement.placed import PlacedGraph
 
 _MOVEMENT: dict[str, MovementRule] = {**MOVEMENT, "append": append}
@@ -42,6 +43,7 @@ def fuse(
     devices: Sequence[DeviceRules],
     precision: str = F32,
     optimize: str = SPEED,
+    methods: Pairs = (),
 ) -> FusedGraph:
     """Group the operations of a graph into kernels; UnsupportedError names every op without
     lowering.
@@ -57,7 +59,8 @@ def fuse(
     demands = image_demands(_image_readers(graph, anchors))
     values = FusionValues(graph, flat.device_of, returned, demands)
     targets = [device.target for device in devices]
-    fuser = Fuser(values, graph.inputs, targets, precision, optimize)
+    tuned = TunedMethods(dict(methods))
+    fuser = Fuser(values, graph.inputs, targets, precision, optimize, tuned)
     _refuse_unknown(values, graph, anchors)
     hold_states(fuser, graph.inputs, states_of(placed))
     _Walk(fuser, flat, anchors).run(0, len(graph.nodes))

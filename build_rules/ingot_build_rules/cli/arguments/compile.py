@@ -115,6 +115,7 @@ OPTIONS = (
         default="speed",
         choices=("speed", "size"),
     ),
+    Option("--tuning", "what ingot tune has measured of the layers", "FILE", "file"),
     Option("--planner", "memory planner (default: best of all)", "NAME", "planner", "best"),
     Option("--strict-dims", "dimensions of one name are one size in every call, or it is refused"),
     Option("--strip", "leave the names of nodes and the loops of kernels out of the bundle"),

@@ -13,7 +13,13 @@ from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
 from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
-from ingot_compiler.backends.host.choose_winograd import WinogradFacts, winograd_shape
+from ingot_compiler.backends.host.choose_winograd import (
+    WinogradFacts,
+    allowed_shapes,
+    fastest_shape,
+    method_names,
+    shape_of_method,
+)
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.dense_values import is_dense
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
@@ -126,7 +132,14 @@ def _winograd_shape(fuser: Fuser, node: Node) -> WinogradShape | None:
         is_dense(values, x),
         fuser.precision == FAST,
     )
-    return winograd_shape(node, facts, fuser.targets[values.device_of(result)])
+    target = fuser.targets[values.device_of(result)]
+    allowed = allowed_shapes(node, facts, target)
+    method = fuser.methods.of(node)
+    if method is not None:
+        return shape_of_method(node, method, allowed)
+    if fuser.methods.of_all in method_names(allowed):
+        return shape_of_method(node, fuser.methods.of_all, allowed)
+    return fastest_shape(allowed, facts, target)
 
 
 def _tap_depth(fuser: Fuser, anchor: Node, image_leaf: Leaf) -> int:
