@@ -19,7 +19,7 @@ from tests.unit.codegen_harness import (
 )
 
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, symbol
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, evaluate, symbol
 from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -107,6 +107,24 @@ def _evaluated(index: Dim, **symbols: int) -> int:
     from ingot_compiler.ir.dims import evaluate
 
     return evaluate(index, symbols)
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=str)
+@pytest.mark.parametrize("dtype", ["f32", "u8", "f64"])
+def test_spread_loads_touch_nothing_outside(dtype: DType, target: Target) -> None:
+    """Lanes that lie 2, 3 or 4 elements apart, or that share elements, read to the last element and
+    no further, in whole vectors and in the rest."""
+    lanes = target.f32_lanes
+    for index in (_J * 2, _J * 3, _J * 4 + 8, dim_floordiv(_J + _M * 4, 4)):
+        body = (For("j", _N, "vector", (Store(1, _J, Load(0, index)),)),)
+        program = _program(f"{dtype} {dtype}", body)
+        for n in (1, 2, lanes, lanes + 3, 2 * lanes, 37):
+            want = np.array([evaluate(index, {"j": j, "m": 2}) for j in range(n)])
+            x, keep = _fenced(int(want.max()) + 1, dtype)
+            x[:] = np.arange(x.size, dtype=x.dtype)
+            y = _run(program, target, x, np.zeros(n, x.dtype), n=n, m=2)
+            np.testing.assert_array_equal(y, want.astype(x.dtype), f"{index}, {n}")
+            del keep
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)

@@ -219,6 +219,41 @@ def test_pool(op: str, spatial: tuple[int, ...]) -> None:
         check([normal(0, 2, 9, *spatial)], lambda b: b.op(op, 0, **attributes))
 
 
+@pytest.mark.parametrize("op", ["max_pool", "average_pool"])
+@pytest.mark.parametrize(
+    ("spatial", "kernel", "stride", "before", "after", "dilation"),
+    [
+        ((3, 30), (3, 3), 1, (1, 1), (1, 1), 1),
+        ((5, 66), (2, 3), 2, (0, 2), (1, 0), 1),
+        ((4, 33), (2, 2), 2, (0, 0), (0, 0), 1),
+        ((40,), (3,), 1, (0,), (2,), 2),
+        ((2, 3, 25), (2, 1, 3), 1, (1, 0, 1), (0, 0, 1), 1),
+        ((6, 128), (3, 4), 4, (1, 0), (1, 3), 1),
+    ],
+)
+def test_pools_of_rows(
+    op: str,
+    spatial: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: int,
+    before: tuple[int, ...],
+    after: tuple[int, ...],
+    dilation: int,
+) -> None:
+    """Images whose rows lie together, with and without windows that reach beyond a row's ends;
+    what follows is computed with them."""
+    rank = len(spatial)
+    attributes: dict[str, Attribute] = {
+        "kernel": kernel, "strides": (stride,) * rank, "pads_before": before, "pads_after": after,
+        "dilations": (dilation,) * rank,
+    }  # fmt: skip
+    if op == "average_pool":
+        attributes |= {"count_include_pad": stride == 2, "pads_counted_after": after}
+    x = normal(0, 2, 3, *spatial)
+    x[0, 1, ..., -1] = np.nan
+    check([x], lambda b: b.op("relu", b.op(op, 0, **attributes)))
+
+
 @pytest.mark.parametrize("inner", [2, 3, 20])
 def test_few_columns_are_joined_by_others(inner: int) -> None:
     """What a transposed convolution leaves, phases beside channels, becomes rows of an image."""

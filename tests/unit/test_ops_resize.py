@@ -139,3 +139,21 @@ def test_layout_and_followers(tmp_path: Path) -> None:
     ]
     model = make_model(nodes, [tensor("x", x.shape)], [tensor("y", None)], tables)
     check_model(model, [{"x": x}], tmp_path, 1e-4, floor=1e-3)
+
+
+@pytest.mark.parametrize("coordinates", ["asymmetric", "half_pixel", "pytorch_half_pixel"])
+@pytest.mark.parametrize("nearest", ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
+@pytest.mark.sweep(3)
+def test_nearest_by_whole_factors(tmp_path: Path, coordinates: str, nearest: str) -> None:
+    """Sizes that are multiplied or divided by integers need no coordinates, and pick the same
+    elements: of rows with and without a rest behind whole vectors, of open sizes, of one element."""
+    attributes = {"coordinate_transformation_mode": coordinates, "nearest_mode": nearest}
+    factors = {"twice": (2, 2), "quarter": (2, 4), "mixed": (3, 0.5), "half": (0.5, 0.25)}
+    nodes = [node("Resize", f"x - {name}", name + "_y", **attributes) for name in factors]
+    constants: dict[str, Array] = {
+        name: np.array([1, 1, *pair], np.float32) for name, pair in factors.items()
+    }
+    outputs = [tensor(name + "_y", None) for name in factors]
+    model = make_model(nodes, [tensor("x", [1, 2, "h", "w"])], outputs, constants)
+    calls = [{"x": image(1, 2, *sizes)} for sizes in ((4, 36), (8, 20), (2, 4))]
+    check_model(model, calls, tmp_path)

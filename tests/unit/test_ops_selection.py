@@ -164,3 +164,16 @@ def test_positions_of_max_pool(tmp_path: Path, attributes: dict[str, Any]) -> No
     ingot.compile(model).save(tmp_path / "m.ingot")
     (result,) = run_all_ways(tmp_path / "m.ingot", [{"x": x}])
     assert x.ravel()[result["i"]].tobytes() == result["y"].tobytes()
+
+
+def test_max_pool_of_integers_of_open_sizes(tmp_path: Path) -> None:
+    """What stands around a row is below every integer; rows of any length."""
+    nodes = [node("MaxPool", "x", "y", kernel_shape=[3, 3], pads=[1, 1, 1, 1])]
+    shape = [1, 2, "h", "w"]
+    model = make_model(nodes, [tensor("x", shape, TensorProto.INT8)], [tensor("y", None, TensorProto.INT8)])  # fmt: skip
+    random = np.random.default_rng(7)
+    calls = [
+        {"x": random.integers(-128, -100, (1, 2, *sizes)).astype(np.int8)}
+        for sizes in ((4, 37), (1, 1), (3, 64))
+    ]
+    check_model(model, calls, tmp_path)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fusion.anchor import Anchor, AnchorRule
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
@@ -32,9 +33,12 @@ from ingot_compiler.lowering.kinds.resize import RESIZE
 from ingot_compiler.lowering.kinds.rows import ROWS
 from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
 from ingot_compiler.lowering.kinds.select_least import COUNT_MAX, SELECT_LEAST
+from ingot_compiler.lowering.kinds.split_pool import is_split
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 from ingot_compiler.lowering.kinds.suppress_overlaps import workspaces as suppression_workspaces
 from ingot_compiler.lowering.kinds.walk_trees import WALK_TREES
+
+_ROW_MIN = 12  # elements of a row of a pool's result, to be in lanes
 
 
 def packed_at_run_time(fuser: Fuser, w: int, packed: TensorType, stored: Stored) -> Leaf:
@@ -65,11 +69,26 @@ def reduce(fuser: Fuser, index: int, node: Node) -> None:
 
 
 def pool(fuser: Fuser, index: int, node: Node) -> None:
-    """Windows over an image."""
+    """Windows over an image; over one that lies row by row, if nobody else wants it otherwise."""
     x = node.operands[0]
     none = (0,) * fuser.values.type_of(x).rank
-    leaf = fuser.leaf_at(x, image(fuser, x, Halo(none, none)))
+    if _stays_in_rows(fuser, x, node):
+        leaf = fuser.leaf(x)
+    else:
+        leaf = fuser.leaf_at(x, image(fuser, x, Halo(none, none)))
     fuser.defer_anchor(index, replace(node, operands=(leaf[0],)), POOL, [leaf])
+
+
+def _stays_in_rows(fuser: Fuser, x: int, node: Node) -> bool:
+    """Whether the pool of an image may read and write rows: nothing needs one of them
+    channels-last, and rows are not much shorter than a vector."""
+    stored, width = fuser.storage.find(x), fuser.values.type_of(node.results[0]).shape[-1]
+    pools = {user.op for user in fuser.values.users(x)} <= {"average_pool", "max_pool"}
+    is_short = typical(width) < _ROW_MIN and fuser.values.type_of(x).shape[1] != 1
+    if stored is None or not pools or is_short or is_split(node):
+        return False
+    is_image = fuser.values.is_image(node.results[0]) or fuser.storage.find_image(x) is not None
+    return stored.view.strides[-1] == 1 and not is_image
 
 
 def stored_only(kind: Kind) -> AnchorRule:

@@ -1,15 +1,13 @@
 """Max and average pooling: windows clipped to the image, channels in lanes where they lie together.
 
 In: a group anchored by ``max_pool`` or ``average_pool``. Out: its launches. Not done here: global
-pooling (a ``reduce``), how large windows are divided (``split_pool``). Source: ONNX MaxPool-22,
-AveragePool-22.
+pooling (a ``reduce``), how large windows are divided (``split_pool``), images that lie row by row
+(``pool_lanes``). Source: ONNX MaxPool-22, AveragePool-22.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mul, dim_product, symbol
+from ingot_compiler.ir.dims import dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
@@ -19,6 +17,8 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.image_rows import COLUMN, point_of_row, row_count
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
+from ingot_compiler.lowering.kinds.pool_lanes import lower_pool_lanes
+from ingot_compiler.lowering.kinds.pool_window import average_count, clipped_windows
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
@@ -35,33 +35,12 @@ from ingot_compiler.lowering.loops import (
 from ingot_compiler.lowering.space import Space, point
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """One axis of the window at an output position: first kernel tap inside, number of taps inside,
-    input start."""
-
-    first: Dim
-    count: Dim
-    start: Dim
-    dilation: int
-
-
-def _window(node: Node, axis: int, position: Dim, size: Dim) -> _Window:
-    kernel, stride = node.ints("kernel")[axis], node.ints("strides")[axis]
-    dilation, pad = node.ints("dilations")[axis], node.dims("pads_before")[axis]
-    start = dim_mul(position, stride) - pad
-    # Taps t with 0 <= start + t*dilation < size.
-    first = dim_max(0, dim_floordiv(dilation - 1 - start, dilation)) if pad != 0 else 0
-    last = dim_min(kernel, dim_max(0, dim_floordiv(size - start + dilation - 1, dilation)))
-    return _Window(first, dim_max(last - first, 0), start, dilation)
-
-
 def lower_pool(group: Group, target: KernelTarget) -> LoweredGroup:
     """One launch, or several where windows are large."""
     del target
     split = split_pool(group)
     if split is None:
-        return one_launch(_program(group, group))
+        return lower_pool_lanes(group) or one_launch(_program(group, group))
     parts, between = split
     programs = [_program(part, None) for part in parts[:-1]]
     return launches_in_turn(group, parts, (*programs, _program(parts[-1], group)), *between)
@@ -87,37 +66,17 @@ def _total(
     """The statements after which the anchor's element is given."""
     x = elements.operand(anchor, 0)
     source, dtype = x.type.shape, x.type.dtype
-    windows = [_window(anchor, i, space.index(2 + i), size) for i, size in enumerate(source[2:])]
-    where = tuple(
-        window.start + dim_mul(window.first + symbol(f"t{i}"), window.dilation)
-        for i, window in enumerate(windows)
-    )
+    windows = clipped_windows(anchor, space, source)
+    where = tuple(window.source(symbol(f"t{i}")) for i, window in enumerate(windows))
     load = elements.load(x, point(source, (space.index(0), symbol("c"), *where)))
     loops = [(f"t{i}", window.count) for i, window in enumerate(windows)]
     function: ReduceFunction = "max" if anchor.op == "max_pool" else "sum"
     reduce = nested_reduce("total", function, loops, dtype, ((), load), lanes=False)
     total: Value = Local("total", dtype)
     if anchor.op == "average_pool" and whole is not None:
-        total = Apply("div", (total, FromIndex(_divisor(whole, space), dtype)), dtype)
+        total = Apply("div", (total, FromIndex(average_count(whole, space), dtype)), dtype)
     elements.given[anchor.results[0]] = elements.let(total, dtype)
     return (reduce, *elements.take())
 
 
-def _divisor(whole: Group, space: Space) -> Dim:
-    """Elements that an average counts: those inside, or also the pads that ``count_include_pad``
-    names."""
-    node = whole.nodes[whole.anchor]
-    source = dict(whole.types)[node.operands[0]].shape
-    windows = [_window(node, i, space.index(2 + i), size) for i, size in enumerate(source[2:])]
-    if not node.flag("count_include_pad"):
-        return dim_product(tuple(window.count for window in windows))
-    count: Dim = 1
-    for axis, window in enumerate(windows):
-        kernel = node.ints("kernel")[axis]
-        limit = source[2 + axis] + node.dims("pads_counted_after")[axis]
-        taps = dim_floordiv(limit - window.start + window.dilation - 1, window.dilation)
-        count = dim_mul(count, dim_min(kernel, taps))
-    return count
-
-
-POOL = Kind("pool", lower_pool, ResultLayout.CHANNELS_LAST)
+POOL = Kind("pool", lower_pool, ResultLayout.LIKE_FIRST_OPERAND)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
@@ -23,6 +23,7 @@ from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.resize_axis import ResizeAxis, resize_axis, tap_weight
 from ingot_compiler.lowering.kinds.resize_scope import ResizeScope
+from ingot_compiler.lowering.kinds.resize_whole import whole_step
 from ingot_compiler.lowering.kinds.split_resize import split_resize
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -60,7 +61,8 @@ def _program(group: Group) -> LoopProgram:
     shape, result = dict(group.types)[anchor.results[0]].shape, group.results[0]
     order = storage_order(result.view, shape)
     outer, row, lane = order[:-2], order[-2:-1], order[-1]
-    space = _space(shape, outer, row, lane)
+    times = _rows_of_one(scope, row, lane)
+    space = _space(shape, outer, row, lane, times)
     levels: list[tuple[Statement, ...]] = []
     axes: dict[int, ResizeAxis] = {}
     for members in (outer, row, (lane,)):
@@ -71,9 +73,13 @@ def _program(group: Group) -> LoopProgram:
     value = _extrapolated(scope, axes, _Sums(scope, axes, space.indices()).value())
     elements.given[anchor.results[0]] = elements.let(value, scope.dtype)
     stored = elements.stored(result, space)
+    if times > 1:
+        stored = (For("r", times, "unroll", stored),)
 
     def in_rows(*body: Statement) -> tuple[Statement, ...]:
-        return (For("x", shape[row[0]], "serial", (*levels[1], *body)),) if row else body
+        if not row:
+            return body
+        return (For("x", dim_floordiv(shape[row[0]], times), "serial", (*levels[1], *body)),)
 
     if lane in axes and not axes.keys() & set(row):
         body: tuple[Statement, ...] = (
@@ -86,9 +92,24 @@ def _program(group: Group) -> LoopProgram:
     return finish_program(elements.buffers, (*levels[0], *body), units, grain_for(dim_mul(work, 8)))
 
 
-def _space(shape: tuple[Dim, ...], outer: Sequence[int], row: Sequence[int], lane: int) -> Space:
+def _rows_of_one(scope: ResizeScope, row: Sequence[int], lane: int) -> int:
+    """How many rows that follow each other are made from the same elements, 1 where lanes need
+    indices of their own."""
+    steps = {
+        axis: whole_step(scope.node, position, scope.size(position))
+        for position, axis in enumerate(scope.axes)
+        if axis in (*row, lane)
+    }
+    along = steps.get(row[0]) if row else None
+    return 1 if along is None or None in steps.values() else along.times
+
+
+def _space(
+    shape: tuple[Dim, ...], outer: Sequence[int], row: Sequence[int], lane: int, times: int
+) -> Space:
     units = [Run(tuple(outer), symbol("p"))] if outer else []
-    rows = [Run((axis,), symbol("x")) for axis in row]
+    index = symbol("x") if times == 1 else dim_mul(symbol("x"), times) + symbol("r")
+    rows = [Run((axis,), index) for axis in row]
     return Space(shape, (*units, *rows, Run((lane,), symbol("c"))))
 
 
@@ -109,13 +130,18 @@ class _Sums:
 
     def _load(self, chosen: Chosen) -> Value:
         indices = tuple(
-            clamped(chosen[axis], self.axes[axis].size) if axis in chosen else index
+            self._inside(axis, chosen[axis]) if axis in chosen else index
             for axis, index in enumerate(self.where)
         )
         x = self.scope.x
         loaded = self.scope.elements.load(x, point(x.type.shape, indices))
         is_narrow = self.scope.dtype in ("f16", "bf16")
         return Apply("cast", (loaded,), "f32") if is_narrow else loaded
+
+    def _inside(self, axis: int, index: Dim) -> Dim:
+        """The nearest index of x."""
+        entry = self.axes[axis]
+        return index if entry.is_inside else clamped(index, entry.size)
 
     def _written_out(self, order: Sequence[int], chosen: Chosen) -> Value:
         if not order:

@@ -14,6 +14,7 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.lowering.guards import is_within
 from ingot_compiler.lowering.kinds.resize_coordinate import ResizedIndex, coordinate
 from ingot_compiler.lowering.kinds.resize_scope import ResizeScope, apply, number
+from ingot_compiler.lowering.kinds.resize_whole import whole_step
 from ingot_compiler.lowering.loops import Apply, FromIndex, Value
 
 
@@ -21,7 +22,7 @@ from ingot_compiler.lowering.loops import Apply, FromIndex, Value
 class ResizeAxis:
     """One resized axis at a point of the result: the index of tap 0 before clamping, the
     coordinate, the weights of taps that are written out; ``outside``: conditions under which the
-    point lies outside of x."""
+    point lies outside of x; ``is_inside``: the index needs no clamping."""
 
     base: Dim
     coordinate: Value
@@ -29,11 +30,15 @@ class ResizeAxis:
     count: Dim
     weights: tuple[Value, ...] = ()
     outside: tuple[Value, ...] = ()
+    is_inside: bool = False
 
 
 def resize_axis(scope: ResizeScope, position: int, index: Dim) -> ResizeAxis:
     """Index and weights along one axis for ``index`` of the result."""
     elements, mode, size = scope.elements, scope.node.text("mode"), scope.size(position)
+    step = whole_step(scope.node, position, size)
+    if step is not None:
+        return ResizeAxis(step.source(index), number(0), size, 1, is_inside=True)
     place = ResizedIndex(scope, position, FromIndex(index, "f64"))
     where = elements.let(coordinate(place), "f64")
     outside: tuple[Value, ...] = ()

@@ -18,6 +18,7 @@ from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE
+from ingot_compiler.lowering.kinds.resize_whole import whole_step
 from ingot_compiler.lowering.views import dense_view, storage_order
 
 
@@ -32,8 +33,11 @@ def split_resize(group: Group) -> tuple[Group, Group, Operand] | None:
     exact = result.dtype in ("f32", "f64") or node.text("mode") == "nearest"
     if not splits or not exact or node.text("coordinates") == "tf_crop_and_resize":
         return None
-    others = [position for position, axis in enumerate(axes) if axis != lane]
     (x,) = (operand for operand in group.operands if operand.value == node.operands[0])
+    step = whole_step(node, axes.index(lane), x.type.shape[lane])
+    if step is not None and step.lanes_load_together:
+        return None
+    others = [position for position, axis in enumerate(axes) if axis != lane]
     shape = list(result.shape)
     shape[lane] = x.type.shape[lane]
     kind = TensorType(result.dtype, tuple(shape))

@@ -70,6 +70,25 @@ def _atom_stride(context: EmitContext, atom: Symbol | Call) -> Dim | None:
     return None
 
 
+def lane_repeat(context: EmitContext, dim: Dim) -> int | None:
+    """How many lanes have the same index, where ``dim`` is one ``left // number`` beside what all
+    lanes share, and a vector has whole runs of such lanes; else None."""
+    terms = terms_of(substitute(dim, context.constants))
+    moving = [term for term in terms if _monomial_stride(context, term[0]) != 0]
+    vector = context.vector
+    if vector is None or len(moving) != 1 or len(moving[0][0]) != 1 or moving[0][1] != 1:
+        return None
+    atom = moving[0][0][0]
+    if not isinstance(atom, Call) or atom.function != "floordiv":
+        return None
+    times, left = atom.right, substitute(atom.left, context.constants)
+    if not isinstance(times, int) or not 1 < times < vector.lanes or vector.lanes % times:
+        return None
+    own = (Symbol(vector.name),)
+    is_whole = all(factor % times == 0 or monomial == own for monomial, factor in terms_of(left))
+    return times if lane_stride(context, left) == 1 and is_whole else None
+
+
 def _splits_between_vectors(context: EmitContext, atom: Call) -> bool:
     """Whether no step of ``left // right`` falls between two lanes: right and lane 0's left are
     multiples of the lanes."""

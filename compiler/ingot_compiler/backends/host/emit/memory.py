@@ -1,5 +1,5 @@
-"""Loads and stores: contiguous lanes, one element for all lanes, or gather and scatter; masked in
-tails and by guards.
+"""Loads and stores: contiguous lanes, lanes a few elements apart, one element for all or some
+lanes, or gather and scatter; masked in tails and by guards.
 
 In: buffer number, index, context. Out: values in register form; instructions. Not done here: what
 is computed.
@@ -10,9 +10,10 @@ from __future__ import annotations
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory, to_memory
 from ingot_compiler.backends.host.emit.index import emit_index
-from ingot_compiler.backends.host.emit.lane_index import emit_lanes, lane_stride
+from ingot_compiler.backends.host.emit.lane_index import emit_lanes, lane_repeat, lane_stride
 from ingot_compiler.backends.host.emit.lanes import all_lanes, lane_numbers, load_lanes
 from ingot_compiler.backends.host.emit.operands import i64
+from ingot_compiler.backends.host.emit.spread_loads import APART_MAX, load_apart, load_repeated
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
 from ingot_compiler.ir.dims import Dim, substitute, terms_of
 from ingot_compiler.ir.errors import InternalError
@@ -35,7 +36,7 @@ def emit_load(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
     elif stride == 1:
         value = _load_contiguous(context, emit_address(context, buffer, index), element)
     else:
-        value = w.gather(_addresses(context, buffer, index, stride), _gather_mask(context), element)
+        value = _load_spread(context, buffer, index, stride)
     return from_memory(w, value, dtype)
 
 
@@ -96,6 +97,22 @@ def _load_contiguous(context: EmitContext, pointer: LlvmValue, element: str) -> 
     w, mask = context.writer, context.active()
     pointer = _guarded(context, pointer, uniform=False)
     return load_lanes(w, pointer, element, context.vector.lanes, mask)
+
+
+def _load_spread(context: EmitContext, buffer: int, index: Dim, stride: Dim | None) -> LlvmValue:
+    """Lanes that do not lie together."""
+    assert context.vector is not None
+    w, lanes, mask = context.writer, context.vector.lanes, context.active()
+    element = MEMORY[context.dtypes[buffer]]
+    if context.uniform_guard() is None:  # where it does not hold, more is read than is spare
+        if isinstance(stride, int) and 1 < stride <= APART_MAX:
+            pointer = emit_address(context, buffer, index)
+            return load_apart(w, pointer, element, lanes, stride, mask)
+        times = lane_repeat(context, index) if stride is None else None
+        if times is not None:
+            pointer = emit_address(context, buffer, index)
+            return load_repeated(w, pointer, element, lanes, times, mask)
+    return w.gather(_addresses(context, buffer, index, stride), _gather_mask(context), element)
 
 
 def _gather_mask(context: EmitContext) -> LlvmValue:

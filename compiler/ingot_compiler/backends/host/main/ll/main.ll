@@ -12,6 +12,13 @@ set.up:
   store ptr %call, ptr %frame, align 8
   %registers = getelementptr i8, ptr %frame, i64 $frame_registers
   %copied = call ptr @memcpy(ptr %registers, ptr @table.registers, i64 $frame_registers_size_bytes)
+  %pool.p = getelementptr i8, ptr %call, i64 $call_pool
+  %pool = load ptr, ptr %pool.p, align 8
+  %without.threads = icmp eq ptr %pool, null
+  br i1 %without.threads, label %start, label %begin.threads
+begin.threads:
+  %units_alone.p = getelementptr i8, ptr %pool, i64 $pool_units_alone
+  store i64 0, ptr %units_alone.p, align 8
   br label %start
 start:
 $body

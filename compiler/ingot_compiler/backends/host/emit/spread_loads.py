@@ -1,0 +1,53 @@
+"""Lanes that lie a few elements apart, or several of which are one element: whole vectors are
+loaded and shuffled, for a gather takes as long as a load for every lane.
+
+In: the address of lane 0, how the lanes lie, a mask (None: all). Out: the lanes; 0 where the mask
+does not hold, and nothing is read there. Not done here: other lanes (``memory``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.backends.host.emit.lanes import load_lanes
+from ingot_compiler.backends.host.emit.operands import i64, zeros
+from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.writer import Writer
+
+APART_MAX = 4
+"""Elements from lane to lane up to which vectors are loaded."""
+
+
+def load_apart(
+    w: Writer, pointer: LlvmValue, element: str, lanes: int, step: int, mask: LlvmValue | None
+) -> LlvmValue:
+    """Every ``step``-th element, from 2 to ``APART_MAX``; none behind the last lane's is read."""
+    last = (step - 1) * (lanes - 1)  # where the last vector begins, so that it ends with that one
+    found: LlvmValue | None = None
+    for start in (*range(0, (step - 1) * lanes, lanes), last):
+        own = None if mask is None else _spread_mask(w, mask, start, step)
+        vector = load_lanes(w, w.offset(pointer, i64(start), element), element, lanes, own)
+        places = [step * lane - start for lane in range(lanes)]
+        if found is None:
+            found = w.shuffle(vector, [at if at < lanes else 0 for at in places])
+        else:
+            order = [lanes + at if 0 <= at < lanes else lane for lane, at in enumerate(places)]
+            found = w.shuffle(found, order, vector)
+    assert found is not None
+    return found
+
+
+def _spread_mask(w: Writer, mask: LlvmValue, start: int, step: int) -> LlvmValue:
+    """Which of the elements from ``start`` on are those of a lane that exists."""
+    lanes = mask.lanes
+    wanted = [divmod(start + place, step) for place in range(lanes)]
+    order = [lanes if rest else lane for lane, rest in wanted]
+    return w.shuffle(mask, order, zeros("i1", lanes))
+
+
+def load_repeated(
+    w: Writer, pointer: LlvmValue, element: str, lanes: int, times: int, mask: LlvmValue | None
+) -> LlvmValue:
+    """Each element for ``times`` lanes, of which ``lanes`` is a multiple."""
+    count = lanes // times
+    own = None if mask is None else w.shuffle(mask, [times * place for place in range(count)])
+    vector = load_lanes(w, pointer, element, count, own)
+    return w.shuffle(vector, [lane // times for lane in range(lanes)])
