@@ -52,6 +52,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
     from ingot_build_rules.compilation.options import make_options
     from ingot_build_rules.compilation.output_file import check_output
     from ingot_build_rules.compilation.plugins import read_plugins
+    from ingot_build_rules.compilation.tuning_file import read_tuning
 
     if arguments.from_ is None:
         check_model_kind(arguments.model)
@@ -70,6 +71,8 @@ def _run_one(arguments: argparse.Namespace) -> None:
         strict_dims=arguments.strict_dims,
         ops=read_ops(arguments.op),
         precision=arguments.precision,
+        optimize=arguments.optimize,
+        tuning=read_tuning(arguments.tuning),
     )
     with compile_output(arguments) as output:
         if output is not None:

@@ -41,6 +41,7 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("verify", "check every byte of bundles"),
     ("reproduce", "make a bundle again from its source, compare, say what differs and why"),
     ("bench", "measure a bundle or a model: calls, memory, kernels"),
+    ("tune", "measure by which method each layer is fastest here, into a file for compile"),
     ("cache", "what is in the cache; make it smaller, check it, say why something is there"),
     ("identify", "say what this machine can run"),
     ("man", "print a manual page, or write all of them"),

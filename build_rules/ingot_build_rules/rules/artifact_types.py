@@ -18,6 +18,7 @@ _MODULES = {
     "ingot_build_rules.rules.codegen_claimed": "CodegenClaimedInputs",
     "ingot_build_rules.rules.compile_loader": "LoaderInputs",
     "ingot_build_rules.rules.op_option": "OpOption",
+    "ingot_build_rules.rules.tuning_option": "TuningOption",
     "ingot_build_rules.rules.compile_options": "CompileOptions DeviceOption PluginOption",
     "ingot_build_rules.rules.join_libraries": "JoinInputs",
     "ingot_build_rules.rules.import_model": "ImportInputs Imported",
@@ -53,7 +54,7 @@ _MODULES = {
     ),
     "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupSteps",
     "ingot_compiler.lowering.loops": (
-        "Address Apply Attention BlockedProduct Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane For "
+        "Address Apply Attention BlockedProduct Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane Digits For "
         "FromIndex If Let LetIndex Load Local LoopProgram PackedPanels Reduce Require Store "
         "RegisterTile Transpose Winograd"
     ),

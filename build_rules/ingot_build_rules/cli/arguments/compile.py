@@ -115,6 +115,13 @@ OPTIONS = (
         default="f32",
         choices=("f32", "fast", "strict"),
     ),
+    Option(
+        "--optimize",
+        "for speed (default), or for size: no kernels whose weights take more bytes",
+        default="speed",
+        choices=("speed", "size"),
+    ),
+    Option("--tuning", "what ingot tune has measured of the layers", "FILE", "file"),
     Option("--planner", "memory planner (default: best of all)", "NAME", "planner", "best"),
     Option("--strict-dims", "dimensions of one name are one size in every call, or it is refused"),
     Option("--strip", "leave the names of nodes and the loops of kernels out of the bundle"),
