@@ -31,10 +31,12 @@
 #define MIB 1048576
 #define NAME_SIZE_BYTES_MAX 4096
 #define OPTIONAL_FLAG 1
-#define OPTIONAL_KINDS 15360
+#define OPTIONAL_KINDS 31744
 #define PLAN_VERSION 1
+#define POOL_ALONE_UNTIL_AT 88
 #define POOL_BUFFERS_AT 136
-#define POOL_CHUNKS_AT 160
+#define POOL_CALLER_PARKED_AT 196
+#define POOL_CLAIM_AT 256
 #define POOL_DONE_AT 192
 #define POOL_EPOCH_AT 64
 #define POOL_EXTENT_AT 152
@@ -43,9 +45,9 @@
 #define POOL_KERNEL_AT 128
 #define POOL_MAGIC 108039
 #define POOL_MAGIC_AT 0
-#define POOL_MAIN_PARKED_AT 196
 #define POOL_N_THREADS_AT 4
 #define POOL_PARKED_AT 72
+#define POOL_PIECES_AT 160
 #define POOL_QUIT_BIT 31
 #define POOL_RESULT_AT 200
 #define POOL_SCALARS_AT 144
@@ -54,6 +56,8 @@
 #define POOL_SPIN_AT 8
 #define POOL_SYSCALL_AT 16
 #define POOL_WATCH_AT 80
+#define POOL_WORK_AT 96
+#define POOL_WORK_BEFORE_AT 104
 #define RANGE_COUNT_MAX 65536
 #define RANK_MAX 16
 #define RC_ABI 2
@@ -72,12 +76,13 @@
 #define SECTION_COUNT_MAX 1024
 #define SECTION_DEBUG 8
 #define SECTION_DEFAULT 10
-#define SECTION_KIND_COUNT 14
+#define SECTION_KIND_COUNT 15
 #define SECTION_LIBRARY 9
 #define SECTION_LOCK 7
 #define SECTION_MANIFEST 1
 #define SECTION_PLAN 2
 #define SECTION_PROGRAM 4
+#define SECTION_SIGNATURE 14
 #define SECTION_STATE 11
 #define SECTION_TREE 6
 #define SECTION_VALUES 13
@@ -91,12 +96,12 @@
 #define VARIANT_COUNT_MAX 64
 #define VERIFY_STRIDE_BYTES 36864
 #define VERSION_MAJOR 1
-#define VERSION_MINOR 1
+#define VERSION_MINOR 2
 #define MAGIC "\212\111\116\107\117\124\015\012"
 #define TRAILER_MAGIC "\212\111\116\107\117\124\130\012"
 
 #define SECTION_KIND_NAMES "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", \
-  "library", "default", "state", "alternative", "values",
+  "library", "default", "state", "alternative", "values", "signature",
 #define DEVICE_KIND_NAMES "host", "cuda", "opencl", "null", "cpu",
 #define DTYPE_NAMES "f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", \
   "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "f4e2m1", "i4", "u4", "i2", "u2",

@@ -53,9 +53,10 @@ static bool check_tree_sizes(const struct source *source, error *error) {
   for (u32 id = 0; id < DEVICE_COUNT_MAX; id++) {
     const struct section *weights = source_row(source, SECTION_WEIGHTS, id), *tree = source_row(source, SECTION_TREE, id);
     if (!weights || !tree) continue;
-    u64 expected = weights->size / MIB * TREE_ENTRY_SIZE_BYTES;
-    bool whole = weights->size % MIB == 0 && weights->size > 0;
-    if (!REQUIRE(error, whole, "weights are not whole MiBs", TEXT("section weights %u", id), TEXT("%lld bytes", NUMBER(weights->size))) ||
+    u64 expected = (weights->size + MIB - 1) / MIB * TREE_ENTRY_SIZE_BYTES;
+    bool whole = weights->size % ALIGNMENT_MAPPED_BYTES == 0 && weights->size > 0;
+    if (!REQUIRE(error, whole, "wrong size of weights", TEXT("section weights %u", id),
+                 TEXT("expected a multiple of %d bytes, got %lld", ALIGNMENT_MAPPED_BYTES, NUMBER(weights->size))) ||
         !REQUIRE(error, tree->size == expected, "wrong tree size", TEXT("section tree %u", id),
                  TEXT("expected %lld, got %lld", NUMBER(expected), NUMBER(tree->size))))
       return false;

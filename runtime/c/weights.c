@@ -42,12 +42,34 @@ static bool is_whole(const struct weights *weights) { return !weights->guard || 
 
 typedef i32 launch_function(void *pool, void *kernel, u64 *buffers, i64 *scalars, i64 extent, i64 grain, void *scratch, i64 stride, void *watch);
 
-// Runs a verifying kernel over the MiBs that a variant's ranges touch, joined; returns how many those are, -1 after an error of its own.
-static i64 verify_mibs(ingot_bundle *bundle, struct pool *pool, u64 kernel, struct verified *verified, u8 *scratch) {
+// Runs a verifying kernel over MiBs from `first` up to `last`; MiB 0 begins at `data`. Returns 0 after an error of its own.
+static bool launch_verify(ingot_bundle *bundle, struct pool *pool, u64 kernel, struct verified *verified, u8 *scratch, u64 data, i64 first, i64 last) {
   enum { GRAIN_MIBS = 4 };
   launch_function *launch = (launch_function *)(void *)(bundle->image.base + bundle->image.exports[EXPORT_LAUNCH]);
+  u64 buffers[] = {data, (u64)(uintptr_t)bundle->tree.data, (u64)(uintptr_t)verified};
+  if (first >= last) return true;
+  i32 code = launch(pool->page, bundle->image.base + kernel, buffers, &first, last - first, GRAIN_MIBS, scratch, VERIFY_STRIDE_BYTES, NULL);
+  return !code || code == RC_DAMAGED;
+}
+
+// The same where the last MiB may end with the weights: its entry of the tree is that of a copy with zeros behind it.
+static bool verify_range(ingot_bundle *bundle, struct pool *pool, u64 kernel, struct verified *verified, u8 *scratch, i64 first, i64 last) {
+  const u8 *data = bundle->weights.data;
+  u64 start = (u64)first * MIB, size = bundle->weights.size, end = (u64)last * MIB;
+  if (bundle->weights.mapped) madvise(bundle->weights.mapped + start, (end < size ? end : size) - start, MADV_WILLNEED);
+  i64 whole = end > size ? last - 1 : last;
+  if (!launch_verify(bundle, pool, kernel, verified, scratch, (u64)(uintptr_t)data, first, whole)) return false;
+  if (whole == last) return true;
+  u64 before = (u64)whole * MIB;
+  u8 *copy = scratch + (u64)VERIFY_STRIDE_BYTES * pool->n_threads;
+  memcpy(copy, data + before, size - before);
+  memset(copy + size - before, 0, end - size);
+  return launch_verify(bundle, pool, kernel, verified, scratch, (u64)(uintptr_t)copy - before, whole, last);
+}
+
+// Checks the MiBs that a variant's ranges touch, joined; returns how many those are, -1 after an error of its own.
+static i64 verify_mibs(ingot_bundle *bundle, struct pool *pool, u64 kernel, struct verified *verified, u8 *scratch) {
   const struct variant_plan *variant = bundle->plan.variants + bundle->variant;
-  u64 buffers[] = {(u64)(uintptr_t)bundle->weights.data, (u64)(uintptr_t)bundle->tree.data, (u64)(uintptr_t)verified};
   i64 total = 0;
   for (u32 index = 0; index < variant->range_count;) {
     i64 first = (i64)(variant->ranges[index].offset / MIB), last = first;
@@ -55,9 +77,7 @@ static i64 verify_mibs(ingot_bundle *bundle, struct pool *pool, u64 kernel, stru
       i64 next = (i64)((variant->ranges[index].offset + variant->ranges[index].size + MIB - 1) / MIB);
       if (next > last) last = next;
     }
-    if (bundle->weights.mapped) madvise(bundle->weights.mapped + first * MIB, (u64)(last - first) * MIB, MADV_WILLNEED);
-    i32 code = launch(pool->page, bundle->image.base + kernel, buffers, &first, last - first, GRAIN_MIBS, scratch, VERIFY_STRIDE_BYTES, NULL);
-    if (code && code != RC_DAMAGED) return -1;
+    if (!verify_range(bundle, pool, kernel, verified, scratch, first, last)) return -1;
     total += last - first;
   }
   return total;
@@ -76,13 +96,13 @@ static bool judge_weights(const ingot_bundle *bundle, bool is_full, i64 total, c
   return refuse(error, INGOT_RUN_ERROR, "the weights could not be verified", where, why, "");
 }
 
-// Each MiB must be counted as good: a thread that did not come is no proof.
+// Each MiB must be counted as good: a thread that did not come is no proof. Behind the threads' scratch is room for a MiB.
 static bool verify_weights(ingot_bundle *bundle, i32 mode, struct pool *pool, error *error) {
   if (mode == INGOT_VERIFY_CODE || !bundle->weights.data) return true;
   bool is_full = mode == INGOT_VERIFY_FULL;
   struct verified verified = {0, UINT64_MAX};
   void *scratch;
-  if (posix_memalign(&scratch, ALIGNMENT_SMALL_BYTES, (u64)VERIFY_STRIDE_BYTES * pool->n_threads)) return no_memory(error, "verify", "scratch");
+  if (posix_memalign(&scratch, ALIGNMENT_SMALL_BYTES, (u64)VERIFY_STRIDE_BYTES * pool->n_threads + MIB)) return no_memory(error, "verify", "scratch");
   u32 kernel = bundle->image.exports[is_full ? EXPORT_BLAKE3_VERIFY : EXPORT_CHECKSUM_VERIFY];
   i64 total = verify_mibs(bundle, pool, kernel, &verified, scratch);
   free(scratch);

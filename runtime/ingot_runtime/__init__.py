@@ -19,6 +19,7 @@ from .errors import (
     NotABundleError,
     ResourceError,
     RunError,
+    SignatureError,
     TimedOutError,
     VersionError,
 )
@@ -27,6 +28,7 @@ from .ingot_error import IngotError
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself costs 10 ms
     import os
+    from collections.abc import Sequence as Several
 
     from .executor.bound import Bound
     from .executor.sequence import Sequence
@@ -52,6 +54,7 @@ __all__ = [
     "RunError",
     "Sequence",
     "Session",
+    "SignatureError",
     "TensorSpec",
     "TimedOutError",
     "VersionError",
@@ -78,6 +81,7 @@ def load(
     max_bytes: "int | None" = None,
     sessions: int = 1,
     busy: str = "wait",
+    keys: "Several[str | bytes | os.PathLike[str]] | str | os.PathLike[str] | None" = None,
 ) -> "Session":
     """Check a bundle and make it ready to run.
 
@@ -96,6 +100,9 @@ def load(
         sessions: how many calls may run at once, from as many threads.
         busy: a call that finds all sessions running waits its turn ("wait"), or is refused by a
             ``BusyError`` ("error").
+        keys: refuse any bundle that none of these Ed25519 keys has signed, before any of its code
+            is mapped; each a PEM file, its content, 32 bytes or 64 hex digits. A path instead of a
+            list: a policy (docs/shipping.md).
 
     Raises:
         BundleError: one of its subclasses.
@@ -104,7 +111,7 @@ def load(
 
     return load_bundle(
         bundle, threads, devices, verify, variant, executor, features, digest, max_bytes,
-        sessions, busy,
+        sessions, busy, keys,
     )  # fmt: skip
 
 

@@ -33,6 +33,10 @@ class DigestError(BundleError):
     """Bytes are not those that the bundle's digests promise."""
 
 
+class SignatureError(BundleError):
+    """Nobody whose key is given has signed the bundle, or it is signed no more."""
+
+
 class ChangedError(BundleError):
     """The file changed while it was mapped; the results of the call are lost."""
 

@@ -25,6 +25,7 @@ from .loader.weights import VERIFY_MODES, Verifier, map_weights, whole_mibs
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
     from typing import Any
 
 EXECUTORS = ("aot", "vm")
@@ -44,6 +45,7 @@ def load_bundle(
     max_bytes: "int | None" = None,
     sessions: int = 1,
     busy: str = "wait",
+    keys: "Sequence[str | bytes | os.PathLike[str]] | str | os.PathLike[str] | None" = None,
 ) -> Session:
     """See ``ingot_runtime.load``."""
     _check_option("verify", verify, VERIFY_MODES)
@@ -54,7 +56,7 @@ def load_bundle(
     if max_bytes is not None:
         _check_number("limit of memory", "max_bytes", max_bytes)
     try:
-        source = _open(bundle, digest)
+        source = _signed(_open(bundle, digest), keys)
         plan = read_plan(source)
         bound = bind_devices(plan, {} if devices is None else devices, source.name)
         usable = _usable_features(features)
@@ -105,6 +107,17 @@ def _open(
     if isinstance(bundle, _IN_MEMORY):
         return Source(system.sealed_file(bundle), "bundle in memory", checked_digest(digest))
     return open_file(bundle, digest)
+
+
+def _signed(
+    source: Source, keys: "Sequence[str | bytes | os.PathLike[str]] | str | os.PathLike[str] | None"
+) -> Source:
+    """Return the source, which one of `keys` has signed, where any are given."""
+    if keys is not None:
+        from .loader.signatures import require_signed
+
+        require_signed(source, keys)
+    return source
 
 
 def _usable_features(features: "frozenset[str] | None") -> frozenset[str]:

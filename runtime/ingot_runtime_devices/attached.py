@@ -11,14 +11,13 @@ import ctypes
 from ingot_runtime.errors import DeviceError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
-from ingot_runtime.format.limits import MIB
 from ingot_runtime.format.plan import DEVICE_KINDS, BundlePlan
 from ingot_runtime.format.source import Source, changed
 from ingot_runtime.loader.block import Block
 from ingot_runtime.loader.image import Image
 from ingot_runtime.loader.pool import ThreadPool
 from ingot_runtime.loader.watch import Watch
-from ingot_runtime.loader.weights import Verifier, map_weights
+from ingot_runtime.loader.weights import Verifier, map_weights, whole_mibs
 
 from .callbacks import State, make_native
 from .device import Device
@@ -118,7 +117,7 @@ class Attached:
             weights = None if device is None else map_weights(source, image, index)
             if device is None or weights is None:
                 continue
-            tree, mibs = source.section(head.TREE, index), [(0, weights.size_bytes // MIB)]
+            tree, mibs = source.section(head.TREE, index), whole_mibs(((0, weights.size_bytes),))
             Verifier(image, threads, watch, tree, mibs, source.name, index).verify(weights, verify)
             allocation = self._weights.get(index) or device.allocate(weights.size_bytes)
             device.write(allocation.address, weights.address, weights.size_bytes)

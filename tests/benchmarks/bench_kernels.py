@@ -22,6 +22,7 @@ from tests.unit.test_depthwise import depthwise_program
 from ingot_compiler.backends.host.attention_layout import attention_query_block
 from ingot_compiler.backends.host.llvm import load_in_process
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.backends.host.measure_multiply_adds import MultiplyAdds
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.tiles import choose_pixels, choose_row_block, choose_tile
 from ingot_compiler.backends.host.writer import Writer
@@ -65,23 +66,8 @@ def seconds(call: Callable[[], object]) -> float:
 
 def peak_flops(target: Target) -> float:
     """Multiply-adds in registers, in flops per second."""
-    chains, rounds, lanes = 12, 100_000, target.f32_lanes
-    writer = Writer(target)
-    zero = LlvmValue("zeroinitializer", "float", lanes)
-    factor = writer.load(LlvmValue("%o", "ptr"), "float", lanes)
-    sums = writer.loop(
-        constant(0, "i64"), constant(rounds, "i64"), 1, (zero,) * chains,
-        lambda _, old: [writer.fma(factor, factor, value) for value in old],
-    )  # fmt: skip
-    for value in sums:
-        writer.store(value, LlvmValue("%o", "ptr"))
-    writer.line("ret void")
-    engine = load_in_process(
-        writer.module("void @peak(ptr %o)", target.function_attributes), target
-    )
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("peak"))
-    memory = aligned(np.zeros(64))
-    return 2.0 * chains * rounds * lanes / seconds(lambda: function(memory.ctypes.data))
+    adds = MultiplyAdds(target)
+    return adds.operation_count / seconds(adds.run)
 
 
 def _contraction(

@@ -23,7 +23,9 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, num
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
-from tests.benchmarks.peers import Peer, interleave
+from tests.benchmarks.peers import interleave
+
+from ingot_build_rules.view.peer import Peer
 
 Array = npt.NDArray[np.float32]
 LIMITS = {"softmax": 1.05, "dft": 1.1}

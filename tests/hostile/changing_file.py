@@ -24,6 +24,7 @@ import numpy as np
 from tests.hostile import trials
 from tests.hostile.tiny import (
     WEIGHTS_AT,
+    WEIGHTS_SECTION_BYTES,
     WIDTH,
     tiny_contents,
     tiny_reference,
@@ -41,7 +42,6 @@ _OTHER_SEED = 5
 _LOADS = 12
 _PAUSE_SECONDS_MAX = 0.004
 _X = np.arange(600 * WIDTH, dtype=np.float32).reshape(600, WIDTH)
-_SECTION_BYTES = 3 << 20  # the weights, in whole MiB, are the end of the file
 _EXPECTED = {seed: tiny_reference(_X, seed) for seed in (0, _OTHER_SEED)}
 
 
@@ -60,7 +60,8 @@ class Bundle:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "m.ingot"
         self.first, self.other = _content(0), _content(_OTHER_SEED)
-        self.section_at = len(self.first) - _SECTION_BYTES
+        # The weights are the end of the file.
+        self.section_at = len(self.first) - WEIGHTS_SECTION_BYTES
         self.weights_at = self.section_at + WEIGHTS_AT
         self.restore()
 

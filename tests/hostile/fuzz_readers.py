@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from tests.hostile.mutations import mutate_bytes
 from tests.hostile.reseal import Parts, reseal_root
-from tests.hostile.tiny import tiny_contents, tree_entry
+from tests.hostile.tiny import WEIGHTS_SECTION_BYTES, tiny_contents, tree_entry
 
 import ingot_runtime.format
 from ingot_artifacts.bundle.contents import AlternativeSpec, BundleContents, LibrarySpec
@@ -115,7 +115,9 @@ def _read_plan(data: bytes) -> None:
 def _read_program(data: bytes) -> None:
     assert (
         encode_program(
-            decode_program(data, _parts().plan, _parts().plan.variants[0], (3 << 20,), "program")
+            decode_program(
+                data, _parts().plan, _parts().plan.variants[0], (WEIGHTS_SECTION_BYTES,), "program"
+            )
         )
         == data
     )

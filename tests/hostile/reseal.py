@@ -38,6 +38,7 @@ class Parts:
         """Take an undamaged bundle apart."""
         header = data[: head.HEADER_SIZE_BYTES]
         count = head.check_header(header, len(data))
+        self.version_minor = int.from_bytes(header[10:12], "little")
         table = data[head.HEADER_SIZE_BYTES :][: count * head.ROW_SIZE_BYTES]
         self._rows = head.check_table(header, table, len(data))
         ends = {(row.kind, row.id): row.offset + row.size_bytes for row in self._rows}
@@ -175,7 +176,9 @@ class Parts:
         rows: list[head.Section] = []
         for old in self._rows:
             key = (old.kind, old.id)
-            size = old.size_bytes if old.kind == head.WEIGHTS else len(self.payloads[key])
+            size = len(self.payloads.get(key, b""))
+            if old.kind == head.WEIGHTS:
+                size = self.weights_sizes_bytes.get(old.id, old.size_bytes)
             alignment = head.alignment_of(old.kind)
             offset = end + -end % alignment
             rows.append(
@@ -189,7 +192,7 @@ class Parts:
     def prefix(self) -> bytes:
         """Return all bytes before the weights, sealed."""
         rows, size_bytes = self.rows()
-        start, _ = encode_head(rows, size_bytes)
+        start, _ = encode_head(rows, size_bytes, self.version_minor)
         out = bytearray(start)
         for row in rows:
             out += bytes(row.offset - len(out))

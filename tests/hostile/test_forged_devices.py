@@ -387,7 +387,7 @@ def test_what_a_later_version_requires(
     assert later.where in caught.value.where
     assert "update ingot-runtime" in caught.value.do
     assert caught.value.exit_code == 5
-    assert ("expected 1.0 to 1.1, got 1.3" in caught.value.why) == bool(minor)
+    assert ("expected 1.0 to 1.2, got 1.3" in caught.value.why) == bool(minor)
     if minor or later.is_in_plan:
         (tmp_path / "later").write_bytes(data)
         with pytest.raises(ingot_runtime.VersionError, match=later.message):

@@ -9,7 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.hostile import changing_file, trials
-from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
+from tests.hostile.tiny import (
+    WEIGHTS_SECTION_BYTES,
+    WIDTH,
+    tiny_contents,
+    tiny_reference,
+    tree_entry,
+)
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
@@ -101,7 +107,7 @@ def many_sessions(folder: Path, count: int) -> str:
     if any(one.loaded.weights is not sessions[0].loaded.weights for one in shared):
         return "sessions of one file do not share its mapping"
     for path in paths:
-        path.write_bytes(content[: -3 << 20])
+        path.write_bytes(content[:-WEIGHTS_SECTION_BYTES])
     ends = {trials.verdict(partial(_is_right, session)) for session in (*sessions, *shared)}
     for path in paths:
         path.unlink()

@@ -2,7 +2,7 @@
 `main`.
 
 In: shapes and targets. Out: ``BundleContents`` and the numpy reference. Not done here: tests. y =
-(x * w + 1) * w + 1 over rows of ``WIDTH``; w lies in the second MiB of three, the first holds
+(x * w + 1) * w + 1 over rows of ``WIDTH``; w lies in the second of two MiB and a rest, the first holds
 nothing that is read.
 """
 
@@ -28,6 +28,7 @@ from ingot_runtime.format.program import CODES, Instruction, Program
 WIDTH = 8
 WEIGHTS_AT = (1 << 20) + 64
 WEIGHTS_BYTES = (2 << 20) + 5
+WEIGHTS_SECTION_BYTES = (2 << 20) + (1 << 16)
 KERNEL = "tiny_scale"
 
 KERNEL_IR = """

@@ -18,6 +18,7 @@ from tests.hostile.tiny import (
     KERNEL_IR,
     WEIGHTS_AT,
     WEIGHTS_BYTES,
+    WEIGHTS_SECTION_BYTES,
     WIDTH,
     op,
     tiny_contents,
@@ -123,7 +124,6 @@ def two_device_contents(
     """Return a bundle with one input and one output, f32[`rows`, WIDTH], on the host and `count`
     devices of kind null."""
     devices = (DeviceSpec("acc", "null", 0, library=0), DeviceSpec("aux", "null", 1, library=0))
-    first = -(-WEIGHTS_BYTES // (1 << 20)) << 20
     return replace(
         tiny_contents(rows),
         devices=(DeviceSpec("host"), *devices[:count]),
@@ -131,7 +131,7 @@ def two_device_contents(
         variants=(_variant(rows, count, grows),),
         weights=(
             (WEIGHTS_AT, memoryview(tiny_weights().tobytes())),
-            (first + DEVICE_WEIGHTS_AT, memoryview(device_weights().tobytes())),
+            (WEIGHTS_SECTION_BYTES + DEVICE_WEIGHTS_AT, memoryview(device_weights().tobytes())),
         ),
         weights_bytes=(WEIGHTS_BYTES, DEVICE_WEIGHTS_BYTES, 0)[: count + 1],
     )

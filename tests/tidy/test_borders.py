@@ -45,12 +45,15 @@ ONLY_IN = {
     "subprocess": (
         "ingot_compiler.backends.host",
         "ingot_build_rules.engine.executors.worker_process",
+        "ingot_build_rules.ship.signer",
+        "ingot_build_rules.view.peer",
         "ingot_build_rules.view.resident_memory",
         "ingot_runtime_devices.opencl_build",
     ),
     "multiprocessing": (),
     "argparse": ("ingot_build_rules.cli", "ingot_runtime.command", "ingot_runtime.size_option"),
     "pyopencl": ("ingot_runtime_devices.opencl", "ingot_runtime_devices.opencl_build"),
+    "cryptography": ("ingot_build_rules.ship", "ingot_runtime.loader.ed25519"),
     "pickle": (),
     "marshal": (),
     "shelve": (),
@@ -105,7 +108,8 @@ PURE_ALL_THE_SAME = {
 }
 # `_sha2` is in the standard library from 3.12 on, `_sha256` before: `hashlib` costs OpenSSL at
 # import.
-LOADER_LIBRARIES = ("numpy", "_sha2", "_sha256")
+# `cryptography` checks signatures where the process has imported it.
+LOADER_LIBRARIES = ("numpy", "_sha2", "_sha256", "cryptography")
 DEVICE_LIBRARIES = ("pyopencl",)  # an extra, imported when a bundle has such a device
 OURS_ON_THE_DEVICE = ("ingot_runtime", "ingot_runtime_devices")
 SLOW_AT_IMPORT = (

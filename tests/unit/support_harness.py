@@ -93,9 +93,9 @@ def image_of(kernel_text: str, kernels: Sequence[str], target: Target | None = N
 
 
 class Pool:
-    """A pool page with its lent threads."""
+    """A pool page with its lent threads; without `start`, they never get to run."""
 
-    def __init__(self, image: Image, n_threads: int, spin: int) -> None:
+    def __init__(self, image: Image, n_threads: int, spin: int, start: bool = True) -> None:
         self.page: int = _LIBC.mmap(None, 4096, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
         _LIBC.madvise(ctypes.c_void_p(self.page), 4096, _MADV_WIPEONFORK)
         self.write("magic", abi.POOL_MAGIC)
@@ -106,7 +106,7 @@ class Pool:
         worker = image.function("worker", None, ctypes.c_void_p, ctypes.c_int64)
         self.threads = [
             threading.Thread(target=worker, args=(self.page, index), daemon=True)
-            for index in range(1, n_threads)
+            for index in range(1, n_threads if start else 1)
         ]
         for thread in self.threads:
             thread.start()

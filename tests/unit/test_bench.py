@@ -18,7 +18,13 @@ import ingot
 from ingot_build_rules.cli import bench
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.view import resident_memory as memory
-from ingot_build_rules.view.measure import measure_blocks, percentiles
+from ingot_build_rules.view.measure import (
+    MachineLimits,
+    machine_limits,
+    measure_blocks,
+    percentiles,
+)
+from ingot_build_rules.view.roofline import peak_share, roofline_rows
 from ingot_compiler.ir.errors import BuildError
 
 MIB = 1 << 20
@@ -65,6 +71,7 @@ def test_all_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sizes["workspace_bytes"] > 0
     assert report["compiled"] is None
     assert len(report["launches"]) == 3
+    assert report["roofline"] is None
 
 
 def test_a_noisy_machine_gives_no_number(
@@ -220,6 +227,7 @@ def test_a_token_behind_others(
     [
         ("m.ingot", [], "the bundle has no state"),
         ("decoder.ingot", ["--inputs", "x.npz"], "leave --inputs and --shape out"),
+        ("m.ingot", ["--roofline"], "options --decode, --roofline"),
     ],
 )
 def test_what_cannot_be_decoded(
@@ -229,6 +237,44 @@ def test_what_cannot_be_decoded(
     ingot.compile(decoder().SerializeToString()).save(folder / "decoder.ingot")
     assert main(["bench", str(folder / name), "--decode", "3", *words]) == 1
     assert text in capsys.readouterr().err
+
+
+def test_launches_beside_the_peak(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shares of the time add up, those of peak and bandwidth follow from the counts and limits."""
+    assert run(folder, "m.ingot", "--anyway", "--roofline", "--json") == 0
+    found = checked("bench", capsys.readouterr().out)["roofline"]
+    rates = found["limits"]
+    assert len(found["launches"]) == 3
+    assert sum(row["time_share"] for row in found["launches"]) == pytest.approx(1)
+    for row in found["launches"]:
+        assert row["operations"] > 0
+        operations = row["operations"] / row["seconds"]
+        assert row["peak_share"] == pytest.approx(operations / rates["operations_per_second"])
+        moved = row["bytes"] / row["seconds"]
+        assert row["bandwidth_share"] == pytest.approx(moved / rates["bytes_per_second"])
+        assert row["nodes"]
+    assert run(folder, "m.ingot", "--anyway", "--roofline") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-6].endswith("% of it, by their time")
+    assert lines[-4].split() == ["time", "share", "of", "peak", "of", "bandwidth", "kind", "nodes"]
+
+
+def test_peak_of_two_threads() -> None:
+    """Each limit is that of all threads together."""
+    limits = machine_limits(2)
+    assert limits.operations_per_second > 1e9
+    assert limits.bytes_per_second > 1e8
+
+
+def test_launches_of_another_device_have_no_share() -> None:
+    """The limits are those of the host; a kernel whose loops are unknown has none either."""
+    row = {"ordinal": 0, "kind": "conv", "nodes": [], "operations": 8, "bytes": 4, "seconds": 2.0}
+    rows = [{**row, "device": "acc"}, {**row, "device": "host", "operations": None, "bytes": None}]
+    found = roofline_rows([*rows, {**row, "device": "host"}], MachineLimits(8.0, 4.0))
+    assert [each["peak_share"] for each in found] == [None, None, 0.5]
+    assert [each["bandwidth_share"] for each in found] == [None, None, 0.5]
+    assert peak_share(found) == 0.5
+    assert peak_share(found[:2]) is None
 
 
 def test_on_another_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

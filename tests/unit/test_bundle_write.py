@@ -13,12 +13,14 @@ import pytest
 from tests.hostile.tiny import WEIGHTS_AT, oracle_digest, tiny_contents, tiny_weights, tree_entry
 
 from ingot_artifacts.bundle.contents import BundleContents, BundleTensor, Chunk
+from ingot_artifacts.bundle.weights_tree import weights_tree
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_artifacts.digest.tree import lane_checksum
 from ingot_artifacts.errors import ArtifactError, OutputError
 from ingot_artifacts.inspect.describe import opened
 from ingot_compiler.backends.host.support.host import HostDigests
 from ingot_runtime.format import header as head
+from ingot_runtime.format.describe import describe_source
 from ingot_runtime.format.limits import MIB
 
 
@@ -59,7 +61,7 @@ def test_chunks(tmp_path: Path) -> None:
     """Chunks at any offsets, given as bytes or brought by functions, land there; what lies between
     is zero."""
     size = 3 * MIB + 100
-    expected = bytearray(4 * MIB)
+    expected = bytearray(3 * MIB + (1 << 16))
     chunks: list[Chunk] = []
     for offset, length in ((0, 10), (10, 64), (MIB - 1, 2 * MIB), (3 * MIB + 90, 10)):
         data = os.urandom(length)
@@ -69,6 +71,26 @@ def test_chunks(tmp_path: Path) -> None:
     contents = replace(_without_ranges(tiny_contents()), weights=chunks, weights_bytes=(size,))
     write_bundle(contents, tmp_path / "m.ingot", tree_entry)
     assert weights_of(tmp_path / "m.ingot") == bytes(expected)
+
+
+def test_trees_of_sections_that_end_within_a_mib() -> None:
+    """Sections follow each other at 64 KiB; the last entry of each is that of what is left and
+    zeros."""
+    first, second = os.urandom(MIB + 5), os.urandom(100)
+    chunks: list[Chunk] = [(0, memoryview(first)), (MIB + (1 << 16), memoryview(second))]
+    tree = weights_tree(chunks, (len(first), 0, len(second)), tree_entry)
+    leaves = (first[:MIB], first[MIB:].ljust(MIB, b"\0"), second.ljust(MIB, b"\0"))
+    assert tree == b"".join(tree_entry(memoryview(leaf)) for leaf in leaves)
+
+
+def test_the_version_says_who_can_read_the_weights(tmp_path: Path) -> None:
+    """Whole MiB are in format 1.0, others in 1.2."""
+    for size, minor in ((2 * MIB, 0), (2 * MIB + 5, 2)):
+        contents = replace(_without_ranges(tiny_contents()), weights=(), weights_bytes=(size,))
+        write_bundle(contents, tmp_path / "m.ingot", tree_entry)
+        with opened(tmp_path / "m.ingot") as source:
+            assert describe_source(source)["format"] == f"1.{minor}"
+        assert (tmp_path / "m.ingot").read_bytes()[10] == minor
 
 
 def test_no_holes(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,15 @@ from tests.hostile.fuzz_readers import corpus_of
 from tests.hostile.mutant_bundles import dynamic
 from tests.hostile.mutations import Mutant, mutant
 from tests.hostile.reseal import Parts
-from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
+from tests.hostile.tiny import (
+    WEIGHTS_AT,
+    WEIGHTS_BYTES,
+    WEIGHTS_SECTION_BYTES,
+    WIDTH,
+    tiny_contents,
+    tiny_reference,
+    tree_entry,
+)
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
@@ -185,15 +194,34 @@ def test_files_are_refused_in_the_same_words(tmp_path: Path, bundle: Path) -> No
         assert verdict_of_c(path) == verdict
 
 
-def test_damaged_weights_are_found(bundle: Path) -> None:
-    """By both digests, not without one."""
-    data = bytearray(bundle.read_bytes())
-    data[-(1 << 20) - 5] ^= 1
+@pytest.mark.parametrize(("end", "mib"), [(WEIGHTS_AT + 4 * WIDTH, 1), (WEIGHTS_BYTES, 2)])
+def test_damaged_weights_are_found(tmp_path: Path, end: int, mib: int) -> None:
+    """By both digests, not without one; also behind the last whole MiB, in a file and in memory."""
+    contents = tiny_contents()
+    read = replace(contents.variants[0], weight_ranges=((WEIGHTS_AT, end - WEIGHTS_AT),))
+    path = tmp_path / "m.ingot"
+    write_bundle(replace(contents, variants=(read,)), path, tree_entry)
+    with CBundle(path) as loaded, CBundle(path.read_bytes(), options("fast")) as other:
+        assert (loaded.run({"x": X})["y"] == other.run({"x": X})["y"]).all()
+    data = bytearray(path.read_bytes())
+    data[end - 1 - WEIGHTS_SECTION_BYTES] ^= 1
+    path.write_bytes(data)
     for mode in ("full", "fast", "code"):
-        assert verdict_of_c(bytes(data), options(mode)) == verdict_of_python(
-            bytes(data), verify=mode
-        )
-    assert verdict_of_c(bytes(data)).kind == "DigestError"
+        verdict = verdict_of_python(path, verify=mode)
+        assert verdict_of_c(path, options(mode)) == verdict
+        assert verdict_of_c(bytes(data), options(mode)).what == verdict.what
+    assert verdict_of_c(path).what == f"weights are damaged in MiB {mib}"
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1 << 15, (1 << 20) + 64])
+def test_weights_end_with_a_page(bundle: Path, size_bytes: int) -> None:
+    """Another size of the weights is refused, alike."""
+    parts = Parts(bundle.read_bytes())
+    parts.weights_sizes_bytes[0] = size_bytes
+    parts.weights = parts.weights[:size_bytes]
+    verdict = verdict_of_python(parts.sealed())
+    assert (verdict.kind, verdict.what) == ("FormatError", "wrong size of weights")
+    assert verdict_of_c(parts.sealed()) == verdict
 
 
 def test_bundle_behind_a_program_is_one(tmp_path: Path, bundle: Path) -> None:

@@ -129,7 +129,7 @@ def test_variants_share_constants(bundle: Path) -> None:
     assert used < own
     assert len({constant.offset_bytes for constant in layout.constants}) == len(layout.constants)
     assert all(constant.offset_bytes % 64 == 0 for constant in layout.constants)
-    assert layout.size_bytes % (1 << 20) == 0
+    assert layout.size_bytes % (1 << 16) == 0
 
 
 def test_a_symbolic_size_stays_symbolic() -> None:

@@ -63,5 +63,5 @@ def test_a_bundle_has_the_lowest_version_that_it_needs() -> None:
     """States need readers that know their opcode; without them nothing has changed."""
     with_states = plan()
     with_states.states = decode_states(section((1, 0, 0)), with_states)
-    assert version_minor(with_states) == 1
-    assert version_minor(plan()) == 0
+    assert version_minor(with_states, ()) == 1
+    assert version_minor(plan(), ()) == 0

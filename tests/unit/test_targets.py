@@ -72,10 +72,11 @@ def test_unknown_names_are_user_errors(text: str, message: str) -> None:
     assert caught.value.exit_code == 1
 
 
-def test_a_suggestion_is_made() -> None:
-    """A misspelled feature gets the nearest known one."""
-    with pytest.raises(UserError, match="did you mean 'amx-tile'"):
-        parse_target("x86-64-v4+amx-tlie")
+@pytest.mark.parametrize(("text", "meant"), [("x86-64-v4+amx-tlie", "amx-tile"), ("v3", "x86-64-v3")])  # fmt: skip
+def test_a_suggestion_is_made(text: str, meant: str) -> None:
+    """A misspelled feature gets the nearest known one, the end of a name the whole of it."""
+    with pytest.raises(UserError, match=f"did you mean '{meant}'"):
+        parse_target(text)
 
 
 def test_native_takes_the_highest_level_it_covers() -> None:

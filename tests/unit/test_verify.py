@@ -196,7 +196,7 @@ def test_what_is_no_bundle(bundle: Path, tmp_path: Path, capsys: Output) -> None
     newer, damaged = bytearray(bundle.read_bytes()), bytearray(bundle.read_bytes())
     newer[8] = 2
     (tmp_path / "newer").write_bytes(newer)
-    refused(capsys, tmp_path / "newer", 5, "bundle format 2.0 is not known")
+    refused(capsys, tmp_path / "newer", 5, "bundle format 2.2 is not known")
     damaged[-1] ^= 1
     (tmp_path / "damaged").write_bytes(damaged)
     paths = [str(tmp_path / name) for name in ("newer", "damaged", "other")]

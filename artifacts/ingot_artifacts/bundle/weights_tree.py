@@ -1,7 +1,7 @@
 """The tree over the weights of all devices: digests of each MiB (FORMAT.md, "Tree").
 
-In: chunks of weights, a function MiB -> tree entry. Out: the tree's bytes. Not done here: the
-digests themselves, the file (``write``).
+In: chunks of weights, a function MiB -> tree entry. Out: sizes of the sections, the tree's bytes.
+Not done here: the digests themselves, the file (``write``).
 """
 
 from bisect import bisect_right
@@ -10,15 +10,19 @@ from itertools import accumulate
 
 from ingot_artifacts.bundle.contents import Chunk, bytes_of
 from ingot_artifacts.errors import ArtifactError
-from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
+from ingot_runtime.format.limits import ALIGNMENT_MAPPED_BYTES, MIB, TREE_ENTRY_SIZE_BYTES
 
 TreeEntry = Callable[[memoryview], bytes]
 """One MiB -> 40 bytes: BLAKE3, then the lane checksum."""
 
 
-def whole_mibs_bytes(weights_bytes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the bytes of each section with the zeros that fill its last MiB."""
-    return tuple(-(-size // MIB) * MIB for size in weights_bytes)
+def section_sizes_bytes(weights_bytes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the bytes of each section with the zeros that fill its last page."""
+    return tuple(_rounded(size, ALIGNMENT_MAPPED_BYTES) for size in weights_bytes)
+
+
+def _rounded(size_bytes: int, unit_bytes: int) -> int:
+    return -(-size_bytes // unit_bytes) * unit_bytes
 
 
 def weights_tree(
@@ -28,7 +32,7 @@ def weights_tree(
 
     Args:
         weights: chunks in rising order, asked for once; what lies between them is zero.
-        weights_bytes: each section without the zeros that fill its last MiB.
+        weights_bytes: each section without the zeros that fill its last page.
         tree_entry: digests of one MiB (the compiler's own code; tests use the oracle).
 
     Raises:
@@ -52,20 +56,22 @@ def _mibs(spans: Iterable[memoryview]) -> Iterator[bytearray]:
 
 
 def _spans(weights: Iterable[Chunk], weights_bytes: tuple[int, ...]) -> Iterator[memoryview]:
-    """Yield chunks, and the zeros between them and behind them."""
-    starts = list(accumulate(whole_mibs_bytes(weights_bytes), initial=0))
+    """Yield chunks, and the zeros between them and behind them, up to a whole MiB per section."""
+    starts = list(accumulate(section_sizes_bytes(weights_bytes), initial=0))
+    leaves = list(accumulate((_rounded(size, MIB) for size in weights_bytes), initial=0))
     at = 0
     for offset, source in weights:
         data = bytes_of(source)
         section = bisect_right(starts, offset, hi=len(weights_bytes)) - 1
-        end = starts[section] + weights_bytes[section] if section >= 0 else 0
-        if offset < at or offset + len(data) > end:
-            why = f"{len(data)} bytes at {offset}, after {at} of {end}"
+        place = offset - starts[section] + leaves[section]
+        end = leaves[section] + weights_bytes[section] if section >= 0 else 0
+        if place < at or place + len(data) > end:
+            why = f"{len(data)} bytes at {place}, after {at} of {end}"
             raise ArtifactError("weights overlap or leave their section", "weights", why)
-        yield from _zeros(offset - at)
+        yield from _zeros(place - at)
         yield data
-        at = offset + len(data)
-    yield from _zeros(starts[-1] - at)
+        at = place + len(data)
+    yield from _zeros(leaves[-1] - at)
 
 
 def _zeros(count: int) -> Iterator[memoryview]:

@@ -5,7 +5,6 @@ FORMAT.md, its root digest. Not done here: compiling, packing weights, their tre
 (``weights_tree``), reading bundles.
 """
 
-import errno
 import os
 import struct
 from collections.abc import Iterable
@@ -19,15 +18,16 @@ from ingot_artifacts.bundle.contents import BundleContents, Chunk, DefaultValue,
 from ingot_artifacts.bundle.encode_alternative import encode_alternative
 from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan, encode_values
+from ingot_artifacts.bundle.place_sections import place_sections, reserve
 from ingot_artifacts.bundle.plan_of import plan_of
-from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree, whole_mibs_bytes
+from ingot_artifacts.bundle.weights_tree import TreeEntry, section_sizes_bytes, weights_tree
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
 from ingot_runtime.format.alternative import decode_alternative
 from ingot_runtime.format.debug import SHAPES
 from ingot_runtime.format.defaults import decode_default, head_size_bytes
-from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
+from ingot_runtime.format.header import tree_size_bytes
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.plan import BundlePlan, decode_plan, version_minor
@@ -36,23 +36,6 @@ from ingot_runtime.format.shapes import check_shape
 from ingot_runtime.format.states import ROW, decode_states
 from ingot_runtime.format.values import decode_values
 
-_ORDER = (
-    head.MANIFEST,
-    head.PLAN,
-    head.TREE,
-    head.LOCK,
-    head.DEFAULT,
-    head.STATE,
-    head.VALUES,
-    head.PROGRAM,
-    head.DEBUG,
-    head.CODE,
-    head.LIBRARY,
-    head.ALTERNATIVE,
-    head.WEIGHTS,
-)
-"""Kinds of sections: what is read first and always comes first, the weights last, code before
-them."""
 Payloads = dict[tuple[int, int], bytes]
 """(kind, number) of a section -> its bytes."""
 
@@ -82,11 +65,14 @@ def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
     encoded = encode_plan(plan)
     decode_plan(encoded)  # the writer obeys the reader's rules, or fails here and not on the device
     payloads = _payloads(contents, plan, encoded)
-    weights_sizes_bytes = whole_mibs_bytes(contents.weights_bytes)
+    weights_sizes_bytes = section_sizes_bytes(contents.weights_bytes)
     payloads |= _trees(tree, weights_sizes_bytes)
-    sections = _layout(payloads, weights_sizes_bytes)
+    sizes = {key: len(payload) for key, payload in payloads.items()}
+    sizes |= {(head.WEIGHTS, index): size for index, size in enumerate(weights_sizes_bytes) if size}
+    sections = place_sections(sizes)
     end = sections[-1].offset + sections[-1].size_bytes
-    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes), version_minor(plan))
+    minor = version_minor(plan, weights_sizes_bytes)
+    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes), minor)
     return BundleSkeleton(root.hex(), prefix, end)
 
 
@@ -120,23 +106,12 @@ def write_with_weights(
         OutputError: no folder, no permission, no space; nothing is left behind.
     """
     with atomic_file(path, lasting=True) as file:
-        _reserve(file.fileno(), skeleton.size_bytes)
+        reserve(file.fileno(), skeleton.size_bytes)
         file.write(skeleton.prefix)
         for offset, source in weights:
             file.seek(len(skeleton.prefix) + offset)
             file.write(bytes_of(source))
         file.truncate(skeleton.size_bytes)
-
-
-def _reserve(descriptor: int, size_bytes: int) -> None:
-    """Take the whole file's place on the disk, where that can be: a hole that a full disk cannot
-    fill would end who maps the file."""
-    if hasattr(os, "posix_fallocate"):
-        try:
-            os.posix_fallocate(descriptor, 0, size_bytes)
-        except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
-                raise
 
 
 def write_bundle(
@@ -207,26 +182,10 @@ def _debug_record(contents: BundleContents) -> dict[str, object]:
 
 def _trees(tree: bytes, weights_sizes_bytes: tuple[int, ...]) -> Payloads:
     """Cut the tree of all weights: one section per device that has any."""
-    sizes = [size // MIB * TREE_ENTRY_SIZE_BYTES for size in weights_sizes_bytes]
+    sizes = [tree_size_bytes(size) for size in weights_sizes_bytes]
     if len(tree) != sum(sizes):
         why = f"{len(tree)} bytes for {sum(weights_sizes_bytes)} bytes of weights"
         raise ArtifactError("bad tree", "weights", why)
     ends = list(accumulate(sizes))
     cuts = enumerate(zip(sizes, ends, strict=True))
     return {(head.TREE, index): tree[end - size : end] for index, (size, end) in cuts if size}
-
-
-def _layout(payloads: Payloads, weights_sizes_bytes: tuple[int, ...]) -> list[head.Section]:
-    """Place the sections one behind the other, in their order."""
-    sizes = {key: len(payload) for key, payload in payloads.items()}
-    sizes |= {(head.WEIGHTS, index): size for index, size in enumerate(weights_sizes_bytes) if size}
-    end = head.HEADER_SIZE_BYTES + len(sizes) * head.ROW_SIZE_BYTES
-    sections: list[head.Section] = []
-    for kind, id_ in sorted(sizes, key=lambda key: (_ORDER.index(key[0]), key[1])):
-        alignment = head.alignment_of(kind)
-        offset, size_bytes = end + -end % alignment, sizes[kind, id_]
-        end = offset + size_bytes
-        flags = head.OPTIONAL if kind in head.OPTIONAL_KINDS else 0
-        row = head.Section(kind, id_, offset, size_bytes, alignment, head.NO_DIGEST, flags)
-        sections.append(row)
-    return sections

@@ -158,11 +158,13 @@ def _verify_weights(
     source: Source, row: head.Section, plan: BundlePlan, tree_entry: TreeEntry
 ) -> None:
     tree = source.section(head.TREE, row.id)
-    for mib in range(row.size_bytes // MIB):
-        data = source.read(row.offset + mib * MIB, MIB)
+    for mib, start in enumerate(range(0, row.size_bytes, MIB)):
+        size_bytes = min(MIB, row.size_bytes - start)
+        data = source.read(row.offset + start, size_bytes)
         at = mib * TREE_ENTRY_SIZE_BYTES
         entry = tree[at : at + TREE_ENTRY_SIZE_BYTES]
-        if len(data) != MIB or tree_entry(memoryview(data)) != entry:
+        padded = memoryview(data.ljust(MIB, b"\0"))
+        if len(data) != size_bytes or tree_entry(padded) != entry:
             raise DigestError(
                 f"weights are damaged in MiB {mib}",
                 f"{row.name}, read by {_readers(plan, row.id, mib)}",

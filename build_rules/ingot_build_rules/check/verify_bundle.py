@@ -1,7 +1,7 @@
 """Every byte of a bundle checked, also of variants that this machine cannot run.
 
-In: a path. Out: ``VerifiedBundle``, or the first thing that is wrong. Not done here: running it,
-who made it.
+In: a path, perhaps keys. Out: ``VerifiedBundle``, or the first thing that is wrong. Not done here:
+running it.
 
 Weights are digested by code that the tool compiles for itself, not by the bundle's own.
 """
@@ -9,7 +9,7 @@ Weights are digested by code that the tool compiles for itself, not by the bundl
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ingot_artifacts.inspect.describe import opened, verify_source
@@ -25,8 +25,10 @@ from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.plan import BundlePlan
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.source import Source, weights_sizes_bytes
+from ingot_runtime.format.statement import signed_in
 from ingot_runtime.load_bundle import require_agreement
 from ingot_runtime.loader.image import read_exports
+from ingot_runtime.loader.signatures import require_signed
 
 _DIGEST_BYTES = 32
 _PAGE_BYTES = 4096
@@ -44,25 +46,31 @@ class VerifiedBundle:
     targets: tuple[str, ...]
     kernel_count: int
     weights_bytes: int
+    signed_by: tuple[str, ...]
 
 
-def verify_whole_bundle(path: str, digest: str | None = None) -> VerifiedBundle:
+def verify_whole_bundle(
+    path: str, digest: str | None = None, keys: Sequence[str] | str | None = None
+) -> VerifiedBundle:
     """Check digests of all bytes; then that plan, images and programs agree with each other, for
     every variant.
 
     ``digest``: the root digest that the bundle must have, or at least its first 32 digits.
+    ``keys``: of those of whom one must have signed it, or the path of a policy.
 
     Raises:
         BundleError: what is wrong, the bundle, its section and variant.
     """
     try:
         with opened(path, digest) as source:
+            signed_in(source)
+            signed_by = () if keys is None else tuple(require_signed(source, keys))
             plan = verify_source(source, _tree_entry())
             _verify_code(source, plan)
             read_record(source, head.LOCK)
             read_record(source, head.DEBUG)
             source.require_unchanged()
-            return _verified(source, plan)
+            return _verified(source, plan, signed_by)
     except BundleError as error:
         if not error.where.startswith(path):
             raise error.at(f"{path}, {error.where}") from error
@@ -75,7 +83,7 @@ def _tree_entry() -> Callable[[memoryview], bytes]:
     return HostDigests().mib_tree_entry
 
 
-def _verified(source: Source, plan: BundlePlan) -> VerifiedBundle:
+def _verified(source: Source, plan: BundlePlan, signed_by: tuple[str, ...]) -> VerifiedBundle:
     weights = [row.size_bytes for row in source.sections if row.kind == head.WEIGHTS]
     return VerifiedBundle(
         source.root_digest.hex(),
@@ -84,6 +92,7 @@ def _verified(source: Source, plan: BundlePlan) -> VerifiedBundle:
         tuple(variant.target for variant in plan.variants),
         sum(variant.kernel_count for variant in plan.variants),
         sum(weights),
+        signed_by,
     )
 
 

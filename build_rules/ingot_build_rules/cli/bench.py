@@ -2,7 +2,7 @@
 
 In: a bundle or a model, threads, seconds. Out: time and rate of calls, memory, a table of kernels;
 a refusal where the machine is too noisy. Not done here: what a number is (``view.block_medians``),
-comparison with others (``tests/benchmarks``).
+comparison with other engines (``bench_peers``).
 """
 
 from __future__ import annotations
@@ -10,21 +10,19 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.cli import arrays, console, usage
+from ingot_build_rules.cli import arrays, bench_peers, bench_roofline, console, usage
+from ingot_build_rules.cli.plain_median import plain_median, too_noisy
 from ingot_build_rules.cli.temporary_bundle import GivenBundle, given_bundle
 from ingot_build_rules.rules.compile_options import HOST
 from ingot_build_rules.view.block_medians import (
     CONFIDENCE,
-    SPREAD_MAX,
-    BlockMedian,
     call_seconds,
     calls_per_second,
 )
 from ingot_build_rules.view.measure import launch_seconds, measure_blocks, percentiles
-from ingot_compiler.ir.errors import BuildError, UserError
+from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session
@@ -34,8 +32,12 @@ _NAMES_MAX = 60  # letters of a row
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print."""
+    bench_peers.check_options(arguments)
     with given_bundle(arguments) as given:
-        if arguments.decode:
+        if arguments.against:
+            report = bench_peers.peers_report(arguments, given)
+            lines = bench_peers.peers_lines(report)
+        elif arguments.decode:
             report = _decode_report(arguments, given)
             lines = _decode_lines(report)
         else:
@@ -50,6 +52,9 @@ def _decode_report(arguments: argparse.Namespace, given: GivenBundle) -> dict[st
     import ingot_runtime
     from ingot_build_rules.view.decode_times import decode_times
 
+    if arguments.roofline:
+        why, do = "launches of whole calls are measured", "leave one of them out"
+        raise UserError("lengths and launches", "options --decode, --roofline", why, do)
     if arguments.inputs or arguments.shape:
         why, do = "the tokens are made for each length", "leave --inputs and --shape out"
         raise UserError("inputs and lengths are given", "options --decode", why, do)
@@ -58,9 +63,11 @@ def _decode_report(arguments: argparse.Namespace, given: GivenBundle) -> dict[st
     for length, blocks in decode_times(session, arguments.decode, arguments.seconds):
         found = call_seconds(blocks)
         if found.is_noisy and not arguments.anyway:
-            raise _too_noisy(found, len(blocks), arguments.bundle)
-        rate = _plain(calls_per_second(blocks))
-        rows.append({"length": length, "token_seconds": _plain(found), "tokens_per_second": rate})
+            raise too_noisy(found, len(blocks), arguments.bundle)
+        rate = plain_median(calls_per_second(blocks))
+        rows.append(
+            {"length": length, "token_seconds": plain_median(found), "tokens_per_second": rate}
+        )
     return {
         "bundle": arguments.bundle,
         "compiled": given.told or None,
@@ -99,8 +106,9 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
     blocks = measure_blocks(lambda: session.run(feed), arguments.seconds)
     found = call_seconds(blocks)
     if found.is_noisy and not arguments.anyway:
-        raise _too_noisy(found, len(blocks), arguments.bundle)
+        raise too_noisy(found, len(blocks), arguments.bundle)
     times = [seconds for block in blocks for seconds in block]
+    launches = kernel_times(session, given.path, threads, feed)
     return {
         "bundle": arguments.bundle,
         "compiled": given.told or None,
@@ -112,27 +120,27 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
         "load_seconds": load_seconds,
         "call_count": len(times),
         "block_count": len(blocks),
-        "call_seconds": _plain(found),
+        "call_seconds": plain_median(found),
         "call_seconds_percentiles": percentiles(times),
-        "calls_per_second": _plain(calls_per_second(blocks)),
+        "calls_per_second": plain_median(calls_per_second(blocks)),
         "memory": _memory(session, given.path, feed, threads),
-        "launches": kernel_times(session, given.path, threads, feed),
+        "launches": launches,
+        "roofline": _roofline(arguments, session, given, feed, launches),
     }
 
 
-def _plain(found: BlockMedian) -> dict[str, Any]:
-    return asdict(found) | {"spread": found.spread, "is_noisy": found.is_noisy}
-
-
-def _too_noisy(found: BlockMedian, block_count: int, bundle: str) -> BuildError:
-    low, high = (console.format_seconds(s) for s in (found.low, found.high))
-    return BuildError(
-        "this machine is too noisy for a number",
-        bundle,
-        f"the median of {block_count} blocks of calls lies between {low} and {high}: "
-        f"expected at most {SPREAD_MAX:.0%} between them, got {found.spread:.0%}",
-        "end what else runs here, measure longer (--seconds), or add --anyway",
-    )
+def _roofline(
+    arguments: argparse.Namespace,
+    session: Session,
+    given: GivenBundle,
+    feed: dict[str, Any],
+    launches: list[dict[str, Any]],
+) -> dict[str, Any] | None:
+    if not arguments.roofline:
+        return None
+    seconds = {row["launch"]: row["seconds"] for row in launches}
+    variant = session.loaded.variant.target
+    return bench_roofline.roofline_report(given.path, variant, feed, seconds, arguments.threads)
 
 
 def _memory(
@@ -197,10 +205,11 @@ def _timed_launch(ordinal: int, launch: dict[str, Any], seconds: float) -> dict[
 
 
 def _lines(report: dict[str, Any], top: int) -> list[str]:
-    kernels = report["launches"]
+    kernels, roofline = report["launches"], report["roofline"]
     total = sum(row["seconds"] for row in kernels) or 1.0
     head = ("time", "share", "kernel", "kind", "writes", "nodes")
     rows = [head, *(_kernel_row(row, total) for row in kernels[:top])]
+    table = console.format_table(rows, right=(0, 1))
     load = console.format_seconds(report["load_seconds"])
     return [
         *([report["compiled"]] if report["compiled"] else []),
@@ -209,7 +218,7 @@ def _lines(report: dict[str, Any], top: int) -> list[str]:
         *_call_lines(report),
         _memory_line(report["memory"], report["size_bytes"]),
         f"kernels {console.format_seconds(total)}, stepped one by one",
-        *console.format_table(rows, right=(0, 1)),
+        *(bench_roofline.roofline_lines(roofline, top) if roofline else table),
     ]
 
 
@@ -265,5 +274,5 @@ def _kernel_row(row: dict[str, Any], total_seconds: float) -> tuple[str, ...]:
         row["kernel"][:14],
         row["kind"],
         " ".join(row["writes"]),
-        names if len(names) <= _NAMES_MAX else names[: _NAMES_MAX - 3] + "...",
+        console.shortened(names, _NAMES_MAX),
     )

@@ -29,6 +29,7 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("clean", "remove what builds of a project have made"),
     ("quantize", "write a model whose weights are integers of 4 or 8 bits"),
     ("export", "write a bundle as a program that needs no Python"),
+    ("sign", "say who made a bundle, by a signature"),
     ("run", "run a bundle on inputs from a file"),
     ("inspect", "show what is in a bundle: sections, devices, memory, kernels, assembly"),
     ("why-device", "say why a node, an input or an output of a bundle is on its device"),

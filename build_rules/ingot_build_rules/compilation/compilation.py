@@ -215,7 +215,7 @@ class Compilation(ModelStages):
         packed = tuple(map(_packed, layout.constants, contents))
         target = self.options.targets[0]
         support = await self._support(HOST, target)
-        digest = DigestInputs(packed, layout.size_bytes, support, target)
+        digest = DigestInputs(packed, layout.section_bytes, support, target)
         return packed, await self.need(DIGEST_WEIGHTS, digest)
 
     async def _bundle(self) -> BundleParts:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 _ALIGNMENT_BYTES = 64
 _PAGE_BYTES = 4096
 _PAGE_ALIGNED_BYTES_MIN = 1 << 20
-_SECTION_MULTIPLE_BYTES = 1 << 20
+_SECTION_MULTIPLE_BYTES = 1 << 16
 Constant = tuple[str, int, int]
 """(digest of the expression, packed bytes, device)."""
 
@@ -49,8 +49,8 @@ def lay_out(variants: Sequence[Sequence[Constant]], device_count: int) -> Weight
     """Place the constants, device by device, in the order in which the variants name them, each
     distinct one once per device.
 
-    Alignment is a cache line, and a page for those above 1 MiB; a section is a whole number of MiB,
-    as the tree of digests wants it.
+    Alignment is a cache line, and a page for those above 1 MiB; a section is a whole number of the
+    largest pages that a processor of ours has, as the format wants it.
     """
     placed: dict[tuple[str, int], PlacedConstant] = {}
     section_bytes: list[int] = []

@@ -17,12 +17,11 @@ from ingot_compiler.ir.errors import InternalError
 
 @dataclass(frozen=True, slots=True)
 class DigestInputs:
-    """``packed``: in the order of the file; ``weights_bytes``: of the section, without what fills
-    its last MiB; ``support``: the support functions of the bundle's first ``target``, which compute
+    """``packed``: in the order of the file; ``weights_bytes``: of each section; ``support``: the support functions of the bundle's first ``target``, which compute
     the digests where this machine can run them. The digests do not depend on it."""
 
     packed: tuple[PackedConstant, ...]
-    weights_bytes: int
+    weights_bytes: tuple[int, ...]
     support: Artifact[memoryview]
     target: str
 
@@ -36,7 +35,7 @@ def _compute(context: RuleContext, inputs: DigestInputs) -> Artifact[memoryview]
     can_run = not parse_target(inputs.target).missing_on(host_target().features)
     digests = HostDigests(bytes(inputs.support.value()) if can_run else b"")
     chunks = ((packed.offset_bytes, _content(packed)) for packed in inputs.packed)
-    return context.keep_bytes(weights_tree(chunks, (inputs.weights_bytes,), digests.mib_tree_entry))
+    return context.keep_bytes(weights_tree(chunks, inputs.weights_bytes, digests.mib_tree_entry))
 
 
 def _content(packed: PackedConstant) -> memoryview:
@@ -50,4 +49,4 @@ def _content(packed: PackedConstant) -> memoryview:
     return content
 
 
-DIGEST_WEIGHTS = Rule("digest_weights", 1, ("packed", "weights_bytes"), _compute)
+DIGEST_WEIGHTS = Rule("digest_weights", 2, ("packed", "weights_bytes"), _compute)

@@ -52,6 +52,15 @@ def calls_per_second(blocks: Sequence[Sequence[float]]) -> BlockMedian:
     return _block_median([len(block) / sum(block) for block in blocks])
 
 
+def block_ratio(
+    blocks: Sequence[Sequence[float]], others: Sequence[Sequence[float]]
+) -> BlockMedian:
+    """Return the time of a call divided by that of another, from blocks of both in turns: over the
+    ratio of each pair."""
+    pairs = zip(blocks, others, strict=True)
+    return _block_median([statistics.median(ours) / statistics.median(its) for ours, its in pairs])
+
+
 def _block_median(values: Sequence[float]) -> BlockMedian:
     assert len(values) >= BLOCKS_MIN, "too few blocks for an interval"
     ordered, outside = sorted(values), _outside_count(len(values))

@@ -110,16 +110,21 @@ POOL_OFFSETS = {
     "futex_number": 24,  # u64: number of futex(2) on this architecture
     # line 1: written by the caller per launch
     "epoch": 64,  # u32: one more for each launch; its highest bit lets the workers leave
-    "parked": 72,  # u32: workers parked or about to
+    "parked": 72,  # u32: how often workers have parked since the caller woke all
     "watch": 80,  # u64: part of the job
-    # line 2: job description, valid for the present epoch
+    "alone_until": 88,  # u64: nanoseconds; the caller's own, as are the next
+    "work": 96,  # u64: nanoseconds that the launches of this call take one thread
+    "work_before": 104,  # u64: those of the call before; 0 if not known
+    # line 2: job description, valid for whoever has claimed pieces of it
     "kernel": 128,  # u64: function pointer
-    "buffers": 136, "scalars": 144, "extent": 152, "chunks": 160, "scratch": 168,
+    "buffers": 136, "scalars": 144, "extent": 152, "pieces": 160, "scratch": 168,
     "scratch_stride": 176, "grain": 184,
     # line 3: written by workers
-    "done": 192,  # u32: workers that finished the present epoch
-    "main_parked": 196,  # u32
+    "done": 192,  # u32: pieces of the present job that workers have finished
+    "caller_parked": 196,  # u32
     "result": 200,  # i32: first non-zero return code of a kernel
+    # line 4: written by all
+    "claim": 256,  # u64: number of the job, first and end of the pieces that nobody has claimed
 }  # fmt: skip
 POOL_SIZE_BYTES = 4096
 POOL_QUIT_BIT = 31  # of `epoch`

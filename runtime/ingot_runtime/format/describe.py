@@ -7,7 +7,7 @@ their source nodes (``ingot_artifacts.inspect``).
 from .header import VERSION_MAJOR, Section
 from .manifest import library_dict, manifest_dict
 from .plan import AlternativePlan, BundlePlan, version_minor
-from .source import Source, read_plan
+from .source import Source, read_plan, weights_sizes_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def describe_source(source: Source) -> "dict[str, Any]":
     """Return ``format``, ``digest``, ``size_bytes``, ``sections``, and what the plan says."""
     plan = read_plan(source)
     return {
-        "format": f"{VERSION_MAJOR}.{version_minor(plan)}",
+        "format": f"{VERSION_MAJOR}.{version_minor(plan, weights_sizes_bytes(source, plan))}",
         "digest": source.root_digest.hex(),
         "size_bytes": source.size_bytes,
         "sections": [_section(row) for row in source.sections],

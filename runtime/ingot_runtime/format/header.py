@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"\x8aINGOT\r\n"
 VERSION_MAJOR = 1
-VERSION_MINOR = 1  # the latest: a bundle has the lowest whose readers know what it requires
+VERSION_MINOR = 2  # the latest: a bundle has the lowest whose readers know what it requires
 
 # magic, major, minor, header bytes, row bytes, section count, file bytes, flags, root digest
 HEADER = struct.Struct("<8sHHIIIQQ32s")
@@ -40,18 +40,18 @@ NO_DIGEST = bytes(32)
 # else 0.
 (
     MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG, LIBRARY, DEFAULT, STATE, ALTERNATIVE,
-    VALUES,
-) = range(1, 14)  # fmt: skip
+    VALUES, SIGNATURE,
+) = range(1, 15)  # fmt: skip
 KIND_NAMES = (
     "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", "library",
-    "default", "state", "alternative", "values",
+    "default", "state", "alternative", "values", "signature",
 )  # fmt: skip
 # Of those that are not 256 MiB.
 _SIZE_BYTES_MAX = {
     MANIFEST: MIB, PLAN: 64 * MIB, WEIGHTS: SIZE_BYTES_MAX, TREE: SIZE_BYTES_MAX, LOCK: 64 * MIB,
 }  # fmt: skip
 _MAPPED = (CODE, WEIGHTS, LIBRARY)
-OPTIONAL_KINDS = DEFAULT, STATE, ALTERNATIVE, VALUES
+OPTIONAL_KINDS = DEFAULT, STATE, ALTERNATIVE, VALUES, SIGNATURE
 OPTIONAL = 1  # of a row's flags: who does not know the kind skips the section
 
 
@@ -247,10 +247,15 @@ def check_kinds(
         _check_tree_size(id_, table[WEIGHTS, id_].size_bytes, table[TREE, id_].size_bytes)
 
 
+def tree_size_bytes(weights_bytes: int) -> int:
+    """Return the size of the tree of weights: an entry for each MiB, also one that is not whole."""
+    return -(-weights_bytes // MIB) * TREE_ENTRY_SIZE_BYTES
+
+
 def _check_tree_size(id: int, weights_bytes: int, tree_bytes: int) -> None:
-    whole = weights_bytes % MIB == 0 and weights_bytes > 0
-    why = f"{weights_bytes} bytes"
-    require(whole, "weights are not whole MiBs", f"section weights {id}", why)
-    expected = weights_bytes // MIB * TREE_ENTRY_SIZE_BYTES
+    whole = weights_bytes % ALIGNMENT_MAPPED_BYTES == 0 and weights_bytes > 0
+    why = f"expected a multiple of {ALIGNMENT_MAPPED_BYTES} bytes, got {weights_bytes}"
+    require(whole, "wrong size of weights", f"section weights {id}", why)
+    expected = tree_size_bytes(weights_bytes)
     why = f"expected {expected}, got {tree_bytes}"
     require(tree_bytes == expected, "wrong tree size", f"section tree {id}", why)

@@ -12,6 +12,7 @@ from .limits import (
     ELEMENT_COUNT_MAX,
     FEATURE_COUNT_MAX,
     KERNEL_COUNT_MAX,
+    MIB,
     RANGE_COUNT_MAX,
     RANK_MAX,
     SIZE_BYTES_MAX,
@@ -185,9 +186,11 @@ class BundlePlan:
         )
 
 
-def version_minor(plan: BundlePlan) -> int:
-    """Return the lowest minor version whose readers know every dtype of a plan, and the opcode that
-    programs with states have."""
+def version_minor(plan: BundlePlan, weights_bytes: "tuple[int, ...]") -> int:
+    """Return the lowest minor version whose readers know every dtype of a plan, the opcode that
+    programs with states have, and weights that end within a MiB; ``weights_bytes``: per section."""
+    if any(size % MIB for size in weights_bytes):
+        return 2
     codes = [tensor.dtype for tensor in (*plan.inputs, *plan.outputs)]
     return 1 if plan.states or max(codes, default=0) >= MINOR_0_COUNT else 0
 

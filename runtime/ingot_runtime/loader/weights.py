@@ -34,12 +34,15 @@ class Weights:
     def __init__(self, source: Source, row: head.Section, image: Image) -> None:
         """Map the section, or raise ``ResourceError``."""
         self.size_bytes = row.size_bytes
-        self._area = Area(row.size_bytes)
-        self.address = self._area.address
-        self._faults = sigbus.guard(image, self._area, self.address, row.size_bytes)
-        # Shared, not copied: what is in the page cache costs no memory.
         size, read, shared = row.size_bytes, system.PROT_READ, system.MAP_SHARED
+        rest = -size % MIB
+        self._area = Area(size + rest)
+        self.address = self._area.address
+        self._faults = sigbus.guard(image, self._area, self.address, size)
+        # Shared, not copied: what is in the page cache costs no memory.
         self._area.put(0, size, read, shared, source.fd, source.start + row.offset)
+        if rest:  # the zeros with which the last entry of the tree was computed
+            self._area.put(size, rest, read, system.MAP_PRIVATE | system.MAP_ANONYMOUS)
 
     @property
     def is_whole(self) -> bool:

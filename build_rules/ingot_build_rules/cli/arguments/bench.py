@@ -32,6 +32,20 @@ OPTIONS = (
         "count",
         repeats=True,
     ),
+    Option("--roofline", "say how near each launch is to the peak of this machine"),
+    Option(
+        "--against",
+        "time the same model on other engines, in turns: onnxruntime, openvino",
+        "NAME[,NAME]",
+        "peers",
+    ),
+    Option("--model", "with --against and a bundle: the model for them", "MODEL", "model"),
+    Option(
+        "--peer-python",
+        "the interpreter that has them (default: the one that runs this)",
+        "PYTHON",
+        "file",
+    ),
     Option("--anyway", "give the numbers, also where the machine is too noisy for any"),
     VARIANT,
     BIND,
@@ -46,5 +60,7 @@ EXAMPLES = (
     Example("ingot bench model.ingot", "time per call, and per kernel"),
     Example("ingot bench model.ingot --threads 2 --seconds 10", "longer, with two threads"),
     Example("ingot bench decoder.ingot --decode 128 --decode 4096", "a token behind so many"),
+    Example("ingot bench model.ingot --roofline", "each launch beside the machine's peak"),
+    Example("ingot bench model.onnx --against onnxruntime,openvino", "beside other engines"),
     Example("ingot bench model.onnx --target x86-64-v3", "a model, compiled for the moment"),
 )

@@ -74,7 +74,7 @@ function overview() {
   if (measured) parts.push(facts([
     ["call", `median ${seconds(measured.seconds.p50)}, p10 ${seconds(measured.seconds.p10)}, p90 ${seconds(measured.seconds.p90)} (${measured.calls} calls, ${measured.threads} thread${measured.threads > 1 ? "s" : ""})`],
     ["launches, one by one", seconds(total)],
-    ["this machine", `${rate(measured.limits.operations_per_second)}op/s and ${rate(measured.limits.bytes_per_second)}B/s, measured by a matrix product and a copy`],
+    ["this machine", `${rate(measured.limits.operations_per_second)}op/s and ${rate(measured.limits.bytes_per_second)}B/s, measured by multiply-adds in registers and a copy`],
   ]));
   else parts.push(make("p", { class: "soft" }, data.unmeasured || "Nothing was measured."));
   parts.push(make("h2", {}, "Kinds of kernels"), kinds(steps, total));
@@ -142,7 +142,7 @@ function roofline() {
   const most = Math.max(...points.map(({ step }) => step.seconds));
   for (const { step, at } of points)
     drawing.append(make("circle", { class: `mark${at === chosen ? " chosen" : ""}`, cx: x(step.operations / step.bytes), cy: y(step.operations / step.seconds), r: 3 + 11 * Math.sqrt(step.seconds / most), fill: colour(step.kind), "fill-opacity": words && !isFound(step) ? .1 : .7, onclick: () => choose(at) }, make("title", {}, `${names(step)}\n${seconds(step.seconds)}, ${rate(step.operations / step.seconds)}op/s, ${rate(step.bytes / step.seconds)}B/s`)));
-  return [make("p", { class: "soft" }, "The area of a circle is the time of a launch, its colour the kind of kernel. The level line is the most that this machine reached, in a matrix product or in a launch; the slope is what it reached in a copy. Bytes count once per launch, and a launch whose operands lie in a cache may stand above the slope. Launches that only move data are left out."), drawing];
+  return [make("p", { class: "soft" }, "The area of a circle is the time of a launch, its colour the kind of kernel. The level line is the most that this machine reached, in multiply-adds in registers or in a launch; the slope is what it reached in a copy. Bytes count once per launch, and a launch whose operands lie in a cache may stand above the slope. Launches that only move data are left out."), drawing];
 }
 
 function memory() {

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.ir.types import dtype_size_bits
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand, View
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
@@ -39,9 +40,10 @@ def lower_plane(group: Group, plane: Plane) -> LoopProgram:
     columns."""
     shape = group.results[0].type.shape
     outer, rows, columns = (dim_product(tuple(shape[axis] for axis in axes)) for axes in plane.axes)
-    strips, blocks = ceil_div(columns, BLOCK_COLUMNS), ceil_div(rows, BLOCK_ROWS)
+    block_rows = _block_rows(plane)
+    strips, blocks = ceil_div(columns, BLOCK_COLUMNS), ceil_div(rows, block_rows)
     unit, per_plane = symbol("p"), dim_mul(strips, blocks)
-    row_start = dim_mul(dim_mod(dim_floordiv(unit, strips), blocks), BLOCK_ROWS)
+    row_start = dim_mul(dim_mod(dim_floordiv(unit, strips), blocks), block_rows)
     column_start = dim_mul(dim_mod(unit, strips), BLOCK_COLUMNS)
     place = dim_floordiv(unit, per_plane), symbol("row"), symbol("column")
     space = Space(shape, tuple(map(Run, plane.axes, place)))
@@ -51,11 +53,17 @@ def lower_plane(group: Group, plane: Plane) -> LoopProgram:
         for number, operand in enumerate(plane.operands)
     )
     block = Transpose(
-        "row", rows, row_start, BLOCK_ROWS, "column", columns, column_start, BLOCK_COLUMNS, values,
+        "row", rows, row_start, block_rows, "column", columns, column_start, BLOCK_COLUMNS, values,
         _elements(group, plane, buffers).stored(group.results[0], space),
     )  # fmt: skip
-    grain = grain_for(BLOCK_ROWS * BLOCK_COLUMNS)
+    grain = grain_for(block_rows * BLOCK_COLUMNS)
     return finish_program(buffers, (block,), dim_mul(outer, per_plane), grain)
+
+
+def _block_rows(plane: Plane) -> int:
+    """Return the rows of a block: a whole number of tiles, which are larger for bytes."""
+    are_bytes = all(dtype_size_bits(operand.type.dtype) == 8 for operand in plane.operands)
+    return BLOCK_ROWS * (2 if are_bytes else 1)
 
 
 def _elements(group: Group, plane: Plane, buffers: GroupBuffers) -> Elements:

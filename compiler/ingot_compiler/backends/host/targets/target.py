@@ -234,7 +234,8 @@ def _target_of(family: TargetFamily, features: frozenset[str], cpu: str, text: s
 
 
 def _unknown(kind: str, name: str, whole: str, choices: Sequence[str]) -> UserError:
-    close = difflib.get_close_matches(name, choices, n=1)
+    longer = [choice for choice in choices if choice.endswith(f"-{name}")]  # v3 for x86-64-v3
+    close = longer or difflib.get_close_matches(name, choices, n=1)
     return UserError(
         f"unknown {kind} {name!r}",
         where=f"target {whole}",

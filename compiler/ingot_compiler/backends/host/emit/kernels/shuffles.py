@@ -14,6 +14,7 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
 
 _QUAD = 4  # elements of 128 bits, where they have 32
+_BLOCK_BYTES = 16
 
 
 def transposed(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
@@ -23,6 +24,45 @@ def transposed(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
     quads = [_within_blocks(w, vectors[first : first + _QUAD]) for first in range(0, lanes, _QUAD)]
     rows = [_between_blocks(w, [quad[number] for quad in quads]) for number in range(_QUAD)]
     return [rows[number % _QUAD][number // _QUAD] for number in range(lanes)]
+
+
+def transposed_bytes(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
+    """Do so for 8, 16 or 32 bytes: all instructions stay within 128 bits but the last, which brings
+    the halves of 32 together."""
+    lanes = len(vectors)
+    if lanes <= _BLOCK_BYTES:
+        return _interleaved(w, vectors, lanes)
+    upper, lower = (
+        _interleaved(w, vectors[first : first + _BLOCK_BYTES], _BLOCK_BYTES)
+        for first in (0, _BLOCK_BYTES)
+    )
+    pairs = list(zip(upper, lower, strict=True))
+    return [
+        w.shuffle(left, [*half, *(lane + lanes for lane in half)], right)
+        for half in (range(_BLOCK_BYTES), range(_BLOCK_BYTES, lanes))
+        for left, right in pairs
+    ]
+
+
+def _interleaved(w: Writer, vectors: Sequence[LlvmValue], block: int) -> list[LlvmValue]:
+    """Transpose each block of as many elements as there are vectors: each round interleaves the
+    first half of the vectors with the second."""
+    half, found = block // 2, list(vectors)
+    for _ in range(block.bit_length() - 1):
+        pairs = list(zip(found[:half], found[half:], strict=True))
+        found = [_mixed(w, *pair, block, first) for pair in pairs for first in (0, half)]
+    return found
+
+
+def _mixed(w: Writer, left: LlvmValue, right: LlvmValue, block: int, first: int) -> LlvmValue:
+    """Take half a block of each operand from ``first`` on, in turns, in every block."""
+    places = [
+        start + first + place + side
+        for start in range(0, left.lanes, block)
+        for place in range(block // 2)
+        for side in (0, left.lanes)
+    ]
+    return w.shuffle(left, places, right)
 
 
 def _within_blocks(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:

@@ -4,8 +4,8 @@ In: a ``Transpose`` and the emission context of its kernel. Out: LLVM IR in the 
 Not done here: which operands are read so (``kinds.pointwise``), what becomes of the elements (their
 epilogue).
 
-A tile has as many rows and columns as a vector has f32 lanes. Each of its columns is one contiguous
-vector in memory.
+A tile has as many rows and columns as a vector has f32 lanes, twice as many for bytes. Each of its
+columns is one contiguous vector in memory.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from ingot_compiler.backends.host.emit.control import for_each, if_below, multip
 from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import is_light
-from ingot_compiler.backends.host.emit.kernels.shuffles import transposed
+from ingot_compiler.backends.host.emit.kernels.shuffles import transposed, transposed_bytes
 from ingot_compiler.backends.host.emit.lanes import load_lanes, tail_mask
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, i64, zeros
 from ingot_compiler.backends.host.emit.statement import emit_statements
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import Dim, dim_add, dim_min, substitute, symbol
+from ingot_compiler.ir.types import DType, dtype_size_bits
 from ingot_compiler.lowering.loops import Transpose
 
 
@@ -42,7 +43,7 @@ class _Tile:
     @property
     def lanes(self) -> int:
         """Rows and columns of a whole tile."""
-        return self.context.target.f32_lanes
+        return _tile_lanes(self.context, self.statement)
 
     def mask(self, count: LlvmValue | None) -> LlvmValue | None:
         """The lanes of ``count`` rows or columns; None: all."""
@@ -60,9 +61,27 @@ def emit_transpose(context: EmitContext, statement: Transpose) -> None:
         def tile(row: LlvmValue, rows: LlvmValue | None) -> None:
             _emit_tile(_Tile(context, statement, row, rows, column, columns))
 
-        _over_tiles(context, row_start, row_end, statement.rows, tile)
+        _over_tiles(context, lanes, (row_start, row_end, statement.rows), tile)
 
-    _over_tiles(context, column_start, column_end, statement.columns, strip)
+    lanes = _tile_lanes(context, statement)
+    _over_tiles(context, lanes, (column_start, column_end, statement.columns), strip)
+
+
+def _tile_lanes(context: EmitContext, statement: Transpose) -> int:
+    """Return the rows and columns of a tile.
+
+    Vectors of as many bytes as there are f32 lanes leave most of each register empty, twice as many
+    use it better, if there are so many columns. Twice as many elements of two bytes need more
+    registers than there are.
+    """
+    lanes, columns = context.target.f32_lanes, statement.columns
+    dtypes = [context.dtypes[buffer] for _, buffer, _ in statement.values]
+    wide = all(map(_is_byte, dtypes)) and not (isinstance(columns, int) and columns < 2 * lanes)
+    return 2 * lanes if wide else lanes
+
+
+def _is_byte(dtype: DType) -> bool:
+    return dtype_size_bits(dtype) == 8
 
 
 def _bounds(
@@ -75,14 +94,13 @@ def _bounds(
 
 def _over_tiles(
     context: EmitContext,
-    start: LlvmValue,
-    end: LlvmValue,
-    extent: Dim,
+    lanes: int,
+    bounds: tuple[LlvmValue, LlvmValue, Dim],
     body: Callable[[LlvmValue, LlvmValue | None], None],
 ) -> None:
-    """Run ``body`` for whole tiles, then for the rest; ``start`` is a multiple of the lanes,
-    ``end`` too or the extent."""
-    w, lanes = context.writer, context.target.f32_lanes
+    """Run ``body`` for whole tiles, then for the rest; ``bounds`` are a start, which is a multiple
+    of the lanes, an end, which is one too or the extent, and the extent."""
+    w, (start, end, extent) = context.writer, bounds
     whole = multiple_below(w, end, lanes)
     for_each(w, start, whole, lanes, lambda index: body(index, None))
     rest = i64(extent % lanes) if isinstance(extent, int) else None
@@ -95,10 +113,7 @@ def _emit_tile(tile: _Tile) -> None:
     context, statement = tile.context, tile.statement
     with context.scope():
         context.bind({statement.row: tile.row, statement.column: tile.column})
-        planes = [
-            transposed(context.writer, _load(tile, buffer, index))
-            for _, buffer, index in statement.values
-        ]
+        planes = [_transposed(tile, buffer, index) for _, buffer, index in statement.values]
     mask = tile.mask(tile.columns)
     known = tile.lanes if tile.rows is None else tile.rows.integer
     if known is None or not is_light(statement.epilogue, known):
@@ -106,6 +121,13 @@ def _emit_tile(tile: _Tile) -> None:
         return
     for number in range(known):
         _emit_row(tile, i64(number), mask, [plane[number] for plane in planes])
+
+
+def _transposed(tile: _Tile, buffer: int, index: Dim) -> list[LlvmValue]:
+    vectors, writer = _load(tile, buffer, index), tile.context.writer
+    if _is_byte(tile.context.dtypes[buffer]):
+        return transposed_bytes(writer, vectors)
+    return transposed(writer, vectors)
 
 
 def _load(tile: _Tile, buffer: int, index: Dim) -> list[LlvmValue]:
@@ -141,7 +163,7 @@ def _emit_row(
     context, statement, w = tile.context, tile.statement, tile.context.writer
     with context.scope():
         context.bind({statement.row: w.add(tile.row, row)})
-        context.vectorize(statement.column, tile.column, mask)
+        context.vectorize(statement.column, tile.column, mask, lanes=tile.lanes)
         for (name, buffer, _), value in zip(statement.values, values, strict=True):
             dtype = context.dtypes[buffer]
             context.define(name, from_memory(w, value, dtype), dtype)

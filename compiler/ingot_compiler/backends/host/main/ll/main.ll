@@ -12,6 +12,16 @@ set.up:
   store ptr %call, ptr %frame, align 8
   %registers = getelementptr i8, ptr %frame, i64 $frame_registers
   %copied = call ptr @memcpy(ptr %registers, ptr @table.registers, i64 $frame_registers_size_bytes)
+  %pool.p = getelementptr i8, ptr %call, i64 $call_pool
+  %pool = load ptr, ptr %pool.p, align 8
+  %without.threads = icmp eq ptr %pool, null
+  br i1 %without.threads, label %start, label %begin.threads
+begin.threads:
+  %work.p = getelementptr i8, ptr %pool, i64 $pool_work
+  %work = load i64, ptr %work.p, align 8
+  %work_before.p = getelementptr i8, ptr %pool, i64 $pool_work_before
+  store i64 %work, ptr %work_before.p, align 8
+  store i64 0, ptr %work.p, align 8
   br label %start
 start:
 $body

@@ -47,14 +47,16 @@ struct pool {
   _Alignas(64) u32 epoch;
   _Alignas(8) u32 parked;
   struct watch *watch;
+  u64 alone_until, work, work_before;
   _Alignas(64) kernel_function *kernel;
   void *buffers, *scalars;
-  i64 extent, chunks;
+  i64 extent, pieces;
   u8 *scratch;
   i64 scratch_stride, grain;
   _Alignas(64) u32 done;
-  u32 main_parked;
+  u32 caller_parked;
   i32 result;
+  _Alignas(64) u64 claim;
 };
 
 // abi.PYTHON_POLL: CPython's functions, and the exception that a signal handler raised.

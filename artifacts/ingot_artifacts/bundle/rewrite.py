@@ -1,0 +1,64 @@
+"""A bundle with other sections than before: those that stay are copied, not made again.
+
+In: an open bundle, sections that change, are new or go. Out: a file, whole or not at all. Not done
+here: what the sections hold, whether plan and sections still agree (the reader checks).
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ingot_artifacts.bundle.encode_head import encode_head
+from ingot_artifacts.bundle.place_sections import Key, place_sections, reserve
+from ingot_artifacts.store.atomic import atomic_file, sync_folders
+from ingot_runtime.format import header as head
+from ingot_runtime.format.sha256 import sha256
+from ingot_runtime.format.source import Source
+
+_CHUNK_SIZE_BYTES = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """``payloads``: sections that are new or other than before; ``dropped``: those that go."""
+
+    payloads: Mapping[Key, bytes] = field(default_factory=dict[Key, bytes])
+    dropped: frozenset[Key] = frozenset()
+
+
+def rewrite_bundle(source: Source, changes: Changes, path: str | os.PathLike[str]) -> str:
+    """Write the bundle with its changes; return the root digest, as hex. ``path`` may be that of
+    the bundle itself.
+
+    Raises:
+        OutputError: no folder, no permission, no space; nothing is left behind.
+    """
+    kept = {key: row for key, row in source.by_key.items() if key not in changes.dropped}
+    sizes = {key: row.size_bytes for key, row in kept.items()}
+    sizes |= {key: len(payload) for key, payload in changes.payloads.items()}
+    sections = place_sections(sizes)
+    for row in sections:
+        payload = changes.payloads.get((row.kind, row.id))
+        row.digest = kept[row.kind, row.id].digest if payload is None else sha256(payload)
+    end = sections[-1].offset + sections[-1].size_bytes
+    start, root = encode_head(sections, end, _version_minor(source))
+    with atomic_file(path, lasting=True) as file:
+        reserve(file.fileno(), end)
+        file.write(start)
+        for row in sections:
+            key = row.kind, row.id
+            file.seek(row.offset)
+            if key in changes.payloads:
+                file.write(changes.payloads[key])
+                continue
+            at, until = kept[key].offset, kept[key].offset + row.size_bytes
+            for chunk in range(at, until, _CHUNK_SIZE_BYTES):
+                file.write(source.read(chunk, min(_CHUNK_SIZE_BYTES, until - chunk)))
+        source.require_unchanged()
+    sync_folders([os.path.dirname(os.path.abspath(path))])
+    return root.hex()
+
+
+def _version_minor(source: Source) -> int:
+    _, _, minor, *_ = head.HEADER.unpack(source.read(0, head.HEADER_SIZE_BYTES))
+    return int(minor)

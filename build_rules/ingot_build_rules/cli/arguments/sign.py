@@ -1,0 +1,33 @@
+"""What ``ingot sign`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
+(``cli.sign``)."""
+
+from ingot_build_rules.cli.options import BUNDLE, JSON, Example, Option
+
+ARGUMENTS = (BUNDLE,)
+OPTIONS = (
+    Option("--key", "the private key of Ed25519, a PEM file", "F", "file"),
+    Option("--password-file", "the file with the password of the key", "F", "file"),
+    Option(
+        "--command",
+        "ask this command for the signature instead: the message on its standard input, 64 bytes on"
+        " its standard output",
+        "CMD",
+    ),
+    Option("--public-key", "with --command: whose signature it gives", "F", "file"),
+    Option("--expires", "the last day on which it counts (UTC)", "YYYY-MM-DD"),
+    Option("--detached", "write the signature to a file of its own: BUNDLE.sig"),
+    Option(
+        "-o --output",
+        "the file to write (default: the bundle itself; with --detached, BUNDLE.sig)",
+        "FILE",
+        "file",
+    ),
+    JSON,
+)
+EXAMPLES = (
+    Example("ingot sign model.ingot --key release.pem", "the bundle holds its signature"),
+    Example(
+        "ingot sign model.ingot --key release.pem --expires 2030-12-31 --detached",
+        "model.ingot.sig beside it, until the end of that day",
+    ),
+)

@@ -1,0 +1,69 @@
+"""Verb ``sign``: say who made a bundle.
+
+In: a bundle, a key. Out: the bundle with a signature, or a file beside it; a line about it; an exit
+code. Not done here: signing (``ship.sign``).
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from ingot_build_rules.cli import console
+from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
+from ingot_compiler.ir.errors import UserError
+
+if TYPE_CHECKING:
+    from ingot_build_rules.ship.signer import Signer
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Verify every byte, and sign."""
+    from ingot_build_rules.check.verify_bundle import verify_whole_bundle
+    from ingot_build_rules.compilation.output_file import check_output
+    from ingot_build_rules.ship.sign import sign_beside, sign_inside
+    from ingot_runtime.loader.signatures import DETACHED
+
+    check_bundle_kind(arguments.bundle)
+    expires, signer = _expires(arguments.expires), _signer(arguments)
+    own = arguments.bundle + (DETACHED if arguments.detached else "")
+    output = arguments.output or own
+    check_output(output, [arguments.bundle] if arguments.detached else [])
+    verify_whole_bundle(arguments.bundle)
+    sign = sign_beside if arguments.detached else sign_inside
+    made = sign(arguments.bundle, output, signer, {}, expires)
+    values = {"bundle": arguments.bundle, "output": output, **asdict(made), "expires": expires}
+    count = console.counted(made.signature_count, "signature")
+    until = f" until {arguments.expires}" if expires else ""
+    line = f"{output}: signed by {made.key[:16]}{until}, {count}; digest {made.digest[:16]}"
+    console.print_report(values, [line], as_json=arguments.json)
+    return 0
+
+
+def _expires(day: str | None) -> int:
+    """The end of a day, in seconds of Unix time; 0 for none."""
+    if day is None:
+        return 0
+    try:
+        ends = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1)
+        seconds = int(ends.timestamp())
+    except (ValueError, OverflowError) as error:
+        why = f"expected a day such as 2030-12-31, got {day!r}"
+        raise UserError("bad day", "option --expires", why, "give the last good day") from error
+    if seconds <= 0:
+        raise UserError("bad day", "option --expires", f"{day} is before 1970", "give a later one")
+    return seconds
+
+
+def _signer(arguments: argparse.Namespace) -> Signer:
+    from ingot_build_rules.ship.signer import signer_of_command, signer_of_file
+
+    by_command = arguments.command is not None
+    if (arguments.key is None) == (not by_command) or by_command == (arguments.public_key is None):
+        why = "expected either --key, or --command with --public-key"
+        raise UserError("who signs is not clear", "command line", why, "ingot sign --help")
+    if by_command:
+        return signer_of_command(arguments.command, arguments.public_key)
+    return signer_of_file(arguments.key, arguments.password_file)
