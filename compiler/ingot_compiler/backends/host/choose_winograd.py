@@ -88,7 +88,7 @@ class WinogradFacts:
 def cycle_share(node: Node, facts: WinogradFacts, target: KernelTarget) -> float:
     """The cycles that a convolution takes, divided by those of a direct one."""
     shape = fastest_shape(allowed_shapes(node, facts, target), facts, target)
-    return _cycles(shape, facts, target) / _direct_cycles(facts, target) if shape else 1.0
+    return winograd_cycles(shape, facts, target) / direct_cycles(facts, target) if shape else 1.0
 
 
 def allowed_shapes(
