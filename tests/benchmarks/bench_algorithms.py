@@ -20,7 +20,9 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
 from tests.benchmarks.algorithm_cases import CASES
-from tests.benchmarks.peers import Peer, interleave
+from tests.benchmarks.peers import interleave
+
+from ingot_build_rules.view.peer import Peer
 
 RATIO_MAX = 1.1
 _SLICE_SECONDS = 0.03

@@ -95,16 +95,20 @@ def test_a_layer_keeps_its_method_unless_another_is_clearly_faster(
     from ingot_build_rules.view import tune_methods
 
     found = (TunedLayer("first", "conv", "winograd_2x2", {"conv": 2e-6, "winograd_2x2": 1e-6}),)
-    monkeypatch.setattr(tune_methods, "tune_methods", lambda *_: found)
+
+    def tune(*_: object) -> tuple[TunedLayer, ...]:
+        return found
+
+    monkeypatch.setattr(tune_methods, "tune_methods", tune)
     assert main(["tune", str(folder / "m.onnx"), "--target", TARGET]) == 0
     assert "1 layer with a choice of methods on x86-64-v3, 1 by another" in capsys.readouterr().out
     text = (folder / "m.tune").read_text(encoding="utf-8")
     assert '"first" = "winograd_2x2"  # winograd_2x2 1.0 us, conv 2.0 us\n' in text
     assert read_tuning("m.tune", str(folder)) == TuningOption(TARGET, (("first", "winograd_2x2"),))
-    timed = tune_methods._Timed
+    timed = tune_methods.TimedLaunch
     for seconds, method in ((0.98, "conv"), (0.9, "winograd_2x2")):
         layers = {"p": {"first": timed("winograd_2x2", seconds)}}
-        layer = tune_methods._tuned("first", timed("conv", 1.0), layers, {"winograd_2x2": "p"})
+        layer = tune_methods.tuned_layer("first", timed("conv", 1.0), layers, {"winograd_2x2": "p"})
         assert layer.method == method
 
 

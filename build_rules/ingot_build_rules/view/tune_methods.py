@@ -35,7 +35,7 @@ class TunedLayer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Timed:
+class TimedLaunch:
     """One launch of one bundle."""
 
     kind: str
@@ -61,15 +61,15 @@ def tune_methods(
     for session in sessions.values():
         session.close()
     layers = {path: _layers(path, times) for path, times in least.items()}
-    found = (_tuned(node, timed, layers, bundles) for node, timed in layers[usual].items())
+    found = (tuned_layer(node, timed, layers, bundles) for node, timed in layers[usual].items())
     return tuple(layer for layer in found if len(layer.seconds) > 1)
 
 
-def _layers(path: str, seconds: Mapping[int, float]) -> dict[str, _Timed]:
+def _layers(path: str, seconds: Mapping[int, float]) -> dict[str, TimedLaunch]:
     """The launches of convolutions that have a method, by the name of their node."""
     (launches,) = describe_bundle(path)["debug"]["launches"].values()
     return {
-        name: _Timed(launch["kind"], seconds[ordinal])
+        name: TimedLaunch(launch["kind"], seconds[ordinal])
         for ordinal, launch in enumerate(launches)
         if launch["kind"] in METHODS and ordinal in seconds
         for name, op in launch["nodes"]
@@ -77,12 +77,13 @@ def _layers(path: str, seconds: Mapping[int, float]) -> dict[str, _Timed]:
     }
 
 
-def _tuned(
+def tuned_layer(
     node: str,
-    usual: _Timed,
-    layers: Mapping[str, Mapping[str, _Timed]],
+    usual: TimedLaunch,
+    layers: Mapping[str, Mapping[str, TimedLaunch]],
     bundles: Mapping[str, str],
 ) -> TunedLayer:
+    """Compare what one layer took by each method with what it takes usually."""
     seconds = {usual.kind: usual.seconds}
     for method, path in bundles.items():
         timed = layers[path].get(node)

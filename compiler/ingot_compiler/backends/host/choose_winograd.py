@@ -88,7 +88,7 @@ class WinogradFacts:
 def cycle_share(node: Node, facts: WinogradFacts, target: KernelTarget) -> float:
     """The cycles that a convolution takes, divided by those of a direct one."""
     shape = fastest_shape(allowed_shapes(node, facts, target), facts, target)
-    return _cycles(shape, facts, target) / _direct_cycles(facts, target) if shape else 1.0
+    return winograd_cycles(shape, facts, target) / direct_cycles(facts, target) if shape else 1.0
 
 
 def allowed_shapes(
@@ -107,8 +107,8 @@ def fastest_shape(
     """The tiles that cost least; None where a direct convolution costs less."""
     if not allowed:
         return None
-    best = min(allowed, key=lambda shape: _cycles(shape, facts, target))
-    is_faster = _GAIN_MIN * _cycles(best, facts, target) < _direct_cycles(facts, target)
+    best = min(allowed, key=lambda shape: winograd_cycles(shape, facts, target))
+    is_faster = _GAIN_MIN * winograd_cycles(best, facts, target) < direct_cycles(facts, target)
     return best if is_faster else None
 
 
@@ -156,7 +156,8 @@ def _fits(node: Node, facts: WinogradFacts) -> bool:
     return weights.shape[2:] in _SHAPES and ones and fills and dtypes
 
 
-def _cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTarget) -> float:
+def winograd_cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTarget) -> float:
+    """Predict cycles, each as long as a multiply-add of a vector takes at the peak."""
     images, columns, *_ = facts.result.shape
     channels, lanes = typical(facts.weights.shape[1]), target.f32_lanes
     assert isinstance(columns, int)
@@ -170,7 +171,8 @@ def _cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTarget) ->
     return shape.frequency_count * each
 
 
-def _direct_cycles(facts: WinogradFacts, target: KernelTarget) -> float:
+def direct_cycles(facts: WinogradFacts, target: KernelTarget) -> float:
+    """The same for a direct convolution."""
     channels, lanes = typical(facts.weights.shape[1]), target.f32_lanes
     pixels = typical(dim_product((facts.result.shape[0], *facts.result.shape[2:])))
     vectors = _column_vectors(facts, lanes)
