@@ -3,8 +3,9 @@
 In: a group anchored by a pool. Out: what runs, or None where the image lies otherwise. Not done
 here: images whose channels lie together (``pool``), large windows (``split_pool``).
 
-Narrow floats are not averaged so, for workspace would round their sums. Windows that reach beyond the ends of a row would need a guard for each tap. Instead, what lies
-above each other is joined first, into a row of workspace with room at both ends.
+Windows that reach beyond the ends of a row would need a guard for each tap. Instead, what lies
+above each other is joined first, into a row of workspace with room at both ends. Narrow floats are
+not averaged so, for workspace would round their sums.
 """
 
 from __future__ import annotations
@@ -166,10 +167,10 @@ class _LanePool:
         )
         body, total = self._total(outer, load)
         rest = Constant(_neutral(self.anchor, self.dtype), self.dtype)
-        behind = start + self._before + width
+        place, behind = start + self._before + symbol("v"), start + self._before + width
         return (
             For("before", self._before, "serial", (Store(number, start + symbol("before"), rest),)),
-            For("v", width, "vector", (*body, Store(number, start + self._before + symbol("v"), total))),
+            For("v", width, "vector", (*body, Store(number, place, total))),
             For(
                 "after", self._pitch - self._before - width, "serial",
                 (Store(number, behind + symbol("after"), rest),),
