@@ -1,12 +1,15 @@
 """Writing bundles: the same bytes every time, whole or not at all, streamed."""
 
+import asyncio
 import functools
 import os
 import resource
 import stat
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,6 +21,10 @@ from ingot_artifacts.bundle.write import write_bundle
 from ingot_artifacts.digest.tree import lane_checksum
 from ingot_artifacts.errors import ArtifactError, OutputError
 from ingot_artifacts.inspect.describe import opened
+from ingot_build_rules.compilation.bundle_file import write_bundle_file
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.rules.bundle import BundleParts
+from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_compiler.backends.host.support.host import HostDigests
 from ingot_runtime.format import header as head
 from ingot_runtime.format.describe import describe_source
@@ -216,3 +223,44 @@ def test_contents_that_break_the_format() -> None:
 def test_weights_fixture() -> None:
     """The fixture's weights differ by seed, so that tests of damage mean something."""
     assert (tiny_weights(0) != tiny_weights(1)).all()
+
+
+class _Blobs:
+    """Stands for a compilation whose weights lie in a cache: ``most`` were in memory at once."""
+
+    def __init__(self, parts: BundleParts, contents: dict[str, bytes]) -> None:
+        self.parts, self.contents, self.most = parts, contents, 0
+        self.alive: weakref.WeakSet[memoryview] = weakref.WeakSet()
+        self.build = self
+
+    async def bundle_parts(self) -> BundleParts:
+        return self.parts
+
+    async def value(self, artifact: Artifact[memoryview]) -> memoryview:
+        content = memoryview(self.contents[artifact.digest])
+        self.alive.add(content)
+        self.most = max(self.most, len(self.alive))
+        return content
+
+
+def test_weights_are_loaded_one_by_one(tmp_path: Path) -> None:
+    """The file is what it is with all of them in memory, is left alone when it is there already,
+    and no more than two are in memory beside the head of the file."""
+    contents = {str(number): bytes([number + 1]) * 64 for number in range(6)}
+    loader = cast("Any", None)
+    packed = tuple(
+        PackedConstant(64 * int(name), 64, Artifact(name, loader, raw=True)) for name in contents
+    )
+    head_bytes, end = b"head", MIB
+    artifact: Artifact[memoryview] = Artifact("head", loader, raw=True)
+    parts = BundleParts("00", artifact, packed, len(head_bytes) + end)
+    blobs = _Blobs(parts, {**contents, "head": head_bytes})
+    path, compilation = str(tmp_path / "m.ingot"), cast("Any", blobs)
+    assert asyncio.run(write_bundle_file(compilation, path))
+    assert not asyncio.run(write_bundle_file(compilation, path))
+    whole = head_bytes + b"".join(contents.values())
+    assert Path(path).read_bytes() == whole.ljust(len(head_bytes) + end, b"\0")
+    assert blobs.most <= 3
+    (tmp_path / "m.ingot").write_bytes(bytes(len(head_bytes) + end))
+    assert asyncio.run(write_bundle_file(compilation, path))
+    assert Path(path).read_bytes().startswith(whole)

@@ -18,7 +18,10 @@ from tests.unit.lowering_harness import (
 )
 
 from ingot_compiler.backends.host.targets.target import Target, parse_target
-from ingot_compiler.ir.dims import symbol
+from ingot_compiler.backends.host.winograd_tiles import WinogradShape
+from ingot_compiler.backends.host.winograd_weights import winograd_weights
+from ingot_compiler.ir.builder import GraphBuilder
+from ingot_compiler.ir.dims import evaluate, symbol
 from ingot_compiler.ir.precision import F32, FAST
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import launches_of
@@ -246,3 +249,15 @@ def test_wide_tiles_are_right(size: tuple[int, int]) -> None:
     result = conv3x3(builder, x, builder.constant(weights_of(64, 32)), bias)
     assert "winograd_2x4" in kinds(builder, [result])
     check_graph(builder, [result], [normal(1, 2, 64, *size)], RELATIVE, WIDE)
+
+
+def test_transformed_weights_are_made_in_parts() -> None:
+    """No value in f64 is larger than the weights themselves, so that the build needs hardly more
+    memory than for the result."""
+    weights = TensorType("f32", (32, 64, 3, 3))
+    builder = GraphBuilder(())
+    leaf = builder.add("constant", [], {"weight": "0", "dtype": "f32", "shape": weights.shape})
+    made = winograd_weights(builder.finish((leaf,)), WinogradShape((3, 3), (2, 4)))
+    wide = [evaluate(kind.size_bytes, {}) for kind in made.types if kind.dtype == "f64"]
+    assert max(wide) == 2 * evaluate(weights.size_bytes, {})
+    assert made.types[made.outputs[0]] == TensorType("f32", (2, 24, 64, 16))

@@ -7,7 +7,8 @@ FORMAT.md, its root digest. Not done here: compiling, packing weights, their tre
 
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -96,11 +97,12 @@ def _prefix(
     return bytes(prefix), root
 
 
-def write_with_weights(
-    skeleton: BundleSkeleton, weights: Iterable[Chunk], path: str | os.PathLike[str]
-) -> None:
-    """Write a file that is a skeleton and its weights, whole or not at all; its name lasts after
-    ``sync_folders``.
+@contextmanager
+def bundle_writer(
+    skeleton: BundleSkeleton, path: str | os.PathLike[str]
+) -> Generator[Callable[[int, memoryview], None]]:
+    """Write a file that is a skeleton and its weights, whole or not at all; the block is given what
+    writes a part of the weights to its offset. The file's name lasts after ``sync_folders``.
 
     Raises:
         OutputError: no folder, no permission, no space; nothing is left behind.
@@ -108,10 +110,22 @@ def write_with_weights(
     with atomic_file(path, lasting=True) as file:
         reserve(file.fileno(), skeleton.size_bytes)
         file.write(skeleton.prefix)
-        for offset, source in weights:
+
+        def write(offset: int, content: memoryview) -> None:
             file.seek(len(skeleton.prefix) + offset)
-            file.write(bytes_of(source))
+            file.write(content.cast("B") if content.nbytes else b"")
+
+        yield write
         file.truncate(skeleton.size_bytes)
+
+
+def write_with_weights(
+    skeleton: BundleSkeleton, weights: Iterable[Chunk], path: str | os.PathLike[str]
+) -> None:
+    """The same for weights that are there one after the other."""
+    with bundle_writer(skeleton, path) as write:
+        for offset, source in weights:
+            write(offset, bytes_of(source))
 
 
 def write_bundle(

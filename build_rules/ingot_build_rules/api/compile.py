@@ -26,6 +26,7 @@ from ingot_build_rules.compilation.op_options import read_ops
 from ingot_build_rules.compilation.open_build import BuildSettings
 from ingot_build_rules.compilation.options import Shapes, make_options
 from ingot_build_rules.compilation.plugins import read_plugins
+from ingot_build_rules.compilation.tuning_file import read_tuning
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def compile(  # noqa: A001
     strict_dims: bool = False,
     ops: Mapping[str, str] | None = None,
     precision: str = "f32",
+    optimize: str = "speed",
+    tuning: str | os.PathLike[str] | None = None,
 ) -> Bundle:
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
@@ -83,18 +86,17 @@ def compile(  # noqa: A001
         strict_dims: dimensions of one name are one size in every call.
         ops: ``"my.domain::Foo"`` -> the file that defines it.
         precision: of sums of products: "f32", "fast" or "strict".
+        optimize: for "speed", or for the "size" of the bundle.
+        tuning: a file of ``ingot tune``.
         cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
     Raises:
-        UserError: a wrong argument. PluginError: of a plug-in. ModelError: a wrong model or export.
-        UnsupportedError, LimitError: what is not supported, listed. VerificationError: by ``check``.
-    """
+        UserError, ModelError, PluginError, UnsupportedError, LimitError; VerificationError of ``check``."""
     texts, named = _texts(targets, shapes, devices, place), read_plugins(read_plugin_texts(plugins))
-    options = make_options(
-        *texts, other_shapes=other_shapes, strip=strip, fallback=fallback, plugins=named,
-        strict_dims=strict_dims, ops=_ops(ops), precision=precision,
-    )  # fmt: skip
+    options = make_options(*texts, other_shapes=other_shapes, strip=strip, fallback=fallback,
+        plugins=named, strict_dims=strict_dims, ops=_ops(ops), tuning=read_tuning(tuning),
+        precision=precision, optimize=optimize)  # fmt: skip
     settings, inputs = _settings(workers, cache, named, shared=cache_shared), read_check(check)
     given = given_model(model, example_inputs, dynamic_shapes, graph)
     return compile_bundle(given, options, settings, inputs, _limit(max_bytes))

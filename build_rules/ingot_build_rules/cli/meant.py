@@ -18,6 +18,7 @@ OPTION_MEANINGS: Mapping[str, str] = {
         "--mattr --target-cpu --cpu-features -mcpu -march -mtriple -mattr -t --targets"
     ),
     "--output": "--out --outfile --output-file --output-path --save --dest --to-file",
+    "--optimize": "--optimise --optimize-for --small -Os -Oz",
     "--precision": "--fast --fast-math --ffast-math -Ofast --math --strict",
     "--outputs": "--output --out -o --outfile --save --save-outputs",
     "--inputs": "--input --in -i --feed --data --load-inputs --args",
@@ -82,7 +83,7 @@ NOTHING_LIKE_IT: Mapping[str, str] = {
     "--fp16 --half --bf16 --bfloat16 --float16 --dtype --amp": (
         "there is none: Ingot compiles a model in the element types that it has. Convert it before"
     ),
-    "-O -O0 -O1 -O2 -O3 -Os -Oz --optimize --optimise --opt-level --optimization-level --release": (
+    "-O -O0 -O1 -O2 -O3 --opt-level --optimization-level --release": (
         "there is none: everything is optimised always, as far as --precision allows"
     ),
     "--opset --opset-version": "there is none: the model says which opset it uses",
@@ -107,6 +108,8 @@ _IN_PROJECT = {
     "--place": 'place."GLOB"',
     "--planner": "planner",
     "--precision": "precision",
+    "--optimize": "optimize",
+    "--tuning": "tuning",
     "--strip": "strip",
     "--strict-dims": "strict-dims",
     "--op": 'ops."DOMAIN::NAME"',

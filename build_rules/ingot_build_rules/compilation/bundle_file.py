@@ -7,11 +7,11 @@ already. Not done here: the skeleton (``bundle``).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import BinaryIO
 
-from ingot_artifacts.bundle.write import BundleSkeleton, write_with_weights
+from ingot_artifacts.bundle.write import BundleSkeleton, bundle_writer
 from ingot_build_rules.compilation.compilation import Compilation
+from ingot_build_rules.rules.bundle import BundleParts
 from ingot_runtime.format.file import open_without_waiting
 from ingot_runtime.format.header import MAGIC
 
@@ -21,16 +21,20 @@ _STEP_BYTES = 1 << 20
 async def write_bundle_file(compilation: Compilation, path: str) -> bool:
     """Make ``path`` the bundle; return False of a file that had its bytes, which keeps its times.
 
+    Weights are loaded one by one, and dropped when they are written: together they may be larger
+    than the memory of the machine.
+
     Raises:
         OutputError: no folder, no permission, no space.
     """
     parts = await compilation.bundle_parts()
-    build = compilation.build
-    prefix = await build.value(parts.prefix)
-    chunks = [(packed.offset_bytes, await build.value(packed.content)) for packed in parts.packed]
-    if _is_there(path, parts.size_bytes, _spans(prefix, chunks)):
+    if await _is_there(path, parts, compilation):
         return False
-    write_with_weights(BundleSkeleton(parts.root, bytes(prefix), parts.size_bytes), chunks, path)
+    prefix = await compilation.build.value(parts.prefix)
+    skeleton = BundleSkeleton(parts.root, bytes(prefix), parts.size_bytes)
+    with bundle_writer(skeleton, path) as write:
+        for packed in parts.packed:
+            write(packed.offset_bytes, await compilation.build.value(packed.content))
     return True
 
 
@@ -44,27 +48,20 @@ def is_other_file(path: str) -> bool:
     return bool(head) and head != MAGIC
 
 
-def _spans(
-    prefix: memoryview, chunks: list[tuple[int, memoryview]]
-) -> Iterator[tuple[int, memoryview]]:
-    yield 0, prefix
-    for offset_bytes, content in chunks:
-        yield len(prefix) + offset_bytes, content
-
-
-def _is_there(path: str, size_bytes: int, spans: Iterator[tuple[int, memoryview]]) -> bool:
+async def _is_there(path: str, parts: BundleParts, compilation: Compilation) -> bool:
     """Whether the file has these bytes; what lies between them in a bundle is zero by its digest,
     and looked at here too."""
+    prefix = await compilation.build.value(parts.prefix)
     try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size != size_bytes:
+        with open(path, "rb") as file:  # noqa: ASYNC230 - a local file, nothing else waits
+            if os.fstat(file.fileno()).st_size != parts.size_bytes or not _are_next(file, prefix):
                 return False
-            at = 0
-            for offset, content in spans:
-                if not (_are_zero(file, offset - at) and _are_next(file, content)):
+            for packed in parts.packed:
+                gap = len(prefix) + packed.offset_bytes - file.tell()
+                content = await compilation.build.value(packed.content)
+                if not (_are_zero(file, gap) and _are_next(file, content)):
                     return False
-                at = offset + len(content)
-            return _are_zero(file, size_bytes - at)
+            return _are_zero(file, parts.size_bytes - file.tell())
     except OSError:
         return False
 

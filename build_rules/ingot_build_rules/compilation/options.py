@@ -22,10 +22,12 @@ from ingot_build_rules.rules.compile_options import (
     PluginOption,
 )
 from ingot_build_rules.rules.op_option import OpOption
+from ingot_build_rules.rules.tuning_option import TuningOption
 from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
 from ingot_compiler.ir.message import OptionRef, joined, message
+from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR, SIZE, SPEED
 from ingot_compiler.ir.precision import F32, PRECISIONS, STRICT
 from ingot_compiler.memory.planners import PLANNERS
 from ingot_compiler.placement.configuration import Configuration
@@ -54,6 +56,8 @@ def make_options(
     strict_dims: bool = False,
     ops: Sequence[OpOption] = (),
     precision: str = F32,
+    optimize: str = SPEED,
+    tuning: TuningOption | None = None,
 ) -> CompileOptions:
     """Check and order the options; ``configure`` says what is assumed of targets and devices.
 
@@ -65,6 +69,7 @@ def make_options(
     _check_choice("choice of other shapes", "other_shapes", other_shapes, OTHER_SHAPES)
     _check_choice("fallback", "fallback", fallback, FALLBACKS)
     _check_choice("precision", "precision", precision, PRECISIONS)
+    _check_choice("optimisation", "optimize", optimize, OPTIMIZE_FOR)
     if AUTO in (devices or {}):
         where, why = OptionRef("device", AUTO), f"{AUTO!r} leaves a node to the cost model"
         raise UserError("device name taken", where, why, "choose another name")
@@ -91,7 +96,30 @@ def make_options(
         plugins=tuple(plugins),
         ops=tuple(ops),
         precision=precision,
+        optimize=optimize,
+        tuning=_checked_tuning(tuning, configuration, optimize),
     )
+
+
+def _checked_tuning(
+    tuning: TuningOption | None, configuration: Configuration, optimize: str
+) -> TuningOption | None:
+    """Refuse measurements that cannot count.
+
+    Raises:
+        UserError: of another target, or of kernels that are faster for kernels that are small.
+    """
+    if tuning is None:
+        return None
+    if optimize == SIZE:
+        why, do = "measured methods are for speed", "leave one of them out"
+        raise UserError("size and measurements", "options optimize, tuning", why, do)
+    if tuning.target not in configuration.host_targets:
+        got = ", ".join(configuration.host_targets)
+        why = f"it was measured for {tuning.target}, the bundle is for {got}"
+        do = "measure on such a machine with ingot tune, or leave it out"
+        raise UserError("a tuning file of another target", "option tuning", why, do)
+    return tuning
 
 
 def _strict(

@@ -20,9 +20,11 @@ from ingot_build_rules.rules.lower import LOWER, LowerInputs
 from ingot_build_rules.rules.lower_claimed import LOWER_CLAIMED
 from ingot_build_rules.rules.lowered import Lowered
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
+from ingot_build_rules.rules.tuning_option import ALL_LAYERS
 from ingot_compiler.backends.backend import Backend
-from ingot_compiler.ir.errors import LimitError
+from ingot_compiler.ir.errors import LimitError, UserError
 from ingot_compiler.ir.in_names import error_in_names
+from ingot_compiler.lowering.tuned_methods import ALL
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.group_steps import GroupSteps
@@ -98,7 +100,7 @@ class TargetStages:
         hooks = tuple(backend.device_rules for backend in self._backends)
         inputs = FuseInputs(
             placed, hooks, self._targets, specialisations, profiles, model.options.other_shapes,
-            model.options.precision,
+            model.options.precision, model.options.optimize, await self._methods(),
         )  # fmt: skip
         fused = await model.need(FUSE, inputs, self.target)
         total_bytes = 0
@@ -108,6 +110,23 @@ class TargetStages:
             model.limit.check(constant.work_bytes, "a folded constant", where)
             model.limit.check(total_bytes, f"the constants of {self.target}", where)
         return fused
+
+    async def _methods(self) -> tuple[tuple[int, str], ...]:
+        """What was measured of the layers for this target, by the numbers of their nodes.
+
+        Raises:
+            UserError: the model has no such layer.
+        """
+        tuning = self._model.options.tuning
+        if tuning is None or tuning.target != self.target:
+            return ()
+        nodes = (await self._model.names()).nodes
+        numbers = {name: number for number, (name, _) in enumerate(nodes)}
+        for name, _ in tuning.methods:
+            if name not in numbers and name != ALL_LAYERS:
+                why, do = "the model has no such node", "write the file anew with ingot tune"
+                raise UserError("a tuning file is stale", f"its layer {name}", why, do)
+        return tuple((numbers.get(name, ALL), method) for name, method in tuning.methods)
 
     async def _lowered(self, fused: Fused, group: int, label: str) -> Lowered:
         """By the back end of the group's device, or by the plug-in that has claimed it."""

@@ -14,6 +14,7 @@ from ingot_build_rules.compilation.host_target import resolve_target
 from ingot_build_rules.compilation.op_options import read_ops
 from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.compilation.plugins import read_plugins
+from ingot_build_rules.compilation.tuning_file import read_tuning
 from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ModelSpec, ProjectModel
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_compiler.ir.errors import BuildError, PluginError, UnsupportedError, UserError
@@ -76,6 +77,8 @@ def _request(
             strict_dims=bundle.strict_dims,
             ops=read_ops(bundle.ops, posixpath.dirname(path)),
             precision=bundle.precision,
+            optimize=bundle.optimize,
+            tuning=read_tuning(bundle.tuning, posixpath.dirname(path)),
         )
     except (BuildError, UnsupportedError, UserError, PluginError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path

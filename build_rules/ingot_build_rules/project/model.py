@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ingot_build_rules.rules.compile_options import FORBID, GENERAL
+from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import F32
 
 FILE_NAME = "ingot.toml"
@@ -69,6 +70,8 @@ class BundleSpec:
     strict_dims: bool = False
     ops: tuple[tuple[str, str], ...] = ()
     precision: str = F32
+    optimize: str = SPEED
+    tuning: str | None = None
     shapes: Profiles | None = None
     other_shapes: str | None = None
     line: int = field(default=0, compare=False)

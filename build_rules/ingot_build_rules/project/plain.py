@@ -45,6 +45,8 @@ def _bundle(spec: BundleSpec) -> dict[str, Any]:
         "strict_dims": spec.strict_dims,
         "ops": dict(spec.ops),
         "precision": spec.precision,
+        "optimize": spec.optimize,
+        "tuning": spec.tuning,
         "output": spec.output,
         "shapes": None if spec.shapes is None else [dict(profile) for profile in spec.shapes],
         "other_shapes": spec.other_shapes,

@@ -25,6 +25,7 @@ from ingot_build_rules.project.tables import Tables, Values, read_tables
 from ingot_build_rules.project.toml_text import Tree
 from ingot_build_rules.rules.compile_options import FORBID, GENERAL, HOST
 from ingot_compiler.backends.target_forms import target_text
+from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import F32
 
 RELATIVE_TOLERANCE = 1e-4
@@ -101,6 +102,8 @@ def _bundle(
         strict_dims=values.get("strict-dims", defaults.get("strict-dims", False)),
         ops=tuple(sorted(values.get("ops", ()))),
         precision=values.get("precision", defaults.get("precision", F32)),
+        optimize=values.get("optimize", defaults.get("optimize", SPEED)),
+        tuning=values.get("tuning"),
         output=values.get("output", f"dist/{file}.ingot"),
         plugins=values.get("plugins", plugins),
         shapes=values.get("shape"),

@@ -13,6 +13,7 @@ from typing import Literal
 
 from ingot_build_rules.compilation.options import ALL_PLANNERS
 from ingot_build_rules.rules.compile_options import FALLBACKS, OTHER_SHAPES
+from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR
 from ingot_compiler.ir.precision import PRECISIONS
 
 ValueKind = Literal["text", "texts", "count", "number", "flag", "shapes", "pairs", "places"]
@@ -46,6 +47,7 @@ class Table:
 _TARGETS = TableKey("targets", "texts", '["x86-64-v3"]')
 _PLANNER = TableKey("planner", "text", '"best"', choices=ALL_PLANNERS)
 _PRECISION = TableKey("precision", "text", '"fast"', choices=PRECISIONS)
+_OPTIMIZE = TableKey("optimize", "text", '"size"', choices=OPTIMIZE_FOR)
 _PLUGINS = TableKey("plugins", "texts", '["package.module:TARGET"]')
 _STRIP = TableKey("strip", "flag", "true")
 _STRICT_DIMS = TableKey("strict-dims", "flag", "true")
@@ -64,7 +66,8 @@ TABLES: Mapping[str, Table] = {
         named=False,
     ),
     "defaults": Table(
-        (_TARGETS, _PLANNER, _PRECISION, _STRIP, _STRICT_DIMS, _SHAPE, _OTHER_SHAPES), named=False
+        (_TARGETS, _PLANNER, _PRECISION, _OPTIMIZE, _STRIP, _STRICT_DIMS, _SHAPE, _OTHER_SHAPES),
+        named=False,
     ),
     "target": Table(
         (
@@ -83,6 +86,8 @@ TABLES: Mapping[str, Table] = {
             _TARGETS,
             _PLANNER,
             _PRECISION,
+            _OPTIMIZE,
+            TableKey("tuning", "text", '"a.tune"'),
             _STRIP,
             _STRICT_DIMS,
             TableKey("output", "text", '"dist/a.ingot"'),

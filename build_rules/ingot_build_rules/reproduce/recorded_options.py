@@ -16,6 +16,8 @@ from ingot_build_rules.compilation.plain_values import (
 )
 from ingot_build_rules.rules.compile_options import FORBID, CompileOptions, PluginOption
 from ingot_build_rules.rules.op_option import OpOption
+from ingot_build_rules.rules.tuning_option import TuningOption
+from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import F32
 from ingot_compiler.plugins.settings import PluginSettings
 
@@ -54,6 +56,8 @@ def recorded_options(record: object) -> CompileOptions:
         strict_dims=strict_dims,
         plugins=plugins,
         precision=as_text(values.get("precision", F32)),
+        optimize=as_text(values.get("optimize", SPEED)),
+        tuning=_tuning(values.get("tuning")),
         ops=[_op(as_table(each)) for each in as_list(values.get("ops", []))],
     )
 
@@ -66,6 +70,15 @@ def _plugin(values: dict[str, object]) -> PluginOption:
         raise TypeError("expected attributes that are texts, whole numbers or truth values")
     settings = PluginSettings(as_text(values["name"]), tuple(sorted(kept.items())))
     return PluginOption(as_text(values["target"]), settings)
+
+
+def _tuning(value: object) -> TuningOption | None:
+    if value is None:
+        return None
+    table = as_table(value)
+    methods = as_table(table.get("methods", {}))
+    pairs = tuple((name, as_text(methods[name])) for name in sorted(methods))
+    return TuningOption(as_text(table.get("target")), pairs)
 
 
 def _op(values: dict[str, object]) -> OpOption:

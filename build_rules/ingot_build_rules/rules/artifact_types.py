@@ -18,6 +18,7 @@ _MODULES = {
     "ingot_build_rules.rules.codegen_claimed": "CodegenClaimedInputs",
     "ingot_build_rules.rules.compile_loader": "LoaderInputs",
     "ingot_build_rules.rules.op_option": "OpOption",
+    "ingot_build_rules.rules.tuning_option": "TuningOption",
     "ingot_build_rules.rules.compile_options": "CompileOptions DeviceOption PluginOption",
     "ingot_build_rules.rules.join_libraries": "JoinInputs",
     "ingot_build_rules.rules.import_model": "ImportInputs Imported",

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot_build_rules.rules.op_option import OpOption
+from ingot_build_rules.rules.tuning_option import TuningOption
+from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import F32
 from ingot_compiler.plugins.settings import PluginSettings
 
@@ -77,7 +79,8 @@ class CompileOptions:
     ``auto``), the last match counts. ``plugins``: in the order in which the user names them.
     ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
     ``strict_dims``: dimensions of inputs that have one name are one size. ``ops``: definitions of
-    the user, by name. ``precision``: one of ``PRECISIONS``; the default is not recorded.
+    the user, by name. ``precision``: one of ``PRECISIONS``, ``optimize``: of ``OPTIMIZE_FOR``; a
+    default is not recorded. ``tuning``: what was measured of the layers.
     """
 
     targets: tuple[str, ...]
@@ -92,6 +95,8 @@ class CompileOptions:
     strict_dims: bool = False
     ops: tuple[OpOption, ...] = ()
     precision: str = F32
+    optimize: str = SPEED
+    tuning: TuningOption | None = None
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -102,10 +107,14 @@ class CompileOptions:
         plugins = {"plugins": [plugin.plain() for plugin in self.plugins]} if self.plugins else {}
         ops = {"ops": [option.plain() for option in self.ops]} if self.ops else {}
         precision = {"precision": self.precision} if self.precision != F32 else {}
+        optimize = {"optimize": self.optimize} if self.optimize != SPEED else {}
+        tuning = {"tuning": self.tuning.plain()} if self.tuning else {}
         return {
             **plugins,
             **ops,
             **precision,
+            **optimize,
+            **tuning,
             "targets": list(self.targets),
             "shapes": [dict(profile) for profile in self.shapes],
             "devices": {device.name: str(device) for device in self.devices},

@@ -16,6 +16,7 @@ from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.compile_options import GENERAL, REFUSE
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import F32
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 class FuseInputs:
     """``hooks`` (``Backend.device_rules``) and ``targets``: one per device, the host's first.
     ``specialisations``: the graphs for ``profiles``, beside the general one, or, where
-    ``other_shapes`` are refused, in its place."""
+    ``other_shapes`` are refused, in its place. ``methods``: of layers, by the number of a node, as
+    they were measured."""
 
     placed: Artifact[PlacedGraph]
     hooks: tuple[str, ...]
@@ -41,6 +43,8 @@ class FuseInputs:
     profiles: tuple[Profile, ...] = ()
     other_shapes: str = GENERAL
     precision: str = F32
+    optimize: str = SPEED
+    methods: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +83,12 @@ def _compute(context: RuleContext, inputs: FuseInputs) -> Fused:
 
     hooks = zip(inputs.hooks, inputs.targets, strict=True)
     devices = [_device_rules(context, *pair) for pair in hooks]
-    fused = lowering.fuse(inputs.placed.value(), devices, inputs.precision)
+    wishes = (inputs.precision, inputs.optimize, inputs.methods)
+    fused = lowering.fuse(inputs.placed.value(), devices, *wishes)
     if inputs.profiles and inputs.other_shapes == REFUSE:
         fused = refuse_others(fused, inputs.profiles)
     for profile, placed in zip(inputs.profiles, inputs.specialisations, strict=True):
-        special = lowering.fuse(placed.value(), devices, inputs.precision)
+        special = lowering.fuse(placed.value(), devices, *wishes)
         fused = append_specialisation(fused, special, profile)
     groups = groups_of(fused)
     return Fused(
@@ -140,7 +145,17 @@ def _leaves(expression: Graph) -> tuple[str, ...]:
 FUSE = Rule(
     "fuse",
     1,
-    ("placed", "hooks", "targets", "specialisations", "profiles", "other_shapes", "precision"),
+    (
+        "placed",
+        "hooks",
+        "targets",
+        "specialisations",
+        "profiles",
+        "other_shapes",
+        "precision",
+        "optimize",
+        "methods",
+    ),
     _compute,
     loads=("hooks",),
 )

@@ -128,9 +128,11 @@ class Workspace:
             and all(self.build.files.digest(source) == content for source, content in known.sources)
         )
 
-    def _op_files(self, request: CompileRequest) -> list[tuple[str, str]]:
-        """Path and digest of the files that define ops of the user."""
-        paths = [os.path.join(self.folder, path) for _, path in request.bundle.ops]
+    def _option_files(self, request: CompileRequest) -> list[tuple[str, str]]:
+        """Path and digest of the files of the bundle's options: ops of the user, measurements."""
+        given = [path for _, path in request.bundle.ops]
+        given += [request.bundle.tuning] if request.bundle.tuning else []
+        paths = [os.path.join(self.folder, path) for path in given]
         return [(path, self.build.files.digest(path)) for path in paths]
 
     async def _bundle(self, request: CompileRequest) -> None:
@@ -139,7 +141,7 @@ class Workspace:
         if not is_program(path):
             check_model_kind(path)
         own = self._sources(path, request.options)
-        result.sources = (*own, *self._op_files(request))
+        result.sources = (*own, *self._option_files(request))
         compilation = compilation_of(self.build, path, request.options, self.toolchain)
         result.compilation = compilation
         parts = await compilation.bundle_parts()

@@ -110,6 +110,8 @@ class DeclaredProject:
         targets: Sequence[str] | None = None,
         planner: str | None = None,
         precision: str | None = None,
+        optimize: str | None = None,
+        tuning: PathText | None = None,
         strip: bool | None = None,
         strict_dims: bool | None = None,
         output: PathText | None = None,
@@ -125,7 +127,8 @@ class DeclaredProject:
         values: Tree = {"model": model, "targets": targets, "planner": planner, "strip": strip}
         files = {"output": output, "devices": devices, "place": place, "fallback": fallback}
         shapes = {"shape": shape, "other-shapes": other_shapes, "strict-dims": strict_dims}
-        more = {**files, **shapes, "plugins": plugins, "ops": ops, "precision": precision}
+        kernels = {"precision": precision, "optimize": optimize, "tuning": tuning}
+        more = {**files, **shapes, **kernels, "plugins": plugins, "ops": ops}
         self._declare("bundle", name, _given({**values, **more}))
 
     def test(

@@ -53,7 +53,7 @@ _MADE_BY = {
 """(rule, ingredient) -> the rule that made it, for those that are no artifacts."""
 _ASKED_FOR = frozenset(
     (
-        "target", "planner", "precision", "options", "shapes", "place", "devices", "device_count",
+        "target", "planner", "precision", "optimize", "methods", "options", "shapes", "place", "devices", "device_count",
         "relative_tolerance", "absolute_tolerance", "threads", "executor",
     )
 )  # fmt: skip

@@ -14,6 +14,7 @@ from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import nodes_text
 from ingot_compiler.ir.op_names import OpName
+from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import F32
 from ingot_compiler.lowering.fused import FusedGraph
 from ingot_compiler.lowering.fusion.anchor import Anchor
@@ -31,12 +32,19 @@ from ingot_compiler.lowering.fusion.store_outputs import store_outputs
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.ops import INDEXED_OPERANDS, has_element_rule
 from ingot_compiler.lowering.states import states_of
+from ingot_compiler.lowering.tuned_methods import Pairs, TunedMethods
 from ingot_compiler.placement.placed import PlacedGraph
 
 _MOVEMENT: dict[str, MovementRule] = {**MOVEMENT, "append": append}
 
 
-def fuse(placed: PlacedGraph, devices: Sequence[DeviceRules], precision: str = F32) -> FusedGraph:
+def fuse(
+    placed: PlacedGraph,
+    devices: Sequence[DeviceRules],
+    precision: str = F32,
+    optimize: str = SPEED,
+    methods: Pairs = (),
+) -> FusedGraph:
     """Group the operations of a graph into kernels; UnsupportedError names every op without
     lowering.
 
@@ -50,7 +58,9 @@ def fuse(placed: PlacedGraph, devices: Sequence[DeviceRules], precision: str = F
     returned = [value for region in regions for value in region.outputs]
     demands = image_demands(_image_readers(graph, anchors))
     values = FusionValues(graph, flat.device_of, returned, demands)
-    fuser = Fuser(values, graph.inputs, [device.target for device in devices], precision)
+    targets = [device.target for device in devices]
+    tuned = TunedMethods(dict(methods))
+    fuser = Fuser(values, graph.inputs, targets, precision, optimize, tuned)
     _refuse_unknown(values, graph, anchors)
     hold_states(fuser, graph.inputs, states_of(placed))
     _Walk(fuser, flat, anchors).run(0, len(graph.nodes))

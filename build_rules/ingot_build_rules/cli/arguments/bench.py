@@ -37,7 +37,6 @@ OPTIONS = (
         "--against",
         "time the same model on other engines, in turns: onnxruntime, openvino",
         "NAME[,NAME]",
-        "peers",
     ),
     Option("--model", "with --against and a bundle: the model for them", "MODEL", "model"),
     Option(

@@ -13,7 +13,13 @@ from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
 from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
-from ingot_compiler.backends.host.choose_winograd import WinogradFacts, winograd_shape
+from ingot_compiler.backends.host.choose_winograd import (
+    WinogradFacts,
+    allowed_shapes,
+    fastest_shape,
+    method_names,
+    shape_of_method,
+)
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.dense_values import is_dense
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
@@ -41,6 +47,7 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
+from ingot_compiler.ir.optimize_for import SIZE
 from ingot_compiler.ir.precision import FAST
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
@@ -116,7 +123,7 @@ def _conv_weights(
 def _winograd_shape(fuser: Fuser, node: Node) -> WinogradShape | None:
     """The tiles of a convolution by Winograd's algorithm; None where it is direct."""
     values, (x, w), (result,) = fuser.values, node.operands[:2], node.results
-    if not values.is_constant(w):
+    if fuser.optimize == SIZE or not values.is_constant(w):
         return None
     facts = WinogradFacts(
         values.type_of(x),
@@ -125,7 +132,14 @@ def _winograd_shape(fuser: Fuser, node: Node) -> WinogradShape | None:
         is_dense(values, x),
         fuser.precision == FAST,
     )
-    return winograd_shape(node, facts, fuser.targets[values.device_of(result)])
+    target = fuser.targets[values.device_of(result)]
+    allowed = allowed_shapes(node, facts, target)
+    method = fuser.methods.of(node)
+    if method is not None:
+        return shape_of_method(node, method, allowed)
+    if fuser.methods.of_all in method_names(allowed):
+        return shape_of_method(node, fuser.methods.of_all, allowed)
+    return fastest_shape(allowed, facts, target)
 
 
 def _tap_depth(fuser: Fuser, anchor: Node, image_leaf: Leaf) -> int:

@@ -1,8 +1,8 @@
 """Whether a convolution runs by Winograd's algorithm, and with which tiles: a contract of precision
 and a model of cost.
 
-In: facts of a convolution. Out: a ``WinogradShape``, or None for a direct one. Not done here:
-blocks (``winograd_tiles``), code.
+In: facts of a convolution, perhaps the method that was measured to be best. Out: a
+``WinogradShape``, or None for a direct one. Not done here: blocks (``winograd_tiles``), code.
 
 Errors against float64, relative to those of one chain of multiply-adds, as measured (decision 34):
 
@@ -20,7 +20,7 @@ Errors against float64, relative to those of one chain of multiply-adds, as meas
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.backends.host.tiles import panel_columns
@@ -31,7 +31,9 @@ from ingot_compiler.backends.host.winograd_tiles import (
     tile_count,
 )
 from ingot_compiler.ir.dims import Dim, dim_product
+from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.message import nodes_text
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -59,6 +61,9 @@ _CHANNELS_MIN: Mapping[Taps, _ChannelsMin] = {
     (3, 3): _ChannelsMin(16, 64, 32, 32),
     (3,): _ChannelsMin(16, 128, 64, 32),
 }
+DIRECT = "conv"
+METHODS = (DIRECT, *(f"winograd_{tile}" for tile in ("2x2", "2x4", "1x2", "1x4")))
+"""By the kinds of their kernels."""
 _LANES_MIN = 8  # measured on no other targets
 # Cycles of a vector unit, measured on a 512-bit core: a product with what surrounds it; one
 # frequency of a tile's vector, in and out; a byte of weights, half hidden behind the products.
@@ -80,17 +85,54 @@ class WinogradFacts:
     allows_wide: bool
 
 
-def winograd_shape(node: Node, facts: WinogradFacts, target: KernelTarget) -> WinogradShape | None:
-    """The tiles that cost least of those that are precise enough; None where a direct convolution
-    costs less, or has another form than the algorithm is for."""
+def cycle_share(node: Node, facts: WinogradFacts, target: KernelTarget) -> float:
+    """The cycles that a convolution takes, divided by those of a direct one."""
+    shape = fastest_shape(allowed_shapes(node, facts, target), facts, target)
+    return winograd_cycles(shape, facts, target) / direct_cycles(facts, target) if shape else 1.0
+
+
+def allowed_shapes(
+    node: Node, facts: WinogradFacts, target: KernelTarget
+) -> tuple[WinogradShape, ...]:
+    """The tiles that are precise enough; none where the convolution has another form than the
+    algorithm is for."""
     if not _fits(node, facts) or target.f32_lanes < _LANES_MIN or not target.has_fma:
+        return ()
+    return _precise_shapes(facts)
+
+
+def fastest_shape(
+    allowed: Sequence[WinogradShape], facts: WinogradFacts, target: KernelTarget
+) -> WinogradShape | None:
+    """The tiles that cost least; None where a direct convolution costs less."""
+    if not allowed:
         return None
-    shapes = _precise_shapes(facts)
-    if not shapes:
-        return None
-    best = min(shapes, key=lambda shape: _cycles(shape, facts, target))
-    is_faster = _GAIN_MIN * _cycles(best, facts, target) < _direct_cycles(facts, target)
+    best = min(allowed, key=lambda shape: winograd_cycles(shape, facts, target))
+    is_faster = _GAIN_MIN * winograd_cycles(best, facts, target) < direct_cycles(facts, target)
     return best if is_faster else None
+
+
+def shape_of_method(
+    node: Node, method: str, allowed: Sequence[WinogradShape]
+) -> WinogradShape | None:
+    """The tiles of a method that somebody names; None is a direct convolution.
+
+    Raises:
+        UserError: the convolution cannot run by it, or not as precisely as it has to.
+    """
+    names = method_names(allowed)
+    if method not in names:
+        why = f"expected one of {', '.join(names)} for its shape, inputs and precision"
+        do = "write the tuning file anew with ingot tune"
+        raise UserError(
+            f"method {method!r} is not for this layer", nodes_text(node.source), why, do
+        )
+    return None if method == DIRECT else allowed[names.index(method) - 1]
+
+
+def method_names(allowed: Sequence[WinogradShape]) -> list[str]:
+    """The names of the methods that a convolution has, the direct one first."""
+    return [DIRECT, *("winograd_{}x{}".format(*shape.tile) for shape in allowed)]
 
 
 def _precise_shapes(facts: WinogradFacts) -> tuple[WinogradShape, ...]:
@@ -114,7 +156,8 @@ def _fits(node: Node, facts: WinogradFacts) -> bool:
     return weights.shape[2:] in _SHAPES and ones and fills and dtypes
 
 
-def _cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTarget) -> float:
+def winograd_cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTarget) -> float:
+    """Predict cycles, each as long as a multiply-add of a vector takes at the peak."""
     images, columns, *_ = facts.result.shape
     channels, lanes = typical(facts.weights.shape[1]), target.f32_lanes
     assert isinstance(columns, int)
@@ -128,7 +171,8 @@ def _cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTarget) ->
     return shape.frequency_count * each
 
 
-def _direct_cycles(facts: WinogradFacts, target: KernelTarget) -> float:
+def direct_cycles(facts: WinogradFacts, target: KernelTarget) -> float:
+    """The same for a direct convolution."""
     channels, lanes = typical(facts.weights.shape[1]), target.f32_lanes
     pixels = typical(dim_product((facts.result.shape[0], *facts.result.shape[2:])))
     vectors = _column_vectors(facts, lanes)

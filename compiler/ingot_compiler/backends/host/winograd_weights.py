@@ -37,13 +37,30 @@ _ROWS: Mapping[int, tuple[Row, ...]] = {
 
 
 def winograd_weights(weights: Graph, shape: WinogradShape) -> Graph:
-    """Transform both axes, then lay panels of output channels beside each other."""
+    """Transform both axes, each frequency on its own, and lay panels of output channels beside each
+    other.
+
+    No value in f64 is as large as the weights of all frequencies: the build has memory for the
+    result and its parts, both in f32, and for the weights themselves in f64.
+    """
     expression = extend(_panels(weights), "cast", {"dtype": "f64"})
-    for axis, size in enumerate(shape.patch):
-        if shape.kernel[axis] != 1:
-            expression = _along(expression, axis, _ROWS[size])
-    expression = extend(expression, "cast", {"dtype": "f32"})
-    return extend(expression, "transpose", {"permutation": (2, 0, 1, 3, 4)})
+    builder = GraphBuilder(())
+    for node in expression.nodes:
+        builder.add(node.op, node.operands, node.table)
+    (value,) = expression.outputs
+    parts = [
+        _stored(builder, part)
+        for rows in _along(builder, value, 0, shape)
+        for part in _along(builder, rows, 1, shape)
+    ]
+    return builder.finish((builder.add("concat", parts, {"axis": 1}),))
+
+
+def _stored(builder: GraphBuilder, value: int) -> int:
+    """A frequency, [1, 1, panel, C, 16] -> [panel, 1, C, 16], rounded once."""
+    _, _, panels, channels, width = _sizes(builder.types[value])
+    rounded = builder.add("cast", [value], {"dtype": "f32"})
+    return builder.add("reshape", [rounded], {"shape": (panels, 1, channels, width)})
 
 
 def _panels(weights: Graph) -> Graph:
@@ -63,15 +80,12 @@ def _panels(weights: Graph) -> Graph:
     return extend(expression, "transpose", {"permutation": (0, 1, 3, 2, 4)})
 
 
-def _along(expression: Graph, axis: int, rows: tuple[Row, ...]) -> Graph:
-    """Put the rows in the place of the three taps of an axis."""
-    builder = GraphBuilder(())
-    for node in expression.nodes:
-        builder.add(node.op, node.operands, node.table)
-    (weights,) = expression.outputs
-    taps = [_tap(builder, weights, axis, number) for number in range(3)]
-    made = [_row(builder, taps, row) for row in rows]
-    return builder.finish((builder.add("concat", made, {"axis": axis}),))
+def _along(builder: GraphBuilder, value: int, axis: int, shape: WinogradShape) -> list[int]:
+    """Each row in the place of the three taps of an axis; an axis of one tap stays."""
+    if shape.kernel[axis] == 1:
+        return [value]
+    taps = [_tap(builder, value, axis, number) for number in range(3)]
+    return [_row(builder, taps, row) for row in _ROWS[shape.patch[axis]]]
 
 
 def _tap(builder: GraphBuilder, weights: int, axis: int, tap: int) -> int:

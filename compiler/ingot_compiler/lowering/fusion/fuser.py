@@ -38,6 +38,7 @@ from ingot_compiler.lowering.fusion.storage import Places, Storage, Stored
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.tuned_methods import TunedMethods
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,15 @@ class Fuser:
         inputs: Sequence[int],
         targets: Sequence[KernelTarget],
         precision: str,
+        optimize: str,
+        methods: TunedMethods,
     ) -> None:
         """``targets``: what each device runs, by its index."""
         self.values = values
         self.targets = tuple(targets)
         self.precision = precision
+        self.optimize = optimize
+        self.methods = methods
         self.storage = Storage([(value, values.type_of(value)) for value in inputs])
         self.requirements = Requirements(values, inputs)
         self.symbols = RunTimeSymbols()
