@@ -10,7 +10,7 @@ import ctypes
 import functools
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,7 @@ class Options(ctypes.Structure):
         ("header_version", ctypes.c_uint32), ("verify", ctypes.c_int32), ("threads", ctypes.c_int32),
         ("variant", ctypes.c_char_p), ("digest", ctypes.c_char_p), ("max_bytes", ctypes.c_uint64),
         ("profile", ctypes.c_void_p), ("profile_context", ctypes.c_void_p),
+        ("keys", ctypes.POINTER(ctypes.c_char_p)),
     )  # fmt: skip
 
 
@@ -141,11 +142,17 @@ def library(*, sanitized: bool = False) -> ctypes.CDLL:
 
 
 def options(
-    verify: str = "full", threads: int = 1, variant: str = "", digest: str = "", max_bytes: int = 0
+    verify: str = "full",
+    threads: int = 1,
+    variant: str = "",
+    digest: str = "",
+    max_bytes: int = 0,
+    keys: Sequence[str] = (),
 ) -> Options:
     """Return what the caller chooses."""
+    signers = (ctypes.c_char_p * (len(keys) + 1))(*(key.encode() for key in keys), None)
     texts = (text.encode() or None for text in (variant, digest))
-    return Options(1, VERIFY[verify], threads, *texts, max_bytes, None, None)
+    return Options(2, VERIFY[verify], threads, *texts, max_bytes, None, None, signers)
 
 
 class CBundle:

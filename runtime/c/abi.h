@@ -31,7 +31,7 @@
 #define MIB 1048576
 #define NAME_SIZE_BYTES_MAX 4096
 #define OPTIONAL_FLAG 1
-#define OPTIONAL_KINDS 31744
+#define OPTIONAL_KINDS 64512
 #define PLAN_VERSION 1
 #define POOL_ALONE_UNTIL_AT 88
 #define POOL_BUFFERS_AT 136
@@ -55,8 +55,9 @@
 #define POOL_SCRATCH_STRIDE_AT 176
 #define POOL_SPIN_AT 8
 #define POOL_SYSCALL_AT 16
-#define POOL_UNITS_ALONE_AT 96
 #define POOL_WATCH_AT 80
+#define POOL_WORK_AT 96
+#define POOL_WORK_BEFORE_AT 104
 #define RANGE_COUNT_MAX 65536
 #define RANK_MAX 16
 #define RC_ABI 2
@@ -75,12 +76,13 @@
 #define SECTION_COUNT_MAX 1024
 #define SECTION_DEBUG 8
 #define SECTION_DEFAULT 10
-#define SECTION_KIND_COUNT 15
+#define SECTION_KIND_COUNT 16
 #define SECTION_LIBRARY 9
 #define SECTION_LOCK 7
 #define SECTION_MANIFEST 1
 #define SECTION_PLAN 2
 #define SECTION_PROGRAM 4
+#define SECTION_SELFTEST 15
 #define SECTION_SIGNATURE 14
 #define SECTION_STATE 11
 #define SECTION_TREE 6
@@ -100,7 +102,7 @@
 #define TRAILER_MAGIC "\212\111\116\107\117\124\130\012"
 
 #define SECTION_KIND_NAMES "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", \
-  "library", "default", "state", "alternative", "values", "signature",
+  "library", "default", "state", "alternative", "values", "signature", "selftest",
 #define DEVICE_KIND_NAMES "host", "cuda", "opencl", "null", "cpu",
 #define DTYPE_NAMES "f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", \
   "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "f4e2m1", "i4", "u4", "i2", "u2",
@@ -113,8 +115,8 @@
 #define EXPORT_DATA_BYTES 0, 0, 0, 0, 0, 0, 0, 32, 32, 8,
 #define ERROR_NAMES "", "FileError", "NotABundleError", "FormatError", "DigestError", "ChangedError", \
   "VersionError", "IncompatibleError", "InputError", "BusyError", "ResourceError", "LimitError", \
-  "CancelledError", "TimedOutError", "RunError",
-#define EXIT_CODES 0, 1, 1, 4, 4, 4, 5, 5, 1, 1, 2, 2, 2, 2, 2,
+  "CancelledError", "TimedOutError", "RunError", "SignatureError",
+#define EXIT_CODES 0, 1, 1, 4, 4, 4, 5, 5, 1, 1, 2, 2, 2, 2, 2, 4,
 #define FORBIDDEN_RANGES {0, 31}, {127, 159}, {1564, 1564}, {8206, 8207}, {8232, 8238}, {8294, 8297}, \
   {55296, 57343}, {65279, 65279},
 #define CPU_LEVELS {"x86-64-v2", "sse3 ssse3 sse4.1 sse4.2 popcnt cx16 lahf"}, \

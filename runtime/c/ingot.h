@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 // The version of this header: `ingot_load` and `ingot_open` refuse options of another one.
-#define INGOT_HEADER_VERSION 1u
+#define INGOT_HEADER_VERSION 2u
 
 // Kinds of errors, as the Python loader names them.
 enum ingot_error_kind {
@@ -31,7 +31,8 @@ enum ingot_error_kind {
   INGOT_LIMIT_ERROR,
   INGOT_CANCELLED_ERROR,
   INGOT_TIMED_OUT_ERROR,
-  INGOT_RUN_ERROR
+  INGOT_RUN_ERROR,
+  INGOT_SIGNATURE_ERROR
 };
 
 // What failed, where, why, and what to do: UTF-8, cut off where it is longer. All functions that can fail take one, which may be null.
@@ -53,9 +54,10 @@ struct ingot_options {
   uint64_t max_bytes;   // of a session: for workspace and outputs; 0 is without a limit
   void (*profile)(void *context, int64_t launch, int64_t is_end);  // called before and after each launch
   void *profile_context;
+  const char *const *keys;  // refuse a bundle that the owner of none of these Ed25519 keys has signed; 64 hex digits each, null at the end
 };
 
-#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL}
+#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL, NULL}
 
 // An input or output as the bundle declares it. A dim of -1 is the first symbol, -2 the second.
 struct ingot_tensor_info {

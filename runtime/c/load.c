@@ -55,11 +55,19 @@ static bool load_weights(ingot_bundle *bundle, const struct ingot_options *optio
   return !error->kind;
 }
 
+#ifdef INGOT_WITHOUT_SIGNATURES
+static bool require_signed(const struct source *source, const char *const *keys, error *error) {
+  (void)source;
+  return !keys || !*keys || refuse(error, INGOT_INPUT_ERROR, "no signatures", "keys", "", "");
+}
+#endif
+
 // The source is open.
 static bool load_checked(ingot_bundle *bundle, const struct ingot_options *options, error *error) {
   struct source *source = &bundle->source;
   bundle->verify = options->verify;
-  if (!read_table(source, &bundle->arena, options->digest, error) || !read_plan(source, &bundle->arena, &bundle->plan, error)) return false;
+  if (!read_table(source, &bundle->arena, options->digest, error) || !require_signed(source, options->keys, error)) return false;
+  if (!read_plan(source, &bundle->arena, &bundle->plan, error)) return false;
   if (!require_host_alone(&bundle->plan, source->name, error)) return false;
   if (!choose_variant(&bundle->plan, source->name, options->variant, &bundle->variant, error)) return false;
   describe(bundle);

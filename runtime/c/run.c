@@ -2,6 +2,9 @@
 //
 // In: arguments, files of arrays. Out: files of arrays, or a line for each output; errors in four parts; an exit code. Not done here:
 // loading and running (`ingot.c`), what is in the files (`arrays.c`, `npz_write.c`).
+//
+// Signatures are left out: they would be a tenth of the whole program, and one with a bundle in it cannot vouch for itself.
+#define INGOT_WITHOUT_SIGNATURES
 #include "ingot.c"
 #include "arrays.c"
 #include "npz_write.c"

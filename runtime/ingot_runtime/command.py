@@ -1,7 +1,7 @@
-"""The verbs ``run``, ``identify``, ``inspect`` of ``python -m ingot_runtime``.
+"""The command ``python -m ingot_runtime``, and its verbs ``run``, ``identify``, ``inspect``.
 
 In: arguments. Out: text, files, an exit code: 0 ok, 1 user error, 4 verification failed, 5
-incompatible. Not done here: checking and running (``loader``, ``executor``). Errors are four lines
+incompatible. Not done here: checking and running (``loader``, ``executor``), other verbs (``ship_command``). Errors are four lines
 on stderr, never a traceback; with ``--json`` also an object on stdout.
 """
 
@@ -75,9 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=_Parser)
     for name, (verb, text, arguments) in _VERBS.items():
         chosen = verbs.add_parser(name, help=text)
-        chosen.set_defaults(verb=verb)
+        chosen.set_defaults(verb=verb, verb_name=name)
         for argument, settings in arguments.items():
-            chosen.add_argument(argument, **settings)
+            chosen.add_argument(*argument.split(), **settings)
     return parser
 
 
@@ -114,6 +114,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _load(options: argparse.Namespace) -> "Session":
     from . import load
+    from .ship_command import keys_of
 
     return load(
         options.bundle,
@@ -124,6 +125,7 @@ def _load(options: argparse.Namespace) -> "Session":
         executor=options.executor,
         digest=options.digest,
         max_bytes=options.max_bytes,
+        keys=keys_of(options),
     )
 
 
@@ -278,10 +280,49 @@ def _inspect(options: argparse.Namespace) -> int:
     return 0
 
 
+def _with_session(options: argparse.Namespace) -> int:
+    from . import ship_command
+
+    verb = {"selftest": ship_command.selftest, "install": ship_command.install}
+    with _load(options) as session:
+        return verb[options.verb_name](options, session)
+
+
+def _without_session(options: argparse.Namespace) -> int:
+    from . import ship_command
+
+    verb = {"apply": ship_command.apply, "rollback": ship_command.rollback}
+    return verb[options.verb_name](options)
+
+
 _DIGEST: "dict[str, Any]" = {
     "metavar": "D", "help": "refuse any bundle but the one with this root digest",
 }  # fmt: skip
 _JSON: "dict[str, Any]" = {"action": "store_true"}
+_KEYS: "dict[str, dict[str, Any]]" = {
+    "--require-key": {
+        "action": "append", "default": [], "metavar": "F",
+        "help": "refuse a bundle that none of these public keys has signed",
+    },
+    "--policy": {"metavar": "F", "help": "refuse a bundle whose signatures this does not accept"},
+}  # fmt: skip
+_LOAD: "dict[str, dict[str, Any]]" = {
+    "--threads": {"type": int, "default": 1, "metavar": "N"},
+    "--device": {
+        "action": "append", "default": [], "metavar": "NAME=KIND[:ID]",
+        "help": "bind a virtual device",
+    },
+    "--executor": {"default": "aot", "metavar": "aot|vm"},
+    "--verify": {"default": "full", "metavar": "full|fast|code"},
+    "--variant": {"metavar": "TARGET", "help": "run this variant instead of the best"},
+    "--digest": _DIGEST,
+    **_KEYS,
+    "--max-bytes": {
+        "type": size_bytes, "metavar": "SIZE",
+        "help": "most memory for workspace and outputs, e.g. 2GiB",
+    },
+    "--json": _JSON,
+}  # fmt: skip
 _RUN: "dict[str, dict[str, Any]]" = {
     "bundle": {},
     "--inputs": {"metavar": "F.npz", "help": "arrays by input name (default: zeros)"},
@@ -292,28 +333,38 @@ _RUN: "dict[str, dict[str, Any]]" = {
     "--outputs": {
         "metavar": "F.npz", "help": "write the outputs there; a summary is printed otherwise",
     },
-    "--threads": {"type": int, "default": 1, "metavar": "N"},
-    "--device": {
-        "action": "append", "default": [], "metavar": "NAME=KIND[:ID]",
-        "help": "bind a virtual device",
-    },
-    "--executor": {"default": "aot", "metavar": "aot|vm"},
-    "--verify": {"default": "full", "metavar": "full|fast|code"},
-    "--variant": {"metavar": "TARGET", "help": "run this variant instead of the best"},
-    "--digest": _DIGEST,
     "--timeout": {
         "type": float, "metavar": "SECONDS",
         "help": "end the call, without results, after that time",
     },
-    "--max-bytes": {
-        "type": size_bytes, "metavar": "SIZE",
-        "help": "most memory for workspace and outputs, e.g. 2GiB",
-    },
-    "--json": _JSON,
+    **_LOAD,
 }  # fmt: skip
 # Verb -> (what runs it, its help, argument -> what argparse is told of it)
 _VERBS: "dict[str, tuple[Callable[[argparse.Namespace], int], str, dict[str, dict[str, Any]]]]" = {
     "run": (_run, "run a bundle once", _RUN),
+    "selftest": (
+        _with_session, "make the calls that a bundle holds, and compare", {"bundle": {}, **_LOAD},
+    ),
+    "install": (
+        _with_session,
+        "verify a bundle and make it the current one of a folder, whenever the power is cut",
+        {
+            "bundle": {},
+            "--to": {"required": True, "metavar": "FOLDER"},
+            "--keep": {"type": int, "default": 2, "metavar": "N", "help": "so many (default: 2)"},
+            "--no-selftest": {"action": "store_true", "help": "make no calls that it holds"},
+            **_LOAD,
+        },
+    ),
+    "rollback": (_without_session, "go back to the one before", {"folder": {}, "--json": _JSON}),
+    "apply": (
+        _without_session,
+        "make a new bundle of an old one and what `ingot delta` wrote",
+        {
+            "old": {}, "delta": {}, "-o --output": {"required": True, "metavar": "NEW"},
+            "--json": _JSON,
+        },
+    ),
     "identify": (_identify, "what this machine can run", {"--json": _JSON}),
     "inspect": (
         _inspect, "what a bundle holds", {"bundle": {}, "--digest": _DIGEST, "--json": _JSON},

@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ sys.path.insert(0, str(ROOT))
 import ingot_runtime  # noqa: E402
 from ingot_build_rules.compilation.compile_model import CompiledModel, compile_model  # noqa: E402
 from ingot_build_rules.compilation.options import make_options  # noqa: E402
-from ingot_compiler.placement.predicted_time import predicted_picoseconds  # noqa: E402
+from ingot_compiler.placement.predicted_time import DeviceTimes, predicted_picoseconds  # noqa: E402
 from ingot_runtime.executor.session import Session  # noqa: E402
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -75,6 +76,14 @@ class Measured:
             self.seconds.append(time.process_time() - started)
 
 
+def times_of(made: CompiledModel) -> list[DeviceTimes]:
+    """How long its devices are taken to take."""
+    table = made.compilation.devices
+    hooks = (hook.split(":") for hook in table.product_shares())
+    shares = [getattr(import_module(module), name) for module, name in hooks]
+    return list(map(DeviceTimes, table.costs(), shares))
+
+
 def feed_of(session: Session) -> dict[str, npt.NDArray[Any]]:
     """Random inputs."""
     numbers = np.random.default_rng(0)
@@ -90,7 +99,7 @@ def measure(path: Path, kind: str, target: str) -> dict[str, Measured]:
     with ExitStack() as stack:
         for name, place in placements(path).items():
             made = compiled(path, kind, target, place)
-            seconds = predicted_picoseconds(made.placed, made.compilation.devices.costs()) / 1e12
+            seconds = predicted_picoseconds(made.placed, times_of(made)) / 1e12
             session = stack.enter_context(ingot_runtime.load(made.to_bytes(), threads=1))
             found[name] = Measured(session, seconds)
         feed = feed_of(found["host"].session)

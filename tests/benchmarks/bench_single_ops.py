@@ -1,7 +1,8 @@
 """Single ops as models beside the better of ONNX Runtime and OpenVINO.
 
 In: an interpreter with both peers. Out: a table; the exit code is 1 when a row is above its limit.
-Not done here: kernels without their call (``bench_kernels``).
+Not done here: kernels without their call (``bench_kernels``), ops for which the
+algorithm decides (``bench_algorithms``).
 
     taskset -c 0 python tests/benchmarks/bench_single_ops.py [--peer-python PYTHON] [--rounds N]
     [NAME ...]
@@ -29,7 +30,6 @@ from ingot_build_rules.view.peer import Peer
 Array = npt.NDArray[np.float32]
 LIMITS = {"softmax": 1.05, "dft": 1.1}
 OTHER_MAX = 1.0
-ALGORITHM_MAX = 1.1
 OPSET = 20
 
 
@@ -37,7 +37,6 @@ def _model(
     nodes: Sequence[NodeProto],
     inputs: Mapping[str, Sequence[int]],
     weights: Mapping[str, npt.NDArray[Any]],
-    result: int = TensorProto.FLOAT,
 ) -> ModelProto:
     def value(
         name: str, shape: Sequence[int] | None, dtype: int = TensorProto.FLOAT
@@ -45,7 +44,7 @@ def _model(
         return helper.make_tensor_value_info(name, dtype, shape)
 
     graph = helper.make_graph(
-        list(nodes), "op", [value(name, shape) for name, shape in inputs.items()], [value("y", None, result)],
+        list(nodes), "op", [value(name, shape) for name, shape in inputs.items()], [value("y", None)],
         [numpy_helper.from_array(array, name) for name, array in weights.items()],
     )  # fmt: skip
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
@@ -108,45 +107,7 @@ def dft(batch: int, length: int) -> ModelProto:
     return _model([node], {"x": (batch, length, 1)}, {"axis": np.array(1, np.int64)})
 
 
-def one(op: str, shape: Sequence[int], *weights: npt.NDArray[Any], **attributes: Any) -> ModelProto:
-    """One node of one input, with weights behind it."""
-    result = TensorProto.INT64 if op in ("ArgMax", "NonZero") else TensorProto.FLOAT
-    names = [f"w{number}" for number in range(len(weights))]
-    node = helper.make_node(op, ["x", *names], ["y"], **attributes)
-    return _model([node], {"x": shape}, dict(zip(names, weights, strict=True)), result)
-
-
-def pool(op: str, shape: Sequence[int], kernel: int) -> ModelProto:
-    """Windows around each element, or along a signal without pads."""
-    rank = len(shape) - 2
-    pads = [kernel // 2 if rank > 1 else 0] * 2 * rank
-    return one(op, shape, kernel_shape=[kernel] * rank, pads=pads)
-
-
-def conv_transpose(channels: int, to: int, size: int, kernel: int, stride: int) -> ModelProto:
-    """A transposed convolution of a square image."""
-    weights = _normal(channels, to, kernel, kernel)
-    pads = [(kernel - stride) // 2] * 4
-    shape = (1, channels, size, size)
-    return one("ConvTranspose", shape, weights, strides=[stride] * 2, pads=pads)
-
-
-# Beside ONNX Runtime alone: what matters is the algorithm.
-ALGORITHMS = {
-    "pool max 5x5 64@56": lambda: pool("MaxPool", (1, 64, 56, 56), 5),
-    "pool max 13x13 64@56": lambda: pool("MaxPool", (1, 64, 56, 56), 13),
-    "pool max 31x31 64@56": lambda: pool("MaxPool", (1, 64, 56, 56), 31),
-    "pool max 64 of 16000": lambda: pool("MaxPool", (1, 64, 16000), 64),
-    "pool average 9x9 64@56": lambda: pool("AveragePool", (1, 64, 56, 56), 9),
-    "cumsum 1000x1000 axis 0": lambda: one("CumSum", (1000, 1000), np.array(0)),
-    "cumsum 8x4000x64 axis 1": lambda: one("CumSum", (8, 4000, 64), np.array(1)),
-    "argmax 21x128x128 axis 1": lambda: one("ArgMax", (1, 21, 128, 128), axis=1),
-    "transposed 64-32@64 2x2": lambda: conv_transpose(64, 32, 64, 2, 2),
-    "transposed 64-32@64 4x4": lambda: conv_transpose(64, 32, 64, 4, 2),
-    "nonzero 256x1024": lambda: one("NonZero", (256, 1024)),
-    "unique rows 2000x4": lambda: one("Unique", (2000, 4), axis=0),
-}
-CASES = ALGORITHMS | {
+CASES = {
     "depthwise 3x3 144@56": lambda: depthwise(144, 56, 3, 1),
     "depthwise 3x3 384@14": lambda: depthwise(384, 14, 3, 1),
     "depthwise 3x3 s2 144@56": lambda: depthwise(144, 56, 3, 2),
@@ -175,7 +136,7 @@ CASES = ALGORITHMS | {
 
 
 def measure(name: str, python: str, rounds: int, work: str) -> tuple[float, list[float]]:
-    """Seconds per call: ours, each peer's; OpenVINO has no STFT, and is not asked for algorithms."""
+    """Seconds per call: ours, each peer's; OpenVINO has no STFT."""
     import ingot
 
     model = CASES[name]()
@@ -190,8 +151,7 @@ def measure(name: str, python: str, rounds: int, work: str) -> tuple[float, list
     inputs: dict[str, npt.ArrayLike] = {key: _normal(*shape) for key, shape in shapes.items()}
     np.savez(paths["npz"], allow_pickle=False, **inputs)
     peers = [Peer("ingot", sys.executable, paths["ingot"], paths["npz"], 1)]
-    alone = name.startswith("stft") or name in ALGORITHMS
-    kinds = ("onnxruntime",) if alone else ("onnxruntime", "openvino")
+    kinds = ("onnxruntime",) if name.startswith("stft") else ("onnxruntime", "openvino")
     peers += [Peer(kind, python, paths["onnx"], paths["npz"], 1) for kind in kinds]
     ours, *theirs = interleave(peers, rounds, 0.05)
     for peer in peers:
@@ -211,8 +171,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as work:
         for name in options.names or CASES:
             ours, theirs = measure(name, options.peer_python, options.rounds, work)
-            usual = ALGORITHM_MAX if name in ALGORITHMS else OTHER_MAX
-            ratio, limit = ours / min(theirs), LIMITS.get(name.split()[0], usual)
+            ratio, limit = ours / min(theirs), LIMITS.get(name.split()[0], OTHER_MAX)
             good &= ratio <= limit
             verdict = "ok" if ratio <= limit else f"above {limit}"
             columns = [f"{seconds * 1e6:.1f}" for seconds in (ours, *theirs)] + ["-"]

@@ -296,7 +296,7 @@ def rows_moved(parts: Parts, rng: random.Random) -> Mutant:
             one, other = getattr(rows[first], name), getattr(rows[second], name)
             setattr(rows[first], name, other)
             setattr(rows[second], name, one)
-    start, _ = encode_head(rows, size_bytes)
+    start, _ = encode_head(rows, size_bytes, parts.version_minor)
     return Mutant(start + parts.prefix()[len(start) :], is_consistent=False)
 
 

@@ -24,7 +24,7 @@ from ingot_compiler.lowering.loops import BlockedProduct, Buffer, Local, LoopPro
 from ingot_compiler.lowering.parse_loops import parse_loops
 from ingot_compiler.lowering.print_loops import print_loops
 
-TARGETS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
+TARGETS = ("x86-64-v2", "x86-64-v3", "x86-64-v4+avx512vnni")
 
 
 def model_of(

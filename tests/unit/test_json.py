@@ -196,7 +196,8 @@ def test_every_verb_has_a_schema() -> None:
     assert {"cache", "watch"} < told
     expected = told - {"cache", "watch"}
     expected |= {f"cache-{action}" for action in _CACHE_ACTIONS}
-    expected |= {"device-inspect", "device-identify", "event", "trace", "lock"}
+    expected |= {"device-inspect", "device-identify", "device-selftest", "device-install"}
+    expected |= {"device-rollback", "device-apply", "event", "trace", "lock"}
     assert set(names()) == expected
 
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.unit.codegen_harness import RUNNABLE
-from tests.unit.lowering_harness import Builder, check_graph, f32, normal
+from tests.unit.lowering_harness import Builder, check_graph, compile_graph, f32, normal
 
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.loops import Contraction
 
 RELATIVE = 1e-4  # DESIGN's limit for networks; chains of a few hundred multiply-adds stay far below
 
@@ -189,3 +191,16 @@ def test_an_epilogue_reads_what_the_kernel_reads_in_another_layout() -> None:
     )
     outputs.append(builder.op("sub", attention, heads))
     check_graph(builder, outputs, [image, square, normal(5, 1, 2, 5, 5)], RELATIVE, RUNNABLE)
+
+
+@pytest.mark.parametrize(("depth", "rows"), [(1024, 8), (2048, 8), (1008, 14)])
+def test_rows_that_share_a_set_of_the_cache_are_few(depth: int, rows: int) -> None:
+    """Where rows of A begin a multiple of 4096 bytes apart, a tile has no more than a set has
+    places; elsewhere 32 columns get 14 rows."""
+    builder = Builder([f32(784, depth)])
+    graph = builder.finish([builder.op("matmul", 0, builder.constant(normal(1, depth, 32)))])
+    (program,) = compile_graph(graph, parse_target("x86-64-v4")).programs
+    (statement,) = program.body
+    assert isinstance(statement, Contraction)
+    assert statement.tile.rows <= rows
+    assert (statement.tile.rows > 8) == (rows > 8)

@@ -11,6 +11,7 @@ from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import Builder, check_graph, f32, normal
 
 from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.types import DType, TensorType
 
 Build = Callable[[Builder], int]
@@ -197,6 +198,25 @@ def test_other_norms() -> None:
         return b.op("batch_norm", 0, *parameters, b.constant(np.abs(normal(4, 6))), epsilon=1e-3)
 
     check([normal(0, 2, 6, 4, 5)], batch)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize(("channels", "groups"), [(40, 40), (40, 5), (300, 2), (288, 36)])
+def test_group_norm_of_channels_that_lie_together(
+    channels: int, groups: int, is_open: bool
+) -> None:
+    """Lanes of all groups side by side: one channel a group, some, more than a unit has; positions
+    of several chains; what is fused behind; open sizes."""
+    x, other = normal(0, 2, 13, 11, channels) + 3, normal(1, 2, channels, 13, 11)
+    open_sizes = (symbol("n"), symbol("h"), 11)
+    batch, *sizes = open_sizes if is_open else (2, 13, 11)
+    shapes = (batch, *sizes, channels), (batch, channels, *sizes)
+    builder = Builder([TensorType("f32", shape) for shape in shapes])
+    image = builder.op("transpose", 0, permutation=(0, 3, 1, 2))
+    parameters = [builder.constant(normal(seed, channels)) for seed in (2, 3)]
+    norm = builder.op("group_norm", image, *parameters, groups=groups, epsilon=1e-5)
+    result = builder.op("add", builder.op("relu", norm), 1)
+    check_graph(builder, [result], [x, other], 2e-5, RUNNABLE)
 
 
 @pytest.mark.parametrize("spatial", [(9,), (9, 7), (4, 5, 6)])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ingot_compiler.backends.host.product_share import product_share
 from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.op_work import Work, setting_of, work_of
-from ingot_compiler.placement.predicted_time import work_picoseconds
+from ingot_compiler.placement.predicted_time import DeviceTimes, work_picoseconds
 
 GRAPH = """graph(%0: f32[1, 8, 4, 4]) {
   %1 = constant() {dtype="f32", shape=[8, 8, 3, 3], weight="0"} : f32[8, 8, 3, 3]
@@ -37,17 +38,55 @@ def test_what_ops_cost() -> None:
     found = works()
     weights = 4 * 8 * 8 * 9
     assert found[1] == Work()
-    assert found[2] == Work(2 * 128 * 72, 0, 2 * IMAGE, weights, 2)
-    assert found[3] == Work(0, 128, 0, 0, 0)
-    assert found[4] == Work(0, 0, 4 * IMAGE, 0, 2)
-    assert found[5] == Work(0, 256, 4 * IMAGE, 0, 1)
+    passed = round(weights * 16 / 6)
+    assert found[2] == Work(2 * 128 * 72, 0, 2 * IMAGE, weights, passed, launch_count=2)
+    assert found[3] == Work(0, 128)
+    assert found[4] == Work(0, 0, 4 * IMAGE, launch_count=2)
+    assert found[5] == Work(0, 256, 4 * IMAGE, launch_count=1)
     assert found[6] == found[7] == found[9] == Work()
-    assert found[8] == Work(0, 0, 4 * IMAGE, 0, 1)
+    assert found[8] == Work(0, 0, 4 * IMAGE, launch_count=1)
 
 
 def test_weights_beyond_the_cache() -> None:
-    """They take time of their own; what the cache holds takes none."""
+    """They take time of their own, each time that they pass by; what the cache holds takes none."""
     costs = DeviceCosts(1e12, 1e12, 1e12, 1e9, 1000, 0.0)
-    small, large = (Work(1000, 0, 0, size_bytes, 0) for size_bytes in (1000, 3000))
+    small, large = (Work(1000, 0, 0, size_bytes, size_bytes) for size_bytes in (1000, 3000))
+    passed = Work(1000, 0, 0, 3000, 6000)
     assert work_picoseconds(large, costs) - work_picoseconds(small, costs) == 2_000_000
-    assert work_picoseconds(small, costs) == work_picoseconds(Work(1000, 0, 0, 0, 0), costs)
+    assert work_picoseconds(passed, costs) - work_picoseconds(small, costs) == 4_000_000
+    assert work_picoseconds(small, costs) == work_picoseconds(Work(1000), costs)
+
+
+def share_of(channels: int, taps: int, is_constant: bool = True) -> float:
+    """Of the products of a convolution of 56x56 pixels, with 32 channels of results."""
+    shape = f"[32, {channels}, {taps}, {taps}]"
+    given, made = f", %1: f32{shape}", ""
+    if is_constant:
+        given = ""
+        made = f'%1 = constant() {{dtype="f32", shape={shape}, weight="0"}} : f32{shape}'
+    pads = f"[{taps // 2}, {taps // 2}]"
+    around = f"pads_after={pads}, pads_before={pads}, strides=[1, 1]"
+    graph = parse_graph(f"""graph(%0: f32[1, {channels}, 56, 56]{given}) {{
+  {made}
+  %2 = conv(%0, %1) {{dilations=[1, 1], groups=1, {around}}} : f32[1, 32, 56, 56] @[0]
+  return %2
+}}
+""")
+    return product_share(graph.nodes[-1], setting_of(graph))
+
+
+def test_products_of_winograds_algorithm() -> None:
+    """The host's kernels leave out some of the products of some convolutions: those of 3x3 taps with
+    enough channels and constant weights."""
+    assert 0.44 < share_of(64, 3) < 0.8
+    assert share_of(64, 1) == share_of(24, 3) == share_of(64, 3, is_constant=False) == 1
+
+
+def test_a_share_of_the_products_takes_a_share_of_the_time() -> None:
+    """Of products, and of nothing else."""
+    graph = parse_graph(GRAPH)
+    costs, setting = DeviceCosts(1.0, 1.0, 1e30, 1e30, 0, 0.0), setting_of(graph)
+    conv, relu = graph.nodes[1:3]
+    whole, half = DeviceTimes(costs), DeviceTimes(costs, lambda _node, _setting: 0.5)
+    assert half.of_node(conv, setting) * 2 == whole.of_node(conv, setting) > 0
+    assert half.of_node(relu, setting) == whole.of_node(relu, setting) > 0

@@ -3,6 +3,7 @@ machine."""
 
 import hashlib
 import importlib
+import math
 import os
 import subprocess
 import sys
@@ -143,6 +144,46 @@ def functions() -> tuple[Graph, Weights]:
     return weights.builder.finish((add("gather", (value, order), axis=0),)), weights
 
 
+def reductions() -> tuple[Graph, Weights]:
+    """What is made of many elements: each function over floats and integers, and a product."""
+    weights = Weights()
+    numbers, counts = weights.constant("r", "f32", 37, 70, 5), weights.constant("k", "i32", 9, 30)
+
+    def of(operand: int, function: str, *axes: int) -> int:
+        keepdims = function != "max"
+        return weights.add("reduce", (operand,), function=function, axes=axes, keepdims=keepdims)
+
+    found = [of(numbers, name, 0, 2) for name in ("sum", "mean", "product", "max", "min")]
+    found += [of(counts, name, 1) for name in ("sum", "product", "max", "min")]
+    left, right = weights.constant("m", "f32", 3, 8, 33), weights.constant("w", "f32", 33, 20)
+    wide = of(weights.add("cast", (numbers,), dtype="f64"), "sum", 1)
+    return weights.builder.finish((*found, weights.add("matmul", (left, right)), wide)), weights
+
+
+def test_reductions_agree_with_the_interpreter() -> None:
+    """Integers are equal; floats as near as an f32 sum of the interpreter is."""
+    graph, weights = reductions()
+    assert set(graph.outputs) <= constant_values(graph)
+    for value in graph.outputs:
+        expression = extract(graph, value)
+        (expected,) = interpret(expression, (), weights.read)
+        found = np.frombuffer(evaluate(expression, weights.read), expected.dtype)
+        np.testing.assert_allclose(found, expected.ravel(), rtol=1e-5)
+
+
+def test_a_folded_sum_is_rounded_once() -> None:
+    """Nearer to the true sum than a chain of f32: the last bit is that of the exact sum."""
+    weights = Weights()
+    total = weights.add(
+        "reduce", (weights.constant("s", "f32", 5000),), function="sum", axes=(0,), keepdims=False
+    )
+    weights.arrays["s"] = np.random.default_rng(0).normal(1, 1, 5000).astype(np.float32)
+    found = np.frombuffer(
+        evaluate(extract(weights.builder.finish((total,)), total), weights.read), np.float32
+    )
+    assert found[0] == np.float32(math.fsum(map(float, weights.arrays["s"])))
+
+
 def digest_of(graph: Graph, weights: Weights) -> str:
     """sha256 of the folded bytes of the graph's first constant output."""
     (value,) = graph.outputs
@@ -163,6 +204,11 @@ def all_digests() -> str:
     bound = [
         hashlib.sha256(evaluate(extract(graph, value), weights.read)).hexdigest()
         for value in conv.operands[1:]
+    ]
+    graph, weights = reductions()
+    bound += [
+        hashlib.sha256(evaluate(extract(graph, value), weights.read)).hexdigest()
+        for value in graph.outputs
     ]
     return " ".join([*bound, digest_of(*everything()), digest_of(*functions())])
 
@@ -209,11 +255,11 @@ def test_what_is_left_to_run_time() -> None:
     grows too much."""
     weights = Weights([TensorType("f32", (symbol("s0"),))])
     big, half = weights.constant("a", "f32", 1024), weights.constant("h", "f16", 4)
+    none = weights.constant("e", "f32", 0, 3)
     left = [
         weights.add("log", (big,)),
-        weights.add(
-            "matmul", (weights.constant("m", "f32", 4, 4), weights.constant("n", "f32", 4, 4))
-        ),
+        weights.add("reduce", (half,), function="sum", axes=(0,), keepdims=False),
+        weights.add("reduce", (none,), function="max", axes=(0,), keepdims=False),
         weights.add("add", (half, half)),
         weights.add("cast", (big,), dtype="i32"),
         weights.add("broadcast_to", (weights.constant("o", "f32", 1),), shape=(symbol("s0"),)),

@@ -27,7 +27,7 @@ from ingot_compiler.placement.place import place
 from ingot_compiler.placement.place_reason import PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.placing_rules import Fallback, PlacingRules
-from ingot_compiler.placement.predicted_time import predicted_picoseconds
+from ingot_compiler.placement.predicted_time import DeviceTimes, predicted_picoseconds
 from ingot_compiler.placement.print_placed import print_placed
 from ingot_compiler.placement.verify_placed import verify_placed
 from ingot_compiler.placement.virtual_device import DeclaredDevice, VirtualDevice, of_target
@@ -40,10 +40,10 @@ DEVICES = (
 )
 _SINGLE: tuple[OpName, ...] = ("exp", "neg")
 # Products are faster on acc, the rest on other; copies cost as much as some of the nodes.
-COSTS = (
-    DeviceCosts(60e9, 4e9, 10e9, 8e9, 0, 1e-6),
-    DeviceCosts(600e9, 40e9, 100e9, 80e9, 0, 2e-6, 3e-6, 5e9),
-    DeviceCosts(100e9, 90e9, 200e9, 150e9, 0, 1e-6, 2e-6, 9e9),
+TIMES = (
+    DeviceTimes(DeviceCosts(60e9, 4e9, 10e9, 8e9, 0, 1e-6)),
+    DeviceTimes(DeviceCosts(600e9, 40e9, 100e9, 80e9, 0, 2e-6, 3e-6, 5e9)),
+    DeviceTimes(DeviceCosts(100e9, 90e9, 200e9, 150e9, 0, 1e-6, 2e-6, 9e9)),
 )
 
 
@@ -66,12 +66,12 @@ def network(marks: Sequence[str], seed: int) -> OptimizedGraph:
 
 def placed_by(marks: Sequence[str], seed: int, count: int) -> PlacedGraph:
     """Such a network over the first ``count`` devices."""
-    return place(network(marks, seed), DEVICES[:count], PlacingRules(costs=COSTS[:count]))
+    return place(network(marks, seed), DEVICES[:count], PlacingRules(times=TIMES[:count]))
 
 
 def predicted(marks: Sequence[str], seed: int, count: int) -> int:
     """What its placement is predicted to take, counted in the placed graph, copy by copy."""
-    return predicted_picoseconds(placed_by(marks, seed, count), COSTS[:count])
+    return predicted_picoseconds(placed_by(marks, seed, count), TIMES[:count])
 
 
 @pytest.mark.parametrize(("count", "nodes"), [(2, 7), (3, 4)])
@@ -101,13 +101,35 @@ def test_no_device_alone_is_better(seed: int, count: int) -> None:
     assert all(auto <= predicted([name] * 60, seed, count) for name in NAMES[:count])
 
 
+def test_copies_of_values_with_many_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies that are variables of their own cost what those cost that are part of a table."""
+    least: list[list[int]] = []
+    for most in (0, 2, 4, 9):
+        monkeypatch.setattr("ingot_compiler.placement.choose_devices._JOINT_UNITS_MAX", most)
+        least.append([predicted([AUTO] * 30, seed, 3) for seed in range(6)])
+    assert least == [least[0]] * len(least)
+
+
+def test_two_devices_of_a_kind_do_not_share_a_memory() -> None:
+    """A copy between devices with the same costs is a copy."""
+    marks, twins = [AUTO, "other", AUTO, "acc", AUTO, "other"], (TIMES[0], TIMES[1], TIMES[1])
+    every = [
+        predicted_picoseconds(place(network(names, 2), DEVICES, PlacingRules(times=twins)), twins)
+        for names in (
+            [a, "other", b, "acc", c, "other"] for a, b, c in itertools.product(NAMES, repeat=3)
+        )
+    ]
+    found = place(network(marks, 2), DEVICES, PlacingRules(times=twins))
+    assert predicted_picoseconds(found, twins) == min(every)
+
+
 def test_where_tables_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for few combinations the result is still no worse than one device, and valid."""
     monkeypatch.setattr("ingot_compiler.placement.least_cost.COMBINATION_COUNT_MAX", 8)
     for seed in range(6):
         found = placed_by([AUTO] * 40, seed, 3)
         verify_placed(found)
-        cost = predicted_picoseconds(found, COSTS)
+        cost = predicted_picoseconds(found, TIMES)
         assert all(cost <= predicted([name] * 40, seed, 3) for name in NAMES)
 
 
@@ -145,7 +167,7 @@ def product(mark: str) -> OptimizedGraph:
     return OptimizedGraph(builder.finish((builder.add("neg", (second,), {}, (2,)),)))
 
 
-RULES = PlacingRules((refuses_products,), COSTS[:2])
+RULES = PlacingRules((refuses_products,), TIMES[:2])
 
 
 def test_a_mark_for_a_device_without_code_is_refused() -> None:
@@ -196,9 +218,13 @@ def test_control_flow_is_left_to_no_kind_of_device(backend: Backend) -> None:
     behind it goes to the device."""
     module, _, name = backend.refuse_op.partition(":")
     refuse: RefuseOpFor = getattr(importlib.import_module(module), name)
-    costs = DeviceCosts(1e3, 1e3, 1e3, 1e3, 0, 1.0), DeviceCosts(1e15, 1e15, 1e15, 1e15, 0, 0.0)
+    slow, fast = (
+        DeviceCosts(1e3, 1e3, 1e3, 1e3, 0, 1.0),
+        DeviceCosts(1e15, 1e15, 1e15, 1e15, 0, 0.0),
+    )
+    times = DeviceTimes(slow), DeviceTimes(fast)
     devices = DEVICES[0], DeclaredDevice("acc", VirtualDevice(backend.kind, 0))
-    rules = PlacingRules((lambda node, graph: refuse(node, graph, ""),), costs)
+    rules = PlacingRules((lambda node, graph: refuse(node, graph, ""),), times)
     found = place(OptimizedGraph(parse_graph(CHOICE)), devices, rules)
     where = {node.op: found.device_of[node.results[0]] for node in found.graph.nodes}
     assert (where["if"], where["exp"]) == (0, 1)

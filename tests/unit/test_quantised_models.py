@@ -242,3 +242,21 @@ def test_compiling_warns_of_products_in_floats(
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "in floats" in line]
     assert line.startswith("warning: ")
     assert line.endswith(": its second operand is not quantised")
+
+
+def test_one_channel_behind_whole_vectors_is_narrowed_alone(tmp_path: Path) -> None:
+    """An image of 17 channels is turned and made bytes: found by fuzzing, LLVM learns late that the
+    last vector has one lane, and wrote over the pixel behind it."""
+    weights = np.random.default_rng(2).integers(0, 256, (4, 17, 1)).astype(np.uint8)
+    constants: dict[str, Array] = {
+        "s": np.array(0.115, np.float32), "z": np.array(101, np.uint8),
+        "w": weights, "ws": np.array(0.0084, np.float32), "wz": np.array(128, np.uint8),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+        helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["v"]),
+        helper.make_node("Conv", ["d", "v"], ["y"]),
+    ]
+    model = make_model(nodes, [tensor("x", (2, 17, 2))], [tensor("y", None)], constants)
+    check_model(model, [{"x": sample(2, 17, 2)}], tmp_path, 1e-5, floor=1e-5)

@@ -120,7 +120,7 @@ def test_signing_again_replaces_the_own_signature_alone(
 ) -> None:
     """Two owners, each once; what is signed stays the same, and so do the bytes."""
     with opened(bundle) as source:
-        before = parts_digest(source)
+        before = parts_digest(source.sections)
     sign(bundle, alice)
     once = bundle.read_bytes()
     sign(bundle, alice)
@@ -130,7 +130,7 @@ def test_signing_again_replaces_the_own_signature_alone(
     with opened(bundle) as source:
         assert {each.key for each in signed_in(source)} == {alice.raw, bob.raw}
         assert len(signed_in(source)) == 2
-        assert parts_digest(source) == before
+        assert parts_digest(source.sections) == before
     for owner in (alice, bob):
         ingot_runtime.load(bundle, keys=[owner.raw]).close()
 
@@ -168,7 +168,7 @@ def test_a_signature_ends_with_its_last_day(bundle: Path, alice: Owner) -> None:
     assert "expired" in refusal(bundle, [alice], signed.expires).why
 
 
-@pytest.mark.parametrize("at", [0, 31, 32, 63, 64, 95, 400, -1])
+@pytest.mark.parametrize("at", [0, 31, 32, 63, 64, 95, -50, -1])
 def test_a_changed_bit_of_a_signature_is_refused(bundle: Path, alice: Owner, at: int) -> None:
     """In the key it is another's, in the proof or the payload it is wrong."""
     sign(bundle, alice)
@@ -198,13 +198,13 @@ def test_a_signature_of_another_bundle_is_refused(
 ) -> None:
     """A section that was right elsewhere does not make a bundle signed."""
     other = tmp_path / "other.ingot"
-    write_bundle(tiny_contents(targets=("x86-64-v2", "aarch64")), other, tree_entry)
+    write_bundle(tiny_contents(seed=1), other, tree_entry)
     sign(other, alice)
     with opened(other) as source:
         section = source.section(head.SIGNATURE)
     with opened(bundle) as source:
         rewrite_bundle(source, Changes({(head.SIGNATURE, 0): section}), bundle)
-    assert "has signed another bundle" in refusal(bundle, [alice]).why
+    assert "is of another bundle" in refusal(bundle, [alice]).why
 
 
 def test_any_changed_section_makes_the_signature_one_of_another_bundle(
@@ -219,7 +219,7 @@ def test_any_changed_section_makes_the_signature_one_of_another_bundle(
             path = bundle.with_name("changed.ingot")
             data = source.read(row.offset, row.size_bytes) + b"\0"
             rewrite_bundle(source, Changes({(row.kind, row.id): data}), path)
-            assert "has signed another bundle" in refusal(path, [alice]).why
+            assert "is of another bundle" in refusal(path, [alice]).why
 
 
 def _change_signature(bundle: Path, change: Callable[[bytes], bytes]) -> None:

@@ -193,16 +193,35 @@ def test_after_a_stall_the_caller_runs_alone_for_a_time(image: Image) -> None:
     pool.stop()
 
 
-def test_little_work_wakes_no_worker(image: Image) -> None:
-    """Launches worth less than a wake run on the caller, until their sum is worth one."""
+def test_a_short_call_wakes_no_worker(image: Image) -> None:
+    """If the call before took one thread less than 300 microseconds, the caller runs alone until
+    this one has taken as long; if it is not known, a thread is woken."""
     pool = Pool(image, 2, 0)
-    while not pool.read("parked"):
-        time.sleep(0)
-    for _ in range(6):
-        assert run(image, pool.page, 10, 1)[1].tolist() == [1] * 10
-    assert pool.read("epoch") == 0
-    run(image, pool.page, 10, 1)
-    assert pool.read("epoch") == 1
+    nanoseconds = 0
+
+    def clock(_number: int, time_of: Any) -> int:
+        nonlocal nanoseconds
+        nanoseconds += 50_000
+        time_of[0], time_of[1] = 0, nanoseconds
+        return 0
+
+    function = _CLOCK(clock)
+    watch = pack(abi.WATCH, {"clock": address_of(function)})
+    watched = ctypes.addressof(watch)
+    data = np.zeros(40, dtype=np.int64)
+
+    def epoch_after(work_before: int) -> int:
+        while not pool.read("parked"):
+            time.sleep(0)
+        pool.write("work_before", work_before, "Q")
+        assert launch(image, pool.page, data.ctypes.data, 40, 1, _ADD_ONE, watched) == 0
+        return pool.read("epoch")
+
+    assert epoch_after(0) == 1
+    pool.write("work", 0, "Q")
+    assert [epoch_after(299_999) for _ in range(7)] == [1] * 6 + [2]
+    pool.write("work", 0, "Q")
+    assert epoch_after(300_000) == 3
     pool.stop()
 
 

@@ -20,6 +20,7 @@ _ORDER = (
     head.VALUES,
     head.PROGRAM,
     head.DEBUG,
+    head.SELFTEST,
     head.SIGNATURE,
     head.CODE,
     head.LIBRARY,

@@ -5,7 +5,7 @@ here: what the sections hold, whether plan and sections still agree (the reader 
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ingot_artifacts.bundle.encode_head import encode_head
@@ -18,12 +18,30 @@ from ingot_runtime.format.source import Source
 _CHUNK_SIZE_BYTES = 1 << 24
 
 
+Ranges = tuple[tuple[int, int], ...]
+"""Where something begins and ends, in bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """``payloads``: sections that are new or other than before; ``dropped``: those that go."""
+    """``payloads``: sections that are new or other than before; ``dropped``: those that go;
+    ``kept``: of weights, what stays; the rest becomes zeros, which take no place on a disk."""
 
     payloads: Mapping[Key, bytes] = field(default_factory=dict[Key, bytes])
     dropped: frozenset[Key] = frozenset()
+    kept: Mapping[Key, Ranges] = field(default_factory=dict[Key, Ranges])
+
+
+def changed_sections(source: Source, changes: Changes) -> list[head.Section]:
+    """Return the rows of the table that the bundle has with its changes."""
+    kept = {key: row for key, row in source.by_key.items() if key not in changes.dropped}
+    sizes = {key: row.size_bytes for key, row in kept.items()}
+    sizes |= {key: len(payload) for key, payload in changes.payloads.items()}
+    sections = place_sections(sizes)
+    for row in sections:
+        payload = changes.payloads.get((row.kind, row.id))
+        row.digest = kept[row.kind, row.id].digest if payload is None else sha256(payload)
+    return sections
 
 
 def rewrite_bundle(source: Source, changes: Changes, path: str | os.PathLike[str]) -> str:
@@ -33,30 +51,32 @@ def rewrite_bundle(source: Source, changes: Changes, path: str | os.PathLike[str
     Raises:
         OutputError: no folder, no permission, no space; nothing is left behind.
     """
-    kept = {key: row for key, row in source.by_key.items() if key not in changes.dropped}
-    sizes = {key: row.size_bytes for key, row in kept.items()}
-    sizes |= {key: len(payload) for key, payload in changes.payloads.items()}
-    sections = place_sections(sizes)
-    for row in sections:
-        payload = changes.payloads.get((row.kind, row.id))
-        row.digest = kept[row.kind, row.id].digest if payload is None else sha256(payload)
+    sections = changed_sections(source, changes)
     end = sections[-1].offset + sections[-1].size_bytes
     start, root = encode_head(sections, end, _version_minor(source))
     with atomic_file(path, lasting=True) as file:
-        reserve(file.fileno(), end)
+        if not changes.kept:
+            reserve(file.fileno(), end)
         file.write(start)
         for row in sections:
-            key = row.kind, row.id
-            file.seek(row.offset)
-            if key in changes.payloads:
-                file.write(changes.payloads[key])
-                continue
-            at, until = kept[key].offset, kept[key].offset + row.size_bytes
-            for chunk in range(at, until, _CHUNK_SIZE_BYTES):
-                file.write(source.read(chunk, min(_CHUNK_SIZE_BYTES, until - chunk)))
+            for at, data in _pieces(source, changes, (row.kind, row.id)):
+                file.seek(row.offset + at)
+                file.write(data)
+        file.truncate(end)
         source.require_unchanged()
     sync_folders([os.path.dirname(os.path.abspath(path))])
     return root.hex()
+
+
+def _pieces(source: Source, changes: Changes, key: Key) -> Iterator[tuple[int, bytes]]:
+    """Yield the bytes of a section, each piece with its place in it."""
+    if key in changes.payloads:
+        yield 0, changes.payloads[key]
+        return
+    row = source.by_key[key]
+    for start, end in changes.kept.get(key, ((0, row.size_bytes),)):
+        for at in range(start, end, _CHUNK_SIZE_BYTES):
+            yield at, source.read(row.offset + at, min(_CHUNK_SIZE_BYTES, end - at))
 
 
 def _version_minor(source: Source) -> int:

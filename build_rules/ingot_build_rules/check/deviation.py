@@ -25,6 +25,7 @@ from ingot_compiler.ir.types import FLOATS, LOW_BITS, DType, TensorType
 
 # Of the largest magnitude; integers and booleans must be equal.
 TOLERANCES: dict[DType, float] = {"f64": 1e-9, "f32": 1e-4, "f16": 1e-2, "bf16": 5e-2}
+OUTPUT_SLACK = 10.0  # errors add up from the inputs to the outputs
 # Where rounding may decide between two answers (a comparison of computed floats), so many elements
 # may take the other.
 JUMPING_PART_MAX = 0.01

@@ -2,7 +2,7 @@
 
 In: the graph's input types. Out: arrays. Not done here: running.
 
-For input number t and element number e, let i = t * 2**32 + e + 1 and, modulo 2**64, z = i *
+For input number t (of call c of a model with n inputs: t + c * n) and element number e, let i = t * 2**32 + e + 1 and, modulo 2**64, z = i *
 0x9E3779B97F4A7C15;
 z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9; z = (z ^ z >> 27) * 0x94D049BB133111EB; z = z ^ z >> 31
 (SplitMix64). A float is (z >> 40) / 2**23 - 1, in [-1, 1); an integer or boolean is z >> 63, 0 or
@@ -26,7 +26,7 @@ from ingot_compiler.ir.types import FLOATS, TensorType
 _EQUAL_SIZES = (1, 4, 8, 16, 32, 64, 128, 224)
 
 
-def generated_inputs(graph: Graph) -> Iterator[tuple[dict[str, int], list[Array]]]:
+def generated_inputs(graph: Graph, call: int = 0) -> Iterator[tuple[dict[str, int], list[Array]]]:
     """Yield (size of each open dimension, arrays in the order of the inputs), the preferred sizes
     first.
 
@@ -35,7 +35,13 @@ def generated_inputs(graph: Graph) -> Iterator[tuple[dict[str, int], list[Array]
     kinds = [graph.types[value] for value in graph.inputs]
     for sizes in _sizes(kinds):
         if all(_is_positive(dim, sizes) for kind in graph.types for dim in kind.shape):
-            yield sizes, [_generated(number, kind, sizes) for number, kind in enumerate(kinds)]
+            yield (
+                sizes,
+                [
+                    _generated(number, kind, sizes)
+                    for number, kind in enumerate(kinds, call * len(kinds))
+                ],
+            )
 
 
 def _sizes(kinds: list[TensorType]) -> Iterator[dict[str, int]]:

@@ -30,7 +30,7 @@ from ingot_build_rules.check.check_runs import (
     run_tensors,
 )
 from ingot_build_rules.check.check_stages import check_stages
-from ingot_build_rules.check.deviation import deviation, may_jump
+from ingot_build_rules.check.deviation import OUTPUT_SLACK, deviation, may_jump
 from ingot_build_rules.check.launch_recorder import Recorded
 from ingot_build_rules.compilation.output_file import check_output
 from ingot_compiler.ir.errors import IncompatibleTargetError
@@ -43,8 +43,6 @@ from ingot_runtime.ingot_error import IngotError
 if TYPE_CHECKING:
     from ingot_build_rules.compilation.compile_model import CompiledModel
     from ingot_build_rules.compilation.target_build import TargetBuild
-
-_OUTPUT_SLACK = 10.0  # errors add up from the inputs to the outputs
 
 
 def save_checked(
@@ -186,7 +184,7 @@ def _compare_outputs(
     jumps = may_jump(graph.nodes, dict(enumerate(graph.types)))
     for tensor, wanted in zip(compiled.interface.outputs, expected, strict=True):
         found = deviation(
-            run.outputs[tensor.name], wanted, tensor.dtype, jumps=jumps, slack=_OUTPUT_SLACK
+            run.outputs[tensor.name], wanted, tensor.dtype, jumps=jumps, slack=OUTPUT_SLACK
         )
         report.outputs_relative = max(report.outputs_relative, found.relative)
         if not found.within:

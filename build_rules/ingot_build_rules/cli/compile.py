@@ -25,6 +25,7 @@ from ingot_build_rules.compilation.program_suffix import PROGRAM
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
+    from ingot_build_rules.check.check_report import CheckReport
     from ingot_build_rules.compilation.compile_model import CompiledModel
     from ingot_build_rules.compilation.open_build import BuildSettings
     from ingot_build_rules.engine.events.events import Event, Observer
@@ -192,15 +193,25 @@ def _outcome(
     """Make what is asked for: the text of a stage, or the bundle's file."""
     if output is None or arguments.to:
         return CompileOutcome(compiled, _stage_text(compiled, arguments), {}, None)
+    digest, checked = _saved(compiled, arguments, output)
+    if arguments.selftest is not None and not (checked and checked.differences):
+        from ingot_build_rules.check.selftest import add_selftest
+
+        digest = add_selftest(compiled, output, arguments.selftest)
+    return CompileOutcome(compiled, digest, compiled.summary(), checked)
+
+
+def _saved(
+    compiled: CompiledModel, arguments: argparse.Namespace, output: str
+) -> tuple[str, CheckReport | None]:
+    """Write the bundle; return its digest, and what a check of it found."""
     if arguments.check is None:
-        digest = compiled.save(output)
-        return CompileOutcome(compiled, digest, compiled.summary(), None)
+        return compiled.save(output), None
     from ingot_build_rules.check.self_check import save_checked
     from ingot_runtime.npz import read_npz
 
     inputs = read_npz(arguments.check) if arguments.check else None
-    digest, checked = save_checked(compiled, output, inputs)
-    return CompileOutcome(compiled, digest, compiled.summary(), checked)
+    return save_checked(compiled, output, inputs)
 
 
 def _stage_text(compiled: CompiledModel, arguments: argparse.Namespace) -> str:

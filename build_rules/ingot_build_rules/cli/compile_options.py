@@ -54,6 +54,9 @@ def check_options(arguments: argparse.Namespace) -> None:
     if to is not None and arguments.check is not None:
         do = "leave --to or --check out"
         raise UserError("nothing to check", _WHERE, "--to writes no bundle", do)
+    if arguments.selftest is not None and (to is not None or arguments.from_ == "loops"):
+        why = "no bundle is written that could keep it"
+        raise UserError("nothing to test", _WHERE, why, "leave --selftest out")
     if arguments.graph is not None and not os.path.isdir(arguments.model):
         why = "--graph names one of a folder of graphs"
         raise UserError("a graph of a file", _WHERE, why, "leave --graph out")

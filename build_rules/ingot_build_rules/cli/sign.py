@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_build_rules.compilation.output_file import check_output
     from ingot_build_rules.ship.sign import sign_beside, sign_inside
-    from ingot_runtime.loader.signatures import DETACHED
+    from ingot_runtime.format.statement import DETACHED
 
     check_bundle_kind(arguments.bundle)
     expires, signer = _expires(arguments.expires), _signer(arguments)
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(output, [arguments.bundle] if arguments.detached else [])
     verify_whole_bundle(arguments.bundle)
     sign = sign_beside if arguments.detached else sign_inside
-    made = sign(arguments.bundle, output, signer, {}, expires)
+    made = sign(arguments.bundle, output, signer, expires)
     values = {"bundle": arguments.bundle, "output": output, **asdict(made), "expires": expires}
     count = console.counted(made.signature_count, "signature")
     until = f" until {arguments.expires}" if expires else ""

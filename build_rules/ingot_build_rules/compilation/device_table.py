@@ -95,6 +95,10 @@ class DeviceTable:
                 )
         return tuple(costs for _, costs in known if costs is not None)
 
+    def product_shares(self) -> tuple[str, ...]:
+        """The hook of each device that says which products it really makes."""
+        return tuple(backend.product_share for backend, _ in self.codes(""))
+
     def declared(self) -> tuple[DeclaredDevice, ...]:
         """The devices as placement knows them."""
         others = [DeclaredDevice(device.name, _virtual(device)) for device in self.others]

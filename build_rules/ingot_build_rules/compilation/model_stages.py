@@ -181,6 +181,7 @@ class ModelStages:
             devices.refusals(),
             devices.targets("")[1:],
             devices.costs() if is_auto and devices.others else (),
+            devices.product_shares() if is_auto and devices.others else (),
             options.fallback,
         )
 

@@ -37,7 +37,7 @@ def error_kinds() -> tuple[type[errors.BundleError], ...]:
         errors.FileError, errors.NotABundleError, errors.FormatError, errors.DigestError,
         errors.ChangedError, errors.VersionError, errors.IncompatibleError, errors.InputError,
         errors.BusyError, errors.ResourceError, errors.LimitError, errors.CancelledError,
-        errors.TimedOutError, errors.RunError,
+        errors.TimedOutError, errors.RunError, errors.SignatureError,
     )  # fmt: skip
 
 

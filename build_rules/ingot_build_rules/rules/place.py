@@ -25,26 +25,31 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class PlaceInputs:
     """``devices`` in the order of the device table, the host first; ``hooks``
-    (``Backend.refuse_op``) and ``targets``: one for each of them but the host. ``costs``: of all
-    devices, where the user leaves nodes to us, else none."""
+    (``Backend.refuse_op``) and ``targets``: one for each of them but the host. ``costs`` and
+    ``shares`` (``Backend.product_share``): of all devices, where the user leaves nodes to us, else
+    none."""
 
     optimized: Artifact[OptimizedGraph]
     devices: tuple[DeclaredDevice, ...]
     hooks: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     costs: tuple[DeviceCosts, ...] = ()
+    shares: tuple[str, ...] = ()
     fallback: str = FORBID
 
 
 def _compute(context: RuleContext, inputs: PlaceInputs) -> Artifact[PlacedGraph]:
     from ingot_compiler.placement import place as placement
     from ingot_compiler.placement.placing_rules import PlacingRules
+    from ingot_compiler.placement.predicted_time import DeviceTimes
 
     refusals = [
         _refusal(context, hook, target)
         for hook, target in zip(inputs.hooks, inputs.targets, strict=True)
     ]
-    rules = PlacingRules(refusals, inputs.costs, cast("Fallback", inputs.fallback))
+    shares = map(context.load, inputs.shares)
+    times = tuple(map(DeviceTimes, inputs.costs, shares))
+    rules = PlacingRules(refusals, times, cast("Fallback", inputs.fallback))
     return context.keep(placement.place(inputs.optimized.value(), inputs.devices, rules))
 
 
@@ -56,7 +61,7 @@ def _refusal(context: RuleContext, hook: str, target: str) -> RefuseOp:
 PLACE = Rule(
     "place",
     1,
-    ("optimized", "devices", "hooks", "targets", "costs", "fallback"),
+    ("optimized", "devices", "hooks", "targets", "costs", "shares", "fallback"),
     _compute,
-    loads=("hooks",),
+    loads=("hooks", "shares"),
 )

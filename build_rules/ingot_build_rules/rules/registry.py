@@ -85,7 +85,11 @@ ERRORS: tuple[type[Exception], ...] = (
 
 
 LOADABLE: dict[str, tuple[str, ...]] = {
-    PLACE.name: tuple(dict.fromkeys(backend.refuse_op for backend in BACKENDS)),
+    PLACE.name: tuple(
+        dict.fromkeys(
+            hook for backend in BACKENDS for hook in (backend.refuse_op, backend.product_share)
+        )
+    ),
     FUSE.name: tuple(backend.device_rules for backend in BACKENDS),
     LOWER.name: tuple(backend.lower_group for backend in BACKENDS),
     CODEGEN.name: tuple(backend.compile_kernel for backend in BACKENDS),

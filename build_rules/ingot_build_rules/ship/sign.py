@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ingot_artifacts.bundle.rewrite import Changes, rewrite_bundle
@@ -17,6 +16,7 @@ from ingot_artifacts.inspect.describe import opened
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_build_rules.ship.signer import Signer
 from ingot_build_rules.ship.statement import make_statement
+from ingot_build_rules.ship.thin import thin_digests
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format import header as head
 from ingot_runtime.format.limits import SECTION_COUNT_MAX
@@ -34,16 +34,14 @@ class SignedBundle:
     signature_count: int
 
 
-def sign_inside(
-    path: str, output: str, signer: Signer, others: Mapping[str, str], expires: int
-) -> SignedBundle:
+def sign_inside(path: str, output: str, signer: Signer, expires: int) -> SignedBundle:
     """Write the bundle with a signature; one that the same key has made before goes.
 
     Raises:
         UserError: it is a program, or is full. OutputError: it cannot be written.
     """
     with opened(path) as source:
-        signed = _signed(source, path, signer, others, expires)
+        signed = _signed(source, path, signer, expires)
         kept = [each for each in signed_in(source) if each.key != signer.key]
         payloads = {
             (head.SIGNATURE, index): each.key + each.proof + each.payload
@@ -57,29 +55,25 @@ def sign_inside(
         return SignedBundle(root, signer.key.hex(), len(payloads))
 
 
-def sign_beside(
-    path: str, output: str, signer: Signer, others: Mapping[str, str], expires: int
-) -> SignedBundle:
+def sign_beside(path: str, output: str, signer: Signer, expires: int) -> SignedBundle:
     """Write the signature into a file of its own, behind those of other keys that are there.
 
     Raises:
         FormatError: the file holds something else. OutputError: it cannot be written.
     """
     with opened(path) as source:
-        signed = _signed(source, path, signer, others, expires)
+        signed = _signed(source, path, signer, expires)
         lines = _lines_of_others(output, signer.key)
         with atomic_file(output, lasting=True) as file:
             file.write(b"\n".join([*lines, envelope(signed)]) + b"\n")
         return SignedBundle(source.root_digest.hex(), signer.key.hex(), len(lines) + 1)
 
 
-def _signed(
-    source: Source, path: str, signer: Signer, others: Mapping[str, str], expires: int
-) -> Signed:
+def _signed(source: Source, path: str, signer: Signer, expires: int) -> Signed:
     if source.start:
         do = "sign the bundle, and export it then"
         raise UserError("a program cannot be signed", path, "expected a bundle", do)
-    payload = make_statement(source, others, expires)
+    payload = make_statement(source, thin_digests(source), expires)
     draft = Signed(signer.key, b"", payload, path)
     return Signed(signer.key, signer.sign(draft.message), payload, path)
 

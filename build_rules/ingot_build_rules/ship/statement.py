@@ -26,7 +26,7 @@ def make_statement(source: Source, others: Mapping[str, str], expires: int) -> b
         others: digests of other bundles that are meant, too, in hex, by name.
         expires: seconds of Unix time, or ``NEVER``.
     """
-    subjects = {WHOLE: parts_digest(source).hex(), **others}
+    subjects = {WHOLE: parts_digest(source.sections).hex(), **others}
     listed = ",".join(SUBJECT % (digest, name) for name, digest in subjects.items())
     text = json.dumps(_made_from(source), sort_keys=True, separators=(",", ":"))
     return f"{HEAD}{listed}{MIDDLE}{expires},{text[1:]}}}".encode()

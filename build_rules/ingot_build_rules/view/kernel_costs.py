@@ -156,7 +156,10 @@ class _Count:
         columns = _mean_block(self.size(tile.columns), PANEL_COLUMNS)
         depth, cells = tile.blocks * tile.block, trips * rows * columns
         self.operations += 2 * cells * depth
-        self.elements[tile.a] += trips * rows * depth
+        if tile.digits is None:
+            self.elements[tile.a] += trips * rows * depth
+        else:
+            self.elements[tile.digits.digits] += trips * rows * depth * tile.digits.count
         self.elements[tile.b] += trips * columns * depth * tile.bits / 8
         self.elements[tile.scales] += trips * columns * tile.blocks
         if tile.zeros is not None:

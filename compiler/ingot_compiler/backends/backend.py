@@ -93,7 +93,8 @@ class Backend:
     the types above.
 
     ``costs``: measured once by ``tests/benchmarks/bench_placement.py``, which says how far they are
-    from the truth; none, and ``--place auto`` cannot be asked for.
+    from the truth; none, and ``--place auto`` cannot be asked for. ``product_share``: a hook of the
+    type ``placement.predicted_time.ProductShare``.
     ``is_processor``: its code runs on the host's processor, whose targets are its own.
     ``attributes``: of its targets, in the order of their text, the first one required; none if a
     target is a text and nothing else. ``derived``: what follows from them. ``tags``: the group of
@@ -112,6 +113,7 @@ class Backend:
     compile_support: str
     link_image: str
     refuse_op: str = "ingot_compiler.placement.placing_rules:refuse_nothing"
+    product_share: str = "ingot_compiler.placement.predicted_time:all_products"
     costs: DeviceCosts | None = None
     is_processor: bool = False
     attributes: tuple[TargetAttribute, ...] = ()

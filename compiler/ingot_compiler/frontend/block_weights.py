@@ -67,11 +67,20 @@ def block_product(context: OpContext, a: int, b: int) -> int | None:
 
 
 def multiply(
-    context: OpContext, a: int, operands: list[int], bits: int, block: int, *, signed: bool
+    context: OpContext,
+    a: int,
+    operands: list[int],
+    bits: int,
+    block: int,
+    *,
+    signed: bool,
+    rounded: bool = False,
 ) -> int:
     """``matmul_blocks`` in the element type of ``a``."""
     wide = cast(context, a, "f32")
-    result = context.add("matmul_blocks", wide, *operands, bits=bits, block=block, signed=signed)
+    result = context.add(
+        "matmul_blocks", wide, *operands, bits=bits, block=block, signed=signed, rounded=rounded
+    )
     return cast(context, result, context.dtype_of(a))
 
 

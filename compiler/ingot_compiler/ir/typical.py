@@ -12,6 +12,8 @@ TYPICAL_SYMBOL = 64
 
 def typical(dim: Dim) -> int:
     """A plausible size for cost decisions: symbols count as 64."""
+    if isinstance(dim, int):
+        return dim
     value = substitute(dim, dict.fromkeys(symbols_of(dim), TYPICAL_SYMBOL))
     assert isinstance(value, int)
     return value

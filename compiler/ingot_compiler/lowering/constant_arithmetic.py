@@ -1,5 +1,4 @@
-"""Arithmetic on constants: one correctly rounded operation at a time, one NaN; comparisons; sums of
-integers.
+"""Arithmetic on constants: one correctly rounded operation at a time, one NaN; comparisons.
 
 In: arrays and a buffer for the result. Out: the buffer. Not done here: functions that numpy rounds
 differently on different processors.
@@ -22,7 +21,7 @@ buffer."""
 _CHUNK_ELEMENTS = 1 << 16  # stays in the cache while it is checked
 
 
-def _with_one_nan(array: Array) -> Array:
+def with_one_nan(array: Array) -> Array:
     """Write every NaN of a float array as the positive quiet NaN without payload."""
     if array.dtype.kind != "f":
         return array
@@ -39,7 +38,7 @@ def _by(function: np.ufunc) -> Arithmetic:
     def compute(operands: Sequence[Array], out: Array) -> Array:
         with np.errstate(all="ignore"):
             function(*operands, out=out)
-        return _with_one_nan(out)
+        return with_one_nan(out)
 
     return compute
 
@@ -47,7 +46,7 @@ def _by(function: np.ufunc) -> Arithmetic:
 def _reciprocal(operands: Sequence[Array], out: Array) -> Array:
     with np.errstate(all="ignore"):
         np.divide(out.dtype.type(1), operands[0], out=out)
-    return _with_one_nan(out)
+    return with_one_nan(out)
 
 
 def _same_bits(operands: Sequence[Array], out: Array) -> Array:
@@ -71,7 +70,7 @@ def _extreme(function: np.ufunc, negative_zero_wins: bool) -> Arithmetic:
         with np.errstate(all="ignore"):
             function(left, right, out=out)
         out[zeros] = np.where(negative, out.dtype.type(-0.0), out.dtype.type(0.0))[zeros]
-        return _with_one_nan(out)
+        return with_one_nan(out)
 
     return compute
 
@@ -107,11 +106,6 @@ COMPARISONS: Mapping[str, Arithmetic] = {
 """Of operands whose arrays hold their numbers; the results are bool."""
 
 
-def sum_of_integers(array: Array, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array:
-    """The sum over axes, wrapped to the operand's type; integers alone: their order is nothing."""
-    return np.asarray(array.sum(axes, array.dtype)).reshape(shape)
-
-
 def may_cast(source: DType, target: DType) -> bool:
     """Whether a cast is the same on every machine: not from floats to integers, where what does not
     fit differs."""
@@ -126,7 +120,7 @@ def cast(array: Array, source: DType, target: DType) -> Array:
     if target == "bf16":
         return _to_bf16(array)
     with np.errstate(all="ignore"):
-        return _with_one_nan(array.astype(STORAGE_DTYPES[target], order="C"))
+        return with_one_nan(array.astype(STORAGE_DTYPES[target], order="C"))
 
 
 def _to_bf16(array: Array) -> Array:
@@ -136,7 +130,7 @@ def _to_bf16(array: Array) -> Array:
         single = array.astype(np.float32, order="C")
         if array.dtype == np.float64:
             single = _rounded_to_odd(array, single)
-    bits = _with_one_nan(single).view(np.uint32)
+    bits = with_one_nan(single).view(np.uint32)
     kept = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
     return (np.where(np.isnan(single), np.uint32(0x7FC00000), kept).astype(np.uint32) >> 16).astype(
         np.uint16

@@ -1,8 +1,8 @@
 """Constant expressions: what a graph computes from weights alone, cut out.
 
 In: a graph. Out: the values that can be folded, each one's expression. Not done here: the bytes of
-an expression (``evaluate_constant``), packing for kernels, log, matmul, sums of floats and all else
-whose last bit depends on the machine.
+an expression (``evaluate_constant``), packing for kernels, log and all else whose last bit depends
+on the machine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.dims import Sum
+from ingot_compiler.ir.dims import Sum, dim_mul
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
@@ -27,6 +27,7 @@ GROWTH_FREE_BYTES = 1 << 20  # and this much more
 GROWTH_TOTAL_FREE_BYTES = 1 << 26
 # Of one value: every value that kernels read has an expression of its own.
 EXPRESSION_NODES_MAX = 1024
+PRODUCT_WORK_MAX = 1 << 30  # multiplications of a matrix product: a second or two
 _ARITHMETIC_DTYPES = frozenset(("f32", "f64"))
 _COMPARED_DTYPES = _ARITHMETIC_DTYPES | SIGNED | UNSIGNED | {"bool"}
 
@@ -97,7 +98,11 @@ def _is_foldable(graph: Graph, node: Node) -> bool:
     if Trait.SOURCE in traits or node.op in MOVEMENT:
         return True
     if node.op == "reduce":
-        return node.text("function") == "sum" and result.dtype not in (*FLOATS, "bool")
+        return _may_reduce(graph, node)
+    if node.op == "matmul":
+        depth, dtype = graph.types[node.operands[0]].shape[-1], result.dtype
+        work = dim_mul(result.element_count, depth)
+        return dtype in _ARITHMETIC_DTYPES and isinstance(work, int) and work <= PRODUCT_WORK_MAX
     if node.op == "cast":
         return may_cast(graph.types[node.operands[0]].dtype, result.dtype)
     if node.op in COMPARISONS:
@@ -108,6 +113,16 @@ def _is_foldable(graph: Graph, node: Node) -> bool:
         return False
     is_integer = result.dtype not in FLOATS
     return result.dtype in _ARITHMETIC_DTYPES or (is_integer and Trait.DIVIDES not in traits)
+
+
+def _may_reduce(graph: Graph, node: Node) -> bool:
+    """Whether the operand has elements along all axes, and integers are not divided."""
+    operand = graph.types[node.operands[0]]
+    if any(operand.shape[axis] == 0 for axis in range(operand.rank)):
+        return False
+    if operand.dtype in FLOATS:
+        return operand.dtype in _ARITHMETIC_DTYPES
+    return operand.dtype != "bool" and node.text("function") != "mean"
 
 
 def _is_symbolic(value: Attribute) -> bool:

@@ -4,7 +4,8 @@ In: an expression, a reader of constants. Out: its value's bytes. Not done here:
 constant (``constant_expression``), storage of the result (a rule).
 
 Floats are f32 or f64 through + - * / sqrt, each correctly rounded, in the order of the nodes; sine,
-cosine and exponential are made of these. Which
+cosine and exponential are made of these, and sums over axes in an order that is stated
+(``constant_reductions``). Which
 NaN an operation gives differs between processors: every NaN that arithmetic makes is written as the
 quiet NaN 0x7fc00000 (f64: 0x7ff8000000000000). ``min`` and ``max`` propagate NaN and order -0
 before +0.
@@ -24,14 +25,10 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.constant_arithmetic import (
-    ARITHMETIC,
-    COMPARISONS,
-    cast,
-    sum_of_integers,
-)
+from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, COMPARISONS, cast
 from ingot_compiler.lowering.constant_functions import FUNCTIONS
 from ingot_compiler.lowering.constant_movement import MOVEMENT, dense
+from ingot_compiler.lowering.constant_reductions import product, reduced
 
 _ELEMENTWISE = {**ARITHMETIC, **COMPARISONS, **FUNCTIONS}
 
@@ -90,7 +87,10 @@ def _evaluate_node(
     if node.op == "cast":
         return cast(operands[0], expression.types[node.operands[0]].dtype, tensor.dtype)
     if node.op == "reduce":
-        return sum_of_integers(operands[0], node.ints("axes"), shape)
+        return reduced(operands[0], node.text("function"), node.ints("axes"), shape)
+    if node.op == "matmul":
+        left, right = operands
+        return product(left, right, shape)
     return _ELEMENTWISE[node.op](operands, _output(shape, STORAGE_DTYPES[tensor.dtype], free))
 
 

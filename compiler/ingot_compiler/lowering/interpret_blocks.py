@@ -79,11 +79,25 @@ class _Blocks:
         for row in self._block(s.row_start, s.row_block, s.rows):
             for column in self._block(s.column_start, PANEL_COLUMNS, s.columns):
                 place = {**self.at, s.row: row, s.column: column}
-                start, total = evaluate(s.a_index, place), 0.0
+                total = 0.0
                 for number in range(s.blocks * s.block):
                     weight = _weight(s, self.memory, column, number)
-                    total += self.memory.load(s.a, start + number) * weight
+                    total += self._factor(s, place, row, number) * weight
                 yield place, {s.accumulator: round_to(total, "f32")}
+
+    def _factor(self, s: BlockedProduct, at: Symbols, row: int, number: int) -> float:
+        """A number of A, or what its digits stand for."""
+        if s.digits is not None:
+            block = row * s.blocks + number // s.block
+            step = float(self.memory.load(s.digits.steps, block))
+            if step >= 0:
+                first = block * s.digits.count * s.block + _digit_place(s, number)
+                digits = (
+                    int(self.memory.load(s.digits.digits, first + digit * s.block)) << 8 * digit
+                    for digit in range(s.digits.count)
+                )
+                return step * sum(digits)
+        return float(self.memory.load(s.a, evaluate(s.a_index, at) + number))
 
     def depthwise(self, s: Depthwise) -> Results:
         """Positions along the row, then channels."""
@@ -193,6 +207,12 @@ class _Blocks:
 
     def _load(self, buffer: int, index: Dim, place: Symbols) -> Number:
         return self.memory.load(buffer, evaluate(index, place))
+
+
+def _digit_place(s: BlockedProduct, number: int) -> int:
+    """Where a number of a row lies in its block."""
+    place = number % s.block
+    return place if s.bits == 8 else place // 2 + place % 2 * (s.block // 2)
 
 
 def _weight(s: BlockedProduct, memory: Memory, column: int, number: int) -> float:

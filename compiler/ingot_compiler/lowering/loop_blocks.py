@@ -80,7 +80,9 @@ def _contraction(scope: LoopScope, s: Contraction) -> BlockParts:
 def _blocked_product(scope: LoopScope, s: BlockedProduct) -> BlockParts:
     inside = scope.blocked(s.row, s.rows, s.row_start, s.row_block)
     inside = inside.blocked(s.column, s.columns, s.column_start, PANEL_COLUMNS)
-    parameters = (s.scales,) if s.zeros is None else (s.scales, s.zeros)
+    parameters = [s.scales] if s.zeros is None else [s.scales, s.zeros]
+    if s.digits is not None:
+        parameters += [s.digits.digits, s.digits.steps, s.digits.sums]
     return BlockParts(
         (s.row, s.column),
         (s.rows, s.row_start, s.columns, s.column_start),

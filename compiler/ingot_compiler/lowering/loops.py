@@ -243,6 +243,22 @@ class Contraction:
 
 
 @dataclass(frozen=True, slots=True)
+class Digits:
+    """Rows of A as integers of ``count`` balanced digits to the base 256, block by block.
+
+    ``digits`` is the buffer of them, i8 [row][block][digit][place], the lowest digit first: places
+    are those of the numbers in the block where these have 8 bits, and where they have 4, first all
+    even ones, then all odd ones. ``steps``, f32 [row][block]: what 1 stands for, below 0 in a
+    block that is to be read from A. ``sums``, i32 [row][block][digit]: of the places.
+    """
+
+    count: int
+    digits: int
+    steps: int
+    sums: int
+
+
+@dataclass(frozen=True, slots=True)
 class BlockedProduct:
     """A block of ``C[row, column] = sum over blocks of scale * (sum over depth of A * number)``, of
     integers of 4 or 8 ``bits`` that have a scale, and perhaps a zero point, for each of ``blocks``
@@ -253,7 +269,8 @@ class BlockedProduct:
     ``[panel][word][column]``, words of 32 bits with the first number in the low ones; scales and
     zero points as ``[panel][block][column]``, the latter one in each byte. Numbers and zero points
     are two's complement if ``signed``, else less 2^(bits - 1). Scales are f32, or f16 and bf16
-    that are widened. ``epilogue`` as in ``Contraction``.
+    that are widened. ``digits`` stand for A where they are given. ``epilogue`` as in
+    ``Contraction``.
     """
 
     row: str
@@ -274,6 +291,7 @@ class BlockedProduct:
     signed: bool
     accumulator: str
     epilogue: tuple[Statement, ...]
+    digits: Digits | None = None
 
 
 @dataclass(frozen=True, slots=True)

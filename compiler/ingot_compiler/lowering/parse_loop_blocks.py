@@ -19,6 +19,7 @@ from ingot_compiler.lowering.loops import (
     Contraction,
     Depthwise,
     DepthwisePlane,
+    Digits,
     PackedPanels,
     Statement,
     Transpose,
@@ -65,10 +66,14 @@ def _blocked_product(fields: LoopFields) -> BlockedProduct:
     b, scales = fields.access("b")[0], fields.access("scales")[0]
     reader.expect("zeros", "=")
     zeros = None if reader.accept("None") else read_access(reader)[0]
+    digits = None
+    if reader.at("digits"):
+        count = fields.integer("digits")
+        digits = Digits(count, *(read_access(reader)[0] for _ in range(3)))
     _, accumulator = fields.accumulator()
     return BlockedProduct(
         *rectangle, blocks, block, *a, b, scales, zeros, bits, signed, accumulator,
-        fields.epilogue(),
+        fields.epilogue(), digits,
     )  # fmt: skip
 
 

@@ -83,6 +83,10 @@ def _blocked_product(s: BlockedProduct) -> Iterator[str]:
     yield f"  a={print_access(s.a, s.a_index)}"
     zeros = "None" if s.zeros is None else print_access(s.zeros, 0)
     yield f"  b={print_access(s.b, 0)} scales={print_access(s.scales, 0)} zeros={zeros}"
+    if s.digits is not None:
+        buffers = (s.digits.digits, s.digits.steps, s.digits.sums)
+        names = " ".join(print_access(buffer, 0) for buffer in buffers)
+        yield f"  digits={s.digits.count} {names}"
     yield f"  {s.accumulator}: f32 ->"
 
 

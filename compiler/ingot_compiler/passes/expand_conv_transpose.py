@@ -6,19 +6,24 @@ are ops on constants, folded by ``lowering/constant_expression``.
 
 With stride s, position ``q * s + r`` of the uncropped result is the sum over t of
 ``x[q - t] * w[r + s * t]``: for each phase r a convolution of its own, whose kernel is a comb of w,
-reversed. All phases are channels of one convolution; then they go where they belong.
+reversed. All phases are channels of one convolution; then they go where they belong. Where a kernel
+is no multiple of its stride, some combs are shorter: phases of many channels are convolutions of
+their own, so that nothing is multiplied by the zeros that would make all of them equally long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite
+
+_OWN_MIN = 16  # channels of a phase that fill vectors by themselves
 
 
 def expand_conv_transpose(graph: Graph) -> Graph:
@@ -39,6 +44,15 @@ class _Axis:
     after: int
     more: int
     start: int
+    kernel: int
+
+    def taps_of(self, phase: int) -> int:
+        """Taps of one phase's comb."""
+        return -(-(self.kernel - phase) // self.stride)
+
+    def before_of(self, phase: int) -> int:
+        """The pads of one phase's convolution; behind the image all phases have the same."""
+        return self.before - (self.taps - self.taps_of(phase)) * self.dilation
 
 
 def _axis(kernel: int, stride: int, dilation: int, pads: tuple[int, int], added: int) -> _Axis:
@@ -50,7 +64,7 @@ def _axis(kernel: int, stride: int, dilation: int, pads: tuple[int, int], added:
     # size = (d - 1) * stride + span + added - pads; phases give d - 1 + ceil(the rest / stride)
     rest = start + (kernel - 1) * dilation + 1 + added - pads[0] - pads[1]
     more = -(-rest // stride) - 1
-    return _Axis(stride, taps, dilation, before, more + reach - before, more, start)
+    return _Axis(stride, taps, dilation, before, more + reach - before, more, start, kernel)
 
 
 def _axes(state: Rewriter, node: Node) -> list[_Axis] | None:
@@ -88,6 +102,8 @@ def _expanded(state: Rewriter, node: Node, axes: Sequence[_Axis]) -> int:
     x, w, *bias = node.operands
     groups, phases = node.integer("groups"), prod(axis.stride for axis in axes)
     own = state.shape_of(w)[1]
+    if groups == 1 and _is_uneven(own, axes):
+        return _rearranged(state, node, _comb_by_comb(state, node, axes), own, axes)
     weights = _weights(state, node, w, axes)
     biases = [_bias(state, node, value, phases) for value in bias]
     attributes: dict[str, Attribute] = {
@@ -102,6 +118,45 @@ def _expanded(state: Rewriter, node: Node, axes: Sequence[_Axis]) -> int:
     else:
         result = state.emit("conv", (x, weights, *biases), attributes, node.source)
     return _rearranged(state, node, result, own, axes)
+
+
+def _is_uneven(own: Dim, axes: Sequence[_Axis]) -> bool:
+    """Whether phases of many channels have combs of unlike lengths, each with pads of its own."""
+    phases = [(axis, phase) for axis in axes for phase in range(axis.stride)]
+    unlike = any(axis.taps_of(phase) != axis.taps for axis, phase in phases)
+    exist = all(axis.taps_of(phase) and axis.before_of(phase) >= 0 for axis, phase in phases)
+    return unlike and exist and isinstance(own, int) and own >= _OWN_MIN
+
+
+def _comb_by_comb(state: Rewriter, node: Node, axes: Sequence[_Axis]) -> int:
+    """Each phase by a convolution of as many taps as it has."""
+    (x, w, *bias), source = node.operands, node.source
+    rows, own, *_ = state.shape_of(w)
+    order = (1, 0, *range(2, 2 + len(axes)))
+    results: list[int] = []
+    for phases in product(*(range(axis.stride) for axis in axes)):
+        pairs = list(zip(axes, phases, strict=True))
+        taps = [axis.taps_of(phase) for axis, phase in pairs]
+        last = [
+            phase + axis.stride * (count - 1)
+            for (axis, phase), count in zip(pairs, taps, strict=True)
+        ]
+        comb: dict[str, Attribute] = {
+            "starts": (0, 0, *last),
+            "sizes": (rows, own, *taps),
+            "steps": (1, 1, *(-axis.stride for axis in axes)),
+        }
+        weights = state.emit("slice", (w,), comb, source)
+        weights = state.emit("transpose", (weights,), {"permutation": order}, source)
+        attributes: dict[str, Attribute] = {
+            "strides": (1,) * len(axes),
+            "dilations": tuple(axis.dilation for axis in axes),
+            "pads_before": tuple(axis.before_of(phase) for axis, phase in pairs),
+            "pads_after": tuple(axis.after for axis in axes),
+            "groups": 1,
+        }
+        results.append(state.emit("conv", (x, weights, *bias), attributes, source))
+    return state.emit("concat", results, {"axis": 1}, source)
 
 
 def _phase_by_phase(

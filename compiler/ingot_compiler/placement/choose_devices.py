@@ -1,7 +1,7 @@
 """``auto``: which device each node runs on that the user leaves to us, so that a call is predicted
 to take the least time.
 
-In: a graph with marks, the devices' costs, what each of them runs. Out: the device of each such
+In: a graph with marks, how long each device takes, what each of them runs. Out: the device of each such
 node, and what the other ones would have cost. Not done here: copies (``place`` writes them), the
 search (``least_cost``).
 
@@ -15,16 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.ir.graph import AUTO, Graph, Node, captured
-from ingot_compiler.placement.device_costs import DeviceCosts
-from ingot_compiler.placement.least_cost import FORBIDDEN, Costs, least_cost
+from ingot_compiler.placement.least_cost import FORBIDDEN, Costs, Table, least_cost
 from ingot_compiler.placement.op_work import Setting, bytes_of, setting_of, work_of
-from ingot_compiler.placement.predicted_time import copy_picoseconds, work_picoseconds
+from ingot_compiler.placement.predicted_time import DeviceTimes, copy_picoseconds
 
+_JOINT_UNITS_MAX = 4
+"""The copies of a value that more units touch are variables, so that tables stay small."""
+Copies = tuple[tuple[int, ...], ...]
+"""``[source][destination]``: picoseconds of a copy."""
+_Touching = tuple[int, tuple[tuple[int, ...], ...]]
+"""Bytes of a value, and where each of those who make or read it may be."""
 HOST_OPS = ("read_dim", "require_dim")
 Refuses = Callable[[Node, int], bool]
 """Whether a node cannot run on a device, by its number."""
@@ -41,11 +47,11 @@ class DeviceChoice:
 
 
 def choose_devices(
-    graph: Graph, names: Sequence[str], costs: Sequence[DeviceCosts], refuses: Refuses
+    graph: Graph, names: Sequence[str], times: Sequence[DeviceTimes], refuses: Refuses
 ) -> Mapping[int, DeviceChoice]:
-    """Choose for each node that is marked ``auto``, by its index; ``names`` and ``costs``: of the
+    """Choose for each node that is marked ``auto``, by its index; ``names`` and ``times``: of the
     devices, the host first."""
-    problem = _Problem(graph, names, costs, refuses)
+    problem = _Problem(graph, names, times, refuses)
     problem.read()
     label_counts = [len(unit.devices) for unit in problem.units] + [2] * len(problem.shared)
     labels = least_cost(label_counts, problem.tables(), problem.firsts())
@@ -74,15 +80,18 @@ class _Value:
 @dataclass(slots=True)
 class _Problem:
     """The costs of a graph as tables; one use. ``shared``: value and device for each copy that
-    several units may ask for: a variable that says whether it is made."""
+    many units may ask for: a variable that says whether it is made. ``joint``, ``copies_of``: the
+    tables and costs of copies that are known, by all that they depend on."""
 
     graph: Graph
     names: Sequence[str]
-    costs: Sequence[DeviceCosts]
+    times: Sequence[DeviceTimes]
     refuses: Refuses
     units: list[_Unit] = field(default_factory=list[_Unit])
     values: dict[int, _Value] = field(default_factory=dict[int, _Value])
     shared: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    joint: dict[_Touching, Table] = field(default_factory=dict[_Touching, Table])
+    copies_of: dict[int, Copies] = field(default_factory=dict[int, Copies])
 
     def read(self) -> None:
         """Find units, and who reads what."""
@@ -128,16 +137,16 @@ class _Problem:
         if owner >= 0:
             unit, work = self.units[owner], work_of(node, setting)
             for label, device in enumerate(unit.devices):
-                whole = unit.picoseconds[label] + work_picoseconds(work, self.costs[device])
+                whole = unit.picoseconds[label] + self.times[device].of_work(work, node, setting)
                 unit.picoseconds[label] = FORBIDDEN if self.refuses(node, device) else whole
 
     def _share(self) -> None:
-        """A copy that several units may ask for is a variable of its own."""
+        """Each copy of a value with many readers is a variable of its own."""
         for value, item in self.values.items():
-            for device in range(len(self.names)):
-                asking = self._asking(item, device)
-                if len(asking) > 1 and all(owner >= 0 for owner, _ in asking):
-                    self.shared.append((value, device))
+            if len(_units(item)) > _JOINT_UNITS_MAX:
+                for device in range(len(self.names)):
+                    if self._asking(item, device):
+                        self.shared.append((value, device))
 
     def _asking(self, item: _Value, device: int) -> list[tuple[int, int]]:
         """Who may read a value on a device, with the label that says so."""
@@ -163,36 +172,53 @@ class _Problem:
             Costs((number,), np.array(unit.picoseconds, np.int64))
             for number, unit in enumerate(self.units)
         ]
-        shared = {item: len(self.units) + number for number, item in enumerate(self.shared)}
-        for value, item in self.values.items():
-            for device in range(len(self.names)):
-                found += self._copy_tables(item, device, shared.get((value, device)))
+        for number, (value, device) in enumerate(self.shared, len(self.units)):
+            found += self._shared_tables(self.values[value], device, number)
+        for item in self.values.values():
+            if 0 < len(_units(item)) <= _JOINT_UNITS_MAX:
+                found += self._joint_table(item)
         return found
 
-    def _copy_tables(self, item: _Value, device: int, copied: int | None) -> Iterator[Costs]:
+    def _joint_table(self, item: _Value) -> Iterator[Costs]:
+        """What all copies of a value cost, by where it is made and by where each reader is."""
+        owners = (item.maker, *sorted(item.readers - {item.maker}))
+        devices = tuple(map(self.devices, owners))
+        kind = item.size_bytes, devices
+        if kind not in self.joint:
+            self.joint[kind] = _table_of_copies(self.copies(item.size_bytes), *devices)
+        table, units = self.joint[kind], [owner for owner in owners if owner >= 0]
+        if table.any():
+            order = sorted(range(len(units)), key=units.__getitem__)
+            wide = table.reshape([len(self.devices(unit)) for unit in units])
+            yield Costs(tuple(sorted(units)), wide.transpose(order))
+
+    def _shared_tables(self, item: _Value, device: int, copied: int) -> Iterator[Costs]:
         """What it costs that a value is read on a device; ``copied``: the variable of the copy."""
-        asking, sources = self._asking(item, device), self.devices(item.maker)
-        copies = np.array([self.copy(item, source, device) for source in sources], np.int64)
-        if not asking or not copies.any():
-            return
-        if copied is None:
-            reader, label = asking[0]  # one that is fixed comes first, and decides
-            table = np.zeros((len(sources), len(self.devices(reader))), np.int64)
-            table[:, label] = copies
-            yield from _over(item.maker, reader, table)
-            return
+        copies = np.array(
+            [self.copies(item.size_bytes)[source][device] for source in self.devices(item.maker)],
+            np.int64,
+        )
         yield from _over(item.maker, copied, np.stack([0 * copies, copies], -1))
-        for reader, label in asking:
+        for reader, label in self._asking(item, device):
             table = np.zeros((len(self.devices(reader)), 2), np.int64)
             table[label, 0] = FORBIDDEN
             yield from _over(reader, copied, table)
 
-    def copy(self, item: _Value, source: int, destination: int) -> int:
-        """What one copy of a value costs; nothing where it is already."""
+    def copies(self, size_bytes: int) -> Copies:
+        """What one copy of so many bytes costs; nothing where they are already."""
+        if size_bytes not in self.copies_of:
+            devices = range(len(self.times))
+            self.copies_of[size_bytes] = tuple(
+                tuple(self._copy(size_bytes, source, destination) for destination in devices)
+                for source in devices
+            )
+        return self.copies_of[size_bytes]
+
+    def _copy(self, size_bytes: int, source: int, destination: int) -> int:
         if source == destination:
             return 0
-        ends = self.costs[source], self.costs[destination]
-        return copy_picoseconds(item.size_bytes, *ends)
+        ends = self.times[source].costs, self.times[destination].costs
+        return copy_picoseconds(size_bytes, *ends)
 
     def firsts(self) -> Iterator[tuple[int, ...]]:
         """All that can be on one device, for each device."""
@@ -242,14 +268,30 @@ class _Moved:
 
     def copies(self, item: _Value) -> int:
         """What the copies of a value cost then."""
-        source = self._device_of(item.maker)
-        there = sorted({self._device_of(reader) for reader in item.readers})
-        return sum(self.problem.copy(item, source, device) for device in there)
+        costs = self.problem.copies(item.size_bytes)[self._device_of(item.maker)]
+        return sum(
+            [costs[device] for device in {self._device_of(reader) for reader in item.readers}]
+        )
 
     def _device_of(self, owner: int) -> int:
         if owner == self.unit:
             return self.device
         return self.problem.devices(owner)[self.labels[owner] if owner >= 0 else 0]
+
+
+def _units(item: _Value) -> set[int]:
+    """The units that make or read a value."""
+    return {owner for owner in (item.maker, *item.readers) if owner >= 0}
+
+
+def _table_of_copies(copies: Copies, maker: Sequence[int], *readers: Sequence[int]) -> Table:
+    """``[label of the maker, label of each reader]``: what is copied then, once for each device;
+    ``maker``, ``readers``: the devices that the labels stand for."""
+    table = np.zeros((len(maker), *map(len, readers)), np.int64)
+    for at in product(*map(range, table.shape)):
+        there = {devices[label] for devices, label in zip(readers, at[1:], strict=True)}
+        table[at] = sum(copies[maker[at[0]]][device] for device in there)
+    return table
 
 
 def _fixed(device: int) -> int:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,8 @@ FORBIDDEN = 1 << 60
 """The cost of what a constraint forbids; no sum of other costs reaches it. Twice as much fits into
 64 bits."""
 _ROUND_COUNT_MAX = 4
+_GONE = -1
+"""The size of what is no longer there."""
 
 Table = npt.NDArray[Any]
 """Of ``int64``, or of Python's integers where sums need more bits: see ``forbidden``."""
@@ -78,6 +79,14 @@ def _sum(one: Table, other: Table) -> Table:
     return np.minimum(total, forbidden(total), out=total)
 
 
+def _with_axis_last(table: Table, axis: int) -> Table:
+    """As ``np.moveaxis``, which takes longer than the sums of most tables."""
+    last = table.ndim - 1
+    if axis == last:
+        return table
+    return table.transpose(*range(axis), *range(axis + 1, last + 1), axis)
+
+
 @dataclass(slots=True)
 class _Elimination:
     """One pass over all variables. ``current``: the labels of those that are decided, none in the
@@ -89,6 +98,7 @@ class _Elimination:
     decided: set[int] = field(default_factory=set[int])
     _tables: list[dict[tuple[int, ...], Table]] = field(init=False)
     _around: list[set[int]] = field(init=False)
+    _sizes: list[int] = field(init=False)
 
     def labels(self, costs: Iterable[Costs]) -> tuple[int, ...]:
         """Eliminate forwards, choose backwards."""
@@ -97,14 +107,14 @@ class _Elimination:
         for each in costs:
             self._put(each.variables, each.table)
         steps: list[Costs] = []
-        waiting = [(self._combinations(v), v) for v in range(len(self.label_counts))]
+        self._sizes = list(map(self._combinations, range(len(self.label_counts))))
+        waiting = [(size, variable) for variable, size in enumerate(self._sizes)]
         heapq.heapify(waiting)
-        gone = bytearray(len(waiting))
         labels = [0] * len(waiting)
         while waiting:
             size, variable = heapq.heappop(waiting)
-            if gone[variable] or size != self._combinations(variable):
-                continue  # it was pushed again when its size changed
+            if size != self._sizes[variable]:
+                continue  # it is gone, or was pushed again when its size changed
             if size > COMBINATION_COUNT_MAX:
                 heapq.heappush(waiting, (size, variable))
                 variable = self._most_read(variable)
@@ -113,9 +123,12 @@ class _Elimination:
             else:
                 changed = self._around[variable]
                 steps.append(self._eliminate(variable))
-            gone[variable] = True
+            self._sizes[variable] = _GONE
             for other in changed:
-                heapq.heappush(waiting, (self._combinations(other), other))
+                size = self._combinations(other)
+                if size != self._sizes[other]:
+                    self._sizes[other] = size
+                    heapq.heappush(waiting, (size, other))
         return _chosen(steps, labels)
 
     def _put(self, variables: tuple[int, ...], table: Table) -> None:
@@ -141,7 +154,10 @@ class _Elimination:
 
     def _combinations(self, variable: int) -> int:
         counts = self.label_counts
-        return prod([counts[other] for other in self._around[variable]], start=counts[variable])
+        size = counts[variable]
+        for other in self._around[variable]:
+            size *= counts[other]
+        return size
 
     def _eliminate(self, variable: int) -> Costs:
         """Replace a variable by what its best label costs; return that label for each combination
@@ -151,9 +167,9 @@ class _Elimination:
         total: Table | None = None
         for variables, table in self._take(variable).items():
             # Its own axis comes last, where finding the least is fastest.
-            axis = variables.index(variable)
-            moved = np.moveaxis(table, axis, -1) if axis + 1 < len(variables) else table
-            wide = moved.reshape([counts[v] if v in variables else 1 for v in scope])
+            wide = _with_axis_last(table, variables.index(variable))
+            if len(variables) < len(scope):
+                wide = wide.reshape([counts[v] if v in variables else 1 for v in scope])
             total = wide if total is None else _sum(total, wide)
         if total is None:
             return Costs((variable,), np.zeros((), np.int64))

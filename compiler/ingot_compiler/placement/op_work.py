@@ -23,6 +23,8 @@ _STORED = frozenset(("average_pool", "concat", "copy", "max_pool"))
 VIEWS = frozenset(("broadcast_to", "reshape", "slice", "transpose"))
 """Mostly another way to read the same bytes."""
 _SCORE_FLOPS = 5
+_PASS_ROWS, _PASSES_MAX = 6, 8
+"""The weights pass by once for so many rows of the result, and at most so often; measured."""
 _DENSE_CHANNELS_MIN = 3
 """A convolution with fewer input channels per group has no products to speak of."""
 _FUNCTION_FLOPS: Mapping[str, int] = {"cos": 100, "pow": 180, "sin": 100, "tan": 100}
@@ -32,12 +34,14 @@ _FUNCTION_FLOPS: Mapping[str, int] = {"cos": 100, "pow": 180, "sin": 100, "tan":
 @dataclass(frozen=True, slots=True)
 class Work:
     """``contraction_flops``: multiply-adds count as two; ``flops``: all other operations;
-    ``constant_bytes``: of weights, which each call reads anew; ``size_bytes``: all other bytes."""
+    ``constant_bytes``: of weights, ``passed_bytes``: the same as often as an op reads them;
+    ``size_bytes``: all other bytes."""
 
     contraction_flops: int = 0
     flops: int = 0
     size_bytes: int = 0
     constant_bytes: int = 0
+    passed_bytes: int = 0
     launch_count: int = 0
 
     @property
@@ -51,18 +55,20 @@ class Work:
             self.flops + other.flops,
             self.size_bytes + other.size_bytes,
             self.constant_bytes + other.constant_bytes,
+            self.passed_bytes + other.passed_bytes,
             self.launch_count + other.launch_count,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the work of a node depends on beside the node: its graph; ``constants``, values made
-    from constants alone: they cost nothing in a call, and are made on every device that reads
-    them; ``computed``: values of kernels that an elementwise op can join; ``transposed``: views
-    that have no rows."""
+    """What the work of a node depends on beside the node: its graph, with the node that makes each
+    value; ``constants``, values made from constants alone: they cost nothing in a call, and are made
+    on every device that reads them; ``computed``: values of kernels that an elementwise op can join;
+    ``transposed``: views that have no rows."""
 
     graph: Graph
+    makers: Mapping[int, Node]
     constants: frozenset[int]
     computed: frozenset[int]
     transposed: frozenset[int]
@@ -79,7 +85,8 @@ def setting_of(graph: Graph) -> Setting:
             computed.update(node.results)
         elif node.op == "transpose" or (node.op == "copy" and node.operands[0] in transposed):
             transposed.update(node.results)
-    return Setting(graph, *map(frozenset, (constants, computed, transposed)))
+    makers = {result: node for node in graph.nodes for result in node.results}
+    return Setting(graph, makers, *map(frozenset, (constants, computed, transposed)))
 
 
 def _computes(node: Node) -> bool:
@@ -122,13 +129,14 @@ def _own_work(node: Node, setting: Setting) -> Work:
     launch_count = len(operands) if node.op == "concat" else 1
     if node.op not in _CONTRACTIONS:
         flops = _other_flops(node, operands, results)
-        return Work(0, flops, size_bytes, constant_bytes, launch_count)
+        return Work(0, flops, size_bytes, constant_bytes, constant_bytes, launch_count)
     flops = _CONTRACTIONS[node.op](node, operands, results[0])
+    passed_bytes = round(constant_bytes * _passes(node, results[0]))
     if _is_padded(node):
         launch_count += 1  # the halo around the image is filled beforehand
     if _is_dense(node, operands):
-        return Work(flops, 0, size_bytes, constant_bytes, launch_count)
-    return Work(0, flops, size_bytes, constant_bytes, launch_count)
+        return Work(flops, 0, size_bytes, constant_bytes, passed_bytes, launch_count)
+    return Work(0, flops, size_bytes, constant_bytes, passed_bytes, launch_count)
 
 
 def _elementwise(node: Node, setting: Setting) -> Work:
@@ -138,7 +146,14 @@ def _elementwise(node: Node, setting: Setting) -> Work:
     is_joined = bool(read) and read[0] in setting.computed
     stored = [types[value] for value in (read[1:] if is_joined else (*read, *node.results))]
     flops = _FUNCTION_FLOPS.get(node.op, 1) * _count(types[node.results[0]])
-    return Work(0, flops, sum(map(bytes_of, stored)), 0, int(not is_joined))
+    return Work(0, flops, sum(map(bytes_of, stored)), launch_count=int(not is_joined))
+
+
+def _passes(node: Node, result: TensorType) -> float:
+    """How often an op reads its weights."""
+    columns = result.shape[1] if node.op.startswith("conv") else result.shape[-1]
+    rows = _count(result) / max(1, typical(columns))
+    return min(max(1.0, rows / _PASS_ROWS), _PASSES_MAX)
 
 
 def _is_padded(node: Node) -> bool:

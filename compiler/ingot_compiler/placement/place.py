@@ -127,7 +127,7 @@ class _Placement:
         return choose_devices(
             self.graph,
             self.names,
-            self.rules.costs,
+            self.rules.times,
             lambda node, device: bool(self.rules.refusal(node, self.graph, device)),
         )
 

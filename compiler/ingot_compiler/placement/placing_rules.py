@@ -1,8 +1,8 @@
 """What placement is told beside the graph: what devices run, what they cost, what happens to a node
 that its device does not run.
 
-In: nothing. Out: ``PlacingRules``. Not done here: placement (``place``), the costs of a kind
-(``device_costs``).
+In: nothing. Out: ``PlacingRules``. Not done here: placement (``place``), how long a
+device takes (``predicted_time``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import Text
-from ingot_compiler.placement.device_costs import DeviceCosts
+from ingot_compiler.placement.predicted_time import DeviceTimes
 
 Fallback = Literal["forbid", "warn", "allow"]
 """``forbid``: the model is refused; ``warn``, ``allow``: the node runs on the host, and the user is
@@ -26,10 +26,10 @@ _CONTROL = "control flow runs on the host, with all that is in its branches"
 @dataclass(frozen=True, slots=True)
 class PlacingRules:
     """``refusals``: of each device but the host, in the order of the table; none: they run all that
-    the host runs. ``costs``: of all devices; needed where a node is marked ``auto``."""
+    the host runs. ``times``: of all devices; needed where a node is marked ``auto``."""
 
     refusals: Sequence[RefuseOp] = ()
-    costs: Sequence[DeviceCosts] = ()
+    times: Sequence[DeviceTimes] = ()
     fallback: Fallback = "forbid"
 
     def refusal(self, node: Node, graph: Graph, device: int) -> Text:

@@ -112,8 +112,9 @@ POOL_OFFSETS = {
     "epoch": 64,  # u32: one more for each launch; its highest bit lets the workers leave
     "parked": 72,  # u32: how often workers have parked since the caller woke all
     "watch": 80,  # u64: part of the job
-    "alone_until": 88,  # u64: nanoseconds; the caller's own, as is the next
-    "units_alone": 96,  # u64: what the caller ran alone because all workers were parked
+    "alone_until": 88,  # u64: nanoseconds; the caller's own, as are the next
+    "work": 96,  # u64: nanoseconds that the launches of this call take one thread
+    "work_before": 104,  # u64: those of the call before; 0 if not known
     # line 2: job description, valid for whoever has claimed pieces of it
     "kernel": 128,  # u64: function pointer
     "buffers": 136, "scalars": 144, "extent": 152, "pieces": 160, "scratch": 168,

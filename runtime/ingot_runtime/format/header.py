@@ -40,18 +40,19 @@ NO_DIGEST = bytes(32)
 # else 0.
 (
     MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG, LIBRARY, DEFAULT, STATE, ALTERNATIVE,
-    VALUES, SIGNATURE,
-) = range(1, 15)  # fmt: skip
+    VALUES, SIGNATURE, SELFTEST,
+) = range(1, 16)  # fmt: skip
 KIND_NAMES = (
     "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", "library",
     "default", "state", "alternative", "values", "signature",
+    "selftest",
 )  # fmt: skip
 # Of those that are not 256 MiB.
 _SIZE_BYTES_MAX = {
     MANIFEST: MIB, PLAN: 64 * MIB, WEIGHTS: SIZE_BYTES_MAX, TREE: SIZE_BYTES_MAX, LOCK: 64 * MIB,
 }  # fmt: skip
 _MAPPED = (CODE, WEIGHTS, LIBRARY)
-OPTIONAL_KINDS = DEFAULT, STATE, ALTERNATIVE, VALUES, SIGNATURE
+OPTIONAL_KINDS = DEFAULT, STATE, ALTERNATIVE, VALUES, SIGNATURE, SELFTEST
 OPTIONAL = 1  # of a row's flags: who does not know the kind skips the section
 
 

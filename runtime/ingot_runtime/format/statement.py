@@ -14,8 +14,10 @@ from .sha256 import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .header import Section
     from .source import Source
 
+DETACHED = ".sig"  # what a file of signatures is called behind the name of the bundle
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 HEAD = '{"_type":"https://in-toto.io/Statement/v1","subject":['
 SUBJECT = '{"digest":{"sha256":"%s"},"name":"%s"}'
@@ -60,12 +62,12 @@ def _read(payload: bytes, where: str) -> "tuple[tuple[str, ...], int]":
     return tuple(re.findall(_SUBJECT_FORM, found[1])), int(found[3])
 
 
-def parts_digest(source: "Source") -> bytes:
+def parts_digest(sections: "list[Section]") -> bytes:
     """Return what signatures are about: the digest of all sections but signatures, wherever these
     lie in the file."""
     parts = [
         _PART.pack(row.kind, row.id, row.size_bytes, row.digest)
-        for row in source.sections
+        for row in sections
         if row.kind != SIGNATURE
     ]
     return sha256(b"ingot parts 1\n" + b"".join(parts))
@@ -85,7 +87,7 @@ def decode(data: bytes, where: str) -> Signed:
     """Decode a section: key, signature, payload."""
     start = _KEY_BYTES + _PROOF_BYTES
     fits = start < len(data) <= MIB
-    require(fits, "a signature of a wrong size", where, f"{len(data)} bytes")
+    require(fits, "not a statement about a bundle", where, f"{len(data)} bytes")
     return Signed(data[:_KEY_BYTES], data[_KEY_BYTES:start], data[start:], where)
 
 

@@ -13,7 +13,6 @@ from .ed25519 import is_usable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
     Key = str | bytes | os.PathLike[str]
 
@@ -65,13 +64,12 @@ def _read_file(path: str) -> Policy:
         table = tomllib.loads(content.decode())
     except ValueError as error:
         raise _bad_policy(path, str(error)) from error
-    keys: Any = table.pop("keys", None)
-    required: Any = table.pop("required", 1)
+    keys, required = table.pop("keys", None), table.pop("required", 1)
     if table:
         raise _bad_policy(path, f"unknown: {', '.join(sorted(table))}")
-    given: list[object] = keys if isinstance(keys, list) else [None]
-    names = [key for key in given if isinstance(key, str)]
-    if names != given:
+    items = keys if hasattr(keys, "__iter__") else ()
+    names = [key for key in items if isinstance(key, str)]
+    if names != keys:
         raise _bad_policy(path, "keys must be a list of paths or hex digits")
     folder = os.path.dirname(path)
     found = _named(key if _is_hex(key) else os.path.join(folder, key) for key in names)

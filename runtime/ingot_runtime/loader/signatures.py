@@ -8,7 +8,7 @@ import os
 
 from ..errors import BundleError, SignatureError
 from ..format.source import Source
-from ..format.statement import NEVER, Signed, decode_envelope, parts_digest, signed_in
+from ..format.statement import DETACHED, NEVER, Signed, decode_envelope, parts_digest, signed_in
 from .ed25519 import verify
 from .public_keys import Policy, read_policy, read_small
 
@@ -16,10 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DETACHED = ".sig"
 _MEANS = {
     "wrong": "the signature by {} is wrong: it was made of other bytes, or was changed",
-    "other": "{} has signed another bundle",
+    "other": "the signature by {} is of another bundle",
     "ended": "the signature by {} has expired",
 }
 
@@ -41,7 +40,7 @@ def require_signed(
         import time
 
         now_seconds = time.time()
-    digest = parts_digest(source).hex()
+    digest = parts_digest(source.sections).hex()
     verdicts: dict[str, str] = {}
     for signed in signatures:
         name = policy.keys.get(signed.key)
@@ -55,11 +54,14 @@ def require_signed(
 
 def _detached(path: str) -> "list[Signed]":
     """Return the signatures of the file beside a bundle, one envelope a line, where there is one."""
-    path += DETACHED
-    if not os.path.exists(path):
-        return []
-    lines = [line for line in read_small(path).split(b"\n") if line.strip()]
+    path = detached_path(path)
+    lines = [line for line in read_small(path).split(b"\n") if line.strip()] if path else []
     return [signed for line in lines for signed in decode_envelope(line, path)]
+
+
+def detached_path(path: str) -> str:
+    """Return the file beside a bundle, or beside what a link leads to; "" if there is none."""
+    return next(filter(os.path.exists, (path + DETACHED, os.path.realpath(path) + DETACHED)), "")
 
 
 def _verdict(signed: Signed, digest: str, now_seconds: float) -> str:

@@ -104,6 +104,12 @@ OPTIONS = (
         suffix=".npz",
     ),
     Option(
+        "--selftest",
+        "keep N generated calls and their results in the bundle, for `python -m ingot_runtime selftest`",
+        "N",
+        "count",
+    ),
+    Option(
         "--precision",
         "error of sums of products: at most a chain's (default), at most 2.5 times that, or none but rounding, in one order",
         default="f32",

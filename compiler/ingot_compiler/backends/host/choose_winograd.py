@@ -85,6 +85,13 @@ class WinogradFacts:
     allows_wide: bool
 
 
+def cycle_share(node: Node, facts: WinogradFacts, target: KernelTarget) -> float:
+    """The cycles that a convolution takes, divided by those of a direct one."""
+    shape = fastest_shape(allowed_shapes(node, facts, target), facts, target)
+    cycles = winograd_cycles(shape, facts, target) if shape else direct_cycles(facts, target)
+    return cycles / direct_cycles(facts, target)
+
+
 def allowed_shapes(
     node: Node, facts: WinogradFacts, target: KernelTarget
 ) -> tuple[WinogradShape, ...]:

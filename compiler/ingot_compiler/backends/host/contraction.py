@@ -23,6 +23,7 @@ from ingot_compiler.backends.host.tiles import (
 )
 from ingot_compiler.ir.dims import (
     Dim,
+    dim_add,
     dim_floordiv,
     dim_mod,
     dim_mul,
@@ -84,6 +85,12 @@ class Product:
         return dim_mul(dim_product(tuple(extent for _, extent in self.taps)), self.depth)
 
     @property
+    def row_pitch(self) -> Dim:
+        """Elements of A from the first row to the second."""
+        first, second = (substitute(self.a_index, {"row": row}) for row in (0, 1))
+        return dim_add(second, dim_mul(first, -1))
+
+    @property
     def tap(self) -> Dim:
         """Index of a tap, outer to inner."""
         flat: Dim = 0
@@ -113,7 +120,8 @@ def contraction_program(
     a, b = anchored.operand(0), anchored.operand(1)
     dtype = sum_dtype(a.type.dtype)
     together = product.b.together if isinstance(product.b, Panels) else 1
-    tile = choose_tile(product.rows, product.columns, target, dtype, together)
+    pitch_bytes = dim_mul(product.row_pitch, dtype_size_bytes(a.type.dtype))
+    tile = choose_tile(product.rows, product.columns, target, dtype, together, pitch_bytes)
     width = tile.vectors * lanes_of(dtype, target)
     block = choose_row_block(product.rows, product.columns, tile, target, dtype)
     panels = _packed_panels(product, product.b, dtype) if isinstance(product.b, Panels) else None

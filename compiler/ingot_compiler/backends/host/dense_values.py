@@ -8,14 +8,29 @@ ReLU and its kin give zeros on purpose; an input of the model may be anything.
 
 from __future__ import annotations
 
+from typing import Protocol
+
+from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.lowering.fusion.values import FusionValues
+
+
+class ValueMakers(Protocol):
+    """What is asked about values."""
+
+    def maker(self, value: int) -> Node | None:
+        """The node that makes a value, if one does."""
+        ...
+
+    def is_constant(self, value: int) -> bool:
+        """Whether it is made from constants alone."""
+        ...
+
 
 _STEPS_MAX = 16  # back to the ops that decide: further ones are unknown
 
 
-def is_dense(values: FusionValues, value: int, steps: int = _STEPS_MAX) -> bool:
+def is_dense(values: ValueMakers, value: int, steps: int = _STEPS_MAX) -> bool:
     """Whether the value is dense for all that is known of it; constants among operands are taken to
     have no zeros."""
     node = values.maker(value)

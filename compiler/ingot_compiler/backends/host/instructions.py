@@ -167,12 +167,24 @@ class Instructions(FunctionText):
         """Store the lanes where the mask holds; nothing else is written.
 
         Lane 0 alone is a scalar: LLVM makes it one too, and then forgets that the lane is narrowed
-        on its way and writes all bytes of the wide one.
+        on its way and writes all bytes of the wide one. It may find out later than here that a mask
+        is that one, so lanes of other masks are narrowed before LLVM sees that they are stored.
         """
         if mask == constants([int(lane == 0) for lane in range(mask.lanes)], "i1"):
             self.store(self.extract(value, 0), pointer)
             return
+        if not mask.is_constant and value.element in ("i8", "i16"):
+            value = self._kept_apart(value)
         self._masked_write("store", value, pointer, mask)
+
+    def _kept_apart(self, value: LlvmValue) -> LlvmValue:
+        """A vector in a register of AVX-512, made by code of which LLVM knows nothing: only there
+        are lanes narrowed by the store itself."""
+        bits = 8 * SIZES_BYTES[value.element] * value.lanes
+        if "avx512vl" not in self.target.features or bits not in (128, 256, 512):
+            return value
+        text = f'call {value.type} asm "", "=v,0"({value.typed})'
+        return self.define(text, value.element, value.lanes)
 
     def gather(self, pointers: LlvmValue, mask: LlvmValue, element: str) -> LlvmValue:
         """Lanes from a vector of pointers where the mask holds, 0 elsewhere."""

@@ -51,6 +51,11 @@ class LlvmValue:
         return self.element in FLOAT_ELEMENTS
 
     @property
+    def is_constant(self) -> bool:
+        """Whether the text is the value itself."""
+        return not self.text.startswith("%")
+
+    @property
     def integer(self) -> int | None:
         """The value of a scalar integer constant, else None."""
         return int(self.text) if not self.lanes and self.text.lstrip("-").isdigit() else None

@@ -22,11 +22,12 @@ BACKEND = Backend(
     target_prefix="opencl-c-",
     kernel_text="ingot_compiler.backends.opencl.kernel_source:kernel_text",
     count_kernels="ingot_compiler.backends.opencl.link_library:kernel_count",
+    product_share="ingot_compiler.backends.host.product_share:product_share",
     costs=DeviceCosts(
         112e9,
         20e9,
         20e9,
-        1.5e9,
+        12e9,
         2 << 20,
         launch_seconds=80e-6,
         copy_seconds=35e-6,

@@ -1,12 +1,13 @@
-"""``matmul_blocks(a, q, scale[, zero]){bits, block, signed}``: a product with a matrix of 4- or
+"""``matmul_blocks(a, q, scale[, zero]){bits, block, signed, rounded}``: a product with a matrix of 4- or
 8-bit integers that have a scale, and perhaps a zero point, for each block along the depth
 (MatMulNBits of ONNX Runtime; ONNX DequantizeLinear-21 before MatMul).
 
 In: a f32 [.., M, K]; q u8 [N, K * bits / 8], the numbers of a column of the matrix after each
 other, the first in the low bits; scale [N, K / block] of f32, f16 or
 bf16; zero u8 [N, K / block]. Numbers and zero points
-are two's complement if ``signed``; else an absent zero point is the middle, 2^(bits - 1). Out: f32
-[.., M, N]. Not done here: lowering; a K that blocks do not divide.
+are two's complement if ``signed``; else an absent zero point is the middle, 2^(bits - 1). If
+``rounded``, each block of a row of a stands for integers of 8 bits, times its largest magnitude by
+127; not a block that has none, or none below 1e-30. Out: f32 [.., M, N]. Not done here: lowering; a K that blocks do not divide.
 """
 
 from __future__ import annotations
@@ -33,13 +34,17 @@ _SCALES: frozenset[DType] = frozenset(("f32", "f16", "bf16"))
 _BYTES: frozenset[DType] = frozenset(("u8",))
 WORD_BITS = 32
 """A block has whole words of this size."""
+ROUNDED_LARGEST = 127
+LEAST_MAGNITUDE, GREATEST_MAGNITUDE = 1e-30, 3e38
+"""Of the largest number of a block that is read as integers; a block of zeros may be, too."""
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
-    require_attributes(attributes, "bits", "block", "signed")
+    require_attributes(attributes, "bits", "block", "signed", "rounded")
     require_operands(types, 3, 4)
     bits, block = attribute_int(attributes, "bits"), attribute_int(attributes, "block")
     attribute_bool(attributes, "signed")
+    attribute_bool(attributes, "rounded")
     require(bits in BITS, "bits to be 4 or 8", bits)
     require(block > 0 and block * bits % WORD_BITS == 0, "blocks of whole words", block)
     a, q, scale = types[:3]
@@ -66,8 +71,21 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     numbers = _numbers(codes, bits, signed=signed)
     if len(operands) > 3:
         numbers -= _numbers(operands[3][:, :, None], bits, signed=signed)
+    if attribute_bool(attributes, "rounded"):
+        a = _rounded(a, attribute_int(attributes, "block"))
     weights = (numbers * scale.astype(np.float64)[:, :, None]).reshape(len(q), -1)
     return (np.asarray(a.astype(np.float64) @ weights.T).astype(np.float32),)
+
+
+def _rounded(a: Array, block: int) -> Array:
+    """What the integers of each block stand for."""
+    blocks = a.reshape(*a.shape[:-1], -1, block)
+    greatest = np.abs(blocks).max(-1, keepdims=True)
+    has_integers = (greatest >= LEAST_MAGNITUDE) & (greatest <= GREATEST_MAGNITUDE)
+    step = np.where(has_integers, greatest, 1).astype(np.float32) / np.float32(ROUNDED_LARGEST)
+    return np.where(has_integers, np.rint(blocks / step) * step.astype(np.float64), blocks).reshape(
+        a.shape
+    )
 
 
 def _numbers(codes: Array, bits: int, *, signed: bool) -> Array:

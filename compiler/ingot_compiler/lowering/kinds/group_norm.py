@@ -1,7 +1,7 @@
 """``group_norm``: statistics over the channels of a group and all positions of an image.
 
-In: a group anchored by ``group_norm``. Out: its loop program: units are (image, group). Not done
-here: fusion before it.
+In: a group anchored by ``group_norm``. Out: what runs. Units are (image, group), or those of
+``group_norm_lanes`` where channels lie together. Not done here: fusion before it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,13 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_prod
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
+from ingot_compiler.lowering.kinds.group_norm_lanes import (
+    has_channel_lanes,
+    lower_in_channel_lanes,
+)
+from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.loops import (
@@ -82,9 +87,16 @@ class _GroupNorm:
         return nested_reduce(name, "sum", self.axes(name), self.dtype, ((), value), lanes=True)
 
 
-def lower_group_norm(group: Group, target: KernelTarget) -> LoopProgram:
-    """Sum, sum of squared deviations, then one pass that stores."""
+def lower_group_norm(group: Group, target: KernelTarget) -> LoweredGroup:
+    """Lanes run along channels, or along the positions of one channel."""
     del target
+    if has_channel_lanes(group):
+        return lower_in_channel_lanes(group)
+    return one_launch(_whole(group))
+
+
+def _whole(group: Group) -> LoopProgram:
+    """Sum, sum of squared deviations, then one pass that stores."""
     anchor = group.nodes[group.anchor]
     operands = {operand.value: operand for operand in group.operands}
     x, scale, bias = (operands[value] for value in anchor.operands)
@@ -132,4 +144,4 @@ def _normalise(norm: _GroupNorm) -> For:
     return For(outer[1:], outer_extent, "serial", (lanes,))
 
 
-GROUP_NORM = Kind("group_norm", one_kernel(lower_group_norm))
+GROUP_NORM = Kind("group_norm", lower_group_norm)

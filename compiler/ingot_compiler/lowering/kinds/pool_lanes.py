@@ -139,7 +139,9 @@ class _LanePool:
         grain = grain_for(dim_mul(self.work, _ROWS))
         program = finish_program(self.elements.buffers, body, units, grain)
         launch = GroupLaunch(0, tuple(range(number + 1)))
-        workspace = ((self.dtype, dim_mul(self.row_count, self._pitch)),)
+        workspace: tuple[tuple[DType, Dim], ...] = (
+            (self.dtype, dim_mul(self.row_count, self._pitch)),
+        )
         return LoweredGroup(GroupSteps((launch,), workspace), (program,))
 
     @property

@@ -5,24 +5,52 @@ here: the panels (``packing``), the code (``emit.kernels.blocked_product``).
 """
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
+from ingot_compiler.backends.host.block_digits import (
+    EXACT,
+    ROUNDED,
+    BlockDigits,
+    digit_program,
+    with_operands,
+)
 from ingot_compiler.backends.host.tiles import panel_columns
 from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loops import BlockedProduct, Local, LoopProgram
+from ingot_compiler.lowering.loops import BlockedProduct, Digits, Local, LoopProgram
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import flat_offset
 
 _ROW_BLOCK = 64  # rows that one unit multiplies by its panel, which then comes from L1
 _ZERO = 3  # operand of matmul_blocks
+_BLOCK_MAX = 256  # numbers whose sums of digits fit 32 bits when they are joined
 
 
-def lower_matmul_blocks(group: Group, target: KernelTarget) -> LoopProgram:
-    """Units are (panel of columns, block of rows)."""
-    del target
+def lower_matmul_blocks(group: Group, target: KernelTarget) -> LoweredGroup:
+    """One launch; one before it that makes bytes of A where the processor multiplies bytes or the
+    model rounds A to them."""
     anchored = AnchoredGroup(group)
+    node = anchored.node
+    block, bits = node.integer("block"), node.integer("bits")
+    count = ROUNDED if node.flag("rounded") else EXACT
+    if count == EXACT and (not target.multiplies_bytes or block > _BLOCK_MAX):
+        return one_launch(_program(group, None))
+    digits = BlockDigits(anchored.operand(0), block, 8 // bits, count)
+    before, behind = with_operands(group, digits)
+    programs = digit_program(before, digits), _program(behind, digits)
+    return launches_in_turn(group, (before, behind), programs, *digits.operands)
+
+
+def _program(group: Group, bytes_of_a: BlockDigits | None) -> LoopProgram:
+    """Units are (panel of columns, block of rows)."""
+    anchored = AnchoredGroup(group)
+    digits = None
+    if bytes_of_a is not None:
+        numbers = map(anchored.buffers.number, bytes_of_a.operands)
+        digits = Digits(bytes_of_a.count, *numbers)
     node, a, shape = anchored.node, anchored.operand(0), anchored.result.shape
     width, last = panel_columns("f32"), len(shape) - 1
     depth = a.type.shape[-1]
@@ -41,11 +69,11 @@ def lower_matmul_blocks(group: Group, target: KernelTarget) -> LoopProgram:
         anchored.number(1), anchored.number(2),
         anchored.number(_ZERO) if len(node.operands) > _ZERO else None,
         node.integer("bits"), node.flag("signed"),
-        ACCUMULATOR, anchored.store(Local(ACCUMULATOR, "f32"), anchored.elements(), space),
+        ACCUMULATOR, anchored.store(Local(ACCUMULATOR, "f32"), anchored.elements(), space), digits,
     )  # fmt: skip
     grain = grain_for(depth * width // 4)
     extent = dim_mul(ceil_div(columns, width), row_blocks)
     return finish_program(anchored.buffers, (statement,), extent, grain)
 
 
-MATMUL_BLOCKS = Kind("matmul_blocks", one_kernel(lower_matmul_blocks), ResultLayout.ROW_MAJOR)
+MATMUL_BLOCKS = Kind("matmul_blocks", lower_matmul_blocks, ResultLayout.ROW_MAJOR)

@@ -5,7 +5,7 @@ call them (``steps``).
 
 The files hold ``$NAME`` where a number belongs. ``$call_FIELD``, ``$tensor_FIELD`` and
 ``$device_FIELD`` are offsets in the structs of ``abi``, ``$frame_FIELD`` those in the frame of
-`main`; ``abi`` has ``$rc_NAME`` and ``$pool_units_alone`` as well. Between functions that return a code, 0 goes on and
+`main`; ``abi`` has ``$rc_NAME`` and ``$pool_FIELD`` as well. Between functions that return a code, 0 goes on and
 anything else ends `main`.
 """
 
@@ -63,7 +63,7 @@ _NUMBERS: dict[str, int] = {
     **{f"call_{name}": offset for name, offset in abi.CALL.offsets.items()},
     **{f"tensor_{name}": offset for name, offset in abi.TENSOR.offsets.items()},
     **{f"device_{name}": offset for name, offset in abi.DEVICE.offsets.items()},
-    "pool_units_alone": abi.POOL_OFFSETS["units_alone"],
+    **{f"pool_{name}": abi.POOL_OFFSETS[name] for name in ("work", "work_before")},
     **{f"rc_{name}": code for name, code in _RETURN_CODES.items()},
     **{f"text_{name}_size_bytes": len(text) for name, text in _TEXTS.items()},
 }

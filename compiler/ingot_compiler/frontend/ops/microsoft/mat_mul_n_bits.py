@@ -2,8 +2,8 @@
 
 In: A, bytes of numbers [N, blocks, bytes of a block], scales, perhaps zero points and a bias. Out:
 core ``matmul_blocks``; where blocks do not divide the depth, numbers have other bits than 4 and 8,
-or weights are no constants, ``matmul`` of the dequantised weights. Not done here: ``g_idx``
-(refused); ``accuracy_level`` allows less exact products, and is not needed.
+or weights are no constants, ``matmul`` of the dequantised weights. An ``accuracy_level`` of 4 allows
+activations of 8 bits. Not done here: ``g_idx`` (refused).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from ingot_compiler.frontend.nibbles import spread
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.matmul_blocks import BITS, WORD_BITS
+
+_LEVEL_OF_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ def _product(context: OpContext, a: int, numbers: int, scale: int, shape: _Shape
     operands = [numbers, scale]
     if zero is not None:
         operands.append(_zero_codes(context, zero, shape))
-    return multiply(context, a, operands, shape.bits, shape.block, signed=False)
+    rounded = context.int_attribute("accuracy_level", 0) == _LEVEL_OF_BYTES
+    return multiply(context, a, operands, shape.bits, shape.block, signed=False, rounded=rounded)
 
 
 def _zero_codes(context: OpContext, zero: int, shape: _Shape) -> int:

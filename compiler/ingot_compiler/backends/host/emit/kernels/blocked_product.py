@@ -12,13 +12,19 @@ odd numbers) times the scale: so it is for every tile, target and number of thre
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.control import for_each
-from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory
 from ingot_compiler.backends.host.emit.index import emit_index
+from ingot_compiler.backends.host.emit.kernels.block_panel import (
+    WORD_BITS,
+    BlockPanel,
+    load_word,
+    parameter,
+    with_other_signs,
+)
+from ingot_compiler.backends.host.emit.kernels.digit_products import digit_rows, emit_digits
 from ingot_compiler.backends.host.emit.kernels.epilogue import (
     Columns,
     Results,
@@ -30,11 +36,9 @@ from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
 from ingot_compiler.backends.host.tiles import lanes_of, panel_columns
-from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import dim_min
 from ingot_compiler.lowering.loops import BlockedProduct
 
-_WORD_BITS = 32
 _CHAINS = 2
 _ROWS_MAX = {32: 8, 16: 2}
 """Rows of a tile by the number of vector registers."""
@@ -43,59 +47,35 @@ _LOOKUP = "llvm.x86.avx512.permvar.sf.512"
 _STEPS_PER_ROUND = 32  # multiply-adds of a row and vector that are written one after the other
 
 
-@dataclass(frozen=True, slots=True)
-class _Panel:
-    """The columns of one unit: ``vectors`` vectors, the last under ``mask`` (None: whole)."""
-
-    context: EmitContext
-    statement: BlockedProduct
-    column: LlvmValue
-    lanes: int
-    mask: LlvmValue | None
-
-    @property
-    def writer(self) -> Writer:
-        """Where code goes."""
-        return self.context.writer
-
-    @property
-    def vectors(self) -> int:
-        """Vectors of a panel."""
-        return panel_columns("f32") // self.lanes
-
-    @property
-    def words(self) -> int:
-        """Words of a block in a column."""
-        return self.statement.block * self.statement.bits // _WORD_BITS
-
-
 def emit_blocked_product(context: EmitContext, statement: BlockedProduct) -> None:
     """Emit one unit: its rows, tile by tile, times its panel."""
     w, lanes = context.writer, min(lanes_of("f32", context.target), panel_columns("f32"))
     column = emit_index(context, statement.column_start)
-    panel = _Panel(context, statement, column, lanes, None)
+    panel = BlockPanel(context, statement, column, lanes)
     left = dim_min(statement.row_block, statement.rows - statement.row_start)
     start, count = emit_index(context, statement.row_start), emit_index(context, left)
     end, at = w.add(start, count), start
-    for height in _heights(context):
+    for height in _heights(panel):
         many = w.binary("and", w.sub(end, at), i64(-height))
         stop = w.add(at, many)
         for_each(w, at, stop, height, partial(_emit_tile, panel, height))
         at = stop
 
 
-def _heights(context: EmitContext) -> Iterator[int]:
+def _heights(panel: BlockPanel) -> Iterator[int]:
     """Rows of a tile, less and less."""
-    height = _ROWS_MAX.get(context.target.vector_register_count, 1)
+    height = _ROWS_MAX.get(panel.context.target.vector_register_count, 1)
+    if panel.statement.digits is not None:
+        height = digit_rows(panel, panel.statement.digits)
     while height:
         yield height
         height //= 2
 
 
-def _emit_tile(panel: _Panel, height: int, row: LlvmValue) -> None:
+def _emit_tile(panel: BlockPanel, height: int, row: LlvmValue) -> None:
     """Emit one tile and its epilogue, vector by vector where the last one is not whole."""
     context, statement = panel.context, panel.statement
-    sums = _emit_sums(panel, [_row(panel, row, number) for number in range(height)])
+    sums = _emit_sums(panel, [panel.writer.add(row, i64(number)) for number in range(height)])
     width = panel_columns("f32")
     rows = Rows(statement.row, row, height)
 
@@ -120,29 +100,32 @@ def _emit_tile(panel: _Panel, height: int, row: LlvmValue) -> None:
         store(vector, 1, tail_mask(panel.writer, first, columns, panel.lanes))
 
 
-def _row(panel: _Panel, row: LlvmValue, number: int) -> LlvmValue:
+def _row(panel: BlockPanel, row: LlvmValue) -> LlvmValue:
     context, statement = panel.context, panel.statement
     with context.scope():
-        context.bind({statement.row: panel.writer.add(row, i64(number))})
+        context.bind({statement.row: row})
         return emit_address(context, statement.a, statement.a_index)
 
 
-def _emit_sums(panel: _Panel, rows: list[LlvmValue]) -> Operands:
+def _emit_sums(panel: BlockPanel, rows: list[LlvmValue]) -> Operands:
     """The sums of a tile: the vectors of the first row, then of the next."""
     totals = (zeros("float", panel.lanes),) * (len(rows) * panel.vectors)
-    body = partial(_emit_block, panel, rows)
+    floats = partial(_emit_block, panel, [_row(panel, row) for row in rows])
+    body = floats
+    if panel.statement.digits is not None:
+        body = partial(emit_digits, panel, panel.statement.digits, rows, floats)
     return panel.writer.loop(ZERO, i64(panel.statement.blocks), 1, totals, body)
 
 
 def _emit_block(
-    panel: _Panel, rows: list[LlvmValue], block: LlvmValue, totals: Operands
+    panel: BlockPanel, rows: list[LlvmValue], block: LlvmValue, totals: Operands
 ) -> Operands:
     """Add the sums of one block, times its scales."""
     w, vectors = panel.writer, panel.vectors
     zero = [_zero_points(panel, block, vector) for vector in range(vectors)]
     first = w.mul(block, i64(panel.words))
     chains = (zeros("float", panel.lanes),) * (_CHAINS * len(totals))
-    together = max(1, _STEPS_PER_ROUND // (_WORD_BITS // panel.statement.bits * len(rows)))
+    together = max(1, _STEPS_PER_ROUND // (WORD_BITS // panel.statement.bits * len(rows)))
     while panel.words % together:
         together -= 1
 
@@ -156,27 +139,17 @@ def _emit_block(
     result: list[LlvmValue] = []
     for number, total in enumerate(totals):
         even, odd = found[_CHAINS * number : _CHAINS * (number + 1)]
-        scale = _parameter(panel, panel.statement.scales, block, number % vectors)
+        scale = parameter(panel, panel.statement.scales, block, number % vectors)
         result.append(w.fma(w.binary("fadd", even, odd), scale, total))
     return tuple(result)
 
 
-def _parameter(panel: _Panel, buffer: int, block: LlvmValue, vector: int) -> LlvmValue:
-    """A number of ``buffer`` for each column of a vector: [panel][block][column]."""
-    w, width, dtype = panel.writer, panel_columns("f32"), panel.context.dtypes[buffer]
-    element = MEMORY[dtype]
-    index = w.add(w.mul(panel.column, i64(panel.statement.blocks)), w.mul(block, i64(width)))
-    pointer = w.offset(panel.context.buffers[buffer], index, element)
-    place = w.offset(pointer, i64(vector * panel.lanes), element)
-    return from_memory(w, w.load(place, element, panel.lanes), dtype)
-
-
-def _zero_points(panel: _Panel, block: LlvmValue, vector: int) -> LlvmValue | None:
+def _zero_points(panel: BlockPanel, block: LlvmValue, vector: int) -> LlvmValue | None:
     """The zero points of a block as i32 lanes, less the middle if they are unsigned."""
     statement, w = panel.statement, panel.writer
     if statement.zeros is None:
         return None
-    codes = _parameter(panel, statement.zeros, block, vector)
+    codes = parameter(panel, statement.zeros, block, vector)
     half = constant(1 << (statement.bits - 1), "i32", panel.lanes)
     wide = w.convert("zext", codes, "i32")
     flipped = w.binary("xor", wide, half) if statement.signed else wide
@@ -184,7 +157,7 @@ def _zero_points(panel: _Panel, block: LlvmValue, vector: int) -> LlvmValue | No
 
 
 def _emit_word(
-    panel: _Panel,
+    panel: BlockPanel,
     rows: list[LlvmValue],
     word: LlvmValue,
     zero: list[LlvmValue | None],
@@ -192,7 +165,7 @@ def _emit_word(
 ) -> Operands:
     """Add the products of one word of each column."""
     w, statement = panel.writer, panel.statement
-    count = _WORD_BITS // statement.bits
+    count = WORD_BITS // statement.bits
     result = list(chains)
     packed = [_load_word(panel, word, vector) for vector in range(panel.vectors)]
     depth = w.mul(word, i64(count))
@@ -209,29 +182,22 @@ def _emit_word(
     return tuple(result)
 
 
-def _load_word(panel: _Panel, word: LlvmValue, vector: int) -> LlvmValue:
-    """A word of each column, as signed numbers: [panel][word][column]."""
-    w, width, statement = panel.writer, panel_columns("f32"), panel.statement
-    words = i64(statement.blocks * panel.words)
-    index = w.add(w.mul(panel.column, words), w.mul(word, i64(width)))
-    pointer = w.offset(panel.context.buffers[statement.b], index, "i32")
-    place = w.offset(pointer, i64(vector * panel.lanes), "i32")
-    loaded = w.load(place, "i32", panel.lanes, align=1)
-    if statement.signed or _has_table(panel):
+def _load_word(panel: BlockPanel, word: LlvmValue, vector: int) -> LlvmValue:
+    """A word of each column, as signed numbers."""
+    loaded = load_word(panel, word, vector)
+    if panel.statement.signed or _has_table(panel):
         return loaded
-    ones = (1 << _WORD_BITS) // ((1 << statement.bits) - 1)  # the lowest bit of each number
-    flips = ones << (statement.bits - 1)
-    return w.binary("xor", loaded, constant(flips - (1 << _WORD_BITS), "i32", panel.lanes))
+    return with_other_signs(panel, loaded)
 
 
-def _has_table(panel: _Panel) -> bool:
+def _has_table(panel: BlockPanel) -> bool:
     """Whether 4 bits become a float by one instruction, which does not look at those above."""
     target, statement = panel.context.target, panel.statement
     is_wide = target.arch == "x86-64" and panel.lanes == _TABLE_LANES
     return is_wide and statement.bits == _TABLE_BITS and statement.zeros is None
 
 
-def _table(panel: _Panel) -> LlvmValue:
+def _table(panel: BlockPanel) -> LlvmValue:
     """The number of each code."""
     half = 1 << (_TABLE_BITS - 1)
     codes = range(2 * half)
@@ -239,16 +205,16 @@ def _table(panel: _Panel) -> LlvmValue:
     return constants([float(number) for number in numbers], "float")
 
 
-def _number(panel: _Panel, words: LlvmValue, place: int, zero: LlvmValue | None) -> LlvmValue:
+def _number(panel: BlockPanel, words: LlvmValue, place: int, zero: LlvmValue | None) -> LlvmValue:
     """Number ``place`` of each word as a float."""
     w, bits, lanes = panel.writer, panel.statement.bits, panel.lanes
     if _has_table(panel):
         moved = w.binary("lshr", words, constant(bits * place, "i32", lanes)) if place else words
         return w.call(_LOOKUP, (_table(panel), moved), "float", lanes)
-    above = _WORD_BITS - bits * (place + 1)
+    above = WORD_BITS - bits * (place + 1)
     if above:
         words = w.binary("shl", words, constant(above, "i32", lanes))
-    whole = w.binary("ashr", words, constant(_WORD_BITS - bits, "i32", lanes))
+    whole = w.binary("ashr", words, constant(WORD_BITS - bits, "i32", lanes))
     if zero is not None:
         whole = w.binary("sub", whole, zero)
     return w.convert("sitofp", whole, "float")

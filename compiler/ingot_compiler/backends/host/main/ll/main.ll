@@ -17,8 +17,11 @@ set.up:
   %without.threads = icmp eq ptr %pool, null
   br i1 %without.threads, label %start, label %begin.threads
 begin.threads:
-  %units_alone.p = getelementptr i8, ptr %pool, i64 $pool_units_alone
-  store i64 0, ptr %units_alone.p, align 8
+  %work.p = getelementptr i8, ptr %pool, i64 $pool_work
+  %work = load i64, ptr %work.p, align 8
+  %work_before.p = getelementptr i8, ptr %pool, i64 $pool_work_before
+  store i64 %work, ptr %work_before.p, align 8
+  store i64 0, ptr %work.p, align 8
   br label %start
 start:
 $body

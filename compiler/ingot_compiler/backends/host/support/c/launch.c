@@ -9,9 +9,9 @@
 
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129, CLOCK_MONOTONIC_ID = 1 };
 static const u64 PIECES_PER_THREAD = 16;
-// Units of `grain`, one to four microseconds each, that are worth waking a thread for: a wake takes the caller some microseconds and
-// the thread some tens of them, or a slice of a processor that it shares.
-static const u64 WAKE_UNITS = 64;
+// A call whose launches take one thread less than this wakes nobody: a wake takes the caller some microseconds and the thread some
+// tens of them, or a slice of a processor that it shares.
+static const u64 WAKE_NANOSECONDS = 300000;
 // A caller who has waited so long for claimed pieces shares its core's neighbour with a stranger. For a multiple of that time it
 // then runs alone: a stall costs a few hundredths at most, and a neighbour that leaves is noticed soon.
 static const u64 STALL_NANOSECONDS = 500000;
@@ -85,9 +85,9 @@ static void sleep_until(struct pool *pool, u32 pieces) {
   STORE_RELAXED(pool->caller_parked, 0);
 }
 
-// Waits until the workers have done `pieces`: spinning, then asleep. A wait that takes longer than the caller's own part, which began
-// at `start`, is a stall.
-static void join(struct pool *pool, u32 pieces, u64 start) {
+// Waits until the workers have done `pieces`: spinning, then asleep. A wait that takes longer than the caller's own part, of `own`
+// nanoseconds, is a stall.
+static void join(struct pool *pool, u32 pieces, u64 own) {
   for (u32 left = pool->spin; left > 0; left--) {
     if (ACQUIRE(pool->done) == pieces) return;
     spin_hint();
@@ -95,18 +95,15 @@ static void join(struct pool *pool, u32 pieces, u64 start) {
   u64 before = exact_now(pool->watch);
   sleep_until(pool, pieces);
   u64 after = exact_now(pool->watch), waited = after - before;
-  if (waited > STALL_NANOSECONDS && waited > before - start) pool->alone_until = after + ALONE_FACTOR * waited;
+  if (waited > STALL_NANOSECONDS && waited > own) pool->alone_until = after + ALONE_FACTOR * waited;
 }
 
-// Whether a range worth `units` is better run by the caller alone: after a stall, and where the workers sleep and too little is at
-// stake to wake them. What was run alone adds up until a wake has paid; `main` starts the sum anew.
-static i32 is_alone(struct pool *pool, u64 units, u64 now) {
+// Whether the caller better runs a range alone: after a stall, and where the workers sleep and the call is too short to wake them.
+// The call before tells, which `main` leaves in `work_before` (0: not known), and what this one has done so far.
+static i32 is_alone(struct pool *pool, u64 now) {
   if (now && now < pool->alone_until) return 1;
   if (LOAD(pool->parked) < pool->n_threads - 1) return 0;
-  pool->units_alone += units;
-  if (pool->units_alone < WAKE_UNITS) return 1;
-  pool->units_alone = 0;
-  return 0;
+  return pool->work_before > 0 && pool->work_before < WAKE_NANOSECONDS && pool->work < WAKE_NANOSECONDS;
 }
 
 // Wakes the workers that sleep, once: until one has come and sleeps again, they have been told.
@@ -116,24 +113,31 @@ static void wake(struct pool *pool) {
   futex(pool, &pool->epoch, FUTEX_WAKE_PRIVATE, __INT32_MAX__);
 }
 
-static i32 fork_join(struct pool *pool, kernel_function *kernel, void *buffers, void *scalars, i64 extent, i64 grain, u8 *scratch,
-                     i64 scratch_stride, struct watch *watch) {
-  u64 units = pool ? (u64)extent / (u64)(grain > 1 ? grain : 1) : 1, start = 0;
-  if (units > 1) {
-    if (pool->magic != POOL_MAGIC) return RC_THREADS_LOST;
-    start = exact_now(watch);
-  }
-  if (units <= 1 || is_alone(pool, units, start)) return run(kernel, buffers, scalars, 0, extent, grain, scratch, watch, 1);
-  u64 most = PIECES_PER_THREAD * pool->n_threads, pieces = units < most ? units : most;
-  pool->kernel = kernel, pool->buffers = buffers, pool->scalars = scalars, pool->extent = extent, pool->pieces = (i64)pieces;
-  pool->scratch = scratch, pool->scratch_stride = scratch_stride, pool->grain = grain, pool->watch = watch;
-  pool->done = 0, pool->result = 0;
+static void publish(struct pool *pool, u64 pieces) {
+  pool->pieces = (i64)pieces, pool->done = 0, pool->result = 0;
   STORE(pool->claim, ((RELAXED(pool->claim) >> JOB_SHIFT) + 1) << JOB_SHIFT | pieces);
   STORE(pool->epoch, (RELAXED(pool->epoch) + 1) & (((u32)1 << POOL_QUIT_BIT) - 1));
   wake(pool);
+}
+
+static i32 fork_join(struct pool *pool, kernel_function *kernel, void *buffers, void *scalars, i64 extent, i64 grain, u8 *scratch,
+                     i64 scratch_stride, struct watch *watch) {
+  u64 units = pool ? (u64)extent / (u64)(grain > 1 ? grain : 1) : 1;
+  if (units <= 1) return run(kernel, buffers, scalars, 0, extent, grain, scratch, watch, 1);
+  if (pool->magic != POOL_MAGIC) return RC_THREADS_LOST;
+  u64 start = exact_now(watch), most = PIECES_PER_THREAD * pool->n_threads, pieces = units < most ? units : most;
+  if (is_alone(pool, start)) {
+    i32 code = run(kernel, buffers, scalars, 0, extent, grain, scratch, watch, 1);
+    pool->work += exact_now(watch) - start;
+    return code;
+  }
+  pool->kernel = kernel, pool->buffers = buffers, pool->scalars = scalars, pool->extent = extent, pool->grain = grain;
+  pool->scratch = scratch, pool->scratch_stride = scratch_stride, pool->watch = watch;
+  publish(pool, pieces);
   i32 mine = 0;
-  u64 own = run_pieces(pool, 0, &mine);
-  join(pool, (u32)(pieces - own), start);
+  u64 own = run_pieces(pool, 0, &mine), end = exact_now(watch);
+  pool->work += (end - start) * pieces / (own + (own == 0));
+  join(pool, (u32)(pieces - own), end - start);
   return mine ? mine : RELAXED(pool->result);
 }
 

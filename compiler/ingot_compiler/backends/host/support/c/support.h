@@ -47,7 +47,7 @@ struct pool {
   _Alignas(64) u32 epoch;
   _Alignas(8) u32 parked;
   struct watch *watch;
-  u64 alone_until, units_alone;
+  u64 alone_until, work, work_before;
   _Alignas(64) kernel_function *kernel;
   void *buffers, *scalars;
   i64 extent, pieces;

@@ -1,0 +1,37 @@
+"""Verb ``thin``: a bundle with one of its variants.
+
+In: a bundle, a target. Out: a bundle, a line about it; an exit code. Not done here: what is left
+(``ship.thin``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from ingot_build_rules.cli import console
+from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Verify every byte, and write what is left."""
+    from ingot_artifacts.bundle.rewrite import rewrite_bundle
+    from ingot_artifacts.inspect.describe import opened
+    from ingot_build_rules.check.verify_bundle import verify_whole_bundle
+    from ingot_build_rules.compilation.output_file import check_output
+    from ingot_build_rules.ship.thin import thin_changes
+
+    check_bundle_kind(arguments.bundle)
+    check_output(arguments.output, [arguments.bundle])
+    verify_whole_bundle(arguments.bundle)
+    with opened(arguments.bundle) as source:
+        changes = thin_changes(source, arguments.target)
+        digest, before = rewrite_bundle(source, changes, arguments.output), source.size_bytes
+    found = os.stat(arguments.output)
+    taken = min(found.st_size, found.st_blocks * 512)
+    values = {"bundle": arguments.bundle, "output": arguments.output, "target": arguments.target}
+    sizes = {"digest": digest, "size_bytes": found.st_size, "disk_bytes": taken}
+    was, now = console.format_bytes(before), console.format_bytes(taken)
+    line = f"{arguments.output}: {now} of {was}, {arguments.target}; digest {digest[:16]}"
+    console.print_report({**values, **sizes}, [line], as_json=arguments.json)
+    return 0

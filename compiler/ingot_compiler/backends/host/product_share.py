@@ -1,0 +1,42 @@
+"""The hook ``product_share`` of what runs the host's kernels: how many of the products of an op they
+really make, for the predictions of ``--place auto``.
+
+In: a node and its setting. Out: a share of 1. Not done here: what the products take
+(``Backend.costs``), the choice between algorithms (``choose_winograd``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.backends.host.choose_winograd import WinogradFacts, cycle_share
+from ingot_compiler.backends.host.dense_values import is_dense
+from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
+from ingot_compiler.ir.graph import Node
+from ingot_compiler.placement.op_work import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedValues:
+    """Values as they are known before fusion."""
+
+    setting: Setting
+
+    def maker(self, value: int) -> Node | None:
+        return self.setting.makers.get(value)
+
+    def is_constant(self, value: int) -> bool:
+        return value in self.setting.constants
+
+
+def product_share(node: Node, setting: Setting) -> float:
+    """Less than 1 where a convolution runs by Winograd's algorithm on the level of the processor for
+    which there are rates, without ``--precision fast``."""
+    if node.op != "conv" or node.operands[1] not in setting.constants:
+        return 1.0
+    x, weights, result = (
+        setting.graph.types[value] for value in (*node.operands[:2], *node.results)
+    )
+    dense = is_dense(_PlacedValues(setting), node.operands[0])
+    facts = WinogradFacts(x, weights, result, dense, allows_wide=False)
+    return cycle_share(node, facts, VECTOR_MACHINE)

@@ -1,0 +1,60 @@
+"""The few operations by which files are replaced on a device.
+
+In: paths. Out: changes on the disk. Not done here: in which order they leave an old or a new state
+whenever the power is cut (``install``, ``apply_delta``).
+
+A layer of its own, so that tests can cut the power at each operation.
+"""
+
+import errno
+import os
+
+from .errors import ResourceError
+
+
+class Files:
+    """Operations that change the disk. What was written lasts after ``sync``; names that were made
+    or changed last after ``sync_folder``."""
+
+    def write(self, path: str, data: bytes, at: int) -> None:
+        """Write `data` into a file at an offset; the file is made where there is none."""
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        try:
+            os.lseek(descriptor, at, os.SEEK_SET)
+            while data:
+                data = data[os.write(descriptor, data) :]
+        finally:
+            os.close(descriptor)
+
+    def sync(self, path: str) -> None:
+        """Wait until what was written to the file, or in the folder, is on the disk."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+                raise  # a file system that knows no such thing is no failure
+        finally:
+            os.close(descriptor)
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file another name, in the place of what has it."""
+        os.replace(source, target)
+
+    def link(self, target: str, path: str) -> None:
+        """Make a symbolic link."""
+        os.symlink(target, path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, where there is one."""
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            return
+
+
+def failed(path: str, error: OSError) -> ResourceError:
+    """Return the error for a disk that refused a change."""
+    why = error.strerror or str(error)
+    do = "free space, or check the folder, its permissions and the disk"
+    return ResourceError(f"cannot write to {path!r}", path, why, do)

@@ -1,0 +1,107 @@
+"""The verbs of ``python -m ingot_runtime`` for bundles that were shipped: ``selftest``, ``install``, ``rollback``,
+``apply``.
+
+In: parsed arguments. Out: one line, an exit code. Not done here: parsing (``command``), the work (a
+module for each verb).
+"""
+
+from .errors import InputError
+from .format.header import SELFTEST
+from .format.source import Source
+from .json_output import json_line
+from .printable import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .executor.session import Session
+
+FAILED = 4
+_CHUNK_SIZE_BYTES = 1 << 22
+
+
+def keys_of(options: "argparse.Namespace") -> "list[str] | str | None":
+    """Return the keys of whom one must have signed, or the path of a policy.
+
+    Raises:
+        InputError: both are given.
+    """
+    if options.policy is None:
+        return list(options.require_key) or None
+    if options.require_key:
+        why = "expected --policy, or --require-key"
+        raise InputError("a policy and keys", "command line", why, "name the keys in the policy")
+    return str(options.policy)
+
+
+def selftest(options: "argparse.Namespace", session: "Session") -> int:
+    """Make the calls that the bundle holds; print a line; return 4 if one gives something else."""
+    from .selftest import prove
+
+    proof = prove(session)
+    variant = session.loaded.variant.target
+    told = {"bundle": options.bundle, "digest": session.digest, "target": variant}
+    if options.verb_name == "install" and not proof.failures:
+        return 0  # one line: that of the installation
+    _tell(
+        options,
+        {**told, "call_count": proof.count, "error": proof.error, "failures": proof.failures},
+        f"{options.bundle}: {'failed' if proof.failures else 'passed'}, {proof.count} of"
+        f" {variant}, error {proof.error:.3g}{''.join(f'; {line}' for line in proof.failures[:3])}",
+    )
+    return FAILED if proof.failures else 0
+
+
+def install(options: "argparse.Namespace", session: "Session") -> int:
+    """Make a bundle that was loaded the current one of a folder, if the calls that it holds give
+    what they must."""
+    from .install import install as install_file
+    from .loader.public_keys import read_small
+    from .loader.signatures import detached_path
+
+    source = session.loaded.source
+    has_calls = any(row.kind == SELFTEST for row in source.sections)
+    if has_calls and not options.no_selftest:
+        code = selftest(options, session)
+        if code:
+            return code
+    if options.keep < 1:
+        raise InputError("bad --keep", "command line", f"got {options.keep}", "give 1 or more")
+    beside = detached_path(source.name)
+    signatures = read_small(beside) if beside else b""
+    path = install_file(_bytes_of(source), signatures, session.digest, options.to, options.keep)
+    told = {"bundle": options.bundle, "digest": session.digest, "installed": path}
+    _tell(options, told, f"{path}: installed, digest {session.digest[:16]}")
+    return 0
+
+
+def _bytes_of(source: Source) -> "Iterator[bytes]":
+    for at in range(0, source.size_bytes, _CHUNK_SIZE_BYTES):
+        yield source.read(at, _CHUNK_SIZE_BYTES)
+    source.require_unchanged()
+
+
+def rollback(options: "argparse.Namespace") -> int:
+    """Make the bundle before the current one of a folder current again."""
+    from .install import rollback as go_back
+
+    path = go_back(options.folder)
+    _tell(options, {"installed": path}, f"{path}: current again")
+    return 0
+
+
+def apply(options: "argparse.Namespace") -> int:
+    """Make a new bundle of an old one and a delta."""
+    from .apply_delta import apply_delta
+
+    digest = apply_delta(options.old, options.delta, options.output)
+    line = f"{options.output}: made of {options.old}, digest {digest[:16]}"
+    _tell(options, {"output": options.output, "digest": digest}, line)
+    return 0
+
+
+def _tell(options: "argparse.Namespace", values: "dict[str, Any]", line: str) -> None:
+    print(json_line(values) if options.json else printable(line))
