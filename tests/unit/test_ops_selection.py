@@ -182,3 +182,13 @@ def test_max_pool_of_integers_of_open_sizes(tmp_path: Path) -> None:
         wide = np.pad(array, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-128)
         windows = np.lib.stride_tricks.sliding_window_view(wide, (3, 3), (2, 3))
         np.testing.assert_array_equal(result["y"], windows.max((-2, -1)))
+
+
+def test_unique_rows_without_elements(tmp_path: Path) -> None:
+    """All rows of nothing are equal: found by fuzzing, they were refused."""
+    outputs = [tensor("y", None), tensor("i", None, I64), tensor("v", None, I64), tensor("c", None, I64)]  # fmt: skip
+    model = make_model([node("Unique", "x", "y i v c", axis=0)], [tensor("x", (4, 0))], outputs)
+    ingot.compile(model).save(tmp_path / "m.ingot")
+    (result,) = run_all_ways(tmp_path / "m.ingot", [{"x": np.zeros((4, 0), np.float32)}])
+    assert result["y"].shape == (1, 0)
+    assert [result[name].tolist() for name in "ivc"] == [[0], [0, 0, 0, 0], [4]]

@@ -22,6 +22,7 @@ from tests.unit.reproduce_harness import (
     share,
     write_project,
 )
+from tests.unit.test_signatures import Owner, sign
 
 from ingot_build_rules.cli.main import main
 
@@ -63,13 +64,15 @@ def blamed(capsys: Output, built: Built, *more: str) -> dict[str, Any]:
 
 
 def test_the_same_source_gives_the_same_bytes(built: Built, tmp_path: Path, capsys: Output) -> None:
-    """In another folder, with and without the lock file, from the model's file alone, and by the
-    cache."""
+    """In another folder, with and without the lock file; from the model's file alone, of a bundle that
+    was signed."""
     copy = built.copy(tmp_path / "b")
     digest = report(capsys, copy.arguments(), 0)["digest"]
     found = report(capsys, copy.without_lock().arguments(), 0)
     assert found["equal"]
     assert (found["digest"], found["model"]) == (digest, "models/net.onnx")
+    sign(copy.bundle, Owner(tmp_path, "alice", 1))
+    capsys.readouterr()
     arguments = [
         "reproduce",
         str(copy.bundle),

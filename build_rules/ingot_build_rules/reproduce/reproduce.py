@@ -29,6 +29,7 @@ from ingot_build_rules.reproduce.changed_code import ChangedCode, changed_code
 from ingot_build_rules.reproduce.find_blame import Evidence, Load, find_blames
 from ingot_build_rules.reproduce.find_model import FoundModel, Sought, find_model
 from ingot_build_rules.rules.compile_options import CompileOptions, PluginOption
+from ingot_build_rules.ship.as_made import as_made
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.message import OptionRef, message
 
@@ -60,7 +61,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """``digest``: root digest of the bundle; ``present``: of what was made now; ``model``: path in
+    """``digest``: root digest of the bundle without signatures and selftests; ``present``: of what was made now; ``model``: path in
     the source folder.
 
     ``difference`` is None and ``blames`` is empty where the bytes are equal. ``notes``: what else
@@ -90,12 +91,14 @@ def reproduce(
         BundleError: the bundle is damaged. VerificationError: it does not say what it was made
         from. UserError: no model. Every error of every stage.
     """
-    digest = verify_whole_bundle(request.bundle).digest
-    described = describe_bundle(request.bundle)
-    record = read_record(described, request.bundle)
-    _check_plugins(record.options.plugins, request)
-    with opened() as build:
-        return _Reproducer(request, digest, Side(described, record), build).result()
+    verify_whole_bundle(request.bundle)
+    with as_made(request.bundle) as made:
+        described = describe_bundle(made)
+        record = read_record(described, request.bundle)
+        _check_plugins(record.options.plugins, request)
+        with opened() as build:
+            side = Side(described, record)
+            return _Reproducer(request, described["digest"], side, build, made).result()
 
 
 def _check_plugins(recorded: Sequence[PluginOption], request: Request) -> None:
@@ -113,12 +116,14 @@ def _check_plugins(recorded: Sequence[PluginOption], request: Request) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Reproducer:
-    """One reproduction: the bundle, and the build that makes it again."""
+    """One reproduction: the bundle, and the build that makes it again; ``made``: the path of the
+    bundle without what was added to it."""
 
     request: Request
     digest: str
     old: Side
     build: Scheduler
+    made: str
 
     def result(self) -> Reproduction:
         """Make it as recorded, then as asked."""
@@ -192,7 +197,7 @@ class _Reproducer:
         with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
             path = os.path.join(folder, "again.ingot")
             digest = compiled.save(path)
-            if filecmp.cmp(path, bundle, shallow=False):
+            if filecmp.cmp(path, self.made, shallow=False):
                 return digest, None
             described = describe_bundle(path)
             return digest, Side(described, read_record(described, bundle))

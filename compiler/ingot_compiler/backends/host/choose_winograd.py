@@ -88,8 +88,7 @@ class WinogradFacts:
 def cycle_share(node: Node, facts: WinogradFacts, target: KernelTarget) -> float:
     """The cycles that a convolution takes, divided by those of a direct one."""
     shape = fastest_shape(allowed_shapes(node, facts, target), facts, target)
-    cycles = winograd_cycles(shape, facts, target) if shape else direct_cycles(facts, target)
-    return cycles / direct_cycles(facts, target)
+    return winograd_cycles(shape, facts, target) / direct_cycles(facts, target) if shape else 1.0
 
 
 def allowed_shapes(

@@ -76,6 +76,8 @@ def _order(context: OpContext, keys: int) -> int:
     count, length = context.shape_of(keys)
     if length == 1:
         return context.add("argsort", reshape(context, keys, (count,)), count=count)
+    if length == 0:  # rows without elements are equal
+        return iota(context, count)
     columns = transpose(context, keys, (1, 0))
 
     def sort(inputs: Sequence[int]) -> Sequence[int]:
