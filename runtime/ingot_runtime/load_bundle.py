@@ -60,13 +60,9 @@ def load_bundle(
         plan = read_plan(source)
         bound = bind_devices(plan, {} if devices is None else devices, source.name)
         usable = _usable_features(features)
+        arch = cpu.machine_architecture()
         index = choose.choose_variant(
-            plan.variants,
-            usable,
-            cpu.machine_architecture(),
-            variant,
-            source.name,
-            system.request_amx,
+            plan.variants, usable, arch, variant, source.name, system.request_amx
         )
         # Together, sessions have at most a thread per processor, where that is possible.
         each = max(1, usable_threads(threads * sessions) // sessions)

@@ -56,7 +56,7 @@ def test_truncated_while_mapped(bundle: Path) -> None:
         + """
 session = ingot_runtime.load(sys.argv[1], verify="code")
 size = os.path.getsize(sys.argv[1])
-os.truncate(sys.argv[1], size - (5 << 19))
+os.truncate(sys.argv[1], size - (3 << 19))
 print(run(session), run(session))
 """,
         str(bundle),
@@ -73,7 +73,7 @@ import ctypes
 from ingot_runtime.loader import sigbus
 sessions = [ingot_runtime.load(sys.argv[1], verify="code") for _ in range(3)]
 del sessions[0]
-os.truncate(sys.argv[1], os.path.getsize(sys.argv[1]) - (5 << 19))
+os.truncate(sys.argv[1], os.path.getsize(sys.argv[1]) - (3 << 19))
 print(run(sessions[0]), run(sessions[1]), len(sigbus._installed))
 sessions.clear()
 print(len(sigbus._installed))
@@ -146,7 +146,7 @@ import faulthandler, mmap
 first = ingot_runtime.load(sys.argv[1], verify="code")
 faulthandler.enable()
 second = ingot_runtime.load(sys.argv[1], verify="code")
-os.truncate(sys.argv[1], os.path.getsize(sys.argv[1]) - (5 << 19))
+os.truncate(sys.argv[1], os.path.getsize(sys.argv[1]) - (3 << 19))
 print(run(first), run(second), flush=True)
 first.close(), second.close()
 with open(sys.argv[1] + ".other", "w+b") as file:

@@ -11,7 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.hostile import trials
-from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
+from tests.hostile.tiny import (
+    WEIGHTS_AT,
+    WEIGHTS_SECTION_BYTES,
+    WIDTH,
+    tiny_contents,
+    tiny_reference,
+    tree_entry,
+)
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
@@ -96,7 +103,7 @@ def test_handler_goes_with_a_load_that_fails(bundle: Path) -> None:
     """A load that fails after the guard was installed leaves no handler, and no image that holds
     it."""
     data = bytearray(bundle.read_bytes())
-    data[-(2 << 20) + 64] ^= 1
+    data[WEIGHTS_AT - WEIGHTS_SECTION_BYTES] ^= 1
     bundle.write_bytes(data)
     with pytest.raises(ingot_runtime.DigestError, match="weights are damaged"):
         ingot_runtime.load(bundle)

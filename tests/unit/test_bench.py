@@ -7,6 +7,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -268,7 +269,14 @@ def test_peak_of_two_threads() -> None:
 
 def test_launches_of_another_device_have_no_share() -> None:
     """The limits are those of the host; a kernel whose loops are unknown has none either."""
-    row = {"ordinal": 0, "kind": "conv", "nodes": [], "operations": 8, "bytes": 4, "seconds": 2.0}
+    row: dict[str, Any] = {
+        "ordinal": 0,
+        "kind": "conv",
+        "nodes": [],
+        "operations": 8,
+        "bytes": 4,
+        "seconds": 2.0,
+    }
     rows = [{**row, "device": "acc"}, {**row, "device": "host", "operations": None, "bytes": None}]
     found = roofline_rows([*rows, {**row, "device": "host"}], MachineLimits(8.0, 4.0))
     assert [each["peak_share"] for each in found] == [None, None, 0.5]

@@ -47,8 +47,16 @@ def test_a_bundle_as_a_document(bundle: Path, tmp_path: Path, capsys: Output) ->
 
 def test_materials_and_tools(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Graph, weights and versions come from the lock; without a licence there is no field for it."""
-    lock = {"graph": "ab" * 32, "weights": ["cd" * 32], "toolchain": {"ingot": "1.2", "zig": "x"}}
-    monkeypatch.setattr("ingot_build_rules.ship.sbom.read_record", lambda *_: lock)
+    lock: dict[str, object] = {
+        "graph": "ab" * 32,
+        "weights": ["cd" * 32],
+        "toolchain": {"ingot": "1.2", "zig": "x"},
+    }
+
+    def read_lock(*_: object) -> dict[str, object]:
+        return lock
+
+    monkeypatch.setattr("ingot_build_rules.ship.sbom.read_record", read_lock)
     with opened(bundle) as source:
         made = bill_of_materials(source, None)
     assert [each["name"] for each in made["components"]][-2:] == ["graph", "weights 0"]

@@ -52,19 +52,16 @@ def compile(  # noqa: A001
     place: Mapping[str, str] | str | None = None,
     fallback: str = "forbid",
     strip: bool = False,
-    workers: int = 1,
-    check: Check = False,
-    cache: str | os.PathLike[str] | None = None,
-    cache_shared: bool = False,
+    workers: int = 1, check: Check = False,
+    cache: str | os.PathLike[str] | None = None, cache_shared: bool = False,
     max_bytes: int | None = None,
     other_shapes: str = "general",
     plugins: str | Sequence[str] = (),
     strict_dims: bool = False,
     ops: Mapping[str, str] | None = None,
-    precision: str = "f32",
-    optimize: str = "speed",
+    precision: str = "f32", optimize: str = "speed",
     tuning: str | os.PathLike[str] | None = None,
-) -> Bundle:
+) -> Bundle:  # fmt: skip
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
     Args:

@@ -23,7 +23,6 @@ from ingot_build_rules.check.generated_inputs import generated_inputs
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.in_names import error_in_names, refers
 from ingot_compiler.ir.interpret import interpret
-from ingot_compiler.ir.message import OptionRef
 from ingot_compiler.ir.op import Array
 from ingot_runtime.format import header as head
 from ingot_runtime.format.defaults import head_size_bytes
@@ -49,7 +48,7 @@ def add_selftest(compiled: CompiledModel, path: str, count: int) -> str:
     payloads = {(head.SELFTEST, at): _section(compiled, at) for at in range(count)}
     if max(map(len, payloads.values())) > _SECTION_BYTES_MAX:
         why = "inputs and outputs of a call have more than 256 MiB"
-        raise UserError("a call is too large", OptionRef("selftest"), why, "leave it out")
+        raise UserError("a call is too large", "option --selftest", why, "leave it out")
     with opened(path) as source:
         return rewrite_bundle(source, Changes(payloads), path)
 
@@ -76,7 +75,7 @@ def _call(compiled: CompiledModel, graph: Graph, number: int) -> _Call:
             refusal = error_in_names(error, compiled.names) if refers(error) else error
     why = str(refusal.why or refusal.what) if refusal else "every size leaves nothing to compute"
     what, do = "the model accepts none of the generated inputs", "leave the selftest out"
-    raise UserError(what, OptionRef("selftest"), why, do)
+    raise UserError(what, "option --selftest", why, do)
 
 
 def _tensor(array: Array) -> bytes:

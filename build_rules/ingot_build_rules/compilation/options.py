@@ -79,10 +79,8 @@ def make_options(
     for glob, device in place:
         _check_device(glob, device, configuration.names)
     profiles = _profiles(shapes)
-    if other_shapes == REFUSE and not profiles:
-        what, why = "every call would be refused", "other shapes are refused, and no shape is given"
-        do = message("give ", OptionRef("shape", "NAME=1x3x224x224"))
-        raise UserError(what, "option other_shapes", why, do)
+    if other_shapes == REFUSE:
+        _require_one(profiles)
     return CompileOptions(
         targets=configuration.host_targets,
         shapes=profiles,
@@ -99,6 +97,13 @@ def make_options(
         optimize=optimize,
         tuning=_checked_tuning(tuning, configuration, optimize),
     )
+
+
+def _require_one(profiles: tuple[tuple[tuple[str, str], ...], ...]) -> None:
+    if not profiles:
+        what, why = "every call would be refused", "other shapes are refused, and no shape is given"
+        do = message("give ", OptionRef("shape", "NAME=1x3x224x224"))
+        raise UserError(what, "option other_shapes", why, do)
 
 
 def _checked_tuning(

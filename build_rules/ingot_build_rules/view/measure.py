@@ -99,7 +99,10 @@ def machine_limits(threads: int) -> MachineLimits:
 
         return copy_part
 
-    added = _best_seconds([lambda _: adds.run()] * threads)
+    def add(_number: int) -> None:
+        adds.run()
+
+    added = _best_seconds([add] * threads)
     copied = _best_seconds([copier() for _ in range(threads)])
     return MachineLimits(
         sum(adds.operation_count / seconds for seconds in added),

@@ -75,8 +75,8 @@ def _tile_lanes(context: EmitContext, statement: Transpose) -> int:
     registers than there are.
     """
     lanes, columns = context.target.f32_lanes, statement.columns
-    dtypes = [context.dtypes[buffer] for _, buffer, _ in statement.values]
-    wide = all(map(_is_byte, dtypes)) and not (isinstance(columns, int) and columns < 2 * lanes)
+    are_bytes = all(_is_byte(context.dtypes[buffer]) for _, buffer, _ in statement.values)
+    wide = are_bytes and not (isinstance(columns, int) and columns < 2 * lanes)
     return 2 * lanes if wide else lanes
 
 
