@@ -341,7 +341,7 @@ def test_ten_bundles(tmp_path: Path, capsys: Output) -> None:
     [
         ("frontend/ops/layer_normalization.py", "shift, axis=axis, ", "shift, axis=axis * 1, ", ""),
         ("frontend/ops/layer_normalization.py", "shift, axis=axis, epsilon=epsilon", "shift, axis=axis, epsilon=-epsilon", "import_model or infer_types"),
-        ("placement/place.py", 'PlaceReason("marked")', 'PlaceReason("default")', "place"),
+        ("placement/place.py", 'PlaceReason("input")', 'PlaceReason("default")', "place"),
         ("lowering/kinds/program.py", "UNIT_WORK = 16384", "UNIT_WORK = 16", "lower"),
         ("backends/host/main/main.py", "MAIN_LEVEL: Level = 0", "MAIN_LEVEL: Level = 2", "codegen_main"),
         ("backends/host/emit/kernel.py", 'CODEGEN_VERSION = "1"', 'CODEGEN_VERSION = "2"', "codegen"),
