@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--host", default="127.0.0.1")
     found.add_argument("--port", type=int, default=8000)
     found.add_argument("--processes", type=count, default=1, help="with uvicorn")
-    sessions = "per process (default: one more than processors)"
+    sessions = "per process (default: four per processor)"
     found.add_argument("--sessions", type=count, help=sessions)
     found.add_argument("--waiting", type=int, default=32, help="per process, then 503")
     found.add_argument("--timeout", type=float, default=30.0, help="seconds, then 504")
@@ -57,8 +57,8 @@ def serve(options: argparse.Namespace) -> None:
     if options.how == "uvicorn" and not importlib.util.find_spec("uvicorn"):
         sys.exit("error: uvicorn is not installed\n  do: pip install uvicorn, or --how threads")
     processors = len(os.sched_getaffinity(0))
-    # One more than compute: while a call hands over its results, another one has the processor.
-    sessions = options.sessions or max(1, processors // options.processes) + 1
+    # More than compute: a processor whose call ends goes on with another, and wakes nobody first.
+    sessions = options.sessions or max(1, 4 * processors // options.processes)
     settings = Settings(options.bundle, sessions, options.waiting, options.timeout)
     service = Service(settings)  # a bundle that cannot be served is refused before anybody connects
     listening = socket.create_server((options.host, options.port), backlog=128)

@@ -186,7 +186,7 @@ def main() -> int:
     parser.add_argument("bundle", help="or a model, which is compiled for this machine")
     parser.add_argument("inputs")
     parser.add_argument("--callers", type=int, default=8)
-    parser.add_argument("--sessions", type=int, default=len(os.sched_getaffinity(0)) + 1)
+    parser.add_argument("--sessions", type=int, default=4 * len(os.sched_getaffinity(0)))
     parser.add_argument("--seconds", type=float, default=60.0, help="of each of the two")
     parser.add_argument("--slices", type=int, default=12)
     options = parser.parse_args()
