@@ -83,7 +83,7 @@ def _refusal(
         others = ", ".join(sorted({signed.key.hex()[:16] for signed in signatures}))
         reasons = [f"signed by {others}"]
     wanted = " or ".join(policy.keys.values())
-    expected = f"expected {policy.required} of {wanted}" if policy.required > 1 else wanted
-    why = "; ".join([expected if policy.required > 1 else f"expected {wanted}", *reasons])
+    expected = f"{policy.required} of {wanted}" if policy.required > 1 else wanted
+    why = "; ".join([f"expected {expected}", *reasons])
     do = "get the file from who signs it, or sign it by `ingot sign`"
     return SignatureError(what, source.name, why, do)
