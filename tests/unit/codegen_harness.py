@@ -75,6 +75,19 @@ def run_program(
     assert run_for_code(program, target, buffers, scalars, first, last) == 0
 
 
+def require_interpreted(
+    program: LoopProgram, targets: Sequence[Target], arrays: Sequence[Array]
+) -> None:
+    """What the program writes to its last buffer, which is nowhere 0, is on each target what the
+    interpreter writes, but for rounding."""
+    expected = [array.copy() for array in arrays]
+    interpret(program, RUNNABLE[0], expected, {})
+    assert np.abs(expected[-1]).min() > 0
+    for target in targets:
+        run_program(program, target, arrays, {})
+        np.testing.assert_allclose(arrays[-1], expected[-1], 1e-4, 1e-4)
+
+
 def run_for_code(
     program: LoopProgram,
     target: Target,
