@@ -36,7 +36,7 @@ test-pythons:
 	  if ! $$python -c "" 2>/dev/null; then echo "$$python: not on this machine"; continue; fi; \
 	  venv=.venv-$$(basename $$python); \
 	  test -x $$venv/bin/python || $$python -m venv $$venv; \
-	  $$venv/bin/python -m pip install --quiet --disable-pip-version-check -e ./runtime -e ./runtime/ingot_runtime_devices -e '.[dev]'; \
+	  $$venv/bin/python -m pip install --no-compile --quiet --disable-pip-version-check -e ./runtime -e ./runtime/ingot_runtime_devices -e '.[dev]'; \
 	  $$venv/bin/python -m pytest -q $(PROCESSES) -m "not broad and $(QUICK)" $(LOADER_TESTS); \
 	done
 
@@ -68,7 +68,8 @@ bench: $(READY)
 clean:
 	rm -rf .venv .venv-* .ingot dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
+# Modules are compiled when they are first imported: most of what the packages hold never is, and all of it takes a third of the installation.
 $(READY): pyproject.toml runtime/pyproject.toml runtime/ingot_runtime_devices/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./runtime -e ./runtime/ingot_runtime_devices -e '.[dev]'
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check -e ./runtime -e ./runtime/ingot_runtime_devices -e '.[dev]'
 	touch $@
