@@ -28,6 +28,8 @@ TREE_PREFIX = "tree_"
 _KEPT_OF_TREES = (
     "aggregate_function", "classlabels_int64s", "classlabels_strings", "post_transform",
 )  # fmt: skip
+_LEARNT = ("TfIdfVectorizer",)
+"""Ops of ONNX's own domain whose floats a model has learnt."""
 _INTS_MAX = 64  # of a list that stays one
 
 ArrayStore = Callable[[npt.NDArray[Any], str], ConstantSource]
@@ -58,13 +60,11 @@ def makes_wide(nodes: Iterable[NodeProto]) -> bool:
 def stored_list(
     node: NodeProto, attribute: AttributeProto, store: ArrayStore
 ) -> ConstantSource | None:
-    """A long list of an ai.onnx.ml node as a tensor; None for what stays in the node."""
-    if node.domain != DOMAIN:
-        return None
-    name = f"{describe_node(node)}, attribute {attribute.name!r}"
-    if attribute.type == AttributeProto.FLOATS:
+    """A long list of a node as a tensor; None for what stays in the node."""
+    name, is_ml = f"{describe_node(node)}, attribute {attribute.name!r}", node.domain == DOMAIN
+    if attribute.type == AttributeProto.FLOATS and (is_ml or node.op_type in _LEARNT):
         return store(np.array(attribute.floats, np.float32), name)
-    if attribute.type == AttributeProto.INTS and len(attribute.ints) > _INTS_MAX:
+    if attribute.type == AttributeProto.INTS and is_ml and len(attribute.ints) > _INTS_MAX:
         return store(np.array(attribute.ints, np.int64), name)
     return None
 

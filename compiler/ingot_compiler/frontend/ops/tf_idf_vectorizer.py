@@ -3,7 +3,9 @@
 In: i32, i64 or strings [N, C], or one row. Out: f32 [N, columns], or one row. Not done here: how
 strings are found (``strings/lookup``): each is the number of its text in the pool.
 
-Each n-gram is compared with each place of a row.
+An n-gram is found item by item: the number of what was found so far and that of the next item make one
+number, which is looked up among those of the pool. Counts are added where the columns of n-grams are; what is none
+has a column of its own behind them.
 """
 
 from __future__ import annotations
@@ -15,19 +17,17 @@ from ingot_compiler.frontend.compose import (
     binary_scalar,
     cast,
     full,
-    reduce,
     reshape,
     slice_axis,
     unsqueeze,
 )
-from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.strings.lookup import places_among
-from ingot_compiler.frontend.strings.pool import strings_of
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.frontend.strings.lookup import found_in, places_among
+from ingot_compiler.frontend.strings.pool import strings_of, written
+from ingot_compiler.ir.dims import dim_max
+from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.op_type_error import require
-
-_COMPARED_MAX = 4096  # n-grams of one length
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     columns = context.ints_or("ngram_indexes", ())
     require(min(columns, default=-1) >= 0, "ngram_indexes from 0 on", columns[:8])
     width = max(columns) + 1
-    total = full(context, "f32", 0.0, (context.shape_of(rows)[0], width))
+    counts = full(context, "f32", 0.0, (context.shape_of(rows)[0], width + 1))
     for grams in _grams(context, columns):
-        counts = _counts(context, rows, grams)
-        if counts is not None:
-            total = context.add("add", total, _placed(context, counts, grams, width))
-    found = _weighted(context, total)
+        counts = _counted(context, counts, rows, grams)
+    found = _weighted(context, slice_axis(context, counts, 1, 0, width))
     return (reshape(context, found, (width,)) if context.rank_of(x) == 1 else found,)
 
 
@@ -86,74 +84,84 @@ def _grams(context: OpContext, columns: Sequence[int]) -> list[_Grams]:
         own = tuple(columns[taken : taken + count])
         require(len(own) == count, "a column for each n-gram", len(columns))
         taken += count
-        if count > _COMPARED_MAX:
-            raise Unsupported(f"{count} n-grams: up to {_COMPARED_MAX} of a length")
         if count and least <= length <= most:
             found.append(_Grams(length, pool[start:end], own))
     return found
 
 
-def _counts(context: OpContext, rows: int, grams: _Grams) -> int | None:
-    """f32 [N, n-grams]; None where no row is long enough."""
-    count, size = len(grams.columns), context.shape_of(rows)[1]
-    if not isinstance(size, int):
-        raise Unsupported("rows whose length is known at run time only")
-    table = reshape(context, context.integers(grams.items), (count, grams.length))
-    skips = context.int_attribute("max_skip_count", 0) + 1 if grams.length > 1 else 1
-    total: int | None = None
-    for step in range(1, skips + 1):
-        places = size - (grams.length - 1) * step
-        if places <= 0:
-            break
-        hits = _hits(context, rows, table, (grams.length, step, places))
-        own = reduce(context, cast(context, hits, "f32"), "sum", (1,))
-        total = own if total is None else context.add("add", total, own)
-    return total
-
-
-def _hits(context: OpContext, rows: int, table: int, window: tuple[int, int, int]) -> int:
-    """Bool [N, places, n-grams]: whether an n-gram begins at a place."""
-    length, step, places = window
-    parts = [
-        context.add(
-            "equal",
-            unsqueeze(context, slice_axis(context, rows, 1, at * step, places), (2,)),
-            reshape(context, slice_axis(context, table, 1, at, 1), (context.shape_of(table)[0],)),
-        )
-        for at in range(length)
+def _counted(context: OpContext, counts: int, rows: int, grams: _Grams) -> int:
+    """Counts with those of the n-grams of one length."""
+    items = sorted(set(grams.items))
+    item = found_in(context, rows, items)
+    numbers = {number: place for place, number in enumerate(items)}
+    pool = [
+        tuple(numbers[number] for number in grams.items[at : at + grams.length])
+        for at in range(0, len(grams.items), grams.length)
     ]
-    hits = parts[0]
-    for part in parts[1:]:
-        hits = context.add("logical_and", hits, part)
-    return hits
+    require(len(set(pool)) == len(pool), "n-grams that differ", "one that is there twice")
+    tables = _prefixes(pool, len(items))
+    columns = [column for _, column in sorted(zip(pool, grams.columns, strict=True))]
+    skips = context.int_attribute("max_skip_count", 0) + 1 if grams.length > 1 else 1
+    for step in range(1, skips + 1):
+        size = dim_max(context.shape_of(rows)[1] - (grams.length - 1) * step, 0)
+        at = slice_axis(context, item, 1, 0, size)
+        for place, table in enumerate(tables, 1):
+            following = slice_axis(context, item, 1, place * step, size)
+            at = _following(context, at, following, table, len(items))
+        counts = _added(context, counts, at, columns)
+    return counts
 
 
-def _placed(context: OpContext, counts: int, grams: _Grams, width: int) -> int:
-    """The counts in their columns."""
-    wanted = context.integers(grams.columns)
-    columns = reshape(context, context.add("iota", dtype="i64", length=width), (width, 1))
-    chosen = cast(context, context.add("equal", columns, wanted), "f32")
-    shape: tuple[Dim, ...] = (context.shape_of(counts)[0], 1, len(grams.columns))
-    spread = context.add("mul", reshape(context, counts, shape), unsqueeze(context, chosen, (0,)))
-    return reduce(context, spread, "sum", (2,))
+def _prefixes(pool: Sequence[tuple[int, ...]], count: int) -> list[list[int]]:
+    """For each further item of an n-gram: the sorted numbers of what was found and the item."""
+    numbers = [gram[0] for gram in pool]
+    tables: list[list[int]] = []
+    for place in range(1, len(pool[0])):
+        keys = [number * count + gram[place] for number, gram in zip(numbers, pool, strict=True)]
+        tables.append(sorted(set(keys)))
+        at = {key: number for number, key in enumerate(tables[-1])}
+        numbers = [at[key] for key in keys]
+    return tables
+
+
+def _following(
+    context: OpContext, at: int, following: int, table: Sequence[int], count: int
+) -> int:
+    """The number of what was found with one more item, -1 where it begins no n-gram."""
+    zero = context.scalar("i64", 0)
+    known = context.add(
+        "logical_and", *(context.add("less_equal", zero, each) for each in (at, following))
+    )
+    key = context.add("add", binary_scalar(context, "mul", at, count), following)
+    key = context.add("select", known, key, context.scalar("i64", -1))
+    return found_in(context, key, table)
+
+
+def _added(context: OpContext, counts: int, at: int, columns: Sequence[int]) -> int:
+    """Counts with one more in the column of each n-gram that is found, or in the last one."""
+    none = binary_scalar(context, "less", at, 0)
+    last = context.shape_of(counts)[1] - 1
+    own = context.add(
+        "gather", written(context, "i64", columns), binary_scalar(context, "max", at, 0), axis=0
+    )
+    own = context.add("select", none, reshape(context, context.integers([last]), ()), own)
+    ones = full(context, "f32", 1.0, context.shape_of(at))
+    return context.add("scatter_elements", counts, own, ones, axis=1, reduction="add")
 
 
 def _weighted(context: OpContext, counts: int) -> int:
     mode = context.string_attribute("mode", "TF", ("TF", "IDF", "TFIDF"))
-    given = context.attributes.get("weights", ())
-    weights = [float(item) for item in given] if isinstance(given, tuple) else []
+    given = context.attributes.get("weights")
     if mode == "TF":
         return counts
     if mode == "IDF":
         present = context.add("less", context.scalar("f32", 0.0), counts)
         counts = cast(context, present, "f32")
-    if not weights:
+    if not isinstance(given, ConstantSource):
         return counts
     width = context.shape_of(counts)[1]
-    require(len(weights) == width, f"{width} weights", len(weights))
-    if set(weights) == {weights[0]}:
-        return binary_scalar(context, "mul", counts, weights[0])
-    return context.add("mul", counts, context.float_vector("f32", weights))
+    require(given.type.shape == (width,), f"{width} weights", given.type.shape)
+    return context.add("mul", counts, context.constant(given))
 
 
 OP = OnnxOp("TfIdfVectorizer", _translate)

@@ -1,8 +1,8 @@
 """A regular expression as a table of states and bytes of UTF-8.
 
 In: a pattern, by the syntax that RE2 and Python's ``re`` have in common. Out: ``Automaton``, which
-says whether a whole string matches. Not done here: groups that are referred to, looking ahead or
-behind, properties of Unicode (refused, as RE2 refuses some of them).
+says whether a whole string matches. Not done here: matches inside of a string (``pattern_search``); groups that are
+referred to, looking ahead or behind, properties of Unicode (refused, as RE2 refuses some of them).
 
 The parts of the pattern become states with ranges of bytes between them (a range of characters is a
 few sequences of ranges of bytes), and sets of such states, with what the byte before was, become the
@@ -23,8 +23,9 @@ else:
     from re import _constants as codes
     from re import _parser as parser
 
+_CHARACTERS = ("LITERAL", "NOT_LITERAL", "ANY", "IN")
 _LAST = 0x10FFFF
-_STATES_MAX = 4096
+STATES_MAX = 4096
 _REPEATS_MAX = 1000  # as in RE2
 _BLOCKS = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000, _LAST))
 _CATEGORIES = {
@@ -33,6 +34,7 @@ _CATEGORIES = {
     "CATEGORY_WORD": ((48, 57), (65, 90), (95, 95), (97, 122)),
 }
 """Of ASCII alone, as in RE2."""
+_WORD = _CATEGORIES["CATEGORY_WORD"]
 _PLACES = {
     "AT_BEGINNING": "start", "AT_BEGINNING_STRING": "start", "AT_END": "end", "AT_END_STRING": "end",
     "AT_BOUNDARY": "boundary", "AT_NON_BOUNDARY": "no boundary",
@@ -61,17 +63,38 @@ def automaton(pattern: str) -> Automaton:
     Raises:
         PatternError: it is wrong, or has more than a table can do.
     """
+    return _table(*states_of(pattern))
+
+
+def states_of(pattern: str) -> tuple[States, int]:
+    """The states of a pattern, which begins in the first one, and the one that it ends in.
+
+    Raises:
+        PatternError: it is wrong, or has more than a table can do.
+    """
+    tree, states = _parsed(pattern), States()
+    return states, states.sequence(tree, states.new(), tree.state.flags)
+
+
+def is_one_character(pattern: str) -> bool:
+    """Whether a pattern stands for single characters.
+
+    Raises:
+        PatternError: it is wrong.
+    """
+    tree = _parsed(pattern)
+    return len(tree) == 1 and str(tree[0][0]) in _CHARACTERS
+
+
+def _parsed(pattern: str) -> Any:
     try:
-        tree = parser.parse(pattern, re.ASCII)
+        return parser.parse(pattern, re.ASCII)
     except (re.error, RecursionError, OverflowError) as error:
         raise PatternError(str(error)) from None
-    states = _States()
-    end = states.sequence(tree, states.new(), tree.state.flags)
-    return _table(states, end)
 
 
 @dataclass(slots=True)
-class _States:
+class States:
     """States with ranges of bytes between them; ``free``: next states that need no byte, each with
     the place where it may follow, "" for anywhere."""
 
@@ -82,7 +105,7 @@ class _States:
 
     def new(self) -> int:
         """One more."""
-        if len(self.steps) > 16 * _STATES_MAX:
+        if len(self.steps) > 16 * STATES_MAX:
             raise PatternError("it is too large")
         self.steps.append([])
         self.free.append([])
@@ -96,9 +119,9 @@ class _States:
 
     def part(self, code: str, argument: Any, start: int, flags: int) -> int:
         """The state behind one part."""
-        if code in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
+        if code in _CHARACTERS:
             return self.characters(_ranges(code, argument, flags), start)
-        if code in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and code[0] != "P":
+        if code in ("MAX_REPEAT", "MIN_REPEAT"):
             return self.repeat(argument, start, flags)
         if code == "SUBPATTERN":
             _, added, removed, inner = argument
@@ -244,42 +267,55 @@ def _others(ranges: Ranges) -> Ranges:
     return (*found, (start, _LAST)) if start <= _LAST else tuple(found)
 
 
-_Key = tuple[tuple[int, ...], str]
+Key = tuple[tuple[int, ...], str]
 """States, and what the byte before them was."""
 
 
-def _table(states: _States, end: int) -> Automaton:
+def _table(states: States, end: int) -> Automaton:
     """Sets of states as the states of a table."""
-    words = [place for low, high in _CATEGORIES["CATEGORY_WORD"] for place in (low, high + 1)]
-    edges = [edge for own in states.steps for low, high, _ in own for edge in (low, high + 1)]
-    cuts = sorted({0, 256, *words, *edges})
-    numbers: dict[_Key, int] = {((0,), ""): 0}
+    cuts = cuts_of(states)
+    numbers: dict[Key, int] = {((0,), ""): 0}
     rows: list[list[int]] = []
     accepts: list[int] = []
-    for key in _growing(numbers):
+    for key in growing(numbers):
         row = [numbers[key]]
         for low in cuts[:-1]:
             following = _after(states, key, low)
             row.append(numbers.setdefault(following, len(numbers)))
-        if len(numbers) > _STATES_MAX:
-            raise PatternError(f"its table has more than {_STATES_MAX} states")
+        if len(numbers) > STATES_MAX:
+            raise PatternError(f"its table has more than {STATES_MAX} states")
         rows.append(row)
         accepts.append(int(end in states.closed(key[0], key[1], "")))
-    classes = [0] + [sum(cut <= byte for cut in cuts) for byte in range(256)]
     flat = tuple(state for row in rows for state in row)
-    return Automaton(tuple(classes), len(cuts), flat, tuple(accepts))
+    return Automaton(classes_of(cuts), len(cuts), flat, tuple(accepts))
 
 
-def _after(states: _States, key: _Key, byte: int) -> _Key:
+def cuts_of(states: States) -> list[int]:
+    """Where ranges of bytes begin that no state and no boundary of words tells apart, and 256."""
+    words = [place for low, high in _WORD for place in (low, high + 1)]
+    edges = [edge for own in states.steps for low, high, _ in own for edge in (low, high + 1)]
+    return sorted({0, 256, *words, *edges})
+
+
+def classes_of(cuts: Sequence[int]) -> tuple[int, ...]:
+    """The number of the range of each byte, after 0 for the end of the string."""
+    return (0, *(sum(cut <= byte for cut in cuts) for byte in range(256)))
+
+
+def kind_of(byte: int) -> str:
+    """What a byte is to a boundary."""
+    return "word" if any(low <= byte <= high for low, high in _WORD) else "other"
+
+
+def _after(states: States, key: Key, byte: int) -> Key:
     """What follows by a byte."""
-    ranges = _CATEGORIES["CATEGORY_WORD"]
-    kind = "word" if any(low <= byte <= high for low, high in ranges) else "other"
+    kind = kind_of(byte)
     own = states.closed(key[0], key[1], kind)
     steps = (step for state in own for step in states.steps[state])
     return tuple(sorted({to for first, last, to in steps if first <= byte <= last})), kind
 
 
-def _growing(numbers: dict[_Key, int]) -> Iterator[_Key]:
+def growing(numbers: dict[Key, int]) -> Iterator[Key]:
     """The keys of a dictionary that grows meanwhile."""
     at = 0
     while at < len(numbers):

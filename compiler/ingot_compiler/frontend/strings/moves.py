@@ -32,7 +32,7 @@ OWN = frozenset(
         "Optional",
         "OptionalGetElement", "OptionalHasElement", "RegexFullMatch", "SequenceConstruct",
         "SequenceInsert", "SequenceMap", "SplitToSequence", "StringConcat", "StringNormalizer",
-        "StringSplit", "TfIdfVectorizer",
+        "StringSplit", "TfIdfVectorizer", "Tokenizer",
     }
 )  # fmt: skip
 """Ops whose own translation takes strings."""

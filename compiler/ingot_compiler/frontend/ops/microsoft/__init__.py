@@ -56,6 +56,7 @@ FILES = {
     "SkipGroupNorm": "skip_group_norm",
     "SkipLayerNormalization": "skip_layer_normalization",
     "SkipSimplifiedLayerNormalization": "skip_simplified_layer_normalization",
+    "Tokenizer": "tokenizer",
     "TransposeMatMul": "transpose_mat_mul",
     "Trilu": "trilu",
     "Unique": "unique",
