@@ -252,8 +252,8 @@ def _tiny(op: str, array: Array) -> float:
 def _quotients(arrays: Sequence[Array]) -> Array:
     """What a QuantizeLinear rounds, up to the sign of its least and greatest scale."""
     least = np.abs(arrays[1].astype(np.float64)).min(initial=np.inf)
-    finite = np.where(np.isfinite(arrays[0]), arrays[0], 0).astype(np.float64)
-    return finite / least if least else np.zeros(1)
+    numbers = np.where(np.isnan(arrays[0]), 0, arrays[0]).astype(np.float64)
+    return numbers / least if least else np.zeros(1)
 
 
 def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:

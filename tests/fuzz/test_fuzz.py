@@ -90,9 +90,10 @@ def test_a_sum_of_trees_is_rounded_to_its_terms() -> None:
 def test_undefined_numbers_are_left_out() -> None:
     """Integer division by zero, a cast to u32 of what does not fit and a quotient that the reference
     wraps have no right answer."""
-    large = [Value(np.array(item)) for item in (np.float32(1e20), np.float32(0.1), np.uint8(3))]
-    with pytest.raises(UndefinedError):
-        run_node(helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"]), large)
+    for x in (np.float32(1e20), np.float32(np.inf)):
+        large = [Value(np.array(item)) for item in (x, np.float32(0.1), np.uint8(3))]
+        with pytest.raises(UndefinedError):
+            run_node(helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"]), large)
     zero, one = Value(np.zeros(1, np.int32)), Value(np.ones(1, np.int32))
     with pytest.raises(UndefinedError):
         run_node(helper.make_node("Div", ["x", "z"], ["y"]), [one, zero])

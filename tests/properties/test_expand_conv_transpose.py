@@ -20,7 +20,7 @@ from ingot_compiler.passes.expand_conv_transpose import expand_conv_transpose
 def transposed(draw: st.DrawFn) -> Graph | None:
     """A graph of one node, or None where the attributes leave no result."""
     count = draw(st.integers(1, 2))
-    groups, rows = (draw(st.integers(1, 3)) for _ in range(2))
+    groups, rows = draw(st.integers(1, 3)), draw(st.sampled_from((1, 3, 8)))  # many: by taps
     own = draw(st.sampled_from((1, 2, 3, 16)))  # of many, unlike phases are apart
 
     def each(low: int, high: int) -> tuple[int, ...]:

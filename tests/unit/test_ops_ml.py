@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import NodeProto
+from onnx.numpy_helper import from_array
 from tests.unit.end_to_end_harness import check_model, reference
 from tests.unit.frontend_harness import Array, MemoryStore, Outcome, run_model, translate
 from tests.unit.ml_harness import agrees, ml_model, ml_node
@@ -210,6 +211,21 @@ def test_svm_probabilities_of_more_classes() -> None:
     model = ml_model([node], {"x": X}, "z")
     model.graph.node[0].output[0] = ""
     assert run_model(model, [X], [wanted], 1e-4).kind == "agrees"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_keys_that_are_no_plain_numbers(dtype: type[np.floating[Any]]) -> None:
+    """NaN is a key like others, and 0 has one key whatever its sign."""
+    keys = np.array([np.nan, -0.0, -np.inf, 1.5, -1.5], dtype)
+    tensors = {
+        "keys_tensor": from_array(keys),
+        "values_tensor": from_array(np.array([1, 2, 3, 4, 5], np.int16)),
+        "default_tensor": from_array(np.array([-7], np.int16)),
+    }
+    x = np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1.5, -1.5, 1.25], dtype)
+    wanted = np.array([2, 2, 1, 1, -7, 3, 4, 5, -7], np.int16)
+    model = ml_model([one("LabelEncoder", **tensors)], {"x": x}, "y", opset=4)
+    assert run_model(model, [x], [wanted]) == AGREES
 
 
 def libsvm(pairs: Array) -> Array:

@@ -174,6 +174,31 @@ def test_labels() -> None:
     assert agrees(source, texts(*x), a, b, c, d, e) == AGREES
 
 
+@pytest.mark.parametrize("labels", [["a", "日本語", "é"], ["", "a", "日本語"], ["x"]])
+def test_few_labels_of_many_numbers(tmp_path: Path, labels: list[str]) -> None:
+    """What the loader decodes once for each label, and what it decodes one by one where a label
+    without bytes begins where another one does."""
+    node = ml("LabelEncoder", "x", "y", keys_int64s=[1, 2, 3][: len(labels)], values_strings=labels)
+    source = model([node], ("y", TEXT))
+    source.graph.input[0].CopyFrom(tensor("x", ["n", 2], I64))
+    x = np.arange(400).reshape(200, 2) % (len(labels) + 1)
+    wanted = [["_Unused", *labels][number] for number in x.ravel()]
+    ingot.compile(source).save(tmp_path / "m.ingot")
+    y = ingot_runtime.load(tmp_path / "m.ingot").run({"x": x})["y"]
+    assert y.tolist() == texts(*wanted, shape=x.shape).tolist()
+
+
+def test_strings_of_several_kinds(tmp_path: Path) -> None:
+    """Text of one byte a character goes in at once; what is mixed with bytes or wider, one by one."""
+    source = model([node("Identity", "x", "y")], ("y", TEXT))
+    ingot.compile(source).save(tmp_path / "m.ingot")
+    session = ingot_runtime.load(tmp_path / "m.ingot")
+    for given in (["a", "", "bc"], ["a", b"b"], ["日", "a"], [b"a", "日".encode()], [""], []):
+        x = texts(*given)
+        wanted = [item.decode() if isinstance(item, bytes) else item for item in given]
+        assert session.run({"x": x})["y"].tolist() == wanted
+
+
 def test_counted_words() -> None:
     """Grams of strings, as those of the numbers that stand for them."""
     attributes: dict[str, Any] = {
@@ -258,6 +283,7 @@ def test_compiled(tmp_path: Path) -> None:
         (texts("a\ud800"), "surrogates"),
         (texts(b"\xff"), "utf-8"),
         (texts("a", 1), "expected str"),
+        (texts("日".encode()[:1], "日".encode()[1:]), "utf-8"),
         (np.ones(2), "expected str"),
     ):
         with pytest.raises(

@@ -14,7 +14,6 @@ their own, so that nothing is multiplied by the zeros that would make all of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
@@ -22,6 +21,8 @@ from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite
+from ingot_compiler.passes.transpose_by_taps import phases_by_taps, suits
+from ingot_compiler.passes.transposed_axis import TransposedAxis
 
 _OWN_MIN = 16  # channels of a phase that fill vectors by themselves
 
@@ -31,46 +32,10 @@ def expand_conv_transpose(graph: Graph) -> Graph:
     return rewrite(graph, _rule)
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """One spatial axis: ``taps`` of the convolution for each of ``stride`` phases, its pads, how
-    many results of a phase are kept beyond the size of the operand, and where the result starts
-    in them."""
-
-    stride: int
-    taps: int
-    dilation: int
-    before: int
-    after: int
-    more: int
-    start: int
-    kernel: int
-
-    def taps_of(self, phase: int) -> int:
-        """Taps of one phase's comb."""
-        return -(-(self.kernel - phase) // self.stride)
-
-    def before_of(self, phase: int) -> int:
-        """The pads of one phase's convolution; behind the image all phases have the same."""
-        return self.before - (self.taps - self.taps_of(phase)) * self.dilation
-
-
-def _axis(kernel: int, stride: int, dilation: int, pads: tuple[int, int], added: int) -> _Axis:
-    """See the module; what ``added`` needs beyond the kernel are taps of zeros."""
-    taps = kernel if stride == 1 else -(-(kernel + max(added - pads[1], 0)) // stride)
-    reach = (taps - 1) * dilation
-    before = reach - pads[0] // stride
-    start = pads[0] % stride
-    # size = (d - 1) * stride + span + added - pads; phases give d - 1 + ceil(the rest / stride)
-    rest = start + (kernel - 1) * dilation + 1 + added - pads[0] - pads[1]
-    more = -(-rest // stride) - 1
-    return _Axis(stride, taps, dilation, before, more + reach - before, more, start, kernel)
-
-
-def _axes(state: Rewriter, node: Node) -> list[_Axis] | None:
+def _axes(state: Rewriter, node: Node) -> list[TransposedAxis] | None:
     kernel = state.shape_of(node.operands[1])[2:]
     pads = zip(node.dims("pads_before"), node.dims("pads_after"), strict=True)
-    found: list[_Axis] = []
+    found: list[TransposedAxis] = []
     for size, stride, dilation, (before, after), added in zip(
         kernel,
         node.ints("strides"),
@@ -82,7 +47,7 @@ def _axes(state: Rewriter, node: Node) -> list[_Axis] | None:
         known = [item for item in (size, before, after, added) if isinstance(item, int)]
         if len(known) < 4 or not size or (stride > 1 and dilation > 1):
             return None
-        axis = _axis(known[0], stride, dilation, (known[1], known[2]), known[3])
+        axis = TransposedAxis.of(known[0], stride, dilation, (known[1], known[2]), known[3])
         if axis.before < 0 or axis.after < 0:
             return None
         found.append(axis)
@@ -98,10 +63,12 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     return (_expanded(state, node, axes),)
 
 
-def _expanded(state: Rewriter, node: Node, axes: Sequence[_Axis]) -> int:
+def _expanded(state: Rewriter, node: Node, axes: Sequence[TransposedAxis]) -> int:
     x, w, *bias = node.operands
     groups, phases = node.integer("groups"), prod(axis.stride for axis in axes)
     own = state.shape_of(w)[1]
+    if suits(state, node, axes):
+        return _rearranged(state, node, phases_by_taps(state, node, axes), own, axes)
     if groups == 1 and _is_uneven(own, axes):
         return _rearranged(state, node, _comb_by_comb(state, node, axes), own, axes)
     weights = _weights(state, node, w, axes)
@@ -120,7 +87,7 @@ def _expanded(state: Rewriter, node: Node, axes: Sequence[_Axis]) -> int:
     return _rearranged(state, node, result, own, axes)
 
 
-def _is_uneven(own: Dim, axes: Sequence[_Axis]) -> bool:
+def _is_uneven(own: Dim, axes: Sequence[TransposedAxis]) -> bool:
     """Whether phases of many channels have combs of unlike lengths, each with pads of its own."""
     phases = [(axis, phase) for axis in axes for phase in range(axis.stride)]
     unlike = any(axis.taps_of(phase) != axis.taps for axis, phase in phases)
@@ -128,7 +95,7 @@ def _is_uneven(own: Dim, axes: Sequence[_Axis]) -> bool:
     return unlike and exist and isinstance(own, int) and own >= _OWN_MIN
 
 
-def _comb_by_comb(state: Rewriter, node: Node, axes: Sequence[_Axis]) -> int:
+def _comb_by_comb(state: Rewriter, node: Node, axes: Sequence[TransposedAxis]) -> int:
     """Each phase by a convolution of as many taps as it has."""
     (x, w, *bias), source = node.operands, node.source
     rows, own, *_ = state.shape_of(w)
@@ -190,7 +157,7 @@ def _every(state: Rewriter, value: int, start: int, step: int, source: Sequence[
     return state.emit("slice", (value,), attributes, source)
 
 
-def _weights(state: Rewriter, node: Node, w: int, axes: Sequence[_Axis]) -> int:
+def _weights(state: Rewriter, node: Node, w: int, axes: Sequence[TransposedAxis]) -> int:
     """[groups * phases * O/G, C/G, taps..] of w[C, O/G, kernel..]."""
     groups, source = node.integer("groups"), node.source
     rows, own, *kernel = state.shape_of(w)
@@ -232,7 +199,9 @@ def _bias(state: Rewriter, node: Node, bias: int, phases: int) -> int:
     return in_shape(state, bias, (count * phases,), node.source)
 
 
-def _rearranged(state: Rewriter, node: Node, value: int, own: Dim, axes: Sequence[_Axis]) -> int:
+def _rearranged(
+    state: Rewriter, node: Node, value: int, own: Dim, axes: Sequence[TransposedAxis]
+) -> int:
     """[N, O, sizes..] of [N, groups * phases * O/G, sizes of a phase..]."""
     source, count = node.source, len(axes)
     batch, _, *sizes = state.shape_of(value)

@@ -153,7 +153,7 @@ _RECYCLED_SIZE_BYTES_MAX = 1 << 25
 
 def _copied(frame: CallFrame, index: int, dtype: "np.dtype[np.generic]") -> "Array":
     """Return a copy of an output whose size `main` alone knew."""
-    array = aligned_empty(frame.final_shape(index), dtype)
+    array: Array = np.empty(frame.final_shape(index), dtype)
     if array.nbytes:
         target = array.__array_interface__["data"][0]
         ctypes.memmove(target, frame.data_dependent_address(index), array.nbytes)

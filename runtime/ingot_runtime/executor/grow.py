@@ -42,11 +42,7 @@ class Grow:
     def make(self) -> None:
         """Make the native function, or raise ``ResourceError``; it lives as long as this object."""
         # A method of this object would be a cycle of object, callback and object.
-        given = self._given
-
-        def grow(device: int, size_bytes: int) -> int:
-            return given.allocate(device, size_bytes)
-
+        grow = self._given.allocate
         try:
             native = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(grow)
         except (MemoryError, OSError) as error:
@@ -110,13 +106,19 @@ class _Given:
         self.blocks.clear()
 
     def _block(self, device: int, size_bytes: int) -> "Memory":
+        if self.room_bytes == _UNLIMITED_BYTES:
+            size_bytes = _rounded(size_bytes)
+            alike = self.spare.get((device, size_bytes))
+            if alike:
+                return alike.pop()
+        return self._fresh(device, size_bytes)
+
+    def _fresh(self, device: int, size_bytes: int) -> "Memory":
         used = sum(block.size_bytes for _, block in self.blocks)
         if used + size_bytes > self.room_bytes:
             why = f"max_bytes leaves {self.room_bytes} bytes for them, got {used + size_bytes}"
             what = "tensors whose size the data decide need too much memory"
             raise LimitError(what, "", why, MORE)
-        if self.room_bytes == _UNLIMITED_BYTES:
-            size_bytes = _rounded(size_bytes)
         alike = self.spare.get((device, size_bytes))
         if alike:
             return alike.pop()

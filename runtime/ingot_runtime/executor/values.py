@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray
     Values = Mapping[str, Any]
+    Texts = tuple[Array, Array, bytes]  # an array, how many bytes each item has, the bytes
 
 _WORDS = {OPTIONAL: "optional ", SEQUENCE: "sequence of ", LIST: "list of ", SHAPED: ""}
 
@@ -203,8 +204,8 @@ class _Packer:
                 self.put(form[1:], value)
             self._add(np.array(value is not None))
         elif kind == STRINGS:
-            array = self._strings(value)
-            self._add_strings([array], array.shape)
+            texts = self._strings(value)
+            self._add_strings([texts], texts[0].shape)
         elif kind == SHAPED:
             self._flat(form[1], [value], None)
         elif kind == SEQUENCE:
@@ -233,8 +234,9 @@ class _Packer:
         """Arrays one after the other, and their shapes; without a count, the shape of the only
         one."""
         if kind == STRINGS:
-            arrays = [self._strings(value) for value in values]
-            self._add_strings(arrays, (sum(array.size for array in arrays),))
+            texts = [self._strings(value) for value in values]
+            arrays = [array for array, _, _ in texts]
+            self._add_strings(texts, (sum(array.size for array in arrays),))
         else:
             tensor = next(self._tensors)
             arrays = [self._element(tensor, index, each) for index, each in enumerate(values)]
@@ -270,24 +272,33 @@ class _Packer:
             raise InputError(what, where, why, do)
         return array
 
-    def _strings(self, value: "Any") -> "Array":
-        """Return an array of objects, the items of which are bytes of UTF-8."""
+    def _strings(self, value: "Any") -> "Texts":
         try:
             array = np.asarray(value)
-            flat = [_utf8(item) for item in array.ravel().tolist()]
+            return array, *_encoded(array.ravel().tolist())
         except Exception as error:
             what = f"input {self.name!r} is not an array of strings"
             do = "give an array of str, or of bytes that are UTF-8"
             raise InputError(what, self.where, str(error), do) from error
-        found = np.empty(len(flat), object)
-        found[:] = flat
-        return found.reshape(array.shape)
 
-    def _add_strings(self, arrays: "Sequence[Array]", shape: "tuple[int, ...]") -> None:
-        items = [item for array in arrays for item in array.ravel().tolist()]
-        ends = np.cumsum([0, *map(len, items)], dtype=np.int64)
+    def _add_strings(self, texts: "Sequence[Texts]", shape: "tuple[int, ...]") -> None:
+        ends = np.cumsum(np.concatenate([[0], *(sizes for _, sizes, _ in texts)]), dtype=np.int64)
         self._add(np.stack([ends[:-1], ends[1:]], -1).reshape(*shape, 2))
-        self._add(np.frombuffer(b"".join(items), np.uint8))
+        self._add(np.frombuffer(b"".join(data for _, _, data in texts), np.uint8))
+
+
+def _encoded(items: "list[Any]") -> "tuple[Array, bytes]":
+    """Return how many bytes each has, and all bytes."""
+    try:
+        # All at once, which tells the bytes of each where a character has one.
+        text = "".join(items)
+        data = text.encode()
+    except (TypeError, UnicodeError):
+        text, data = "", b"-"
+    if len(text) != len(data):
+        items = [_utf8(item) for item in items]
+        data = b"".join(items)
+    return np.fromiter(map(len, items), np.int64, len(items)), data
 
 
 def _utf8(item: object) -> bytes:
@@ -341,7 +352,22 @@ def _elements(flat: "Array", shapes: "Array") -> "list[Array]":
 
 
 def _decoded(spans: "Array", pool: "Array") -> "Array":
-    data = pool.tobytes()
-    flat = np.empty(spans.size // 2, object)
-    flat[:] = [data[start:end].decode() for start, end in spans.reshape(-1, 2).tolist()]
+    data, (starts, ends) = pool.tobytes(), spans.reshape(-1, 2).T
+    if pool.size < 4 * starts.size:
+        # Few labels, many times: each is decoded once, unless two begin at one place.
+        lasts = np.full(pool.size + 1, -1)
+        lasts[starts] = ends
+        if (lasts[starts] == ends).all():
+            firsts = np.flatnonzero(lasts >= 0)
+            texts = np.empty(lasts.size, object)
+            texts[firsts] = _texts(data, firsts, lasts[firsts])
+            found: Array = texts[starts].reshape(spans.shape[:-1])
+            return found
+    flat = np.empty(starts.size, object)
+    flat[:] = _texts(data, starts, ends)
     return flat.reshape(spans.shape[:-1])
+
+
+def _texts(data: bytes, starts: "Array", ends: "Array") -> "list[str]":
+    pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+    return [data[start:end].decode() for start, end in pairs]

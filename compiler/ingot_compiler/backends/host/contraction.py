@@ -11,6 +11,7 @@ depth of each tap; a B made at run time is read in place.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
@@ -25,6 +26,7 @@ from ingot_compiler.ir.dims import (
     Dim,
     dim_add,
     dim_floordiv,
+    dim_min,
     dim_mod,
     dim_mul,
     dim_product,
@@ -59,6 +61,10 @@ class PitchedRows:
     pitch: Dim
 
 
+TapSpans = Callable[[Dim, Dim, Dim], Mapping[str, tuple[Dim, Dim]]]
+"""(product, first row, last row) -> the first tap along an axis, and how many there are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Product:
     """The matrix view of a contraction: ``outer`` independent products of rows x columns, summed
@@ -67,6 +73,9 @@ class Product:
     ``a_index`` is over ``g`` (the product), ``row``, the taps and ``k``. ``axes`` are those of the
     anchor's result that products, rows and columns enumerate; the columns of product ``g`` start at
     ``column_shift``.
+
+    ``spans``: which taps count, where that depends on the product and on the rows of a unit, which
+    are those of one tile; all products then have one B.
     """
 
     outer: Dim
@@ -78,6 +87,7 @@ class Product:
     b: Panels | PitchedRows
     axes: tuple[Axes, Axes, Axes]
     column_shift: Dim = 0
+    spans: TapSpans | None = None
 
     @property
     def total_depth(self) -> Dim:
@@ -123,18 +133,21 @@ def contraction_program(
     pitch_bytes = dim_mul(product.row_pitch, dtype_size_bytes(a.type.dtype))
     tile = choose_tile(product.rows, product.columns, target, dtype, together, pitch_bytes)
     width = tile.vectors * lanes_of(dtype, target)
-    block = choose_row_block(product.rows, product.columns, tile, target, dtype)
+    block = tile.rows
+    if product.spans is None:
+        block = choose_row_block(product.rows, product.columns, tile, target, dtype)
     panels = _packed_panels(product, product.b, dtype) if isinstance(product.b, Panels) else None
     b_count = typical(dim_mul(product.total_depth, product.columns))
     is_b_small = b_count * dtype_size_bytes(b.type.dtype) <= _SMALL_B_BYTES
     units = _units(product, width, block, rows_outside=is_b_small)
     column_start = dim_mul(units.panel, width)
+    taps, moved = _taps_inside(product, units, block)
     statement = Contraction(
         "row", product.rows, units.row_start, block,
         "column", product.columns, column_start,
-        product.taps, "k", product.depth,
-        anchored.number(0), units.of_product(product.a_index),
-        anchored.number(1), _b_index(product, units, panels), panels,
+        taps, "k", product.depth,
+        anchored.number(0), substitute(units.of_product(product.a_index), moved),
+        anchored.number(1), substitute(_b_index(product, units, panels), moved), panels,
         dtype, ACCUMULATOR, anchored.epilogue(_result_space(anchored, product, units)), tile,
     )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
@@ -142,10 +155,27 @@ def contraction_program(
     return finish_program(anchored.buffers, (statement,), units.extent, grain)
 
 
+def _taps_inside(
+    product: Product, units: _Units, block: int
+) -> tuple[tuple[tuple[str, Dim], ...], Mapping[str, Dim]]:
+    """The taps that a unit has, and what their names stand for."""
+    if product.spans is None:
+        return product.taps, {}
+    last = dim_min(units.row_start + block, product.rows) - 1
+    spans = product.spans(units.outer, units.row_start, last)
+    taps = tuple((name, spans[name][1]) for name, _ in product.taps)
+    return taps, {name: start + symbol(name) for name, (start, _) in spans.items()}
+
+
 def _units(product: Product, width: int, row_block: int, *, rows_outside: bool) -> _Units:
     index = symbol("p")
     panels = ceil_div(product.columns, width)
     blocks = ceil_div(product.rows, row_block)
+    if product.spans is not None:  # a panel is read for all products that share it
+        per_panel = dim_mul(product.outer, blocks)
+        within, panel = dim_mod(index, per_panel), dim_floordiv(index, per_panel)
+        row_unit, outer = _split(within, blocks)
+        return _Units(dim_mul(panels, per_panel), outer, panel, dim_mul(row_unit, row_block))
     per_outer = dim_mul(panels, blocks)
     within = dim_mod(index, per_outer) if product.outer != 1 else index
     outer = dim_floordiv(index, per_outer) if product.outer != 1 else 0
@@ -180,7 +210,7 @@ def _b_index(product: Product, units: _Units, panels: PackedPanels | None) -> Di
         return units.of_product(product.b.base) + dim_mul(row, product.b.pitch) + column
     assert panels
     width, together, k = panels.columns, panels.together, symbol("k")
-    first = dim_mul(units.outer, ceil_div(product.columns, width))
+    first = 0 if product.spans else dim_mul(units.outer, ceil_div(product.columns, width))
     base = dim_mul(first + dim_floordiv(column, width), panels.step)
     base = base + dim_mul(product.tap, _tap_step(product, product.b, width))
     row = dim_mul(dim_floordiv(k, together), together * width) + dim_mod(k, together)

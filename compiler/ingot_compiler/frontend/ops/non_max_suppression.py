@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import (
+    binary_scalar,
     broadcast_to,
     cast,
     concat,
     element,
     full,
+    iota,
     reshape,
     slice_axis,
     transpose,
@@ -22,7 +24,8 @@ from ingot_compiler.frontend.compose import (
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import sizes_of
-from ingot_compiler.frontend.selection import order, positions_of_true, split_index
+from ingot_compiler.frontend.selection import order, positions_of_true
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
 
 
@@ -61,10 +64,23 @@ def _translate(context: OpContext) -> Sequence[int]:
     kept = _kept(context, boxes, ranked, candidates)
     total = batches * classes * count
     found = positions_of_true(context, reshape(context, kept, (total,)))
-    batch, class_, _ = split_index(context, found, shape, is_inside=True)
-    box = context.add("gather", reshape(context, ranked, (total,)), found, axis=0)
-    columns = [unsqueeze(context, part, (1,)) for part in (batch, class_, box)]
-    return (concat(context, columns, 1),)
+    return (_columns(context, found, reshape(context, ranked, (total,)), shape),)
+
+
+def _columns(context: OpContext, found: int, boxes: int, sizes: Sequence[Dim]) -> int:
+    """i64[count, 3]: batch, class and box of row-major positions; one kernel for all columns."""
+    batches, classes, count = sizes
+    shape = (context.shape_of(found)[0], 3)
+    wide = broadcast_to(context, unsqueeze(context, found, (1,)), shape)
+    box = context.add("gather", boxes, wide, axis=0)
+    one = context.scalar("i64", 1)
+    steps, lengths = (
+        context.add("max", context.integers(row), one)
+        for row in ((classes * count, count, 1), (batches, classes, 1))
+    )
+    part = context.add("mod", context.add("div", wide, steps), lengths)
+    is_box = binary_scalar(context, "equal", iota(context, 3), 2)
+    return context.add("select", broadcast_to(context, is_box, shape), box, part)
 
 
 def _candidates(context: OpContext, scores: int, ranked: int) -> int:

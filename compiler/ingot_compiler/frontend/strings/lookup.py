@@ -1,5 +1,5 @@
-"""Strings among those that a model writes down: by a hash, a search in the sorted hashes, and a
-comparison of all bytes.
+"""Strings among those that a model writes down: by a hash, that hash among theirs, and a comparison
+of all bytes.
 
 In: a context, strings, texts. Out: the place of each among the texts. Not done here: what follows
 from the place (``ops``).
@@ -22,6 +22,7 @@ from ingot_compiler.frontend.compose import (
     reshape,
 )
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.perfect_hash import slots_among
 from ingot_compiler.frontend.strings.characters import (
     lengths_of,
     rows_of,
@@ -45,17 +46,16 @@ def places_among(context: OpContext, strings: Strings, texts: Sequence[str]) -> 
     for row, content in zip(table, contents, strict=True):
         row[: len(content)] = list(content)
     factors, hashes = _hashes(table)
-    order = np.argsort(hashes)
     rows = rows_of(context, strings, width)
     powers = written(context, "i64", factors.tolist())
     terms = context.add("mul", binary_scalar(context, "add", cast(context, rows, "i64"), 1), powers)
-    found = _search(context, reduce(context, terms, "sum", (1,)), hashes[order].tolist())
-    flat = written(context, "i32", table[order].ravel().tolist())
-    own = context.add("gather", reshape(context, flat, table.shape), found, axis=0)
+    slots = slots_among(context, reduce(context, terms, "sum", (1,)), hashes.tolist())
+    place = slots.place(context)
+    flat = written(context, "i32", table.ravel().tolist())
+    own = context.add("gather", reshape(context, flat, table.shape), place, axis=0)
     same = reduce(context, context.add("equal", own, rows), "min", (1,))
     fits = context.add("less_equal", lengths_of(context, strings), context.scalar("i64", width))
     same = context.add("logical_and", same, fits)
-    place = context.add("gather", written(context, "i64", order.tolist()), found, axis=0)
     place = context.add("select", same, place, context.scalar("i64", -1))
     return reshape(context, place, shape)
 
@@ -73,22 +73,6 @@ def _hashes(table: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.ND
 
 
 def found_in(context: OpContext, numbers: int, table: Sequence[int]) -> int:
-    """The place of each number in a table that rises, -1 where it is not there."""
-    place = _search(context, numbers, table)
-    own = context.add("gather", written(context, "i64", table), place, axis=0)
-    same = context.add("equal", own, numbers)
-    return context.add("select", same, place, context.scalar("i64", -1))
-
-
-def _search(context: OpContext, numbers: int, table: Sequence[int]) -> int:
-    """The last place of a table that rises whose entry is not above a number, at least 0."""
-    entries = written(context, "i64", table)
-    place = full(context, "i64", 0, context.shape_of(numbers))
-    last = context.scalar("i64", len(table) - 1)
-    step = 1 << max(len(table) - 1, 1).bit_length() - 1
-    while step:
-        further = context.add("min", binary_scalar(context, "add", place, step), last)
-        own = context.add("gather", entries, further, axis=0)
-        place = context.add("select", context.add("less_equal", own, numbers), further, place)
-        step >>= 1
-    return place
+    """The place of each number in a table of numbers that differ, -1 where it is not there."""
+    slots = slots_among(context, numbers, table)
+    return context.add("select", slots.found, slots.place(context), context.scalar("i64", -1))

@@ -7,6 +7,7 @@ row-major in ``value``. Not done here: weights (``constant``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -35,8 +36,15 @@ def _fits(value: Attribute, dtype: DType) -> bool:
         return isinstance(value, float)
     if not isinstance(value, int) or isinstance(value, bool):
         return False
+    least, greatest = _limits(dtype)
+    return least <= value <= greatest
+
+
+@cache
+def _limits(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest integer of a type."""
     limits = np.iinfo(COMPUTE_DTYPES[dtype].name)
-    return int(limits.min) <= value <= int(limits.max)
+    return int(limits.min), int(limits.max)
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -4,7 +4,7 @@ In: a group anchored by ``cumsum``. Out: its loop program: units are the other p
 lie together in lanes. Not done here: a parallel scan.
 """
 
-from ingot_compiler.ir.dims import Dim, dim_max, symbol
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
@@ -17,11 +17,16 @@ from ingot_compiler.lowering.loops import (
     Compare,
     Constant,
     For,
+    Let,
     Load,
+    Local,
     LoopProgram,
+    Statement,
     Store,
     Value,
 )
+
+_TOGETHER = 4  # elements of a line from one look at what is stored to the next
 
 
 def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
@@ -38,20 +43,34 @@ def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
         index = shape[axis] - 1 - step if reverse else step
         return lines.place(index).offset(operand.view)
 
-    step = symbol("i")
-    before = dim_max(step - 1, 0)
-
-    def unless_first(value: Value) -> Value:
+    def unless_first(step: Dim, value: Value) -> Value:
         zero = Constant(0.0 if dtype in FLOATS else 0, dtype)
         return Apply("select", (Compare("equal", step, 0), zero, value), dtype)
 
-    previous = unless_first(Load(buffers.number(result), offset(result, before)))
-    own: Value = Load(buffers.number(x), offset(x, before if exclusive else step))
-    total = Apply("add", (previous, unless_first(own) if exclusive else own), dtype)
-    store = Store(buffers.number(result), offset(result, step), total)
-    loop = For("i", shape[axis], "serial", lines.in_lanes((store,)))
+    def steps(first: Dim, count: int) -> tuple[Statement, ...]:
+        """``count`` elements, of which the first one alone waits for what is stored."""
+        before = dim_max(first - 1, 0)
+        total = unless_first(first, Load(buffers.number(result), offset(result, before)))
+        statements: list[Statement] = []
+        for number in range(count):
+            step = first + number
+            own: Value = Load(
+                buffers.number(x), offset(x, dim_max(step - 1, 0) if exclusive else step)
+            )
+            own = unless_first(step, own) if exclusive else own
+            statements.append(Let(f"t{number}", Apply("add", (total, own), dtype)))
+            total = Local(f"t{number}", dtype)
+            statements.append(Store(buffers.number(result), offset(result, step), total))
+        return tuple(statements)
+
+    together = dim_floordiv(shape[axis], _TOGETHER)
+    last = dim_mul(together, _TOGETHER) + symbol("i")
+    loops = (
+        For("g", together, "serial", lines.in_lanes(steps(symbol("g") * _TOGETHER, _TOGETHER))),
+        For("i", dim_mod(shape[axis], _TOGETHER), "serial", lines.in_lanes(steps(last, 1))),
+    )
     grain = grain_for(shape[axis] * 4 * lines.lines_of_unit)
-    return finish_program(buffers, (loop,), lines.unit_count, grain)
+    return finish_program(buffers, loops, lines.unit_count, grain)
 
 
 CUMSUM = Kind("cumsum", one_kernel(lower_cumsum), ResultLayout.ROW_MAJOR, takes_followers=False)

@@ -5,6 +5,8 @@ In: a group anchored by ``conv``, channels-last, zero halo in the buffer. Out: i
 done here: its tiles and units (``contraction``), depthwise (``depthwise``).
 """
 
+from functools import partial
+
 from ingot_compiler.backends.host.anchored_group import AnchoredGroup
 from ingot_compiler.backends.host.contraction import (
     Panels,
@@ -13,13 +15,14 @@ from ingot_compiler.backends.host.contraction import (
     contraction_program,
 )
 from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.backends.host.taps_inside import skips_taps, spans_inside
 from ingot_compiler.backends.host.tiles import rows_together
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul, dim_product, symbol
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.views import flat_offset
+from ingot_compiler.lowering.views import Shape, flat_offset
 
 
 def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
@@ -29,6 +32,8 @@ def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
     # The shape as the graph has it: the operand is laid out anew.
     conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
     taps, depth, tap_offset = conv.reduction(x)
+    if skips_taps(anchored.node, conv, x, shape):
+        return contraction_program(anchored, target, _rows_apart(conv, x, shape))
     channels = dim_floordiv(shape[1], conv.groups)
     rows = (shape[0], *shape[2:])
     row_offset = flat_offset(symbol("row"), rows, conv.pixel_strides(x))
@@ -49,6 +54,25 @@ def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
         column_shift=dim_mul(g, channels),
     )
     return contraction_program(anchored, target, product)
+
+
+def _rows_apart(conv: ConvShape, x: Operand, shape: Shape) -> Product:
+    """A product for each row of the result, of the taps that are inside of the image."""
+    taps, depth, tap_offset = conv.reduction(x)
+    last = len(shape) - 1
+    outer, strides = (shape[0], *shape[2:-1]), conv.pixel_strides(x)
+    offset = flat_offset(symbol("g"), outer, strides[:-1]) + dim_mul(symbol("row"), strides[-1])
+    return Product(
+        outer=dim_product(outer),
+        rows=shape[-1],
+        columns=shape[1],
+        taps=taps,
+        depth=depth,
+        a_index=conv.origin(x) + offset + tap_offset,
+        b=Panels(rows_together(x.type.dtype)),
+        axes=((0, *range(2, last)), (last,), (1,)),
+        spans=partial(spans_inside, conv, x.type.shape, shape, [name for name, _ in taps]),
+    )
 
 
 CONV = Kind("conv", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)

@@ -1,18 +1,21 @@
 """ai.onnx.ml LabelEncoder: values in the place of keys, a default elsewhere.
 
 In: a tensor of numbers or strings. Out: the values' element type, or strings. Not done here: how
-strings are found (``strings/lookup``).
+numbers and strings are found (``perfect_hash``, ``strings/lookup``).
 
-Keys are sorted, and each number is looked for by halves: of equal keys the last one counts.
+Of equal keys the last one counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from ingot_compiler.frontend.compose import (
     as_vector,
-    binary_scalar,
     broadcast_to,
     cast,
     reshape,
@@ -22,29 +25,30 @@ from ingot_compiler.frontend.imported import ImportedAttribute
 from ingot_compiler.frontend.ml_scores import vector_of
 from ingot_compiler.frontend.onnx_node import RegionBody
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.perfect_hash import slots_among
 from ingot_compiler.frontend.selection import sort_keys
 from ingot_compiler.frontend.strings.labels import labelled
 from ingot_compiler.frontend.strings.lookup import places_among
 from ingot_compiler.frontend.strings.pool import strings_of, written
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.op_type_error import OpTypeError, require
-from ingot_compiler.ir.types import FLOATS
+from ingot_compiler.ir.types import FLOATS, DType
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     if context.opset == 1:
         return (_of_first_opset(context),)
     x, keys, texts = context.operand(0), _texts(context, "keys"), _texts(context, "values")
-    if keys is None:
-        place, found = _among_numbers(context, x)
-    else:
-        place, found = _among_strings(context, x, keys)
+    slot, found, places = (
+        _among_numbers(context, x) if keys is None else _among_strings(context, x, keys)
+    )
     if texts is not None:
+        place = context.add("gather", places, slot, axis=0)
         return (labelled(context, place, found, [*texts, _default_text(context)]),)
-    values = _listed(context, "values")
-    picked = context.add("gather", values, place, axis=0)
-    shape = context.shape_of(place)
-    default = broadcast_to(context, _default(context, context.dtype_of(values)), shape)
+    values = context.add("gather", _listed(context, "values"), places, axis=0)
+    picked = context.add("gather", values, slot, axis=0)
+    default = _default(context, context.dtype_of(values))
+    default = broadcast_to(context, default, context.shape_of(slot))
     return (context.add("select", found, picked, default),)
 
 
@@ -53,7 +57,8 @@ def _of_first_opset(context: OpContext) -> int:
     texts = _listed_texts(context.attributes.get("classes_strings", ()))
     x = context.operand(0)
     if x < 0:
-        place, found = _among_strings(context, x, texts)
+        slot, found, places = _among_strings(context, x, texts)
+        place = context.add("gather", places, slot, axis=0)
         default = context.scalar("i64", context.int_attribute("default_int64", -1))
         return context.add(
             "select", found, place, broadcast_to(context, default, context.shape_of(place))
@@ -65,31 +70,46 @@ def _of_first_opset(context: OpContext) -> int:
     return labelled(context, place, inside, [*texts, _default_text(context)])
 
 
-def _among_numbers(context: OpContext, x: int) -> tuple[int, int]:
-    """Of each element: the place of the last key that is equal, and whether there is one."""
-    keys = _listed(context, "keys")
-    (count,) = context.shape_of(keys)
-    _require_values(context, count)
-    assert isinstance(count, int)
-    keys = sort_keys(context, cast(context, keys, context.dtype_of(x)))
-    order = context.add("argsort", keys, count=count)
-    ordered = context.add("gather", keys, order, axis=0)
-    wanted = sort_keys(context, x)
-    place = _last_not_above(context, ordered, count, wanted)
-    found = context.add("equal", context.add("gather", ordered, place, axis=0), wanted)
-    return context.add("gather", order, place, axis=0), found
+def _among_numbers(context: OpContext, x: int) -> tuple[int, int, int]:
+    """Of each element: the slot of a table, and whether the key there is equal; of all slots: the
+    place of the key, of equal keys the last one."""
+    dtype = context.dtype_of(x)
+    keys = _key_words(_numbers(context, "keys"), dtype)
+    _require_values(context, len(keys))
+    lasts = {key: place for place, key in enumerate(keys)}
+    is_float = dtype in FLOATS
+    words = cast(context, sort_keys(context, x), "u64") if is_float else cast(context, x, "i64")
+    slots = slots_among(context, words, list(lasts))
+    if len(lasts) == len(keys):
+        return slots.slot, slots.found, slots.order
+    places = written(context, "i64", list(lasts.values()))
+    return slots.slot, slots.found, context.add("gather", places, slots.order, axis=0)
 
 
-def _among_strings(context: OpContext, x: int, keys: Sequence[str]) -> tuple[int, int]:
+def _among_strings(context: OpContext, x: int, keys: Sequence[str]) -> tuple[int, int, int]:
     """The same of strings."""
     if context.opset > 1:
         _require_values(context, len(keys))
     lasts = {key: place for place, key in enumerate(keys)}
     place = places_among(context, strings_of(context, x), list(lasts))
-    found = context.add("less_equal", context.scalar("i64", 0), place)
-    table = written(context, "i64", [*lasts.values(), 0])
-    safe = context.add("max", place, context.scalar("i64", 0))
-    return context.add("gather", table, safe, axis=0), found
+    zero = context.scalar("i64", 0)
+    found = context.add("less_equal", zero, place)
+    places = written(context, "i64", [*lasts.values(), 0])
+    return context.add("max", place, zero), found, places
+
+
+def _key_words(keys: npt.NDArray[Any], dtype: DType) -> list[int]:
+    """Keys as elements of ``dtype``, in integers: of floats what ``sort_keys`` makes of them."""
+    if dtype not in FLOATS:
+        whole: list[int] = keys.astype(np.int64).tolist()
+        return whole
+    wide = dtype == "f64"
+    floats: npt.NDArray[Any] = keys.astype(np.float64 if wide else np.float32)
+    bits: npt.NDArray[Any] = floats.view(np.uint64 if wide else np.uint32)
+    sign = bits.dtype.type(1 << 8 * bits.itemsize - 1)
+    words = np.where(floats < 0, ~bits, bits | sign)
+    ordered: list[int] = np.where(np.isnan(floats), ~bits.dtype.type(0), words).tolist()
+    return ordered
 
 
 def _require_values(context: OpContext, count: object) -> None:
@@ -119,20 +139,17 @@ def _default_text(context: OpContext) -> str:
     return context.string_attribute("default_string", "_Unused")
 
 
-def _last_not_above(context: OpContext, ordered: int, count: int, wanted: int) -> int:
-    """The place of the last of ``count`` ordered numbers that is not above a wanted one, by halves;
-    0 where all are above."""
-    place = context.scalar("i64", 0)
-    for step in reversed(range((count - 1).bit_length())):
-        further = binary_scalar(context, "add", place, 1 << step)
-        inside = binary_scalar(context, "min", further, count - 1)
-        above = context.add("less", wanted, context.add("gather", ordered, inside, axis=0))
-        place = context.add("select", above, place, inside)
-    return broadcast_to(context, place, context.shape_of(wanted))
+def _numbers(context: OpContext, what: str) -> npt.NDArray[Any]:
+    """Keys that are numbers."""
+    for suffix in ("tensor", "floats", "int64s"):
+        source = context.attributes.get(f"{what}_{suffix}")
+        if isinstance(source, ConstantSource) and source.type.element_count != 0:
+            return context.translation.elements(source)
+    return np.array(_written_numbers(context, what), np.int64)
 
 
 def _listed(context: OpContext, what: str) -> int:
-    """The keys, or the values, as a vector."""
+    """Values that are numbers, as a vector."""
     tensor = context.attributes.get(f"{what}_tensor")
     if isinstance(tensor, ConstantSource):
         return as_vector(context, context.constant(tensor))
@@ -140,10 +157,14 @@ def _listed(context: OpContext, what: str) -> int:
         stored = vector_of(context, name)
         if stored is not None:
             return stored
+    return context.integers(_written_numbers(context, what))
+
+
+def _written_numbers(context: OpContext, what: str) -> tuple[int, ...]:
     numbers = context.ints_or(f"{what}_int64s", ())
     if not numbers:
         raise OpTypeError(f"{what}_int64s, {what}_floats or {what}_tensor", "none of them")
-    return context.integers(numbers)
+    return numbers
 
 
 def _default(context: OpContext, dtype: str) -> int:
