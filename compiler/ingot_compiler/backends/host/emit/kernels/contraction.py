@@ -96,13 +96,7 @@ def _emit_choice(
         emit = full if start.integer <= last.integer else rest
         emit()
         return
-    then, otherwise, done = w.new_label("full"), w.new_label("rest"), w.new_label("done")
-    w.branch_if(w.compare("sle", start, last), then, otherwise)
-    for label, emit in ((then, full), (otherwise, rest)):
-        w.start(label)
-        emit()
-        w.branch(done)
-    w.start(done)
+    w.if_else(w.compare("sle", start, last), full, rest)
 
 
 def _emit_panel(unit: Unit, column: LlvmValue, vectors: int, mask: LlvmValue | None) -> None:
