@@ -69,9 +69,7 @@ def _emit_panel(
     _finish_panel(head, tile, key, rows)
 
 
-def _finish_panel(
-    head: Head, tile: QueryTile, key: LlvmValue, rows: Sequence[Operands]
-) -> None:
+def _finish_panel(head: Head, tile: QueryTile, key: LlvmValue, rows: Sequence[Operands]) -> None:
     """Take the greatest scores: of the registers, if no key of the panel is hidden from a query."""
     w, end = head.writer, head.writer.add(key, i64(len(rows[0]) * head.lanes))
 

@@ -68,9 +68,9 @@ def _emit_exponentials(
         return (w.binary("fadd", total[0], w.select(tail, value, zero)),)
 
     end = w.binary("and", tile.limit, i64(-lanes))
-    total = w.loop(ZERO, end, lanes, (zero,), whole)
+    sums = w.loop(ZERO, end, lanes, (zero,), whole)
     # At most one round: the vector that holds the limit.
-    (total,) = w.loop(end, tile.limit, lanes, total, rest)
+    (total,) = w.loop(end, tile.limit, lanes, sums, rest)
     return total
 
 
