@@ -243,7 +243,8 @@ def test_last_columns_in_half_a_vector(
     a, b = normal((rows, depth), 1, NUMPY[dtype]), normal((depth, columns), 2, NUMPY[dtype])
     results: set[bytes] = set()
     stored = panels(b) if packed else b
-    for sizes in ((rows, columns, depth), (symbol("M"), symbol("N"), symbol("K"))):
+    known: tuple[Dim, Dim, Dim] = (rows, columns, depth)
+    for sizes in (known, (symbol("M"), symbol("N"), symbol("K"))):
         c = empty((rows, columns), NUMPY[dtype])
         program = product_program(target, *sizes, tile, dtype=dtype, packed=packed)
         kernel = Kernel(program, target)
