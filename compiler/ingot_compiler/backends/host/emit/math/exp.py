@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.number import Number, clamp
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, float_text
-from ingot_compiler.lowering.fdlibm import LN2_HIGH, LN2_LOW, LOG2E
+from ingot_compiler.lowering.fdlibm import EXP_SERIES, LN2_HIGH, LN2_LOW, LOG2E
 
 # Adding 1.5 * 2**(mantissa bits) leaves the rounded integer in the low bits.
 MAGIC_F32 = 12582912.0
@@ -44,11 +44,6 @@ _POWER_F32 = (
 _POWER_SHORT_F32 = (0.05550410971045494, 0.24022650718688965, 0.6931471824645996)
 # Below, 2**n is 0 without a denormal between: as bits, and after ``scalef``.
 _LEAST_EXPONENT, _LEAST_EXPONENT_AVX512 = -127.0, -200.0
-# fdlibm e_exp.c, P5 to P1.
-_EXP_F64 = (
-    4.13813679705723846039e-08, -1.65339022054652515390e-06, 6.61375632143793436117e-05,
-    -2.77777777770155933842e-03, 1.66666666666666019037e-01,
-)  # fmt: skip
 _AVX512_LANES = 16
 
 
@@ -144,7 +139,7 @@ def reduced_minus_one(high: Number, low: Number) -> Number:
     """exp(high - low) - 1 for |high - low| <= ln(2)/2, f64."""
     r = high - low
     t = r * r
-    c = r - t * t.polynomial(_EXP_F64)
+    c = r - t * t.polynomial(EXP_SERIES)
     return high - (low - r * c / (2.0 - c))
 
 
