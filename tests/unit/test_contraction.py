@@ -15,6 +15,7 @@ from ingot_compiler.backends.host.tiles import (
     choose_row_block,
     choose_tile,
     lanes_of,
+    lanes_of_rest,
     panel_columns,
 )
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
@@ -225,6 +226,35 @@ def test_bits_do_not_depend_on_tile_block_or_threads(level: str, depth: int) -> 
                 [a, stored, c, c, c], (rows, columns, depth) if sizes[0] != rows else (), parts
             )
             results.add(c.tobytes())
+    assert len(results) == 1
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("columns", [3, 8, 24, 37])
+@pytest.mark.parametrize("packed", [True, False])
+def test_last_columns_in_half_a_vector(
+    level: str, dtype: DType, columns: int, packed: bool
+) -> None:
+    """Where half a vector of 512 bits holds the last columns, sums are the bits of whole vectors,
+    and nothing past the end of B is read."""
+    target, rows, depth = parse_target(level), 17, 11
+    tile = choose_tile(rows, columns, target, dtype)
+    a, b = normal((rows, depth), 1, NUMPY[dtype]), normal((depth, columns), 2, NUMPY[dtype])
+    results: set[bytes] = set()
+    stored = panels(b) if packed else b
+    known: tuple[Dim, Dim, Dim] = (rows, columns, depth)
+    for sizes in (known, (symbol("M"), symbol("N"), symbol("K"))):
+        c = empty((rows, columns), NUMPY[dtype])
+        program = product_program(target, *sizes, tile, dtype=dtype, packed=packed)
+        kernel = Kernel(program, target)
+        scalars = (rows, columns, depth) if program.scalars else ()
+        kernel.run([a, stored, c, c, c], scalars)
+        assert_near(c, a, b, dtype)
+        results.add(c.tobytes())
+        if not program.scalars:
+            halved = lanes_of_rest(columns, dtype, 1, target)
+            assert f"fma.v{halved}" in kernel.text or not target.has_fma
     assert len(results) == 1
 
 

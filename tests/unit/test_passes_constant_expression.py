@@ -32,6 +32,7 @@ from ingot_compiler.lowering.constant_expression import (
     constant_values,
     extract,
 )
+from ingot_compiler.lowering.constant_functions import FUNCTIONS
 from ingot_compiler.lowering.evaluate_constant import evaluate
 from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
@@ -136,6 +137,10 @@ def functions() -> tuple[Graph, Weights]:
     wide = add("cast", (numbers,), dtype="f64")
     value = add("add", (add("sin", (numbers,)), add("cos", (numbers,))))
     value = add("sub", (value, add("exp", (numbers,))))
+    size = add("abs", (numbers,))
+    found = [add("log", (size,)), add("tanh", (numbers,)), add("erf", (numbers,))]
+    for part in (*found, add("pow", (size, numbers))):
+        value = add("add", (value, part))
     both = add("logical_and", (add("less", (numbers, value)), add("equal", (wide, wide))))
     either = add("logical_or", (add("isnan", (value,)), add("logical_not", (both,))))
     value = add("select", (either, value, numbers))
@@ -182,6 +187,41 @@ def test_a_folded_sum_is_rounded_once() -> None:
         evaluate(extract(weights.builder.finish((total,)), total), weights.read), np.float32
     )
     assert found[0] == np.float32(math.fsum(map(float, weights.arrays["s"])))
+
+
+@pytest.mark.parametrize(
+    ("name", "exact", "least", "greatest"),
+    [
+        ("erf", math.erf, -7.0, 7.0), ("erf", math.erf, -0.01, 0.01), ("exp", math.exp, -30.0, 30.0),
+        ("log", math.log, 1e-300, 1e-290), ("log", math.log, 0.5, 2.0), ("log", math.log, 2.0, 1e300),
+        ("pow", math.pow, -3.0, 300.0), ("tanh", math.tanh, -25.0, 25.0), ("tanh", math.tanh, -0.01, 0.01),
+    ],
+)  # fmt: skip
+def test_functions_in_f64(
+    name: str, exact: Callable[..., float], least: float, greatest: float
+) -> None:
+    """Within three units in the last place of the C library."""
+    x = np.random.default_rng(0).uniform(least, greatest, 5000)
+    operands = (np.abs(x), x / 3) if name == "pow" else (x,)
+    found = FUNCTIONS[name](operands, np.empty_like(x))
+    expected = np.array([exact(*numbers) for numbers in zip(*operands, strict=True)])
+    assert (np.abs(found - expected) <= 3 * np.spacing(np.abs(expected))).all()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_functions_of_special_values(dtype: str) -> None:
+    """0, infinities, NaN and what leaves the range, signs included, as C99 has them."""
+    x = np.array([0.0, -0.0, 1, -1, 2, -3, 0.5, np.inf, -np.inf, np.nan, 1e38, 1e-45], dtype)
+    with np.errstate(all="ignore"):
+        powers = np.power(x[:, None].astype("f8"), x.astype("f8")).astype(dtype)
+        expected = {"log": np.log(x), "tanh": np.tanh(x), "pow": powers}
+        for name, numbers in expected.items():
+            operands = (x[:, None], x) if name == "pow" else (x,)
+            found = FUNCTIONS[name](operands, np.empty_like(numbers))
+            np.testing.assert_allclose(found, numbers, rtol=3e-7 if dtype == "f4" else 1e-15)
+            assert (np.signbit(found) == np.signbit(numbers))[~np.isnan(numbers)].all()
+    found = FUNCTIONS["erf"]((x,), np.empty_like(x))
+    np.testing.assert_array_equal(found[[0, 7, 8, 9]], np.array([0, 1, -1, np.nan], dtype))
 
 
 def digest_of(graph: Graph, weights: Weights) -> str:
@@ -257,7 +297,7 @@ def test_what_is_left_to_run_time() -> None:
     big, half = weights.constant("a", "f32", 1024), weights.constant("h", "f16", 4)
     none = weights.constant("e", "f32", 0, 3)
     left = [
-        weights.add("log", (big,)),
+        weights.add("tan", (big,)),
         weights.add("reduce", (half,), function="sum", axes=(0,), keepdims=False),
         weights.add("reduce", (none,), function="max", axes=(0,), keepdims=False),
         weights.add("add", (half, half)),
@@ -269,7 +309,7 @@ def test_what_is_left_to_run_time() -> None:
     taken = [
         weights.add("broadcast_to", (big,), shape=(200, 1024)),
         weights.add("cast", (half,), dtype="f32"),
-        weights.add("exp", (big,)),
+        weights.add("log", (big,)),
         weights.add("iota", (), dtype="i64", length=7),
     ]
     found = constant_values(weights.builder.finish((*left, *taken)))

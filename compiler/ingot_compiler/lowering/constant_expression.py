@@ -1,8 +1,8 @@
 """Constant expressions: what a graph computes from weights alone, cut out.
 
 In: a graph. Out: the values that can be folded, each one's expression. Not done here: the bytes of
-an expression (``evaluate_constant``), packing for kernels, log and all else whose last bit depends
-on the machine.
+an expression (``evaluate_constant``), packing for kernels, functions whose last bit depends on
+the machine.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Functions of constants that give the same bits on every machine: sine, cosine, exponential.
+"""Functions of constants that give the same bits on every machine.
 
-In: an array of f32 or f64 and a buffer for the result. Out: the buffer. Not done here: arithmetic
-(``constant_arithmetic``), functions of values that only a run knows (``backends.host.emit.math``).
+In: arrays of f32 or f64 and a buffer for the result. Out: the buffer. Not done here: arithmetic
+(``constant_arithmetic``), the formulas of exponentials and logarithms, functions of values that only a run knows (``backends.host.emit.math``).
 
 Everything is computed in f64 by operations that IEEE 754 rounds correctly, one numpy call each, and
-rounded once: no library's own functions, whose last bits differ. Series of fdlibm's k_sin.c and
-k_cos.c, Taylor's for the exponential.
+rounded once: no library's own functions, whose last bits differ. Sine and cosine by the series of
+fdlibm's k_sin.c and k_cos.c.
 """
 
 from __future__ import annotations
@@ -18,32 +18,27 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.ir.op import Array
+from ingot_compiler.lowering.constant_exponentials import (
+    Floats,
+    error_function,
+    exponential,
+    hyperbolic_tangent,
+    polynomial,
+)
+from ingot_compiler.lowering.constant_powers import logarithm, power
 from ingot_compiler.lowering.fdlibm import (
     COS_SERIES,
     HALF_PI_PARTS,
-    LN2_HIGH,
-    LN2_LOW,
-    LOG2E,
     SIN_SERIES,
     SMALL_ANGLE_MAX,
     TWO_OVER_PI,
 )
 
-_Floats = npt.NDArray[np.float64]
 _PI_BITS = 1200  # more than the exponents of f64 take away, and 100 to spare
-_EXP_LIMIT = 800.0  # beyond it, every result is 0 or infinite
-_EXP_TERMS = 14
 _CHUNK_ELEMENTS = 1 << 16
 
 
-def _polynomial(x: _Floats, coefficients: Sequence[float]) -> _Floats:
-    total: _Floats = np.full_like(x, coefficients[0])
-    for coefficient in coefficients[1:]:
-        total = total * x + coefficient
-    return total
-
-
-def _quarter_turns(x: _Floats) -> tuple[npt.NDArray[np.int64], _Floats]:
+def _quarter_turns(x: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
     """The number of quarter turns modulo 4, and the rest in about [-pi/4, pi/4]."""
     finite = np.where(np.isfinite(x), x, 0.0)
     small = np.abs(finite) <= SMALL_ANGLE_MAX
@@ -85,12 +80,12 @@ def _pi() -> int:
     return 4 * (4 * arctan_of_inverse(5) - arctan_of_inverse(239)) >> spare
 
 
-def _sine(x: _Floats, shift: int) -> _Floats:
+def _sine(x: Floats, shift: int) -> Floats:
     """The sine of x and ``shift`` quarter turns."""
     numbers, rest = _quarter_turns(x)
     square = rest * rest
-    sine = rest + rest * square * _polynomial(square, SIN_SERIES)
-    cosine = 1.0 - (square * 0.5 - square * square * _polynomial(square, COS_SERIES))
+    sine = rest + rest * square * polynomial(square, SIN_SERIES)
+    cosine = 1.0 - (square * 0.5 - square * square * polynomial(square, COS_SERIES))
     numbers = (numbers + shift) & 3
     chosen = np.where((numbers & 1) == 0, sine, cosine)
     result = np.where((numbers & 2) != 0, -chosen, chosen)
@@ -99,24 +94,14 @@ def _sine(x: _Floats, shift: int) -> _Floats:
     return np.where(np.isfinite(x), result, np.nan)
 
 
-def _exponential(x: _Floats) -> _Floats:
-    bounded = np.where(np.isnan(x), 0.0, np.minimum(np.maximum(x, -_EXP_LIMIT), _EXP_LIMIT))
-    powers = np.rint(bounded * LOG2E)
-    rest = bounded
-    for part in (LN2_HIGH, LN2_LOW):
-        rest = rest - powers * part
-    terms = [1 / math.factorial(number) for number in reversed(range(_EXP_TERMS))]
-    result = np.ldexp(_polynomial(rest, terms), powers.astype(np.int64))
-    return np.where(np.isnan(x), np.nan, result)
-
-
-def _in_f64(function: Callable[[_Floats], _Floats]) -> Callable[[Sequence[Array], Array], Array]:
+def _in_f64(function: Callable[..., Floats]) -> Callable[[Sequence[Array], Array], Array]:
     def compute(operands: Sequence[Array], out: Array) -> Array:
-        source, target = operands[0].reshape(-1), out.reshape(-1)
+        sources = [np.broadcast_to(operand, out.shape).reshape(-1) for operand in operands]
+        target = out.reshape(-1)
         with np.errstate(all="ignore"):
-            for start in range(0, source.size, _CHUNK_ELEMENTS):
+            for start in range(0, target.size, _CHUNK_ELEMENTS):
                 chunk = slice(start, start + _CHUNK_ELEMENTS)
-                target[chunk] = function(source[chunk].astype(np.float64))
+                target[chunk] = function(*(source[chunk].astype(np.float64) for source in sources))
         return out
 
     return compute
@@ -124,6 +109,10 @@ def _in_f64(function: Callable[[_Floats], _Floats]) -> Callable[[Sequence[Array]
 
 FUNCTIONS: Mapping[str, Callable[[Sequence[Array], Array], Array]] = {
     "cos": _in_f64(lambda x: _sine(x, 1)),
-    "exp": _in_f64(_exponential),
+    "erf": _in_f64(error_function),
+    "exp": _in_f64(exponential),
+    "log": _in_f64(logarithm),
+    "pow": _in_f64(power),
     "sin": _in_f64(lambda x: _sine(x, 0)),
+    "tanh": _in_f64(hyperbolic_tangent),
 }

@@ -210,6 +210,10 @@ class Instructions(FunctionText):
         function = f"llvm.masked.{name}.{suffix(value)}.{suffix(address)}"
         self.line(self._call(function, (value, address, mask), "void", notes))
 
+    def hidden(self, pointer: LlvmValue) -> LlvmValue:
+        """The same pointer, made by code of which LLVM knows nothing; for machine code alone."""
+        return self.define(f'call ptr asm "", "=r,0"({pointer.typed})', "ptr")
+
     def prefetch(self, pointer: LlvmValue, locality: int = 3) -> None:
         """Hint that the cache line is read soon (3: into L1, 2: into L2)."""
         arguments = (pointer, constant(0, "i32"), constant(locality, "i32"), constant(1, "i32"))

@@ -9,6 +9,7 @@ the peak): 6x4 97, 8x3 98, 14x2 96, 12x2 98, 4x6 85-98 (the panel leaves L2 soon
 registers: spills).
 """
 
+import math
 from functools import cache
 
 from ingot_compiler.ir.dims import Dim
@@ -31,6 +32,7 @@ _PIXELS_MAX = 14
 _CACHE_WAY_BYTES = 4096
 _ROWS_IN_ONE_SET_MAX = 8
 _PANEL_BITS = 512
+_HALVED_BITS = 512
 _TOGETHER: dict[DType, int] = {"i8": 4, "u8": 4, "i16": 2}
 
 
@@ -61,6 +63,14 @@ def panel_columns(dtype: DType) -> int:
     return _PANEL_BITS // dtype_size_bits(dtype)
 
 
+def lanes_of_rest(columns: int, dtype: DType, together: int, target: KernelTarget) -> int:
+    """Return in how many lanes the last vector of ``columns`` columns is summed: half a vector
+    where that is enough and half the work, as where 512 bits are two times 256."""
+    lanes = lanes_of(dtype, target)
+    is_halved = target.vector_bits == _HALVED_BITS and dtype in FLOATS and together == 1
+    return lanes // 2 if is_halved and 0 < columns % lanes <= lanes // 2 else lanes
+
+
 @cache
 def choose_tile(
     rows: Dim,
@@ -76,6 +86,9 @@ def choose_tile(
         isinstance(pitch_bytes, int) and pitch_bytes and pitch_bytes % _CACHE_WAY_BYTES == 0
     )
     lanes = lanes_of(dtype, target)
+    last = (
+        lanes_of_rest(columns, dtype, together, target) / lanes if isinstance(columns, int) else 1
+    )
     height = max(rows, 1) if isinstance(rows, int) else _ROWS_SYMBOLIC
     width = max(columns, 1) if isinstance(columns, int) else _ROWS_SYMBOLIC * lanes
     candidates = [
@@ -85,7 +98,8 @@ def choose_tile(
         if tile.rows <= _ROWS_IN_ONE_SET_MAX or not in_one_set
     ]
     return min(
-        candidates, key=lambda tile: (_cost(tile, height, width, lanes), -tile.vectors, tile.rows)
+        candidates,
+        key=lambda tile: (_cost(tile, height, width, lanes, last), -tile.vectors, tile.rows),
     )
 
 
@@ -127,11 +141,12 @@ def _registers(target: KernelTarget, dtype: DType, together: int) -> tuple[int, 
     return (1, 1) if target.has_fma and dtype in FLOATS else (1, 2)
 
 
-def _cost(tile: RegisterTile, rows: int, columns: int, lanes: int) -> float:
-    """Cycles per step of depth for all rows and columns, partial tiles at their own cost."""
+def _cost(tile: RegisterTile, rows: int, columns: int, lanes: int, last: float) -> float:
+    """Cycles per step of depth for all rows and columns, partial tiles at their own cost; ``last``
+    is the part of the last vector that is summed."""
     tiles, rows_left = divmod(rows, tile.rows)
     panels, columns_left = divmod(columns, tile.vectors * lanes)
-    vectors_left = -(-columns_left // lanes)
+    vectors_left = -(-columns_left // lanes) - 1 + last if columns_left else 0
     return (
         tiles * panels * cycles_of_step(tile.rows, tile.vectors)
         + tiles * cycles_of_step(tile.rows, vectors_left)
@@ -141,12 +156,12 @@ def _cost(tile: RegisterTile, rows: int, columns: int, lanes: int) -> float:
 
 
 @cache
-def cycles_of_step(rows: int, vectors: int) -> float:
-    """Cycles of one step of depth on one tile: the busiest of multiply-add ports, load ports and
-    latency."""
+def cycles_of_step(rows: int, vectors: float) -> float:
+    """Cycles of one step of depth on one tile, whose last vector may be half a one: the busiest of
+    multiply-add ports, load ports and latency."""
     if rows == 0 or vectors == 0:
         return 0.0
-    busy = max(rows * vectors, rows + vectors, _CHAINS_MIN) / _PORTS
+    busy = max(rows * vectors, rows + math.ceil(vectors), _CHAINS_MIN) / _PORTS
     return busy + _PANEL_CYCLES * vectors + _BROADCAST_CYCLES * rows
 
 

@@ -67,6 +67,18 @@ class Writer(Instructions):
         self.branch(done)
         self.start(done)
 
+    def if_else(
+        self, condition: LlvmValue, body: Callable[[], None], otherwise: Callable[[], None]
+    ) -> None:
+        """Run ``body`` when a scalar i1 holds, else ``otherwise``."""
+        then, other, done = (self.new_label(hint) for hint in ("then", "else", "done"))
+        self.branch_if(condition, then, other)
+        for label, write in ((then, body), (other, otherwise)):
+            self.start(label)
+            write()
+            self.branch(done)
+        self.start(done)
+
     def loop(
         self,
         first: LlvmValue,

@@ -45,6 +45,8 @@ class Factors:
 class AccumulatorTile:
     """One register tile: the rows of A and the vectors of B, the last of which is read under
     ``mask`` (None: whole). ``fixed`` stands for every element of A, which then is not read.
+    ``last_lanes``: the last vector of B has so many (0: as many as the others), and is multiplied by
+    the rows that ``a_again`` points to: those of ``a`` by pointers of which LLVM does not know it.
     ``steps_ahead``: how far B is prefetched into L2; 0 leaves it to the rule for panels."""
 
     writer: Writer
@@ -55,11 +57,18 @@ class AccumulatorTile:
     mask: LlvmValue | None = None
     fixed: LlvmValue | None = None
     steps_ahead: int = 0
+    last_lanes: int = 0
+    a_again: Pointers = ()
 
     @property
     def vectors(self) -> int:
         """Vectors of a row of the tile."""
         return len(self.b)
+
+    @property
+    def row_lanes(self) -> tuple[int, ...]:
+        """The lanes of each vector of a row."""
+        return (*(self.lanes,) * (self.vectors - 1), self.last_lanes or self.lanes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,21 @@ from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import Factors
 from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import Dim, substitute
 from ingot_compiler.lowering.loops import Attention
 
 F32 = Factors("f32", "f32", "f32")
+# Beyond, a scale times a constant may leave the range of f32.
+_SCALE_MIN, _SCALE_MAX = 1e-30, 1e30
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
     """Pointers into scratch, extents, slots: ``factors`` has a number for each query of a tile,
-    ``keys_least`` the keys that may not be skipped, 0 or all."""
+    ``vectors`` a vector, ``keys_least`` the keys that may not be skipped, 0 or all."""
 
     context: EmitContext
     statement: Attention
@@ -33,6 +36,7 @@ class Head:
     packed_values: LlvmValue
     scores: LlvmValue
     factors: LlvmValue
+    vectors: LlvmValue
     keys: LlvmValue
     keys_padded: LlvmValue
     keys_least: LlvmValue
@@ -55,6 +59,23 @@ class Head:
     def factor(self, row: LlvmValue) -> LlvmValue:
         """The pointer to the factor of query number ``row`` of a tile."""
         return self.writer.offset(self.factors, row, "float")
+
+    def row_vector(self, row: LlvmValue) -> LlvmValue:
+        """The pointer to a vector for query number ``row`` of a tile: its greatest scores, then the
+        sums of its exponentials, lane by lane."""
+        return self.writer.offset(self.vectors, self.writer.mul(row, i64(self.lanes)), "float")
+
+    @property
+    def scales(self) -> bool:
+        """Whether scores in scratch are multiplied by the scale, as a mask asks for; else their
+        exponentials are computed with it."""
+        scale = self.statement.scale
+        return self.statement.mask is not None or not _SCALE_MIN < scale < _SCALE_MAX
+
+    @property
+    def score_unit(self) -> float:
+        """What a score in scratch stands for."""
+        return 1.0 if self.scales else self.statement.scale
 
     def address(self, buffer: int, index: Dim, outer: str, at: LlvmValue, inner: str) -> LlvmValue:
         """The pointer to the element where `outer` is `at` and `inner` is 0."""
@@ -86,8 +107,9 @@ def attention_head(context: EmitContext, statement: Attention) -> Head:
     values = w.offset(context.scratch, emit_index(context, layout.values_offset), "float")
     scores = w.offset(context.scratch, emit_index(context, layout.scores_offset), "float")
     keys, keys_padded = emit_index(context, statement.keys), emit_index(context, layout.keys_padded)
-    factors, keys_least = w.slot("float", layout.rows), w.slot("i64")
+    factors, vectors = w.slot("float", layout.rows), w.slot("float", layout.rows * layout.lanes)
+    keys_least = w.slot("i64")
     return Head(
-        context, statement, layout, context.scratch, values, scores, factors,
+        context, statement, layout, context.scratch, values, scores, factors, vectors,
         keys, keys_padded, keys_least,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """The scores of fused attention over keys that are read where they lie: for few queries.
 
-In: ``Head``, ``QueryTile``. Out: ``scale * q.k`` in scratch. Not done here: masks
-(``attention_softmax``).
+In: ``Head``, ``QueryTile``. Out: scores in scratch, and the greatest ones of each query. Not done
+here: masks (``attention_maxima``).
 
 A block of as many keys as a vector has lanes: one accumulator for each key, whose lanes are along
 depth; a tree of shuffles and sums turns them into one vector of scores. All queries take a block
@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.attention_head import Head, QueryTile
+from ingot_compiler.backends.host.emit.kernels.attention_maxima import emit_masked, start_maxima
 from ingot_compiler.backends.host.emit.kernels.attention_pack import key_rows
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import coefficient
 from ingot_compiler.ir.errors import InternalError
@@ -26,7 +27,7 @@ _VECTORS_PER_ROUND = 4  # of depth: more instructions than that make LLVM slow, 
 
 
 def emit_scores_in_place(head: Head, tile: QueryTile) -> None:
-    """Store ``scale * q.k`` for all blocks of keys; keys past the last repeat it."""
+    """Store the scores of all blocks of keys; keys past the last repeat it."""
     w, lanes = head.writer, head.lanes
     whole = w.binary("and", head.keys, i64(-lanes))
 
@@ -38,6 +39,8 @@ def emit_scores_in_place(head: Head, tile: QueryTile) -> None:
 
     for_each(w, ZERO, whole, lanes, block)
     for_each(w, whole, head.keys, lanes, rest)
+    start_maxima(head)
+    emit_masked(head, tile, ZERO, head.keys)
 
 
 def _rows_from(head: Head, key: LlvmValue) -> list[LlvmValue]:
@@ -56,14 +59,13 @@ def _rows_from(head: Head, key: LlvmValue) -> list[LlvmValue]:
 def _emit_block(head: Head, tile: QueryTile, key: LlvmValue, rows: Sequence[LlvmValue]) -> None:
     """The scores of one block of keys for all queries of the tile."""
     w, statement = head.writer, head.statement
-    scale = constant(statement.scale, "float", head.lanes)
 
     def query(number: LlvmValue) -> None:
         first = head.address(
             statement.q, statement.q_index, statement.query, w.add(tile.first, number),
             statement.depth,
         )  # fmt: skip
-        scores = w.binary("fmul", _summed(w, _products(head, first, rows)), scale)
+        scores = _summed(w, _products(head, first, rows))
         w.store(scores, w.offset(head.score_row(number), key, "float"))
 
     for_each(w, ZERO, tile.valid, 1, query, nonempty=True)

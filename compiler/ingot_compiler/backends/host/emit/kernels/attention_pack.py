@@ -42,7 +42,7 @@ def pack_keys(head: Head) -> None:
         else:
             _emit_gathered(head, key, column)
 
-    for_each(w, ZERO, emit_index(head.context, layout.keys_padded), head.lanes, block)
+    for_each(w, ZERO, emit_index(head.context, statement.keys), head.lanes, block)
 
 
 def _last_key(head: Head) -> LlvmValue:

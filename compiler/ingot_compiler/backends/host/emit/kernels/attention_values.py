@@ -6,6 +6,8 @@ epilogue stores. Values that are read in place have the pitch of their keys. Not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
@@ -21,6 +23,7 @@ from ingot_compiler.backends.host.emit.kernels.epilogue import (
     Results,
     Rows,
     emit_epilogue,
+    is_light,
 )
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask
@@ -50,7 +53,7 @@ def emit_values(head: Head, tile: QueryTile) -> None:
 
 def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
     """Emit one tile of results: some vectors of values for all queries."""
-    w, layout, statement = head.writer, head.layout, head.statement
+    w, layout = head.writer, head.layout
     weights = tuple((head.score_row(i64(row)), 0) for row in range(layout.rows))
     values, pitch = _values(head)
     b = side_by_side(w.offset(values, columns.first, "float"), columns.vectors, head.lanes)
@@ -64,9 +67,24 @@ def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
         _scaled(head, value, factors[number // columns.vectors])
         for number, value in enumerate(sums)
     ]
-    rows = Rows(statement.query, tile.first, layout.rows, tile.valid)
-    results = Results(rows, columns, statement.accumulator, "f32", statement.epilogue)
-    emit_epilogue(head.context, results, scaled)
+    _emit_results(head, tile, columns, scaled)
+
+
+def _emit_results(head: Head, tile: QueryTile, columns: Columns, sums: Sequence[LlvmValue]) -> None:
+    """Run the epilogue: straight from the registers where all rows are there and that is not much
+    code."""
+    w, statement, count = head.writer, head.statement, head.layout.rows
+
+    def epilogue(valid: LlvmValue | None) -> None:
+        rows = Rows(statement.query, tile.first, count, valid)
+        results = Results(rows, columns, statement.accumulator, "f32", statement.epilogue)
+        emit_epilogue(head.context, results, sums)
+
+    if is_light(statement.epilogue, len(sums)):
+        is_whole = w.compare("eq", tile.valid, i64(count))
+        w.if_else(is_whole, lambda: epilogue(None), lambda: epilogue(tile.valid))
+    else:
+        epilogue(tile.valid)
 
 
 def _values(head: Head) -> tuple[LlvmValue, Step]:

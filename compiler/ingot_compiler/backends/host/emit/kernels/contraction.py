@@ -36,6 +36,7 @@ from ingot_compiler.backends.host.emit.lanes import known_tail_mask, tail_mask
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.tiles import lanes_of_rest
 from ingot_compiler.lowering.loops import Contraction
 
 
@@ -53,13 +54,16 @@ def emit_contraction(context: EmitContext, statement: Contraction) -> None:
 
 def _emit_known_columns(unit: Unit, columns: int, start: LlvmValue) -> None:
     """Emit the full panel, the narrower last one, or a choice between them."""
-    rest = columns % unit.width
+    w, rest = unit.context.writer, columns % unit.width
 
     def full() -> None:
         _emit_panel(unit, start, unit.statement.tile.vectors, None)
 
     def narrow() -> None:
-        _emit_panel(unit, start, -(-rest // unit.lanes), known_tail_mask(rest, unit.lanes))
+        mask = known_tail_mask(rest, unit.lanes)
+        lanes = lanes_of_rest(rest, unit.statement.dtype, unit.factors.together, w.target)
+        narrow = 0 if lanes == unit.lanes else lanes
+        _emit_panel(unit, start, -(-rest // unit.lanes), mask, narrow)
 
     if rest == 0:
         full()
@@ -96,27 +100,22 @@ def _emit_choice(
         emit = full if start.integer <= last.integer else rest
         emit()
         return
-    then, otherwise, done = w.new_label("full"), w.new_label("rest"), w.new_label("done")
-    w.branch_if(w.compare("sle", start, last), then, otherwise)
-    for label, emit in ((then, full), (otherwise, rest)):
-        w.start(label)
-        emit()
-        w.branch(done)
-    w.start(done)
+    w.if_else(w.compare("sle", start, last), full, rest)
 
 
-def _emit_panel(unit: Unit, column: LlvmValue, vectors: int, mask: LlvmValue | None) -> None:
+def _emit_panel(
+    unit: Unit, column: LlvmValue, vectors: int, mask: LlvmValue | None, last_lanes: int = 0
+) -> None:
     """Emit all row tiles of one panel."""
     b = _vectors_of_b(unit, column, vectors)
-    emit_rows(unit, Panel(column, mask, b, _starts(unit, b)))
+    starts = _starts(unit, b) if flips_signs(unit.context.target, unit.factors) else ()
+    emit_rows(unit, Panel(column, mask, b, starts, last_lanes))
 
 
 def _starts(unit: Unit, b: Pointers) -> Operands:
-    """What the sums of the columns start at: 0, less what flipping the signs of A adds."""
+    """What the sums of the columns start at: 0 less what flipping the signs of A adds."""
     w, factors = unit.context.writer, unit.factors
     zero = zeros(REGISTER[factors.sum], unit.lanes)
-    if not flips_signs(w.target, factors):
-        return (zero,) * len(b)
     tile = AccumulatorTile(w, b[:1], b, unit.lanes, factors, fixed=sign_bits(unit.lanes))
     return tuple(w.binary("sub", zero, total) for total in emit_sum(tile, unit.sum))
 

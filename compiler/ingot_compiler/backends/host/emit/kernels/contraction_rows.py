@@ -17,9 +17,11 @@ from ingot_compiler.backends.host.emit.kernels.epilogue import (
     emit_epilogue,
 )
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
+from ingot_compiler.backends.host.emit.lanes import known_tail_mask
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import coefficient, dim_min
 
 
@@ -76,13 +78,47 @@ def _emit_tile(
     """Emit one register tile and its epilogue; `valid` rows of it exist (None: all)."""
     statement, context = unit.statement, unit.context
     pointers = _row_pointers(unit, row, count, valid)
-    mask = None if statement.b_panels else panel.mask
-    tile = AccumulatorTile(context.writer, pointers, panel.b, unit.lanes, unit.factors, mask)
-    sums = emit_sum(tile, unit.sum, panel.starts * count)
+    w, last = context.writer, _last_lanes(panel, pointers)
+    tile = AccumulatorTile(
+        w, pointers, panel.b, unit.lanes, unit.factors, _mask_of_b(unit, panel, last),
+        last_lanes=last, a_again=_hidden(w, pointers) if last else (),
+    )  # fmt: skip
+    sums = [
+        value if value.lanes == unit.lanes else _widened(w, value, unit.lanes)
+        for value in emit_sum(tile, unit.sum, panel.starts * count)
+    ]
     rows = Rows(statement.row, row, count, valid)
     columns = Columns(statement.column, panel.column, panel.vectors, unit.lanes, panel.mask)
     results = Results(rows, columns, statement.accumulator, statement.dtype, statement.epilogue)
     emit_epilogue(context, results, sums)
+
+
+def _last_lanes(panel: Panel, pointers: Pointers) -> int:
+    """The lanes of the last vector, if fewer: where all rows have one pointer, a second one for
+    them takes one register."""
+    return panel.last_lanes if len({pointer for pointer, _ in pointers}) == 1 else 0
+
+
+def _hidden(w: Writer, pointers: Pointers) -> Pointers:
+    """The same rows. LLVM would take the narrow vector of an element out of the wide one, by an
+    instruction that the multiply-adds wait for, where a second load costs nothing."""
+    hidden = w.hidden(pointers[0][0])
+    return tuple((hidden, displacement) for _, displacement in pointers)
+
+
+def _mask_of_b(unit: Unit, panel: Panel, last_lanes: int) -> LlvmValue | None:
+    """The lanes of the last vector that may be read: all of a packed B."""
+    columns = unit.statement.columns
+    if unit.statement.b_panels:
+        return None
+    if not last_lanes or not isinstance(columns, int):
+        return panel.mask
+    return known_tail_mask(columns % unit.lanes, last_lanes)
+
+
+def _widened(w: Writer, value: LlvmValue, lanes: int) -> LlvmValue:
+    """A vector of so many lanes; what is in those that ``value`` lacks is not stored."""
+    return w.shuffle(value, [lane % value.lanes for lane in range(lanes)])
 
 
 def _row_pointers(unit: Unit, row: LlvmValue, count: int, valid: LlvmValue | None) -> Pointers:

@@ -53,12 +53,13 @@ class Unit:
 @dataclass(frozen=True, slots=True)
 class Panel:
     """Columns from ``column``: the vectors of ``b``, the last one under ``mask`` (None: all
-    lanes); ``starts`` are what their sums start at."""
+    lanes) and summed in ``last_lanes`` (0: all); ``starts`` are what their sums start at."""
 
     column: LlvmValue
     mask: LlvmValue | None
     b: Pointers
     starts: Operands
+    last_lanes: int
 
     @property
     def vectors(self) -> int:

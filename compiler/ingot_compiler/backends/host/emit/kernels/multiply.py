@@ -30,8 +30,9 @@ _CHAINS_PER_BLOCK = 60
 def emit_sum(tile: AccumulatorTile, loops: SumLoops, starts: Operands = ()) -> Operands:
     """Return the accumulators, ``vectors`` of the first row, then of the next; they start at
     ``starts`` (none: at 0)."""
-    zero = zeros(REGISTER[tile.factors.sum], tile.lanes)
-    starts = starts or (zero,) * (len(tile.a) * tile.vectors)
+    element = REGISTER[tile.factors.sum]
+    row = tuple(zeros(element, lanes) for lanes in tile.row_lanes)
+    starts = starts or row * len(tile.a)
     return _emit_loops(tile, loops, Offsets(ZERO, ZERO), starts)
 
 

@@ -69,13 +69,19 @@ def emit_step(
         for pointer, displacement in tile.b
     )
     masks = [*[None] * (tile.vectors - 1), tile.mask]
-    columns = [_load_b(tile, *at, mask) for at, mask in zip(vectors, masks, strict=True)]
+    places = zip(vectors, masks, tile.row_lanes, strict=True)
+    columns = [_load_b(tile, *at, mask, lanes) for at, mask, lanes in places]
     _prefetch_b(tile, axis, vectors)
     totals, result = iter(sums), list[LlvmValue]()
-    for pointer, displacement in tile.a:
+    wide, narrow = (columns[:-1], columns[-1:]) if tile.last_lanes else (columns, ())
+    for number, (pointer, displacement) in enumerate(tile.a):
         moved = w.offset(pointer, a, element)
-        factor = tile.fixed or _load_a(tile, moved, displacement + a_rest, rest)
-        result += [_add_product(tile, factor, column, next(totals)) for column in columns]
+        factor = tile.fixed or _load_a(tile, moved, displacement + a_rest, tile.lanes, rest)
+        result += [_add_product(tile, factor, column, next(totals)) for column in wide]
+        for column in narrow:
+            again = w.offset(tile.a_again[number][0], a, element)
+            factor = _load_a(tile, again, displacement + a_rest, tile.last_lanes)
+            result.append(_add_product(tile, factor, column, next(totals)))
     return tuple(result)
 
 
@@ -88,17 +94,21 @@ def _displaced(w: Writer, offset: LlvmValue, stride: Step, step: int) -> tuple[L
 
 
 def _load_a(
-    tile: AccumulatorTile, pointer: LlvmValue, displacement: int, rest: Rest | None
+    tile: AccumulatorTile,
+    pointer: LlvmValue,
+    displacement: int,
+    lanes: int,
+    rest: Rest | None = None,
 ) -> LlvmValue:
     """An element of A, or those that lie together as one i32, in every lane."""
     w, factors = tile.writer, tile.factors
     element = MEMORY[factors.a]
     if factors.together > 1:
         found = _load_together(tile, pointer, displacement, rest)
-        return flipped(w, w.splat(found, tile.lanes), factors)
+        return flipped(w, w.splat(found, lanes), factors)
     at = w.offset(pointer, i64(displacement), element)
     loaded = from_memory(w, w.load(at, element), factors.a)
-    return w.splat(emit_cast(w, loaded, factors.a, factors.sum), tile.lanes)
+    return w.splat(emit_cast(w, loaded, factors.a, factors.sum), lanes)
 
 
 def _load_together(
@@ -126,15 +136,19 @@ def _load_together(
 
 
 def _load_b(
-    tile: AccumulatorTile, pointer: LlvmValue, displacement: int, mask: LlvmValue | None
+    tile: AccumulatorTile,
+    pointer: LlvmValue,
+    displacement: int,
+    mask: LlvmValue | None,
+    lanes: int,
 ) -> LlvmValue:
     """A vector of a row of B; i32 of elements that lie together."""
     w, factors = tile.writer, tile.factors
     element = MEMORY[factors.b]
     at = w.offset(pointer, i64(displacement), element)
     if factors.together > 1:
-        return w.load(at, "i32", tile.lanes)
-    loaded = load_lanes(w, at, element, tile.lanes, mask)
+        return w.load(at, "i32", lanes)
+    loaded = load_lanes(w, at, element, lanes, mask)
     return emit_cast(w, from_memory(w, loaded, factors.b), factors.b, factors.sum)
 
 

@@ -13,6 +13,13 @@ from collections.abc import Sequence
 
 from ingot_compiler.backends.host.emit.math.exp import exp
 from ingot_compiler.backends.host.emit.number import Number, clamp
+from ingot_compiler.lowering.fdlibm import (
+    ERF_AT_ONE,
+    ERF_FAR,
+    ERF_FARTHER,
+    ERF_MIDDLE,
+    ERF_NEAR,
+)
 
 _ERF_F32_LIMIT = 3.92  # erf rounds to 1 from here
 _ERF_F32_P = (
@@ -27,46 +34,6 @@ _SQRT_HALF = 0.7071067811865476
 _SQRT_2_OVER_PI = 0.7978845608028654
 _GELU_CUBE = 0.044715
 
-# fdlibm s_erf.c, the highest power first: pp and qq (|x| < 0.84375), pa and qa (below 1.25), ra and
-# sa (below 1/0.35), rb and sb (below 28).
-_ERX = 8.45062911510467529297e-01
-_PP = (
-    -2.37630166566501626084e-05, -5.77027029648944159157e-03, -2.84817495755985104766e-02,
-    -3.25042107247001499370e-01, 1.28379167095512558561e-01,
-)  # fmt: skip
-_QQ = (
-    -3.96022827877536812320e-06, 1.32494738004321644526e-04, 5.08130628187576562776e-03,
-    6.50222499887672944485e-02, 3.97917223959155352819e-01, 1.0,
-)  # fmt: skip
-_PA = (
-    -2.16637559486879084300e-03, 3.54783043256182359371e-02, -1.10894694282396677476e-01,
-    3.18346619901161753674e-01, -3.72207876035701323847e-01, 4.14856118683748331666e-01,
-    -2.36211856075265944077e-03,
-)  # fmt: skip
-_QA = (
-    1.19844998467991074170e-02, 1.36370839120290507362e-02, 1.26171219808761642112e-01,
-    7.18286544141962662868e-02, 5.40397917702171048937e-01, 1.06420880400844228286e-01, 1.0,
-)  # fmt: skip
-_RA = (
-    -9.81432934416914548592e00, -8.12874355063065934246e01, -1.84605092906711035994e02,
-    -1.62396669462573470355e02, -6.23753324503260060396e01, -1.05586262253232909814e01,
-    -6.93858572707181764372e-01, -9.86494403484714822705e-03,
-)  # fmt: skip
-_SA = (
-    -6.04244152148580987438e-02, 6.57024977031928170135e00, 1.08635005541779435134e02,
-    4.29008140027567833386e02, 6.45387271733267880336e02, 4.34565877475229228821e02,
-    1.37657754143519042600e02, 1.96512716674392571292e01, 1.0,
-)  # fmt: skip
-_RB = (
-    -4.83519191608651397019e02, -1.02509513161107724954e03, -6.37566443368389627722e02,
-    -1.60636384855821916062e02, -1.77579549177547519889e01, -7.99283237680523006574e-01,
-    -9.86494292470009928597e-03,
-)  # fmt: skip
-_SB = (
-    -2.24409524465858183362e01, 4.74528541206955367215e02, 2.55305040643316442583e03,
-    3.19985821950859553908e03, 1.53672958608443695994e03, 3.25792512996573918826e02,
-    3.03380607434824582924e01, 1.0,
-)  # fmt: skip
 _LOW_WORD = 0xFFFFFFFF
 
 
@@ -97,24 +64,26 @@ def gelu_tanh(x: Number) -> Number:
 def _erf_f64(x: Number) -> Number:
     size = x.abs()
     t = x * x
-    near = x + x * (t.polynomial(_PP) / t.polynomial(_QQ))
+    near = x + x * (_quotient(t, ERF_NEAR))
     s = size - 1.0
-    middle = s.polynomial(_PA) / s.polynomial(_QA) + _ERX
+    middle = _quotient(s, ERF_MIDDLE) + ERF_AT_ONE
     # erf rounds to 1 from 6 on; the limit keeps the squares finite.
     far = clamp(size, 1.0, 6.0)
     inverse = 1.0 / (far * far)
-    tail = _tail(far, inverse, _RA, _SA)
-    farther = _tail(far, inverse, _RB, _SB)
+    tail = _tail(far, _quotient(inverse, ERF_FAR))
+    farther = _tail(far, _quotient(inverse, ERF_FARTHER))
     outside = 1.0 - (far < 1.0 / 0.35).choose(tail, farther) / far
     result = (size < 1.25).choose(middle, outside).with_sign_of(x)
     result = (size < 0.84375).choose(near, result)
     return x.is_nan().choose(x, result)
 
 
-def _tail(
-    x: Number, inverse: Number, numerator: Sequence[float], denominator: Sequence[float]
-) -> Number:
+def _quotient(x: Number, series: tuple[Sequence[float], Sequence[float]]) -> Number:
+    numerator, denominator = series
+    return x.polynomial(numerator) / x.polynomial(denominator)
+
+
+def _tail(x: Number, ratio: Number) -> Number:
     """X * erfc(x): exp(-x*x) is split so that the square of the first part is exact."""
     z = (x.bits() & ~_LOW_WORD).as_float()
-    ratio = inverse.polynomial(numerator) / inverse.polynomial(denominator)
     return exp(-z * z - 0.5625) * exp((z - x) * (z + x) + ratio)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.number import Number, clamp
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, float_text
-from ingot_compiler.lowering.fdlibm import LN2_HIGH, LN2_LOW, LOG2E
+from ingot_compiler.lowering.fdlibm import EXP_SERIES, LN2_HIGH, LN2_LOW, LOG2E
 
 # Adding 1.5 * 2**(mantissa bits) leaves the rounded integer in the low bits.
 MAGIC_F32 = 12582912.0
@@ -31,11 +31,19 @@ _EXP_F32 = (
 )
 # exp(r) = 1 + r + r*r*q(r) for |r| <= ln(2)/32: Taylor, relative error 9.2e-9.
 _EXP_SHORT_F32 = (1.0 / 6.0, 0.5)
-# fdlibm e_exp.c, P5 to P1.
-_EXP_F64 = (
-    4.13813679705723846039e-08, -1.65339022054652515390e-06, 6.61375632143793436117e-05,
-    -2.77777777770155933842e-03, 1.66666666666666019037e-01,
-)  # fmt: skip
+# 2**r for |r| <= 1/2, and (2**r - 1) / r for |r| <= 1/32: the same in powers of r * ln 2.
+_POWER_F32 = (
+    0.00015320723468903452,
+    0.0013390464009717107,
+    0.009618530049920082,
+    0.055503617972135544,
+    0.24022647738456726,
+    0.6931471824645996,
+    1.0,
+)
+_POWER_SHORT_F32 = (0.05550410971045494, 0.24022650718688965, 0.6931471824645996)
+# Below, 2**n is 0 without a denormal between: as bits, and after ``scalef``.
+_LEAST_EXPONENT, _LEAST_EXPONENT_AVX512 = -127.0, -200.0
 _AVX512_LANES = 16
 
 
@@ -45,9 +53,12 @@ def exp(x: Number) -> Number:
 
 
 def _exp_f32(x: Number) -> Number:
-    if x.operand.lanes == _AVX512_LANES and "avx512f" in x.writer.target.features:
-        return _exp_avx512(x)
-    return exp_by_polynomial(x)
+    return _exp_avx512(x) if _has_table(x) else exp_by_polynomial(x)
+
+
+def _has_table(x: Number) -> bool:
+    """Whether the machine looks up all lanes in a register, and scales in one instruction."""
+    return x.operand.lanes == _AVX512_LANES and "avx512f" in x.writer.target.features
 
 
 def exp_by_polynomial(x: Number) -> Number:
@@ -64,11 +75,16 @@ def exp_by_polynomial(x: Number) -> Number:
 def _exp_avx512(x: Number) -> Number:
     """2**n * (1 + p), n a multiple of 1/16: its fraction chooses from a table in a register,
     ``scalef`` takes its floor."""
-    w, x = x.writer, clamp(x, -104.0, 89.0)
+    x = clamp(x, -104.0, 89.0)
     shifted = x.fma(LOG2E, MAGIC_F32 / _AVX512_LANES)
     n = shifted - MAGIC_F32 / _AVX512_LANES
     r = n.fma(-LN2_LOW_F32, n.fma(-LN2_HIGH_F32, x))
-    p = (r * r).fma(r.polynomial(_EXP_SHORT_F32), r)
+    return _from_table(shifted, (r * r).fma(r.polynomial(_EXP_SHORT_F32), r), n)
+
+
+def _from_table(shifted: Number, p: Number, n: Number) -> Number:
+    """2**n * (1 + p); the lowest bits of ``shifted`` are the number of n's fraction."""
+    w = shifted.writer
     powers = [
         float_text(2.0 ** (number / _AVX512_LANES), "float") for number in range(_AVX512_LANES)
     ]
@@ -83,6 +99,21 @@ def _scale_avx512(x: Number, n: Number) -> Number:
     w = x.writer
     operands = (x.operand, n.operand, x.operand, constant(-1, "i16"), constant(4, "i32"))
     return Number(w, w.call("llvm.x86.avx512.mask.scalef.ps.512", operands, "float", _AVX512_LANES))
+
+
+def exp_of_product(x: Number, factor: float) -> Number:
+    """E ** (factor * x) in f32 for a positive factor and x from -inf to 0, the weights of a
+    softmax: the rounded product is never made. NaN stays; less than 2**-126 may become 0."""
+    base, is_avx512 = factor * LOG2E, _has_table(x)
+    least = (_LEAST_EXPONENT_AVX512 if is_avx512 else _LEAST_EXPONENT) / base
+    x = (x < least).choose(least, x)
+    magic = MAGIC_F32 / _AVX512_LANES if is_avx512 else MAGIC_F32
+    shifted = x.fma(base, magic)
+    n = shifted - magic
+    r = x.fma(base, -n)
+    if is_avx512:
+        return _from_table(shifted, r * r.polynomial(_POWER_SHORT_F32), n)
+    return r.polynomial(_POWER_F32) * power_of_two(shifted.bits() - MAGIC_F32_BITS)
 
 
 def scale(x: Number, n: Number) -> Number:
@@ -108,7 +139,7 @@ def reduced_minus_one(high: Number, low: Number) -> Number:
     """exp(high - low) - 1 for |high - low| <= ln(2)/2, f64."""
     r = high - low
     t = r * r
-    c = r - t * t.polynomial(_EXP_F64)
+    c = r - t * t.polynomial(EXP_SERIES)
     return high - (low - r * c / (2.0 - c))
 
 

@@ -15,18 +15,13 @@ from ingot_compiler.backends.host.emit.math.exp import (
     exp_by_polynomial,
 )
 from ingot_compiler.backends.host.emit.number import Number
-from ingot_compiler.lowering.fdlibm import LN2_HIGH, LN2_LOW
+from ingot_compiler.lowering.fdlibm import LN2_HIGH, LN2_LOW, LOG_SERIES
 
 _INFINITY = float("inf")
-# fdlibm e_logf.c: the parts of ln 2, and Lg4 to Lg1; e_log.c: Lg7 to Lg1.
+# fdlibm e_logf.c: the parts of ln 2, and Lg4 to Lg1.
 _LN2_HIGH_F32 = 6.9313812256e-01
 _LN2_LOW_F32 = 9.0580006145e-06
 _LOG_F32 = (0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693)
-_LOG_F64 = (
-    1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01,
-    2.222219843214978396e-01, 2.857142874366239149e-01, 3.999999999940941908e-01,
-    6.666666666666735130e-01,
-)  # fmt: skip
 _SQRT_HALF_F32_BITS = 0x3F3504F3
 _SQRT_HALF_F64_BITS = 0x3FE6A09E667F3BCD
 _ONE_F32_BITS = 0x3F800000
@@ -40,7 +35,7 @@ def log(x: Number) -> Number:
     z = s * s
     half_square = f * f * 0.5
     if x.is_double:
-        series, high, low = z * z.polynomial(_LOG_F64), LN2_HIGH, LN2_LOW
+        series, high, low = z * z.polynomial(LOG_SERIES), LN2_HIGH, LN2_LOW
     else:
         series, high, low = z * z.polynomial(_LOG_F32), _LN2_HIGH_F32, _LN2_LOW_F32
     result = k * high - ((half_square - (s * (half_square + series) + k * low)) - f)

@@ -16,6 +16,15 @@ from ingot_compiler.backends.host.emit.operands import Operands
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
+from ingot_compiler.lowering.fdlibm import (
+    EXP_SERIES,
+    LN2,
+    LN2_SHORT,
+    LN2_SHORT_REST,
+    LOG2_1_5,
+    LOG2_SERIES,
+    TWO_THIRDS_LOG2E,
+)
 
 _INFINITY = float("inf")
 # Beyond, the power of anything but 1 is 0 or inf; products with a logarithm stay finite.
@@ -24,27 +33,6 @@ _RESULT_LOG2_MAX = 1100.0
 _LOW_WORD = 0xFFFFFFFF
 _WIDTH, _ONE_BITS = 52, 0x3FF0000000000000
 _SQRT_1_5_BITS, _SQRT_3_BITS = 0x3FF3988E00000000, 0x3FFBB67A00000000
-
-# fdlibm e_pow.c: log2(1.5), L6 to L1, 2/(3 ln 2), ln 2, P5 to P1.
-_LOG2_1_5_HIGH, _LOG2_1_5_LOW = 5.84962487220764160156e-01, 1.35003920212974897128e-08
-_LOG = (
-    2.06975017800338417784e-01, 2.30660745775561754067e-01, 2.72728123808534006489e-01,
-    3.33333329818377432918e-01, 4.28571428578550184252e-01, 5.99999999999994648725e-01,
-)  # fmt: skip
-_CP, _CP_HIGH, _CP_LOW = (
-    9.61796693925975554329e-01,
-    9.61796700954437255859e-01,
-    -7.02846165095275826516e-09,
-)
-_LN2, _LN2_HIGH, _LN2_LOW = (
-    6.93147180559945286227e-01,
-    6.93147182464599609375e-01,
-    -1.90465429995776804525e-09,
-)
-_EXP = (
-    4.13813679705723846039e-08, -1.65339022054652515390e-06, 6.61375632143793436117e-05,
-    -2.77777777770155933842e-03, 1.66666666666666019037e-01,
-)  # fmt: skip
 
 
 def power(w: Writer, dtype: DType, operands: Operands) -> LlvmValue:
@@ -136,16 +124,20 @@ def _log2(x: Number) -> tuple[Number, Number]:
     t_low = m - (t_high - base)
     s_low = v * ((u - s_high * t_high) - s_high * t_low)
     z = s * s
-    r = z * z * z.polynomial(_LOG) + s_low * (s_high + s)
+    r = z * z * z.polynomial(LOG2_SERIES) + s_low * (s_high + s)
     z = s_high * s_high
     t_high = _short(z + 3.0 + r)
     t_low = r - ((t_high - 3.0) - z)
     u, v = s_high * t_high, s_low * t_high + t_low * s
     p_high = _short(u + v)
     p_low = v - (p_high - u)
-    z_high = p_high * _CP_HIGH
-    z_low = p_high * _CP_LOW + p_low * _CP + middle.choose(_LOG2_1_5_LOW, m.constant(0.0))
-    offset = middle.choose(_LOG2_1_5_HIGH, m.constant(0.0))
+    z_high = p_high * TWO_THIRDS_LOG2E[1]
+    z_low = (
+        p_high * TWO_THIRDS_LOG2E[2]
+        + p_low * TWO_THIRDS_LOG2E[0]
+        + middle.choose(LOG2_1_5[1], m.constant(0.0))
+    )
+    offset = middle.choose(LOG2_1_5[0], m.constant(0.0))
     whole = (n + MAGIC_F64_BITS).as_float() - MAGIC_F64
     high = _short(((z_high + z_low) + offset) + whole)
     return high, z_low - (((high - whole) - offset) - z_high)
@@ -157,11 +149,11 @@ def _exp2(high: Number, low: Number) -> Number:
     whole = shifted - MAGIC_F64
     high = high - whole
     t = _short(high + low)
-    u, v = t * _LN2_HIGH, (low - (t - high)) * _LN2 + t * _LN2_LOW
+    u, v = t * LN2_SHORT, (low - (t - high)) * LN2 + t * LN2_SHORT_REST
     z = u + v
     w = v - (z - u)
     t = z * z
-    t1 = z - t * t.polynomial(_EXP)
+    t1 = z - t * t.polynomial(EXP_SERIES)
     r = (z * t1) / (t1 - 2.0) - (w + z * w)
     return scale(1.0 - (r - z), shifted.bits() - MAGIC_F64_BITS)
 
