@@ -7,15 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.tidy.source import ROOT
 from tests.unit import quantised_models
 from tests.unit.end_to_end_harness import reference
 from tests.unit.lowering_harness import assert_close
 from tests.unit.qemu_harness import Foreign
 from tests.unit.quantised_models import Scheme
+from tests.unit.test_c_native import SIZE_BYTES_MAX
 from tests.unit.test_models import DYNAMIC, RELATIVE_ERROR_MAX, STATIC, Cases
 from tests.unit.test_quantised_models import assert_within_a_step, sample
 
 import ingot
+from ingot_build_rules.cli.main import main
 
 pytestmark = pytest.mark.qemu
 
@@ -72,6 +75,20 @@ def test_a_processor_without_the_features_is_refused(target: str, tmp_path: Path
     for cpu, chosen in ((with_all, target), (without, architecture)):
         both = Foreign.export(tmp_path / "both.ingot", architecture, cpu)
         assert f"target {chosen}, " in both.start(["--describe"]).stdout
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_program_is_small_and_proves_itself(target: str, tmp_path: Path) -> None:
+    """The loader has at most 100 kB; the calls in the bundle give what the interpreter said where it
+    was compiled."""
+    model = ROOT / "tests" / "models" / "lstm" / "static.onnx"
+    line = ["compile", str(model), "-o", str(tmp_path / "m.ingot"), "--selftest", "2", "-q"]
+    assert main([*line, "--target", target]) == 0
+    program = Foreign.export(tmp_path / "m.ingot", target)
+    loader = (tmp_path / "m").read_bytes()[: 1 << 17]
+    assert len(loader[: loader.rindex(b"shstrtab")]) <= SIZE_BYTES_MAX
+    done = program.start(["--selftest"])
+    assert (done.returncode, f"passed, 2 of {target}, error " in done.stdout) == (0, True)
 
 
 @pytest.mark.parametrize("target", TARGETS)
