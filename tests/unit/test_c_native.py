@@ -92,7 +92,7 @@ def test_program_gives_the_same_bits(program: Path, tmp_path: Path) -> None:
 
 def test_program_reads_compressed_archives(program: Path, tmp_path: Path) -> None:
     """What ``numpy.savez_compressed`` wrote, and not what was damaged."""
-    np.savez_compressed(tmp_path / "x.npz", **feed())
+    np.savez_compressed(tmp_path / "x.npz", allow_pickle=False, **feed())
     with ingot_runtime.load(program) as session:
         wanted = session.run(feed())["y"]
     run([program, "--inputs", tmp_path / "x.npz", "--outputs", f"y={tmp_path}/y.npy"])
@@ -127,7 +127,7 @@ def test_program_asks_for_a_signature(program: Path, tmp_path: Path) -> None:
     BUNDLES["dynamic"](bundle)
     sign(bundle, alice)
     assert main(["export", str(bundle), "--executable", "-o", str(tmp_path / "m")]) == 0
-    asked = [tmp_path / "m", "--describe", "--require-key"]
+    asked: list[str | Path] = [tmp_path / "m", "--describe", "--require-key"]
     run([*asked, alice.public])
     run([*asked, alice.raw.hex()])
     run([*asked, bob.public, "--require-key", alice.public])

@@ -104,7 +104,7 @@ SPECIALS = {
 
 
 @pytest.mark.parametrize("dtype", SPECIALS)
-def test_numbers_of_all_kinds(dtype: int, tmp_path: Path) -> None:
+def test_numbers_of_all_kinds(dtype: TensorProto.DataType, tmp_path: Path) -> None:
     """Largest, smallest, infinite and no numbers as expected results: the same error."""
     graph = helper.make_graph(
         [helper.make_node("Identity", ["x"], ["y"])],
