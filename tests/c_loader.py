@@ -90,6 +90,15 @@ class Tensor(ctypes.Structure):
     )  # fmt: skip
 
 
+class Proof(ctypes.Structure):
+    """``struct ingot_proof``."""
+
+    _fields_ = (
+        ("call_count", ctypes.c_uint32), ("failure_count", ctypes.c_uint32), ("error", ctypes.c_double),
+        ("failures", ctypes.c_char * 1024),
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a loader says of a file; no kind: it loads."""
@@ -220,6 +229,13 @@ class CBundle:
         shape = tuple(tensor.shape[axis] for axis in range(tensor.rank))
         data = ctypes.string_at(tensor.data, tensor.size_bytes) if tensor.size_bytes else b""
         return np.frombuffer(data, dtype).reshape(shape)
+
+    def selftest(self) -> Proof:
+        """Call ``ingot_selftest``."""
+        proof = Proof()
+        choice = ctypes.byref(self._chosen)
+        self._check("selftest", self._bundle, choice, ctypes.byref(proof))
+        return proof
 
     def cancel(self) -> None:
         """Call ``ingot_cancel``."""

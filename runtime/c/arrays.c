@@ -13,9 +13,11 @@ struct array {
   u64 size;
 };
 
+// `arena`: arrays that are compressed in it.
 struct file {
   u8 *data;
   u64 size;
+  struct arena arena;
 };
 
 #define WRITE_IT "write it with numpy.savez(path, NAME=array, ...)"
@@ -32,27 +34,29 @@ static bool refuse_arrays(error *error, const char *path, const char *why) {
   return refuse(error, INGOT_INPUT_ERROR, TEXT("cannot read inputs from %s", quoted(path)), path, why, WRITE_IT);
 }
 
-static bool file_read(struct file *file, const char *path, error *error) {
+// Reads a whole file, with a zero byte behind it; "" or why not.
+static const char *file_read(struct file *file, const char *path) {
   struct stat found;
+  const char *why = "";
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   u64 done = 0;
-  *file = (struct file){NULL, 0};
-  if (fd < 0 || fstat(fd, &found)) refuse_arrays(error, path, strerror(errno));
-  else if (!S_ISREG(found.st_mode)) refuse_arrays(error, path, S_ISDIR(found.st_mode) ? "Is a directory" : "not a regular file");
-  else file->size = (u64)found.st_size, file->data = malloc(file->size + 1);
+  *file = (struct file){NULL, 0, {NULL}};
+  if (fd < 0 || fstat(fd, &found)) why = strerror(errno);
+  else if (!S_ISREG(found.st_mode)) why = S_ISDIR(found.st_mode) ? "Is a directory" : "not a regular file";
+  else file->size = (u64)found.st_size, file->data = malloc(file->size + 1), why = file->data ? why : strerror(errno);
   while (file->data && done < file->size) {
     ssize_t part = read(fd, file->data + done, file->size - done);
     if (part <= 0) break;
     done += (u64)part;
   }
   if (fd >= 0) close(fd);
-  if (!error->kind && !file->data) return no_memory(error, path, TEXT("%lld bytes", NUMBER(file->size)));
-  return error->kind ? false : done == file->size || refuse_arrays(error, path, "the file ends too early");
+  if (file->data) file->data[done] = 0;
+  return *why || done == file->size ? why : "the file ends too early";
 }
 
 // Returns what follows `key` in the header, and a colon; null if it is not there.
 static const char *npy_value(const char *header, const char *key) {
-  const char *at = strstr(header, key);
+  const char *at = find_text(header, key);
   if (!at) return NULL;
   at += strlen(key);
   return at + strspn(at, ": ");
@@ -62,11 +66,9 @@ static bool npy_shape(const char *text, struct array *array) {
   array->rank = 0;
   if (!text || *text++ != '(') return false;
   for (text += strspn(text, " "); *text >= '0' && *text <= '9'; text += strspn(text, ", ")) {
-    char *end;
     if (array->rank == RANK_MAX) return false;
-    array->shape[array->rank] = (i64)strtoll(text, &end, 10);
+    array->shape[array->rank] = read_digits(&text);
     if (array->shape[array->rank++] > ELEMENT_COUNT_MAX) return false;
-    text = end;
   }
   return *text == ')';
 }
@@ -148,22 +150,29 @@ static bool zip_member(const struct file *file, u64 at, struct zip_member *membe
 }
 
 // Takes a member as an array; "" or why not.
-static const char *zip_array(const struct file *file, const struct zip_member *member, struct array *array) {
+static const char *zip_array(struct file *file, const struct zip_member *member, struct array *array, error *error) {
+  enum { STORED = 0, DEFLATED = 8 };
   u64 start = member->at;
-  if (member->method != 0) return "it is compressed: write it with numpy.savez, not savez_compressed";
+  if (member->method != STORED && member->method != DEFLATED) return "it is compressed in another way than numpy.savez_compressed does";
   if (start > file->size || file->size - start < ZIP_LOCAL_BYTES) return "its place in the archive is wrong";
   start += ZIP_LOCAL_BYTES + word_at(file->data + start, 26, 2) + word_at(file->data + start, 28, 2);
-  if (member->stored != member->size || start > file->size || file->size - start < member->size) return "its place in the archive is wrong";
-  if (crc32_of(file->data + start, member->size) != member->crc) return "its checksum is wrong";
+  if (start > file->size || file->size - start < member->stored) return "its place in the archive is wrong";
+  const u8 *data = file->data + start;
+  if (member->method == DEFLATED) {
+    u8 *whole = arena_take(&file->arena, member->size, error);
+    if (!whole || !inflate(data, member->stored, whole, member->size)) return "it does not decompress to the bytes that it promises";
+    data = whole;
+  } else if (member->stored != member->size) return "its place in the archive is wrong";
+  if (crc32_of(data, member->size) != member->crc) return "its checksum is wrong";
   if (member->name_size < 4 || member->name_size > NAME_SIZE_BYTES_MAX || memcmp(member->name + member->name_size - 4, ".npy", 4))
     return "expected names that end in .npy";
   memcpy(array->name, member->name, member->name_size - 4);
   array->name[member->name_size - 4] = 0;
-  return npy_read(file->data + start, member->size, array);
+  return npy_read(data, member->size, array);
 }
 
 // Reads the arrays of a .npz file; the caller frees them.
-static struct array *npz_read(const struct file *file, const char *path, u32 *count, error *error) {
+static struct array *npz_read(struct file *file, const char *path, u32 *count, error *error) {
   u64 at = 0, rows = 0;
   struct zip_member member;
   if (!zip_rows(file, &at, &rows) || rows > TENSOR_COUNT_MAX) return refuse_arrays(error, path, "no archive of arrays"), NULL;
@@ -172,7 +181,7 @@ static struct array *npz_read(const struct file *file, const char *path, u32 *co
   for (*count = 0; *count < rows && !error->kind; at += member.row_bytes) {
     if (!zip_member(file, at, &member)) refuse_arrays(error, path, "no archive of arrays");
     else {
-      const char *why = zip_array(file, &member, arrays + *count);
+      const char *why = zip_array(file, &member, arrays + *count, error);
       if (*why) refuse_arrays(error, path, TEXT("array '%.*s': %s", (int)member.name_size, member.name, why));
       for (u32 other = 0; other < *count && !*why; other++)
         if (!strcmp(arrays[other].name, arrays[*count].name)) refuse_arrays(error, path, TEXT("array %s twice", quoted(arrays[other].name)));
@@ -197,7 +206,7 @@ static bool refuse_output(struct output_file *output, int failure, error *error)
 static bool output_begin(struct output_file *output, const char *path, error *error) {
   struct stat found;
   *output = (struct output_file){.fd = -1, .path = path};
-  snprintf(output->temporary, sizeof output->temporary, "%s.%ld.part", path, (long)getpid());
+  WRITE(output->temporary, "%s.%d.part", path, (int)getpid());
   if (!stat(path, &found) && !S_ISREG(found.st_mode)) return refuse_output(output, EINVAL, error);
   output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   return output->fd >= 0 || refuse_output(output, errno, error);
@@ -228,10 +237,10 @@ static u64 npy_head(u8 head[static 512], const char *dtype, const struct ingot_t
   size_t used = 0;
   for (size_t index = 0; index < COUNT_OF(npy_types); index++)
     if (!strcmp(npy_types[index].name, dtype)) descr = npy_types[index].descr;
-  used += (size_t)snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+  used += WRITE(text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
   for (u32 axis = 0; axis < tensor->rank; axis++)
-    used += (size_t)snprintf(text + used, sizeof text - used, axis ? ", %lld" : "%lld", NUMBER(tensor->shape[axis]));
-  used += (size_t)snprintf(text + used, sizeof text - used, tensor->rank == 1 ? ",), }" : "), }");
+    used += write_into(text + used, sizeof text - used, axis ? ", %lld" : "%lld", NUMBER(tensor->shape[axis]));
+  used += write_into(text + used, sizeof text - used, tensor->rank == 1 ? ",), }" : "), }");
   u64 size = rounded(10 + used + 1, 64);
   memset(head, ' ', 512);
   memcpy(head, "\x93NUMPY\1\0", 8);

@@ -106,9 +106,11 @@ static const char *level_of(const struct machine *machine) {
   const char *found = "";
   for (size_t index = 0; index < COUNT_OF(levels); index++) {
     bool covers = !strncmp(levels[index].name, architecture, sizeof architecture - 1);
-    char names[TEXT_BYTES];
-    snprintf(names, sizeof names, "%s", levels[index].features);
-    for (char *rest = names, *name; covers && (name = strtok_r(rest, " ", &rest));) covers = has_feature(machine, name);
+    for (const char *name = levels[index].features; covers && *name; name += *name == ' ') {
+      size_t size = strcspn(name, " ");
+      covers = has_feature(machine, TEXT("%.*s", (int)size, name));
+      name += size;
+    }
     if (covers) found = levels[index].name;
   }
   return found;

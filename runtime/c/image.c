@@ -6,7 +6,7 @@
 
 #include "internal.h"
 
-static u64 page_bytes(void) { return (u64)sysconf(_SC_PAGESIZE); }
+static u64 page_bytes(void) { return getauxval(AT_PAGESZ); }
 
 static bool check_image_head(const struct bytes *data, u32 kernel_count, const char *where, error *error) {
   u32 head[IMAGE_HEAD_WORDS] = {0};
@@ -60,7 +60,7 @@ static int sealed_file(const struct bytes *data) {
     if (part <= 0) return close(file), -1;
     done += (u64)part;
   }
-  if (fcntl(file, ADD_SEALS, ALL_SEALS)) return close(file), -1;
+  if (syscall(SYS_fcntl, file, ADD_SEALS, ALL_SEALS)) return close(file), -1;
   return file;
 }
 

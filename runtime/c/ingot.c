@@ -4,6 +4,7 @@
 // refuses options with keys.
 #include "internal.h"
 //
+#include "form.c"
 #include "text.c"
 #include "sha256.c"
 #include "source.c"
@@ -27,3 +28,4 @@
 #include "messages.c"
 #include "prepare.c"
 #include "call.c"
+#include "selftest.c"

@@ -54,7 +54,8 @@ struct ingot_options {
   uint64_t max_bytes;   // of a session: for workspace and outputs; 0 is without a limit
   void (*profile)(void *context, int64_t launch, int64_t is_end);  // called before and after each launch
   void *profile_context;
-  const char *const *keys;  // refuse a bundle that the owner of none of these Ed25519 keys has signed; 64 hex digits each, null at the end
+  // Refuse a bundle that the owner of none of these Ed25519 keys has signed: each 64 hex digits, or what a PEM file holds; null at the end.
+  const char *const *keys;
 };
 
 #define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL, NULL}
@@ -86,6 +87,14 @@ struct ingot_tensor {
   uint64_t size_bytes;
   uint32_t rank;
   uint32_t dtype_code;
+};
+
+// What the calls gave that a bundle holds to be proved by.
+struct ingot_proof {
+  uint32_t call_count;
+  uint32_t failure_count;  // outputs that are wrong: their shape, or elements further off than the bundle allows
+  double error;            // the largest of an output, by the largest magnitude expected of it
+  char failures[1024];     // the first three, in words
 };
 
 typedef struct ingot_bundle ingot_bundle;
@@ -130,6 +139,10 @@ const struct ingot_tensor *ingot_output(const ingot_session *session, uint32_t i
 
 // Ends the call that another thread sees running.
 void ingot_cancel(ingot_session *session);
+
+// Makes the calls that `ingot compile --selftest` left in the bundle, in a session of its own. That an output is wrong is no error of
+// this function: `failure_count` says it.
+int ingot_selftest(ingot_bundle *bundle, const struct ingot_options *options, struct ingot_proof *proof, struct ingot_error *error);
 
 // The header version of the library.
 uint32_t ingot_header_version(void);

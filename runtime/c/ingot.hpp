@@ -70,6 +70,11 @@ class bundle {
     owner_.reset(made);
     return failed;
   }
+  error selftest(ingot_proof &proof, const options &chosen = default_options()) {
+    error failed;
+    ingot_selftest(owner_.get(), &chosen, &proof, &failed);
+    return failed;
+  }
   const ingot_bundle_info &info() const { return *ingot_describe(owner_.get()); }
   ingot_bundle *get() const { return owner_.get(); }
 

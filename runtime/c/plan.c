@@ -116,7 +116,18 @@ static void read_variant(struct reader *reader, u32 device_count, struct variant
   }
 }
 
-static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+// Sorts by Shell's method, whose gaps shrink to a third: of 4096 names each moves a few times.
+static void sort_names(const char **names, u32 count) {
+  u32 gap = 1;
+  while (gap < count / 3) gap = 3 * gap + 1;
+  for (; gap; gap /= 3)
+    for (u32 index = gap; index < count; index++) {
+      const char *name = names[index];
+      u32 at = index;
+      for (; at >= gap && strcmp(names[at - gap], name) > 0; at -= gap) names[at] = names[at - gap];
+      names[at] = name;
+    }
+}
 
 // Requires `count` names, each at a distance of `stride` bytes, to be different.
 static bool require_unique(struct reader *reader, const char *what, const void *first, size_t stride, u32 count) {
@@ -124,7 +135,7 @@ static bool require_unique(struct reader *reader, const char *what, const void *
   const char **names = arena_take(reader->arena, count * sizeof *names, error);
   if (!names) return false;
   for (u32 index = 0; index < count; index++) names[index] = *(const char *const *)((const char *)first + index * stride);
-  qsort(names, count, sizeof *names, compare_names);
+  sort_names(names, count);
   bool twice = false;
   for (u32 index = 1; index < count; index++) twice = twice || !strcmp(names[index - 1], names[index]);
   if (!twice) return true;

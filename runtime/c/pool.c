@@ -23,22 +23,20 @@ static void read_line(const char *path, char *line, size_t size) {
 
 // The quota of the control group (cgroup 2, `cpu.max`) in whole processors, rounded up; 0 for none.
 static u32 group_quota(void) {
-  char line[4096] = "", *end;
+  char line[4096] = "";
   read_line("/proc/self/cgroup", line, sizeof line);
-  char *group = memcmp(line, "0::", 3) ? strstr(line, "\n0::") : line;
+  const char *group = memcmp(line, "0::", 3) ? find_text(line, "\n0::") : line;
   if (!group) return 0;
   group += *group == '\n' ? 4 : 3;
-  group[strcspn(group, "\n")] = 0;
-  read_line(TEXT("/sys/fs/cgroup%s/cpu.max", group), line, sizeof line);
-  u64 limit = strtoull(line, &end, 10), period = strtoull(end, NULL, 10);
+  read_line(TEXT("/sys/fs/cgroup%.*s/cpu.max", (int)strcspn(group, "\n"), group), line, sizeof line);
+  const char *at = line;
+  u64 limit = (u64)read_digits(&at), period = *at == ' ' && at++ ? (u64)read_digits(&at) : 0;
   return limit && period ? (u32)((limit + period - 1) / period) : 0;
 }
 
 static u32 usable_processors(void) {
   cpu_set_t set;
-  if (!sched_getaffinity(0, sizeof set, &set)) return (u32)CPU_COUNT(&set);
-  long count = sysconf(_SC_NPROCESSORS_ONLN);
-  return count > 0 ? (u32)count : 1;
+  return sched_getaffinity(0, sizeof set, &set) ? 1 : (u32)CPU_COUNT(&set);
 }
 
 // How many of `asked` threads the affinity mask and the control group let run.

@@ -3,9 +3,8 @@
 // In: arguments, files of arrays. Out: files of arrays, or a line for each output; errors in four parts; an exit code. Not done here:
 // loading and running (`ingot.c`), what is in the files (`arrays.c`, `npz_write.c`).
 //
-// Signatures are left out: they would be a tenth of the whole program, and one with a bundle in it cannot vouch for itself.
-#define INGOT_WITHOUT_SIGNATURES
 #include "ingot.c"
+#include "inflate.c"
 #include "arrays.c"
 #include "npz_write.c"
 
@@ -14,10 +13,10 @@ enum { PAIRS_MAX = TENSOR_COUNT_MAX };
 struct command {
   const char *bundle;
   struct ingot_options options;
-  const char **inputs, **outputs, **shapes;
-  u32 input_count, output_count, shape_count;
+  const char **inputs, **outputs, **shapes, **keys;
+  u32 input_count, output_count, shape_count, key_count;
   double timeout;
-  bool describes;
+  bool describes, proves;
 };
 
 static const char usage[] =
@@ -29,18 +28,40 @@ static const char usage[] =
     "  --verify full|fast|code                    how weights are checked\n"
     "  --variant TARGET                           run this variant instead of the best\n"
     "  --digest D                                 refuse any bundle but the one with this root digest\n"
+    "  --require-key KEY                          refuse a bundle that nobody of these signed: a PEM file, 64 hex digits\n"
     "  --timeout SECONDS                          end the call, without results, after that time\n"
     "  --max-bytes BYTES                          most memory for workspace and outputs\n"
-    "  --describe                                 say what the bundle takes and gives\n";
+    "  --describe                                 say what the bundle takes and gives\n"
+    "  --selftest                                 make the calls that the bundle holds; 4 if one gives something else\n";
+
+// The first failure to write to stdout.
+static int print_failure;
+
+// Writes a line, or a part of one, to stdout (1) or stderr (2).
+__attribute__((format(printf, 2, 3))) static void print(int fd, const char *form, ...) {
+  static char line[4 * NAME_SIZE_BYTES_MAX];
+  va_list arguments;
+  va_start(arguments, form);
+  write_form(line, sizeof line, form, arguments);
+  va_end(arguments);
+  for (size_t left = strlen(line), done = 0; left > done;) {
+    ssize_t part = write(fd, line + done, left - done);
+    if (part >= 0) done += (size_t)part;
+    else if (errno != EINTR) {
+      if (fd == STDOUT_FILENO && !print_failure) print_failure = errno;
+      return;
+    }
+  }
+}
 
 static void print_part(const char *label, const char *text) {
-  if (!*text) return;
-  fputs(label, stderr);
-  for (; *text; text++) {
-    if ((u8)*text < 0x20 || *text == 0x7f) fprintf(stderr, *text == '\n' ? "\\n" : "\\x%02x", (u8)*text);
-    else fputc(*text, stderr);
+  char shown[4 * sizeof((error *)0)->where], *end = shown;
+  for (*end = 0; *text; text++) {
+    size_t left = (size_t)(shown + sizeof shown - end);
+    bool is_control = (u8)*text < 0x20 || *text == 0x7f;
+    end += write_into(end, left, !is_control ? "%c" : *text == '\n' ? "\\n" : "\\x%02x", (u8)*text);
   }
-  fputc('\n', stderr);
+  if (*shown) print(STDERR_FILENO, "%s%s\n", label, shown);
 }
 
 static int print_error(const error *error) {
@@ -57,37 +78,53 @@ static bool refuse_line(error *error, const char *what, const char *why, const c
 
 // Reads seconds, with a fraction or without; 0 for anything else. (`strtod` would be a tenth of the whole program.)
 static double seconds_of(const char *text) {
-  char *end;
   double seconds = 0, scale = 1;
-  if (*text >= '0' && *text <= '9') seconds = (double)strtoull(text, &end, 10), text = end;
+  if (*text >= '0' && *text <= '9') seconds = (double)read_digits(&text);
   if (*text == '.')
     for (text++; *text >= '0' && *text <= '9'; text++) scale /= 10, seconds += scale * (*text - '0');
   return *text ? 0 : seconds;
 }
 
+// Reads a number of threads, which is -1 where it is none that can be asked for.
+static i32 threads_of(const char **text) {
+  i64 count = read_digits(text);
+  return 1 <= count && count <= INT32_MAX ? (i32)count : -1;
+}
+
+static bool take_key(struct command *command, const char *value, error *error) {
+  struct file file;
+  if (is_hex_key(value)) return command->keys[command->key_count++] = value, true;
+  const char *why = file_read(&file, value);
+  if (*why) return refuse(error, INGOT_INPUT_ERROR, TEXT("cannot read %s", quoted(value)), value, why, "check the path and its permissions");
+  command->keys[command->key_count++] = (const char *)file.data;
+  return true;
+}
+
 // Takes one option with its value.
 static bool take_option(struct command *command, const char *name, const char *value, error *error) {
   static const char *const modes[] = {"full", "fast", "code"};
-  char *end = (char *)(uintptr_t)"";
+  const char *end = "", *given = value;
   if (!strcmp(name, "--inputs")) command->inputs[command->input_count++] = value;
   else if (!strcmp(name, "--outputs")) command->outputs[command->output_count++] = value;
   else if (!strcmp(name, "--shape")) command->shapes[command->shape_count++] = value;
+  else if (!strcmp(name, "--require-key")) return take_key(command, value, error);
   else if (!strcmp(name, "--variant")) command->options.variant = value;
   else if (!strcmp(name, "--digest")) command->options.digest = value;
-  else if (!strcmp(name, "--threads")) command->options.threads = (i32)strtol(value, &end, 10), command->options.threads += !command->options.threads ? -1 : 0;
+  else if (!strcmp(name, "--threads")) command->options.threads = threads_of(&value), end = value;
   else if (!strcmp(name, "--timeout")) command->timeout = seconds_of(value), end = command->timeout > 0 ? end : " ";
-  else if (!strcmp(name, "--max-bytes")) command->options.max_bytes = strtoull(value, &end, 10), end = command->options.max_bytes ? end : " ";
+  else if (!strcmp(name, "--max-bytes")) command->options.max_bytes = (u64)read_digits(&value), end = command->options.max_bytes ? value : " ";
   else if (!strcmp(name, "--verify")) {
     for (command->options.verify = 0; command->options.verify < 3 && strcmp(value, modes[command->options.verify]);) command->options.verify++;
     if (command->options.verify == 3) end = " ";
   } else return refuse_line(error, TEXT("unrecognized arguments: %s", name), "", "--help lists the options");
-  return !*end || refuse_line(error, TEXT("bad value of %s: %s", name, quoted(value)), "", "--help lists the options");
+  return !*end || refuse_line(error, TEXT("bad value of %s: %s", name, quoted(given)), "", "--help lists the options");
 }
 
 static bool take_arguments(struct command *command, int count, char **arguments, error *error) {
   for (int index = 1; index < count; index++) {
     const char *argument = arguments[index];
     if (!strcmp(argument, "--describe")) command->describes = true;
+    else if (!strcmp(argument, "--selftest")) command->proves = true;
     else if (!strncmp(argument, "--", 2)) {
       if (index + 1 == count) return refuse_line(error, TEXT("argument %s: expected one argument", argument), "", "--help lists the options");
       if (!take_option(command, argument, arguments[++index], error)) return false;
@@ -122,9 +159,8 @@ static bool take_shape(const struct ingot_bundle_info *info, const char *pair, s
   if (sign && index < 0) return refuse_name("input", TEXT("%.*s", (int)(sign - pair), pair), info->inputs, info->input_count, error);
   struct array shape = {.rank = 0};
   while (*at >= '0' && *at <= '9' && shape.rank < RANK_MAX) {
-    char *end;
-    shape.shape[shape.rank++] = (i64)strtoll(at, &end, 10);
-    at = *end == 'x' ? end + 1 : end;
+    shape.shape[shape.rank++] = read_digits(&at);
+    at += *at == 'x';
   }
   bool good = sign && (strcmp(sign + 1, "scalar") ? shape.rank && !*at && at[-1] != 'x' : true);
   if (!good) return refuse_line(error, TEXT("bad --shape %s", quoted(pair)), "expected NAME=SIZES", "e.g. --shape x=1x3x224x224");
@@ -190,7 +226,8 @@ static bool read_inputs(const struct ingot_bundle_info *info, struct given *give
   u32 count = 1;
   struct file *file = given->files + given->file_count++;
   given->has_files = true;
-  if (!file_read(file, path, error)) return false;
+  const char *problem = file_read(file, path);
+  if (*problem) return refuse_arrays(error, path, problem);
   if (!sign) {
     struct array *arrays = npz_read(file, path, &count, error);
     for (u32 index = 0; arrays && index < count && !error->kind; index++) take_array(info, given, arrays[index].name, arrays + index, error);
@@ -239,39 +276,12 @@ static bool give_inputs(ingot_session *session, const struct ingot_bundle_info *
   return fill_inputs(session, info, given, error);
 }
 
-static double half_value(u16 bits) {
-  u32 sign = (u32)(bits >> 15) << 31, exponent = bits >> 10 & 31, fraction = bits & 1023, wide;
-  float value;
-  if (exponent == 0) return (sign ? -1.0 : 1.0) * fraction / 16777216.0;
-  wide = sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13;
-  memcpy(&value, &wide, 4);
-  return value;
-}
-
-static double element(const struct ingot_tensor *tensor, u64 index, u32 size) {
-  const u8 *at = (const u8 *)tensor->data + index * size;
-  const char *dtype = numpy_names[tensor->dtype_code];
-  u64 bits = word_at(at, 0, size);
-  float single;
-  double wide;
-  memcpy(&single, at, size < 4 ? size : 4);
-  memcpy(&wide, &bits, 8);
-  if (!strcmp(dtype, "float32")) return single;
-  if (!strcmp(dtype, "float64")) return wide;
-  if (!strcmp(dtype, "float16")) return half_value((u16)bits);
-  if (*dtype != 'i') return (double)bits;
-  return (double)((i64)(bits << (64 - 8 * size)) >> (64 - 8 * size));
-}
-
 static void print_output(const struct ingot_tensor_info *info, const struct ingot_tensor *tensor) {
   u64 count = tensor->size_bytes / info->element_bytes;
-  printf("%s: %s%s = [", info->name, numpy_names[info->dtype_code], LIST(tensor->shape, tensor->rank));
-  for (u64 index = 0; index < count && index < 4; index++) {
-    double value = element(tensor, index, info->element_bytes);
-    if (value != value) printf("%snan", index ? ", " : "");
-    else printf("%s%.6g", index ? ", " : "", value);
-  }
-  printf("%s]\n", count > 4 ? ", ..." : "");
+  print(STDOUT_FILENO, "%s: %s%s = [", info->name, numpy_names[info->dtype_code], LIST(tensor->shape, tensor->rank));
+  for (u64 index = 0; index < count && index < 4; index++)
+    print(STDOUT_FILENO, "%s%.6g", index ? ", " : "", element(info, tensor->data, index));
+  print(STDOUT_FILENO, "%s]\n", count > 4 ? ", ..." : "");
 }
 
 static bool write_npz(ingot_session *session, const struct ingot_bundle_info *info, const char *path, error *error) {
@@ -304,7 +314,7 @@ static bool write_outputs(ingot_session *session, const struct ingot_bundle_info
 
 static void print_tensors(const char *what, const struct plan *plan, const struct ingot_tensor_info *infos, u32 count) {
   for (u32 index = 0; index < count; index++)
-    printf("%s %s: %s%s\n", what, infos[index].name, declared(infos + index, plan), infos[index].has_default ? ", has a default" : "");
+    print(STDOUT_FILENO, "%s %s: %s%s\n", what, infos[index].name, declared(infos + index, plan), infos[index].has_default ? ", has a default" : "");
 }
 
 static bool run_session(ingot_session *session, const struct ingot_bundle_info *info, const struct command *command, error *error) {
@@ -314,20 +324,31 @@ static bool run_session(ingot_session *session, const struct ingot_bundle_info *
   for (u32 index = 0; good && index < command->output_count; index++) good = write_outputs(session, info, command->outputs[index], error);
   for (u32 index = 0; good && !command->output_count && index < info->output_count; index++)
     print_output(info->outputs + index, ingot_output(session, index));
-  for (u32 index = 0; given.files && index < given.file_count; index++) free(given.files[index].data);
+  for (u32 index = 0; given.files && index < given.file_count; index++) arena_free(&given.files[index].arena), free(given.files[index].data);
   free(given.files), free(given.arrays);
   return good;
 }
 
-static bool run_command(const struct command *command, error *error) {
+// Prints one line; 4 where an output is wrong.
+static int prove(ingot_bundle *bundle, const struct command *command, error *error) {
+  struct ingot_proof proof;
+  if (ingot_selftest(bundle, &command->options, &proof, error)) return 0;
+  print(STDOUT_FILENO, "%s: %s, %u of %s, error %.3g%s%s\n", command->bundle, proof.failure_count ? "failed" : "passed", proof.call_count,
+        ingot_describe(bundle)->target, proof.error, proof.failure_count ? "; " : "", proof.failures);
+  return proof.failure_count ? exit_codes[INGOT_DIGEST_ERROR] : 0;
+}
+
+static bool run_command(const struct command *command, int *code, error *error) {
   ingot_bundle *bundle;
   ingot_session *session = NULL;
   if (ingot_load(command->bundle, &command->options, &bundle, error)) return false;
   const struct ingot_bundle_info *info = ingot_describe(bundle);
   if (command->describes) {
-    printf("model %s, target %s, digest %s\n", info->model, info->target, info->root_digest);
+    print(STDOUT_FILENO, "model %s, target %s, digest %s\n", info->model, info->target, info->root_digest);
     print_tensors("input", &bundle->plan, info->inputs, info->input_count);
     print_tensors("output", &bundle->plan, info->outputs, info->output_count);
+  } else if (command->proves) {
+    *code = prove(bundle, command, error);
   } else if (!ingot_open(bundle, &command->options, &session, error)) {
     run_session(session, info, command, error);
   }
@@ -341,7 +362,7 @@ static const char *own_path(char *path, size_t size) {
   struct source source = {.fd = -1};
   error error = {0};
   ssize_t length = readlink("/proc/self/exe", path, size - 1);
-  if (length < 0) snprintf(path, size, "%s", (const char *)getauxval(AT_EXECFN));
+  if (length < 0) write_into(path, size, "%s", (const char *)getauxval(AT_EXECFN));
   else path[length] = 0;
   bool is_open = source_open(&source, path, &error);
   if (source.fd >= 0) close(source.fd);
@@ -350,18 +371,20 @@ static const char *own_path(char *path, size_t size) {
 
 int main(int count, char **arguments) {
   char path[4096];
+  int code = 0;
   error error = {0};
   const char *own = own_path(path, sizeof path);
   struct command command = {.bundle = own, .options = INGOT_OPTIONS};
-  const char **pairs = calloc(3 * (size_t)count + 3, sizeof *pairs);
+  const char **pairs = calloc(4 * (size_t)count + 4, sizeof *pairs);
   if (!pairs) return 2;
   command.inputs = pairs, command.outputs = pairs + count, command.shapes = pairs + 2 * count;
+  command.options.keys = command.keys = pairs + 3 * count;
   for (int index = 1; index < count; index++)
-    if (!strcmp(arguments[index], "--help") || !strcmp(arguments[index], "-h")) return printf(usage, arguments[0], own ? "" : " BUNDLE"), 0;
+    if (!strcmp(arguments[index], "--help") || !strcmp(arguments[index], "-h")) return print(STDOUT_FILENO, usage, arguments[0], own ? "" : " BUNDLE"), 0;
   bool good = take_arguments(&command, count, arguments, &error);
   if (good && !command.bundle) good = refuse_line(&error, "the following arguments are required: bundle", "", "--help lists the options");
-  good = good && run_command(&command, &error);
+  good = good && run_command(&command, &code, &error);
   free(pairs);
-  if (good && (fflush(stdout) || ferror(stdout))) good = refuse_line(&error, "cannot write to stdout", strerror(errno), "");
-  return good ? 0 : print_error(&error);
+  if (good && print_failure) good = refuse_line(&error, "cannot write to stdout", strerror(print_failure), "");
+  return good ? code : print_error(&error);
 }

@@ -127,7 +127,7 @@ static bool refuse_index(const char *what, u32 index, u32 count, error *error) {
 
 static bool check_address(const char *what, const struct ingot_tensor_info *info, const void *data, error *error) {
   if (ADDRESS(data) % info->element_bytes == 0) return true;
-  const char *why = TEXT("expected an address at a multiple of %u, got %p", info->element_bytes, data);
+  const char *why = TEXT("expected an address at a multiple of %u, got 0x%llx", info->element_bytes, (unsigned long long)ADDRESS(data));
   return refuse(error, INGOT_INPUT_ERROR, TEXT("%s %s cannot be bound", what, quoted(info->name)), "ingot_set", why, "give null: the session has aligned memory");
 }
 

@@ -1,7 +1,7 @@
 // Who must have signed a bundle, and whether they have: FORMAT.md, "Signature".
 //
 // In: a source whose rows are checked, public keys. Out: go on, or an error. Not done here: the arithmetic (`ed25519.c`), policies,
-// detached signatures, PEM files.
+// detached signatures.
 #include <time.h>
 
 #include "internal.h"
@@ -10,6 +10,10 @@
 #define SUBJECT_HEAD "{\"digest\":{\"sha256\":\""
 #define STATEMENT_MIDDLE "],\"predicateType\":\"urn:ingot:bundle:1\",\"predicate\":{\"expires\":"
 #define MESSAGE_HEAD "DSSEv1 28 application/vnd.in-toto+json %llu "
+// A public key of Ed25519 in PEM (RFC 8410): 12 bytes that are the same in all of them, and the 32 of the key.
+#define PEM_BEGIN "-----BEGIN PUBLIC KEY-----"
+#define PEM_HEAD "MCowBQYDK2VwAyEA"
+#define PEM_END "-----END PUBLIC KEY-----"
 enum { KEY_BYTES = 32, PROOF_BYTES = 96 };
 
 // Moves behind `text` if it comes next.
@@ -32,9 +36,9 @@ static bool read_statement(const char *at, const char *wanted, bool *is_about, u
     if (!skip_text(&at, "\"}")) return false;
   } while (*at == ',' && at++);
   if (!skip_text(&at, STATEMENT_MIDDLE)) return false;
-  size_t digits = strspn(at, "0123456789");
-  *expires = strtoull(at, NULL, 10);
-  return digits && digits <= 15 && (*at != '0' || digits == 1) && at[digits] == ',';
+  const char *first = at;
+  *expires = (u64)read_digits(&at);
+  return at > first && at - first <= 15 && (*first != '0' || at - first == 1) && *at == ',';
 }
 
 static void parts_digest(const struct source *source, char text[static 65]) {
@@ -54,11 +58,32 @@ static void parts_digest(const struct source *source, char text[static 65]) {
 
 static int digit(char text) { return text >= 'a' ? text - 'a' + 10 : text >= 'A' ? text - 'A' + 10 : text - '0'; }
 
+static bool is_hex_key(const char *key) { return strspn(key, "0123456789abcdefABCDEF") == 64 && !key[64]; }
+
+// Reads what a PEM file holds.
+static bool read_pem(const char *text, u8 bytes[static KEY_BYTES]) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const char *at = find_text(text, PEM_BEGIN);
+  if (!at) return false;
+  at += strlen(PEM_BEGIN), at += strspn(at, "\r\n");
+  if (!skip_text(&at, PEM_HEAD) || strspn(at, digits) != 43 || at[43] != '=') return false;
+  u32 bits = 0;
+  for (int index = 0, filled = 0; filled < KEY_BYTES; index++) {
+    bits = bits << 6 | (u32)(strchr(digits, at[index]) - digits);
+    if (index % 4) bytes[filled++] = (u8)(bits >> (6 - 2 * (index % 4)));
+  }
+  at += 44, at += strspn(at, "\r\n");
+  return skip_text(&at, PEM_END);
+}
+
 static bool check_key(const char *key, u8 *bytes, error *error) {
   point ignored;
-  bool is_hex = strspn(key, "0123456789abcdefABCDEF") == 64 && !key[64];
+  bool is_hex = is_hex_key(key);
   for (int at = 0; is_hex && at < KEY_BYTES; at++) bytes[at] = (u8)(digit(key[2 * at]) << 4 | digit(key[2 * at + 1]));
-  if (!is_hex) return refuse(error, INGOT_INPUT_ERROR, "not a public key", "keys", TEXT("expected 64 hex digits, got %s", quoted(key)), "");
+  if (!is_hex && !read_pem(key, bytes)) {
+    const char *todo = "`openssl pkey -pubout` makes one";
+    return refuse(error, INGOT_INPUT_ERROR, "not a public key", "keys", "expected an Ed25519 public key: 64 hex digits, or what a PEM file holds", todo);
+  }
   return ed25519_key(ignored, bytes) ||
          refuse(error, INGOT_INPUT_ERROR, "a public key that nobody owns", "keys", "it is no point of the curve, or of small order", "make another pair of keys");
 }
@@ -68,7 +93,8 @@ static bool counts(const struct source *source, const struct section *row, const
   struct bytes data = source_section(source, SECTION_SIGNATURE, row->id, error);
   bool is_about = false, good = false;
   u64 expires = 0;
-  const char *key = NULL, *wrong;
+  bool is_trusted = false;
+  const char *wrong;
   char *statement = data.data && data.size > PROOF_BYTES && data.size <= MIB ? malloc(data.size - PROOF_BYTES + 1) : NULL;
   if (statement) {
     memcpy(statement, data.data + PROOF_BYTES, data.size - PROOF_BYTES);
@@ -76,14 +102,14 @@ static bool counts(const struct source *source, const struct section *row, const
   }
   REQUIRE(error, statement && read_statement(statement, digest, &is_about, &expires), "not a statement about a bundle", TEXT("section signature %u", row->id), "");
   for (u8 bytes[KEY_BYTES]; !error->kind && *keys; keys++)
-    if (check_key(*keys, bytes, error) && !memcmp(bytes, data.data, KEY_BYTES)) key = *keys;
-  if (key) {
+    if (check_key(*keys, bytes, error) && !memcmp(bytes, data.data, KEY_BYTES)) is_trusted = true;
+  if (is_trusted) {
     const char *head = TEXT(MESSAGE_HEAD, (unsigned long long)(data.size - PROOF_BYTES));
     struct bytes message[2] = {{(u8 *)(uintptr_t)head, strlen(head)}, {data.data + PROOF_BYTES, data.size - PROOF_BYTES}};
     bool is_right = ed25519_verify(data.data, message, data.data + KEY_BYTES), has_ended = expires && (u64)time(NULL) >= expires;
     wrong = !is_right ? "is wrong: it was made of other bytes, or was changed" : !is_about ? "is of another bundle" : has_ended ? "has expired" : NULL;
     good = !wrong;
-    if (wrong) append(why, "; the signature by %s %s", key, wrong);
+    if (wrong) append(why, "; the signature by %s %s", hex(data.data, KEY_BYTES), wrong);
   }
   free(statement), free(data.data);
   return good;
@@ -98,7 +124,7 @@ static bool require_signed(const struct source *source, const char *const *keys,
   u32 count = 0;
   for (u32 index = 0; keys[index]; index++) {
     if (!check_key(keys[index], bytes, error)) return false;
-    append(why, "%s%s", index ? " or " : "", keys[index]);
+    append(why, "%s%s", index ? " or " : "", hex(bytes, KEY_BYTES));
   }
   parts_digest(source, digest);
   for (u32 index = 0; index < source->section_count && !error->kind; index++) {

@@ -29,7 +29,7 @@ __attribute__((format(printf, 1, 2))) static const char *format(const char *form
   char *text = next_text();
   va_list arguments;
   va_start(arguments, form);
-  vsnprintf(text, TEXT_BYTES, form, arguments);
+  write_form(text, TEXT_BYTES, form, arguments);
   va_end(arguments);
   cut(text, TEXT_BYTES);
   return text;
@@ -38,7 +38,7 @@ __attribute__((format(printf, 1, 2))) static const char *format(const char *form
 static const i32 exit_codes[] = {EXIT_CODES};
 
 static void put(char *part, size_t size, const char *text) {
-  snprintf(part, size, "%s", text);
+  write_into(part, size, "%s", text);
   cut(part, size);
 }
 
@@ -73,7 +73,7 @@ __attribute__((format(printf, 2, 3))) static void append(char *text, const char 
   size_t used = strlen(text);
   va_list arguments;
   va_start(arguments, form);
-  vsnprintf(text + used, TEXT_BYTES - used, form, arguments);
+  write_form(text + used, TEXT_BYTES - used, form, arguments);
   va_end(arguments);
   cut(text, TEXT_BYTES);
 }

@@ -85,8 +85,8 @@ static bool check_text(struct reader *reader, const char *text, u64 size, const 
 // Reads the next text; errors name it by `what` in `form`.
 static const char *read_named_text(struct reader *reader, const char *form, const char *what) {
   char length[2 * TEXT_SMALL_BYTES], named[TEXT_SMALL_BYTES];
-  snprintf(named, sizeof named, form, what);
-  snprintf(length, sizeof length, "length of %s", named);
+  WRITE(named, form, what);
+  WRITE(length, "length of %s", named);
   u64 size = (u64)read_word(reader, length, 0, NAME_SIZE_BYTES_MAX);
   error *error = reader->error;
   if (error->kind) return "";

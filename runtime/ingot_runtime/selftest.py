@@ -76,8 +76,8 @@ def compare(
     """Return the largest error by the largest expected magnitude, negative if it is too large."""
     if got.size == 0 or got.tobytes() == expected.tobytes():
         return 0.0
-    left, right = _numbers(got, expected.dtype, dtype), _numbers(expected, expected.dtype, dtype)
     with np.errstate(invalid="ignore"):
+        left, right = (_numbers(array, expected.dtype, dtype) for array in (got, expected))
         errors = np.abs(left - right)
     errors[(left == right) | (np.isnan(left) & np.isnan(right))] = 0.0
     errors[np.isnan(errors)] = np.inf

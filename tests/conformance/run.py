@@ -21,9 +21,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)  # started as a file: test helpers are imported as tests.*
 
+from tests.c_loader import library  # noqa: E402
 from tests.conformance import coverage, known_failures  # noqa: E402
 from tests.conformance.cases import KINDS, Case, collect  # noqa: E402
-from tests.conformance.run_case import CATEGORIES, Outcome, run_case  # noqa: E402
+from tests.conformance.run_case import CATEGORIES, SAME_IN_C, Outcome, run_case  # noqa: E402
 from tests.conformance.workers import Result, run_forked  # noqa: E402
 from tests.ptx.fake_driver import installed  # noqa: E402
 
@@ -35,12 +36,16 @@ def run_all(
     workers: int = 2,
     limit_seconds: float = LIMIT_SECONDS,
     device: str = "",
+    *,
+    in_c: bool = False,
 ) -> dict[str, Outcome]:
-    """Run ``cases`` in forked processes, on ``device`` where one is given; return the outcomes
-    sorted by name."""
+    """Run ``cases`` in forked processes, on ``device`` where one is given, ``in_c`` by the loader
+    in C, too; return the outcomes sorted by name."""
+    if in_c:
+        library()  # once for all workers
 
     def work(name: str) -> Result:
-        outcome = run_case(cases[name], device)
+        outcome = run_case(cases[name], device, in_c=in_c)
         return {"category": outcome.category, "detail": outcome.detail}
 
     done: dict[str, Outcome] = {}
@@ -65,6 +70,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--match", default="*", help="a pattern over KIND/NAME")
     parser.add_argument("--sample", type=int, help="run only so many, always the same")
     parser.add_argument("--device", default="", help="place every node there, such as opencl")
+    parser.add_argument(
+        "--in-c", action="store_true", help="the loader in C must give the same bits"
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", help="write {name: [category, detail]} here")
     parser.add_argument(
@@ -85,10 +93,13 @@ def main(arguments: Sequence[str]) -> int:
     }
     cases = {name: cases[name] for name in sample(cases, options.sample)}
     with installed():  # a driver for `--device cuda`, on any machine
-        outcomes = run_all(cases, options.workers, device=options.device)
+        outcomes = run_all(cases, options.workers, device=options.device, in_c=options.in_c)
     counts = collections.Counter(outcome.category for outcome in outcomes.values())
     print(f"{len(outcomes)} cases, {time.monotonic() - started:.0f} s: ", end="")
     print(", ".join(f"{category} {counts[category]}" for category in CATEGORIES))
+    if options.in_c:
+        same = sum(outcome.detail == SAME_IN_C for outcome in outcomes.values())
+        print(f"{same} of them with the same bits by the loader in C")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(

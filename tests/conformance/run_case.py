@@ -24,6 +24,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto
+from tests.c_loader import CBundle
 from tests.conformance.cases import RANDOM, Case
 
 import ingot_runtime
@@ -45,6 +46,7 @@ from ingot_runtime.ingot_error import IngotError
 
 Array = npt.NDArray[Any]
 CATEGORIES = ("pass", "refused", "wrong", "crash", "error")
+SAME_IN_C = "the same bits by the loader in C"
 _BF16_RELATIVE = 2.0**-6  # at least, as in the onnx package's own runner
 
 
@@ -114,9 +116,10 @@ def _options(targets: Sequence[str], device: str) -> CompileOptions:
     return make_options(targets, devices={"acc": device}, place=[("*", "acc")])
 
 
-def run_case(case: Case, device: str = "") -> Outcome:
+def run_case(case: Case, device: str = "", *, in_c: bool = False) -> Outcome:
     """Compile, save, load, run every data set, compare with the case's own tolerance; on
-    ``device``, such as ``opencl``, where one is given."""
+    ``device``, such as ``opencl``, where one is given; ``in_c``: by the loader in C, too, which must
+    give the same bits."""
     model = case.model()
     with tempfile.TemporaryDirectory(prefix="ingot-case-") as folder:
         path = os.path.join(folder, "case.ingot")
@@ -129,6 +132,7 @@ def run_case(case: Case, device: str = "") -> Outcome:
         try:
             session = ingot_runtime.load(path)
             results = [_run(session, inputs) for inputs, _ in case.data_sets()]
+            told = _told_by_c(case, path, session, results) if in_c else ""
         except ingot_runtime.BundleError as error:
             return Outcome("error", f"run: {type(error).__name__}: {one_line(str(error))}")
     elements = [spec.element for spec in session.outputs]
@@ -139,7 +143,23 @@ def run_case(case: Case, device: str = "") -> Outcome:
             return Outcome(
                 "wrong", f"{detail}; {_blame(compiled, inputs, expected, elements, case)}"
             )
-    return Outcome("pass")
+    return Outcome("wrong" if "other bits" in told else "pass", told)
+
+
+def _told_by_c(case: Case, path: str, session: Any, results: Sequence[Sequence[Any]]) -> str:
+    """Whether the loader in C gives the bits of the one in Python; nothing of values that are no
+    tensors, which it does not have."""
+    if session.loaded.plan.values is not None:
+        return ""
+    with CBundle(path) as bundle:
+        for (inputs, _), outputs in zip(case.data_sets(), results, strict=True):
+            names = [spec.name for spec in session.inputs][: len(inputs)]
+            found = bundle.run(dict(zip(names, map(stored, inputs), strict=True)))
+            for got, wanted in zip(found.values(), outputs, strict=True):
+                same = (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
+                if not same or got.tobytes() != wanted.tobytes():
+                    return "other bits by the loader in C"
+    return SAME_IN_C
 
 
 def _drawn(outputs: Sequence[Array], expected: Sequence[object]) -> Sequence[object]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance import coverage, known_failures, light
-from tests.conformance.run_case import Outcome
+from tests.conformance.run_case import SAME_IN_C, Outcome
 
 RUN = Path(__file__).parent / "run.py"
 # Modules of node cases that are quick to collect and touch every kind of kernel, view and refusal.
@@ -48,13 +48,15 @@ def test_a_fixed_sample_of_cases(count: int) -> None:
 
 @pytest.mark.slow
 def test_all_cases(tmp_path: Path) -> None:
-    """Every case passes or is on the list; none crashes; every refusal names an op or an element
-    type."""
+    """Every case passes or is on the list, and gives the same bits by the loader in C; none crashes;
+    every refusal names an op or an element type."""
     results = tmp_path / "results.json"
-    done = run("--json", str(results), "--check-coverage")
+    done = run("--json", str(results), "--check-coverage", "--in-c")
     assert done.returncode == 0, done.stdout + done.stderr
     outcomes = json.loads(results.read_text())
     assert len(outcomes) >= 1884
+    same = [name for name, (_, detail) in outcomes.items() if detail == SAME_IN_C]
+    assert len([name for name in same if name.startswith("node/")]) >= 1500
     assert [
         name for name, (category, _) in outcomes.items() if category in ("crash", "error")
     ] == []

@@ -19,10 +19,14 @@ from tests.hostile.mutations import mutant
 from tests.hostile.reseal import Parts
 from tests.tidy.source import ROOT
 from tests.unit.test_c_loader import feed, mutated
+from tests.unit.test_signatures import Owner, sign
 
 import ingot
 import ingot_runtime
+from ingot_artifacts.bundle.rewrite import Changes, rewrite_bundle
+from ingot_artifacts.inspect.describe import opened
 from ingot_build_rules.cli.main import main
+from ingot_runtime.format import header as head
 from ingot_runtime.npz import write_npz
 
 pytestmark = pytest.mark.native
@@ -51,6 +55,18 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "m"
 
 
+@pytest.fixture(scope="module")
+def proved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with a call to prove it by, as a program."""
+    folder = tmp_path_factory.mktemp("proved")
+    model = ROOT / "tests" / "models" / "lstm" / "static.onnx"
+    line = ["compile", str(model), "-o", str(folder / "m.ingot"), "--selftest", "1", "-q"]
+    assert main([*line, "--target", "x86-64-v2"]) == 0
+    arguments = ["export", str(folder / "m.ingot"), "--executable", "-o", str(folder / "m")]
+    assert main(arguments) == 0
+    return folder / "m"
+
+
 def test_program_gives_the_same_bits(program: Path, tmp_path: Path) -> None:
     """From .npz to .npz, from .npy and bare elements to the same; numpy reads all of it."""
     with open(tmp_path / "x.npz", "wb") as file:
@@ -72,6 +88,53 @@ def test_program_gives_the_same_bits(program: Path, tmp_path: Path) -> None:
             assert (found[name].shape, found[name].tobytes()) == (array.shape, array.tobytes())
     assert np.load(tmp_path / "y.npy").tobytes() == wanted["y"].tobytes()
     assert (tmp_path / "places.raw").read_bytes() == wanted["places"].tobytes()
+
+
+def test_program_reads_compressed_archives(program: Path, tmp_path: Path) -> None:
+    """What ``numpy.savez_compressed`` wrote, and not what was damaged."""
+    np.savez_compressed(tmp_path / "x.npz", allow_pickle=False, **feed())
+    with ingot_runtime.load(program) as session:
+        wanted = session.run(feed())["y"]
+    run([program, "--inputs", tmp_path / "x.npz", "--outputs", f"y={tmp_path}/y.npy"])
+    assert np.load(tmp_path / "y.npy").tobytes() == wanted.tobytes()
+    data = bytearray((tmp_path / "x.npz").read_bytes())
+    data[60] ^= 4
+    (tmp_path / "x.npz").write_bytes(data)
+    assert "cannot read inputs" in run([program, "--inputs", tmp_path / "x.npz"], 1).stderr
+
+
+def test_program_proves_itself(program: Path, proved: Path, tmp_path: Path) -> None:
+    """One line and exit code 0, or 4 where an output is another; the loader in Python prints it,
+    too."""
+    assert "the bundle holds no selftest" in run([program, "--selftest"], 1).stderr
+    told = run([proved, "--selftest"]).stdout
+    line = [sys.executable, "-m", "ingot_runtime", "selftest", str(proved)]
+    assert told == run(line).stdout
+    assert re.fullmatch(rf"{proved}: passed, 1 of x86-64-v2, error \S+\n", told)
+    with opened(proved) as source:
+        data = bytearray(source.section(head.SELFTEST, 0))
+        data[-61] ^= 0x40
+        rewrite_bundle(source, Changes({(head.SELFTEST, 0): bytes(data)}), tmp_path / "m.ingot")
+    arguments = ["export", str(tmp_path / "m.ingot"), "--executable", "-o", str(tmp_path / "m")]
+    assert main(arguments) == 0
+    assert "failed, 1 of x86-64-v2" in run([tmp_path / "m", "--selftest"], 4).stdout
+
+
+def test_program_asks_for_a_signature(program: Path, tmp_path: Path) -> None:
+    """By PEM files and hex digits; of one of several."""
+    alice, bob = Owner(tmp_path, "alice", 1), Owner(tmp_path, "bob", 2)
+    bundle = tmp_path / "m.ingot"
+    BUNDLES["dynamic"](bundle)
+    sign(bundle, alice)
+    assert main(["export", str(bundle), "--executable", "-o", str(tmp_path / "m")]) == 0
+    asked: list[str | Path] = [tmp_path / "m", "--describe", "--require-key"]
+    run([*asked, alice.public])
+    run([*asked, alice.raw.hex()])
+    run([*asked, bob.public, "--require-key", alice.public])
+    assert "is not signed by whom it must be" in run([*asked, bob.public], 4).stderr
+    assert "not a public key" in run([*asked, alice.secret], 1).stderr
+    assert "cannot read '/none'" in run([*asked, "/none"], 1).stderr
+    assert "the bundle is not signed" in run([program, *asked[1:], bob.public], 4).stderr
 
 
 def test_program_is_small_static_and_reproducible(program: Path, tmp_path: Path) -> None:

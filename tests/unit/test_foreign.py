@@ -8,7 +8,6 @@ bits.
 from __future__ import annotations
 
 import os
-import shutil
 import struct
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from onnx import ModelProto
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import make_model, node, reference, tensor
 from tests.unit.lowering_harness import assert_close, normal
+from tests.unit.qemu_harness import emulator
 
 import ingot
 import ingot_runtime
@@ -201,13 +201,8 @@ def test_foreign_code_gives_the_right_answer(
     bundles: dict[tuple[str, str], Path], tmp_path: Path, name: str, target: str
 ) -> None:
     """The whole image, ``main`` and all kernels, under qemu-user."""
-    emulator = next(
-        (path for end in ("", "-static") if (path := shutil.which(f"qemu-{target}{end}"))), None
-    )
-    assert emulator, (
-        f"put qemu-{target} into PATH (package qemu-user-static), or leave out tests marked qemu"
-    )
     model, feed = MODELS[name]
-    results = run_image([emulator, make_runner(tmp_path, target)], bundles[name, target], feed)
+    command = [*emulator(target), make_runner(tmp_path, target)]
+    results = run_image(command, bundles[name, target], feed)
     for output, array in reference(model, feed).items():
         assert_close(array, results[output], RELATIVE)
