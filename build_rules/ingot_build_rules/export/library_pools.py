@@ -19,6 +19,7 @@ from ingot_runtime.format import abi
 ALIGNMENT_BYTES = 64
 CONSTANTS, WORKSPACE = "constants", "workspace"
 CALLER, INTERNAL = "caller", "internal"
+_OTHER_MEMBERS = ("message", "message_bytes")  # of the struct that pools are members of
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def make_pools(
     sizes = [*([(CONSTANTS, constants_bytes)] if constants_bytes else []), *planned]
     names = [name for name, _ in sizes]
     _require_known(names, wishes)
-    identifiers = c_identifiers(names, "pool")
+    identifiers = c_identifiers([*_OTHER_MEMBERS, *names], "pool")[len(_OTHER_MEMBERS) :]
     places = dict(wishes.places)
     pools = [
         Pool(
