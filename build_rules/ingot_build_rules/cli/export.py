@@ -79,8 +79,6 @@ def _choices(arguments: argparse.Namespace) -> ExportChoices:
     from ingot_build_rules.export.library_facts import LibraryChoices
     from ingot_build_rules.export.library_pools import PoolWishes
 
-    wishes = PoolWishes(
-        tuple(unique(arguments.pool, "--pool").items()), arguments.tensors_in or ""
-    )
+    wishes = PoolWishes(tuple(unique(arguments.pool, "--pool").items()), arguments.tensors_in or "")
     library = LibraryChoices(arguments.name or "", arguments.variant or "", wishes)
     return ExportChoices(library, arguments.shared)

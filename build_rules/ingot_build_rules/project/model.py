@@ -72,6 +72,7 @@ class BundleSpec:
     precision: str = F32
     optimize: str = SPEED
     tuning: str | None = None
+    pools: tuple[str, ...] = ()
     shapes: Profiles | None = None
     other_shapes: str | None = None
     line: int = field(default=0, compare=False)

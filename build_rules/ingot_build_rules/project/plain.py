@@ -47,6 +47,7 @@ def _bundle(spec: BundleSpec) -> dict[str, Any]:
         "precision": spec.precision,
         "optimize": spec.optimize,
         "tuning": spec.tuning,
+        "pools": list(spec.pools),
         "output": spec.output,
         "shapes": None if spec.shapes is None else [dict(profile) for profile in spec.shapes],
         "other_shapes": spec.other_shapes,

@@ -104,6 +104,7 @@ def _bundle(
         precision=values.get("precision", defaults.get("precision", F32)),
         optimize=values.get("optimize", defaults.get("optimize", SPEED)),
         tuning=values.get("tuning"),
+        pools=values.get("pools", ()),
         output=values.get("output", f"dist/{file}.ingot"),
         plugins=values.get("plugins", plugins),
         shapes=values.get("shape"),

@@ -88,6 +88,7 @@ TABLES: Mapping[str, Table] = {
             _PRECISION,
             _OPTIMIZE,
             TableKey("tuning", "text", '"a.tune"'),
+            TableKey("pools", "texts", '["fast=200kB", "slow"]'),
             _STRIP,
             _STRICT_DIMS,
             TableKey("output", "text", '"dist/a.ingot"'),

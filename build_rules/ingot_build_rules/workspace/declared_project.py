@@ -112,6 +112,7 @@ class DeclaredProject:
         precision: str | None = None,
         optimize: str | None = None,
         tuning: PathText | None = None,
+        pools: Sequence[str] | None = None,
         strip: bool | None = None,
         strict_dims: bool | None = None,
         output: PathText | None = None,
@@ -127,7 +128,7 @@ class DeclaredProject:
         values: Tree = {"model": model, "targets": targets, "planner": planner, "strip": strip}
         files = {"output": output, "devices": devices, "place": place, "fallback": fallback}
         shapes = {"shape": shape, "other-shapes": other_shapes, "strict-dims": strict_dims}
-        kernels = {"precision": precision, "optimize": optimize, "tuning": tuning}
+        kernels = {"precision": precision, "optimize": optimize, "tuning": tuning, "pools": pools}
         more = {**files, **shapes, **kernels, "plugins": plugins, "ops": ops}
         self._declare("bundle", name, _given({**values, **more}))
 
