@@ -19,7 +19,7 @@ from ingot_compiler.ir.errors import UserError
 if TYPE_CHECKING:
     from ingot_build_rules.export.export_kinds import ExportChoices, Exported, ExportKind
 
-_OPTIONS = ("name", "variant", "shared", "pool", "tensors_in")
+_OPTIONS = ("name", "variant", "shared", "pool", "tensors_in", "also")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,12 +30,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     started = time.perf_counter()
     kind = _kind(arguments)
-    check_bundle_kind(arguments.bundle)
     if kind.in_folder:
         check_output_folder(arguments.output)
     else:
-        check_output(arguments.output, [arguments.bundle])
-    verify_whole_bundle(arguments.bundle)
+        check_output(arguments.output, [arguments.bundle, *arguments.also])
+    for bundle in (arguments.bundle, *arguments.also):
+        check_bundle_kind(bundle)
+        verify_whole_bundle(bundle)
     trust = cache_trust(shared=arguments.cache_shared)
     settings = BuildSettings(cache_folder(arguments.cache), trust)
     with open_build(settings) as build:
@@ -81,4 +82,4 @@ def _choices(arguments: argparse.Namespace) -> ExportChoices:
 
     wishes = PoolWishes(tuple(unique(arguments.pool, "--pool").items()), arguments.tensors_in or "")
     library = LibraryChoices(arguments.name or "", arguments.variant or "", wishes)
-    return ExportChoices(library, arguments.shared)
+    return ExportChoices(library, arguments.shared, tuple(arguments.also))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ingot_build_rules.compilation.pool_option import read_pools
 from ingot_build_rules.compilation.configure import configure, device_options
+from ingot_build_rules.compilation.pool_option import read_pools
 from ingot_build_rules.compilation.strict_targets import check_devices, strict_targets
 from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import (

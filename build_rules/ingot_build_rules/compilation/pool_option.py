@@ -6,12 +6,11 @@ here: planning (``ingot_compiler.memory``), who gives the memory (``export.libra
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Collection, Sequence
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.message import OptionRef
-from ingot_runtime.size_option import size_bytes
+from ingot_runtime.size_option import read_size
 
 RESERVED = ("workspace", "constants")
 """Pools that every library has."""
@@ -37,8 +36,9 @@ def read_pools(
 
 
 def _limit(text: str, size: str) -> int:
-    try:
-        return size_bytes(size)
-    except argparse.ArgumentTypeError as error:
+    found = read_size(size)
+    if found is None:
+        why = f"expected a size such as 200kB or 1MiB, got {size!r}"
         do = "write fast=200kB, or the name alone for one that grows"
-        raise UserError("wrong size of a pool", OptionRef("pool", text), str(error), do) from None
+        raise UserError("wrong size of a pool", OptionRef("pool", text), why, do)
+    return found

@@ -13,8 +13,7 @@ from ingot_compiler.ir.errors import UserError
 
 _NO_LETTER = re.compile("[^A-Za-z0-9_]")
 # Keywords of C23 and C++20, and what compilers for Linux define as macros.
-_TAKEN = frozenset(
-    """
+_WORDS = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
     char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
     constinit continue decltype default delete do double dynamic_cast else enum explicit export
@@ -23,8 +22,8 @@ _TAKEN = frozenset(
     requires restrict return short signed sizeof static static_assert static_cast struct switch
     template this thread_local throw true try typedef typeid typename typeof typeof_unqual union
     unix unsigned using virtual void volatile wchar_t while xor xor_eq
-    """.split()
-)
+"""
+_TAKEN = frozenset(_WORDS.split())
 
 
 def c_identifier(name: str) -> str:

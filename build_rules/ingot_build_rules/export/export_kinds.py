@@ -13,6 +13,7 @@ from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.export.executable import write_executable
 from ingot_build_rules.export.library import write_library
 from ingot_build_rules.export.library_facts import LibraryChoices
+from ingot_build_rules.export.module_archive import write_module_archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,11 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class ExportChoices:
-    """``shared``: a library that is loaded when the program starts."""
+    """``shared``: a library that is loaded when the program starts; ``others``: bundles beside the first."""
 
     library: LibraryChoices = field(default_factory=LibraryChoices)
     shared: bool = False
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,18 @@ def _library(build: Scheduler, bundle: str, output: str, choices: ExportChoices)
     return Exported({**asdict(made), "files": list(made.files)}, says)
 
 
+def _module_archive(build: Scheduler, bundle: str, output: str, choices: ExportChoices) -> Exported:
+    made = write_module_archive(build, (bundle, *choices.others), output, choices.library)
+    says = f"{', '.join(made.modules)}; {{size_bytes}}"
+    return Exported({**asdict(made), "modules": list(made.modules)}, says)
+
+
 KINDS: Mapping[str, ExportKind] = {
     "executable": ExportKind(_executable),
     "library": ExportKind(
         _library, frozenset({"name", "variant", "shared", "pool", "tensors_in"}), in_folder=True
+    ),
+    "module-archive": ExportKind(
+        _module_archive, frozenset({"name", "variant", "pool", "tensors_in", "also"})
     ),
 }

@@ -7,7 +7,6 @@ and where in the first one everything lies. Not done here: planning within a poo
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -16,7 +15,7 @@ from ingot_build_rules.export.c_names import c_identifiers
 from ingot_build_rules.export.c_tensors import CTensor
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format import abi
-from ingot_runtime.size_option import size_bytes
+from ingot_runtime.size_option import read_size
 
 ALIGNMENT_BYTES = 64
 CONSTANTS, WORKSPACE = "constants", "workspace"
@@ -122,11 +121,10 @@ def make_pools(
 
 def _require_room(pool: Pool, wish: str) -> None:
     _, limited, size = wish.partition(",")
-    try:
-        limit = size_bytes(size) if limited else pool.size_bytes
-    except argparse.ArgumentTypeError as error:
-        where = f"--pool {pool.name}={wish}"
-        raise UserError("wrong size of a pool", where, str(error), "write caller,64kB") from None
+    limit = read_size(size) if limited else pool.size_bytes
+    if limit is None:
+        why = f"expected a size such as 64kB, got {size!r}"
+        raise UserError("wrong size of a pool", f"--pool {pool.name}={wish}", why)
     if pool.size_bytes > limit:
         what = f"pool {pool.name!r} lacks {pool.size_bytes - limit} bytes"
         why = f"expected at most {limit} bytes, got {pool.size_bytes}"

@@ -7,7 +7,7 @@ machine code (``backends.host.main``), stepping (the vm).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.host_program.main_assembler import Assembler

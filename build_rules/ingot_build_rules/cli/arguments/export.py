@@ -8,6 +8,9 @@ OPTIONS = (
     Option("--executable", "a program of one file for Linux, which needs no Python and no library"),
     Option("--library", "a library to link, and its header, which need no libc and no memory"),
     Option(
+        "--module-archive", "a tar in the Model Library Format: objects, their C, headers, metadata"
+    ),
+    Option(
         "-o --output", "the file to write; of --library the folder", "PATH", "file", required=True
     ),
     Option("--shared", "a library that is loaded when the program starts (default: a static one)"),
@@ -21,6 +24,7 @@ OPTIONS = (
         repeats=True,
     ),
     Option("--tensors-in", "the pool that inputs and outputs lie in", "POOL"),
+    Option("--also", "another model in the archive", "BUNDLE", "bundle", repeats=True),
     *CACHE,
     JSON,
 )
@@ -31,5 +35,9 @@ EXAMPLES = (
     ),
     Example(
         "ingot export model.ingot --library -o build", "`build/libmodel.a` and `build/model.h`"
+    ),
+    Example(
+        "ingot export model.ingot --module-archive -o model.tar",
+        "for tools that read the Model Library Format",
     ),
 )
