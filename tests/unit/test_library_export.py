@@ -20,7 +20,10 @@ from tests.unit.test_models import STATIC, Cases
 
 import ingot
 import ingot_runtime
+from ingot_artifacts.inspect.describe import opened, variant_program
 from ingot_build_rules.cli.main import main
+from ingot_build_rules.view.evaluate_call import LaunchStep, evaluate_call
+from ingot_runtime.format.source import read_plan
 
 TARGET = "x86-64-v3"
 RNG = np.random.default_rng(0)
@@ -270,6 +273,52 @@ def test_wrong_wishes(
     """Each is told what there is instead."""
     assert main(["export", str(bundle), "--library", "-o", str(tmp_path), *options]) == code
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--executable", "--shared"), "--shared does not fit"),
+        (("--executable", "--pool", "workspace=caller"), "--pool does not fit"),
+        (("--module-archive", "--shared"), "--shared does not fit"),
+        (("--library", "--also", "x.ingot"), "--also does not fit"),
+        ((), "expected one of --executable, --library, --module-archive, got none"),
+    ],
+)
+def test_options_of_another_kind(
+    bundle: Path,
+    arguments: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Both are named: what is exported, and the option that says nothing of it."""
+    assert main(["export", str(bundle), "-o", str(tmp_path / "made"), *arguments]) == 1
+    told = capsys.readouterr().err
+    assert said in told
+    assert not arguments or arguments[0] in told
+
+
+def test_constants_lie_apart(bundle: Path, tmp_path: Path) -> None:
+    """The file that a caller gives has each constant where the plan has it, once, aligned, and zeros between."""
+    header = export(bundle, tmp_path, "--shared", "--pool", "constants=caller")
+    with opened(bundle) as source:
+        plan = read_plan(source)
+        program = variant_program(source, plan, 0)
+    call = evaluate_call(program, [tensor.dims for tensor in plan.inputs], 1)
+    spans = {
+        (span.offset, span.offset + span.size_bytes)
+        for step in call.steps
+        if isinstance(step, LaunchStep)
+        for span in step.buffers
+        if span.origin == "weights"
+    }
+    assert len(spans) == 2
+    (first, second) = sorted(spans)
+    assert first[1] <= second[0]
+    assert not {start % 64 for start, _ in spans} - {0}
+    content = header.with_suffix(".constants").read_bytes()
+    assert not any(content[second[1] :])
 
 
 def test_what_a_library_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,8 +22,8 @@ from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.export.library import compile_library, constants_of
 from ingot_build_rules.export.library_facts import LibraryChoices, LibraryFacts, library_facts
 from ingot_build_rules.export.library_header import library_header
-from ingot_build_rules.export.library_source import library_source
 from ingot_build_rules.export.library_pools import PoolWishes
+from ingot_build_rules.export.library_source import library_source
 from ingot_build_rules.export.module_metadata import graph_text, metadata_text
 from ingot_build_rules.rules.compile_library import OBJECT, code_file, constants_file
 from ingot_compiler.host_program.print_program import print_program
