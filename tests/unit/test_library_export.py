@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,6 +130,21 @@ def test_architectures(name: str, tmp_path: Path) -> None:
             assert_same_bits(dict(session.run(given)), library.run(given))
 
 
+class Mapped(ctypes.Structure):
+    """The addresses of two outputs."""
+
+    first: int
+    second: int
+    _fields_ = (("first", ctypes.c_void_p), ("second", ctypes.c_void_p))
+
+
+class OneMapped(ctypes.Structure):
+    """That of one input."""
+
+    first: int
+    _fields_ = (("first", ctypes.c_void_p),)
+
+
 def test_tensors_lie_in_a_pool(bundle: Path, tmp_path: Path) -> None:
     """The functions that tell where they are say what the plan says; a call then takes null for the structs."""
     library = SharedLibrary(
@@ -143,20 +159,17 @@ def test_tensors_lie_in_a_pool(bundle: Path, tmp_path: Path) -> None:
         )
     )
 
-    class Mapped(ctypes.Structure):
-        _fields_ = (("first", ctypes.c_void_p), ("second", ctypes.c_void_p))
-
-    places = []
+    places: list[Any] = []
     for kind in ("inputs", "outputs"):
-        function = library._library[f"{library.model}_map_{kind}"]
-        function.restype = ctypes.c_void_p if kind == "inputs" else Mapped
+        function = library.library[f"{library.model}_map_{kind}"]
+        function.restype = OneMapped if kind == "inputs" else Mapped
         places.append(function(None))
     x, y = feed()["x:0"], np.zeros((2, 32), np.float32)
-    ctypes.memmove(places[0], x.ctypes.data, x.nbytes)
+    ctypes.memmove(places[0].first, x.ctypes.data, x.nbytes)
     assert library.call(None, None) == 0
     ctypes.memmove(y.ctypes.data, places[1].first, y.nbytes)
     assert y.tobytes() == ingot_runtime.load(bundle).run(feed())["y/1"].tobytes()
-    assert (places[1].second - places[0]) % 64 == 0
+    assert (places[1].second - places[0].first) % 64 == 0
 
 
 def test_bad_calls_are_refused(header: Path) -> None:
@@ -364,7 +377,7 @@ def test_compiled_by_another_compiler(bundle: Path, tmp_path: Path) -> None:
         subprocess.run([compiler, *strict, *flags, "-fsyntax-only", header], check=True)
     source = Path(__file__).parent / "c_programs" / "library.c"
     program = tmp_path / "program"
-    command = [
+    command: list[str | Path] = [
         "gcc",
         "-std=c99",
         *strict,

@@ -161,10 +161,19 @@ def test_objects_and_sources_are_of_use(bundles: Path, tmp_path: Path) -> None:
     include, parts = tmp_path / "codegen/host/include", tmp_path / "codegen/host/src"
     source = Path(__file__).parent / "c_programs" / "library.c"
     assembler = f"-Wa,-I{parts},-I{tmp_path / 'parameters'}"
-    made = []
+    made: list[Path] = []
     for model_name in ("net", "half"):
         own = tmp_path / f"{model_name}.o"
-        command = ["gcc", "-std=gnu11", "-O2", "-fPIC", "-I", include, assembler, "-c"]
+        command: list[str | Path] = [
+            "gcc",
+            "-std=gnu11",
+            "-O2",
+            "-fPIC",
+            "-I",
+            include,
+            assembler,
+            "-c",
+        ]
         subprocess.run([*command, parts / f"{model_name}_lib0.c", "-o", own], check=True)
         made.append(own)
     given = sorted((tmp_path / "codegen/host/lib").glob("*.o"))

@@ -113,7 +113,7 @@ def _sections(facts: LibraryFacts) -> Iterator[str]:
             yield _included(name, section, ALIGNMENT_BYTES, constants_file(facts.model))
         else:
             place = f'section(".bss.{facts.model}.{pool.identifier}"), aligned({ALIGNMENT_BYTES})'
-            yield f"static uint8_t {name}[{pool.size_bytes}] __attribute__(({place}));"
+            yield f"static uint8_t {name}[{max(1, pool.size_bytes)}] __attribute__(({place}));"
 
 
 def _included(name: str, section: str, alignment: int, file: str) -> str:
@@ -177,7 +177,7 @@ def _pool_lines(facts: LibraryFacts) -> Iterator[str]:
     for pool in facts.pools:
         kind = "const uint8_t" if pool.is_constant else "uint8_t"
         yield f"  {kind} *pool_{pool.identifier} = {_address(facts, pool)};"
-        if pool.from_caller:
+        if pool.from_caller and pool.size_bytes:
             name = f"pool_{pool.identifier}"
             bad = f"!{name} || ADDRESS({name}) % {ALIGNMENT_BYTES}"
             yield f"  if ({bad}) return {facts.model}_BAD_POINTER;"

@@ -15,6 +15,7 @@ import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from typing import BinaryIO
 
 from ingot_artifacts.inspect.describe import opened, variant_program
 from ingot_artifacts.store.atomic import atomic_file, sync_folders
@@ -107,7 +108,7 @@ def _require_apart(bundles: Sequence[str], facts: Sequence[LibraryFacts]) -> Non
         owners[fact.model] = bundle
 
 
-def _write_tar(file: io.IOBase, members: Mapping[str, _Content]) -> None:
+def _write_tar(file: BinaryIO, members: Mapping[str, _Content]) -> None:
     with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name in sorted(members):
             content = members[name]
