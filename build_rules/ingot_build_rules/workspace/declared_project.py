@@ -132,6 +132,25 @@ class DeclaredProject:
         more = {**files, **shapes, **kernels, "plugins": plugins, "ops": ops}
         self._declare("bundle", name, _given({**values, **more}))
 
+    def export(
+        self,
+        name: str,
+        bundle: str,
+        kind: str,
+        output: PathText,
+        *,
+        shared: bool | None = None,
+        model_name: str | None = None,
+        variant: str | None = None,
+        pools: Sequence[str] | None = None,
+        tensors_in: str | None = None,
+    ) -> None:
+        """Declare what a bundle is exported as: ``kind`` as an option of ``ingot export``, the rest as its other
+        options; ``model_name`` is ``--name``."""
+        values: Tree = {"bundle": bundle, "kind": kind, "output": output, "shared": shared}
+        more = {"name": model_name, "variant": variant, "pools": pools, "tensors-in": tensors_in}
+        self._declare("export", name, _given({**values, **more}))
+
     def test(
         self,
         name: str,
