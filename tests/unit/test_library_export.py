@@ -224,6 +224,53 @@ def test_header_names_and_sizes(header: Path) -> None:
     assert str(main_function["constants_bytes"]) == library.number("constants_POOL_BYTES")
 
 
+def test_names_that_c_would_read_as_something_else(tmp_path: Path) -> None:
+    """Quotes, backslashes, trigraphs, formats and letters of other alphabets come back as they were."""
+    given, made = 'in"put\\??/%s*/', "größe"
+    node = helper.make_node("Relu", [given], [made], "/relu")
+    ingot.compile(model([node], [value(given, [3])], [value(made, [3])]), targets=[TARGET]).save(
+        tmp_path / "m.ingot"
+    )
+    library = SharedLibrary(export(tmp_path / "m.ingot", tmp_path, "--shared"))
+    assert [spec["name"] for spec in library.metadata["inputs"]] == [given]
+    assert [spec["name"] for spec in library.metadata["outputs"]] == [made]
+    x = np.array([-1, 0, 2], np.float32)
+    assert library.run({given: x})[made].tolist() == [0, 0, 2]
+
+
+def test_one_variant_of_several(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It must be named; the library has its code alone."""
+    bundle = tmp_path / "m.ingot"
+    ingot.compile(layers("x", "h", "y", "p"), targets=["x86-64-v2", TARGET]).save(bundle)
+    assert main(["export", str(bundle), "--library", "-o", str(tmp_path)]) == 1
+    assert "which variant?" in capsys.readouterr().err
+    wanted = []
+    for target in ("x86-64-v2", TARGET):
+        folder = tmp_path / target
+        library = SharedLibrary(export(bundle, folder, "--shared", "--variant", target))
+        assert library.metadata["target"] == target
+        with ingot_runtime.load(bundle, variant=target) as session:
+            given = {"x": feed()["x:0"]}
+            assert_same_bits(dict(session.run(given)), library.run(given))
+        wanted.append((folder / "libm.so").read_bytes())
+    assert wanted[0] != wanted[1]
+
+
+def test_constants_that_are_too_large_are_the_callers(
+    bundle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Code reaches so far and no further: the error says what to do."""
+    monkeypatch.setattr("ingot_build_rules.export.library_facts.INSIDE_BYTES_MAX", 1000)
+    assert main(["export", str(bundle), "--library", "-o", str(tmp_path)]) == 3
+    told = capsys.readouterr().err
+    assert "pool 'constants' is too large to lie in the library" in told
+    assert "--pool constants=caller" in told
+    export(bundle, tmp_path, "--pool", "constants=caller")
+
+
 def test_same_bytes_from_the_same_bundle(bundle: Path, tmp_path: Path) -> None:
     """No path, time or user is in a library: another folder and an empty cache give the same."""
     made: list[list[bytes]] = []

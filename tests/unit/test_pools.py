@@ -85,6 +85,12 @@ def test_wrong_pools(cases: Cases, pools: list[str], said: str) -> None:
         ingot.compile(cases.path, targets=[TARGET], pools=pools)
 
 
+def test_more_pools_than_a_bundle_holds(cases: Cases) -> None:
+    """Each is a device of the bundle's table."""
+    with pytest.raises(UserError, match="too many pools"):
+        ingot.compile(cases.path, targets=[TARGET], pools=[f"p{number}" for number in range(16)])
+
+
 def test_open_sizes_have_no_pools() -> None:
     """Whether a value fits into a limit must be known: the node is named."""
     model = make_model(

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.message import OptionRef
+from ingot_runtime.format.limits import DEVICE_COUNT_MAX
 from ingot_runtime.size_option import read_size
 
 RESERVED = ("workspace", "constants")
@@ -22,7 +23,7 @@ def read_pools(
     """Read pools; ``devices``: names that are taken.
 
     Raises:
-        UserError: a size that is none, a name twice or taken.
+        UserError: a size that is none, a name twice or taken, more than a bundle holds.
     """
     found: dict[str, int | None] = {}
     for text in texts:
@@ -32,6 +33,9 @@ def read_pools(
             why = f"expected another name than {others}"
             raise UserError(f"pool name taken: {name!r}", OptionRef("pool", text), why)
         found[name] = _limit(text, size) if equals else None
+    if len(found) + len(devices) > DEVICE_COUNT_MAX:
+        why = f"expected at most {DEVICE_COUNT_MAX - len(devices)} beside the devices, got {len(found)}"
+        raise UserError("too many pools", OptionRef("pool", texts[-1]), why, "join some of them")
     return tuple(found.items())
 
 

@@ -245,6 +245,6 @@ def _workspace_lines(facts: LibraryFacts) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """A string of C; bytes beyond ASCII do not occur in JSON as we write it."""
-    lines = text.replace("\\", "\\\\").replace('"', '\\"').splitlines()
+    """A string of C, without trigraphs; bytes beyond ASCII do not occur in JSON as we write it."""
+    lines = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?").splitlines()
     return "\n  ".join(f'"{line}\\n"' for line in lines)
