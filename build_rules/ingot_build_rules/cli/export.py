@@ -1,47 +1,86 @@
 """Verb ``export``: a bundle as something that runs without Python.
 
-In: a bundle. Out: a file, a line about it; an exit code. Not done here: making it
-(``export.executable``).
+In: a bundle. Out: files, a line about them; an exit code. Not done here: making them
+(``export.export_kinds``).
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
+from ingot_build_rules.cli.usage import unique
 from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
+from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
-    from ingot_build_rules.export.executable import Executable
+    from ingot_build_rules.export.export_kinds import ExportChoices, Exported, ExportKind
+
+_OPTIONS = ("name", "variant", "shared", "pool", "tensors_in")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check every byte of the bundle, and write the file."""
+    """Check every byte of the bundle, and write the files."""
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_build_rules.compilation.open_build import BuildSettings, open_build
-    from ingot_build_rules.compilation.output_file import check_output
-    from ingot_build_rules.export.executable import write_executable
+    from ingot_build_rules.compilation.output_file import check_output, check_output_folder
 
     started = time.perf_counter()
+    kind = _kind(arguments)
     check_bundle_kind(arguments.bundle)
-    check_output(arguments.output, [arguments.bundle])
+    if kind.in_folder:
+        check_output_folder(arguments.output)
+    else:
+        check_output(arguments.output, [arguments.bundle])
     verify_whole_bundle(arguments.bundle)
     trust = cache_trust(shared=arguments.cache_shared)
     settings = BuildSettings(cache_folder(arguments.cache), trust)
     with open_build(settings) as build:
-        made = write_executable(build, arguments.bundle, arguments.output)
+        made = kind.write(build, arguments.bundle, arguments.output, _choices(arguments))
     seconds = time.perf_counter() - started
-    values = {"bundle": arguments.bundle, "output": arguments.output, **asdict(made)}
+    values = {"bundle": arguments.bundle, "output": arguments.output, **made.values}
     line = _line(arguments.output, made, seconds)
     console.print_report({**values, "seconds": round(seconds, 3)}, [line], as_json=arguments.json)
     return 0
 
 
-def _line(output: str, made: Executable, seconds: float) -> str:
-    loader, whole = map(console.format_bytes, (made.loader_bytes, made.size_bytes))
-    what = f"{output}: {whole}, of which the loader has {loader}, for {made.triple}"
-    return f"{what}; digest {made.digest[:16]}, {console.format_seconds(seconds)}"
+def _line(output: str, made: Exported, seconds: float) -> str:
+    shown = {
+        name: console.format_bytes(value) if isinstance(value, int) else value
+        for name, value in made.values.items()
+    }
+    digest = str(made.values["digest"])[:16]
+    says = made.says.format_map(shown)
+    return f"{output}: {says}; digest {digest}, {console.format_seconds(seconds)}"
+
+
+def _kind(arguments: argparse.Namespace) -> ExportKind:
+    """The one kind that is asked for, with no option of another."""
+    from ingot_build_rules.export.export_kinds import KINDS
+
+    names = [name for name in KINDS if getattr(arguments, name.replace("-", "_"))]
+    flags = ", ".join(f"--{name}" for name in KINDS)
+    if len(names) != 1:
+        got = " ".join(f"--{name}" for name in names) or "none"
+        raise UserError("what to export?", "ingot export", f"expected one of {flags}, got {got}")
+    for option in _OPTIONS:
+        if getattr(arguments, option) and option not in KINDS[names[0]].takes:
+            where, other = "ingot export", f"--{option.replace('_', '-')}"
+            why = f"it says nothing of --{names[0]}"
+            raise UserError(f"{other} does not fit", where, why, "leave it out")
+    return KINDS[names[0]]
+
+
+def _choices(arguments: argparse.Namespace) -> ExportChoices:
+    from ingot_build_rules.export.export_kinds import ExportChoices
+    from ingot_build_rules.export.library_facts import LibraryChoices
+    from ingot_build_rules.export.library_pools import PoolWishes
+
+    wishes = PoolWishes(
+        tuple(unique(arguments.pool, "--pool").items()), arguments.tensors_in or ""
+    )
+    library = LibraryChoices(arguments.name or "", arguments.variant or "", wishes)
+    return ExportChoices(library, arguments.shared)

@@ -241,6 +241,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "count": positive,
     "device": device,
     "jobs": positive,
+    "pair": pair,
     "place": place,
     "seconds": seconds,
     "shape": shape,

@@ -26,6 +26,19 @@ def check_output(path: str, inputs: Sequence[str] = ()) -> None:
         raise UserError(what, path, why, do)
 
 
+def check_output_folder(path: str) -> None:
+    """Refuse a folder that does not take files.
+
+    Raises:
+        UserError: no such folder, or no permission.
+    """
+    if not os.path.isdir(path):
+        raise UserError("no such output folder", path, f"{path} is not a folder", "make it first")
+    if not os.access(path, os.W_OK | os.X_OK):
+        why = f"{path} is not writable"
+        raise UserError("no permission to write there", path, why, "choose another folder")
+
+
 def _fault(path: str, folder: str, inputs: Sequence[str]) -> tuple[str, str, str] | None:
     """What is wrong with a place, why, and what to do; None if nothing is."""
     if not os.path.isdir(folder):

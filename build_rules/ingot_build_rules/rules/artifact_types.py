@@ -16,6 +16,7 @@ _MODULES = {
     "ingot_build_rules.rules.fuse": "FuseInputs Fused FusedConstant",
     "ingot_build_rules.rules.claim": "ClaimInputs",
     "ingot_build_rules.rules.codegen_claimed": "CodegenClaimedInputs",
+    "ingot_build_rules.rules.compile_library": "ModelLibraryInputs",
     "ingot_build_rules.rules.compile_loader": "LoaderInputs",
     "ingot_build_rules.rules.op_option": "OpOption",
     "ingot_build_rules.rules.tuning_option": "TuningOption",

@@ -1,0 +1,95 @@
+"""The inputs and outputs of a model as C sees them: members of two structs, sizes as macros.
+
+In: a bundle's plan. Out: ``CTensor``, lines of a header. Not done here: the rest of a header
+(``library_header``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ingot_build_rules.export.c_names import c_identifiers
+from ingot_compiler.ir.errors import UnsupportedError
+from ingot_runtime.format.dtypes import DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
+from ingot_runtime.format.plan import BundlePlan, TensorPlan
+
+# By numpy's name. What C has no type for travels as its bits; a bool is a byte of 0 or 1.
+_C_TYPES = {"float32": "float", "float64": "double", "float16": "uint16_t", "bool": "uint8_t"}
+
+
+@dataclass(frozen=True, slots=True)
+class CTensor:
+    """One input or output of fixed sizes, dense and row-major. ``name``: the user's; ``dtype``: ours."""
+
+    name: str
+    identifier: str
+    c_type: str
+    dtype: str
+    element_bytes: int
+    shape: tuple[int, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all elements."""
+        return self.element_bytes * prod(self.shape)
+
+
+def c_tensors(
+    bundle: str, plan: BundlePlan
+) -> tuple[tuple[CTensor, ...], tuple[CTensor, ...]]:
+    """Return inputs and outputs.
+
+    Args:
+        bundle: its path, for errors.
+        plan: its plan.
+
+    Raises:
+        UserError: two names become one. UnsupportedError: sizes that the bundle leaves open.
+    """
+    opened = [tensor for tensor in (*plan.inputs, *plan.outputs) if not tensor.is_static]
+    if opened:
+        shape = ", ".join(map(str, opened[0].shape(plan.symbols)))
+        raise UnsupportedError(
+            "open sizes cannot be exported to C",
+            where=f"{bundle}, {opened[0].name!r}",
+            why=f"expected fixed sizes, got [{shape}]",
+            do="compile the model with --shape and --other-shapes refuse",
+        )
+    return _named(plan.inputs, "input"), _named(plan.outputs, "output")
+
+
+def _named(tensors: Sequence[TensorPlan], what: str) -> tuple[CTensor, ...]:
+    names = c_identifiers([tensor.name for tensor in tensors], what)
+    return tuple(map(_tensor, tensors, names))
+
+
+def _tensor(tensor: TensorPlan, identifier: str) -> CTensor:
+    numpy_name = NUMPY_NAMES[tensor.dtype]
+    return CTensor(
+        tensor.name,
+        identifier,
+        _C_TYPES.get(numpy_name, f"{numpy_name}_t"),
+        DTYPE_NAMES[tensor.dtype],
+        DTYPE_SIZES_BYTES[tensor.dtype],
+        tensor.dims,
+    )
+
+
+def struct_lines(tag: str, tensors: Sequence[CTensor], qualifier: str = "") -> Iterator[str]:
+    """Write a struct with a pointer for each tensor; ``qualifier``: "const " for what is only read."""
+    yield f"struct {tag} {{"
+    for tensor in tensors:
+        shape = ", ".join(map(str, tensor.shape))
+        note = f"{tensor.dtype}[{shape}]"
+        yield f"  {qualifier}{tensor.c_type} *{tensor.identifier}; // {note}"
+    if not tensors:
+        yield "  char unused; // C has no empty structs"
+    yield "};"
+
+
+def size_lines(prefix: str, tensors: Sequence[CTensor]) -> Iterator[str]:
+    """Write a macro with the bytes of each tensor, ``PREFIX_NAME_BYTES``."""
+    for tensor in tensors:
+        yield f"#define {prefix}_{tensor.identifier}_BYTES {tensor.size_bytes}"

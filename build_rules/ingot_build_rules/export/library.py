@@ -1,0 +1,91 @@
+"""One variant of a bundle as a library and its header, to link into a program without Python.
+
+In: an open build, a bundle, the user's choices. Out: two files in a folder, three where the caller
+gives the constants. Not done here: what is in them (``library_facts``), checking every byte of the
+bundle (``check.verify_bundle``).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from ingot_artifacts.inspect.describe import opened
+from ingot_artifacts.store.atomic import atomic_file, sync_folders
+from ingot_build_rules.engine.scheduler import Scheduler
+from ingot_build_rules.export.library_facts import LibraryChoices, LibraryFacts, library_facts
+from ingot_build_rules.export.library_header import library_header
+from ingot_build_rules.export.library_source import library_source
+from ingot_build_rules.rules.compile_library import COMPILE_LIBRARY, ModelLibraryInputs
+from ingot_runtime.format.header import WEIGHTS
+from ingot_runtime.format.source import Source
+
+_CHUNK_BYTES = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """``files``: names in the folder; ``size_bytes``: of the library alone; ``digest``: the bundle's root digest."""
+
+    files: tuple[str, ...]
+    size_bytes: int
+    target: str
+    digest: str
+
+
+def write_library(
+    build: Scheduler, bundle: str, folder: str, choices: LibraryChoices, *, shared: bool
+) -> Library:
+    """Write ``libMODEL.a`` (``shared``: ``.so``) and ``MODEL.h``, and ``MODEL.constants`` where the caller gives them.
+
+    Raises:
+        BundleError: no bundle. UnsupportedError, UserError: as ``library_facts``. OutputError: no
+            folder, no space.
+    """
+    with opened(bundle) as source:
+        facts = library_facts(bundle, source, choices)
+        content = compile_library(build, bundle, facts, shared=shared)
+        header, name = f"{facts.model}.h", f"lib{facts.model}.{'so' if shared else 'a'}"
+        _write(os.path.join(folder, header), library_header(facts).encode())
+        _write(os.path.join(folder, name), content, runs=shared)
+        files = [header, name]
+        if any(pool.is_constant and pool.from_caller for pool in facts.pools):
+            files.append(f"{facts.model}.constants")
+            write_constants(source, facts, os.path.join(folder, files[-1]))
+        source.require_unchanged()
+        sync_folders([os.path.abspath(folder)])
+        return Library(tuple(files), len(content), facts.target, facts.digest)
+
+
+def compile_library(
+    build: Scheduler, bundle: str, facts: LibraryFacts, *, shared: bool
+) -> memoryview:
+    """Return the library's bytes."""
+    sources = ((f"{facts.model}.c", library_source(facts)), (f"{facts.model}.h", library_header(facts)))
+    inside = any(pool.is_constant and not pool.from_caller for pool in facts.pools)
+    inputs = ModelLibraryInputs(
+        facts.model,
+        sources,
+        facts.triple,
+        facts.digest,
+        facts.variant,
+        facts.constants_bytes if inside else 0,
+        shared,
+        bundle,
+    )
+    made = build.run(build.need(COMPILE_LIBRARY, inputs, facts.model))
+    return made.value()
+
+
+def write_constants(source: Source, facts: LibraryFacts, path: str) -> None:
+    """Write what the caller of a library is to give."""
+    row = next(row for row in source.sections if row.kind == WEIGHTS and row.id == 0)
+    with atomic_file(path, lasting=True) as file:
+        for at in range(0, facts.constants_bytes, _CHUNK_BYTES):
+            size = min(_CHUNK_BYTES, facts.constants_bytes - at)
+            file.write(source.read(row.offset + at, size))
+
+
+def _write(path: str, content: bytes | memoryview, *, runs: bool = False) -> None:
+    with atomic_file(path, lasting=True, runs=runs) as file:
+        file.write(content)

@@ -1,0 +1,185 @@
+"""What there is to say of one variant of a bundle as a library: the one source of its header, its
+code and its metadata.
+
+In: an open bundle, the user's choices. Out: ``LibraryFacts``, or a refusal. Not done here: texts
+(``library_header``, ``library_source``, ``library_metadata``), compiling them.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ingot_artifacts.inspect.describe import variant_program
+from ingot_build_rules.export.c_names import c_identifier
+from ingot_build_rules.export.c_tensors import CTensor, c_tensors
+from ingot_build_rules.export.library_pools import (
+    WORKSPACE,
+    Pool,
+    PoolWishes,
+    WorkingMemory,
+    make_pools,
+    working_memory,
+)
+from ingot_build_rules.view.evaluate_call import LaunchStep, evaluate_call
+from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_runtime.format import abi
+from ingot_runtime.format.header import CODE
+from ingot_runtime.format.plan import BundlePlan
+from ingot_runtime.format.program import CODES, Program
+from ingot_runtime.format.source import Source, read_plan, weights_sizes_bytes
+
+INSIDE_BYTES_MAX = 1 << 30
+"""Constants within a library: code reaches over 2 GiB, and other code may lie between."""
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFacts:
+    """``model``: its name in C; ``main_at``: where the function lies in the code; ``kernels``: how often each is
+    launched, by its number; ``device_count``: of the hosts that have pools."""
+
+    model: str
+    digest: str
+    variant: int
+    target: str
+    features: tuple[str, ...]
+    inputs: tuple[CTensor, ...]
+    outputs: tuple[CTensor, ...]
+    pools: tuple[Pool, ...]
+    memory: WorkingMemory
+    planned_bytes: tuple[int, ...]
+    constants_bytes: int
+    scratch_bytes: int
+    code_bytes: int
+    main_at: int
+    frame_bytes: int
+    launches: tuple[tuple[int, int], ...]
+
+    @property
+    def triple(self) -> str:
+        """Processor and system as the C compiler spells them."""
+        return f"{parse_target(self.target).arch.replace('x86-64', 'x86_64')}-freestanding-none"
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryChoices:
+    """``name``: of the model in C, "" for that of the bundle's file; ``variant``: its target, ""
+    for the only one."""
+
+    name: str = ""
+    variant: str = ""
+    pools: PoolWishes = PoolWishes()
+
+
+def library_facts(bundle: str, source: Source, choices: LibraryChoices) -> LibraryFacts:
+    """Return the facts; ``bundle``: the path.
+
+    Raises:
+        BundleError: a damaged section. UnsupportedError: devices, open sizes, memory that only the
+            data decide, too many constants. UserError: no such variant or pool, a bad name.
+    """
+    plan = read_plan(source)
+    _require_host(bundle, plan)
+    inputs, outputs = c_tensors(bundle, plan)
+    variant = _variant(bundle, plan, choices.variant)
+    program = variant_program(source, plan, variant)
+    _require_known_sizes(bundle, program)
+    call = evaluate_call(program, [tensor.shape for tensor in inputs], len(plan.devices))
+    if call.problem:
+        raise UnsupportedError("the model refuses its own sizes", bundle, call.problem)
+    code = source.section(CODE, variant)
+    frame_bytes = struct.unpack_from("<Q", code, _export(code, "frame_bytes"))[0]
+    constants_bytes = weights_sizes_bytes(source, plan)[0]
+    memory = working_memory(
+        call.workspace_bytes[0],
+        call.scratch_bytes,
+        frame_bytes,
+        (*inputs, *outputs),
+        len(plan.devices),
+    )
+    names = [WORKSPACE, *(device.name for device in plan.devices[1:])]
+    sizes = [memory.size_bytes, *call.workspace_bytes[1:]]
+    pools = make_pools(
+        list(zip(names, sizes, strict=True)), constants_bytes, (*inputs, *outputs), choices.pools
+    )
+    _require_near(bundle, pools)
+    planned = plan.variants[variant]
+    return LibraryFacts(
+        model=_model_name(bundle, choices.name),
+        digest=source.root_digest.hex(),
+        variant=variant,
+        target=planned.target,
+        features=planned.features,
+        inputs=inputs,
+        outputs=outputs,
+        pools=pools,
+        memory=memory,
+        planned_bytes=call.workspace_bytes,
+        constants_bytes=constants_bytes,
+        scratch_bytes=call.scratch_bytes,
+        code_bytes=len(code),
+        main_at=_export(code, "main"),
+        frame_bytes=frame_bytes,
+        launches=_launches(call.steps),
+    )
+
+
+def _launches(steps: Sequence[object]) -> tuple[tuple[int, int], ...]:
+    counts: dict[int, int] = {}
+    for step in steps:
+        if isinstance(step, LaunchStep):
+            counts[step.kernel] = counts.get(step.kernel, 0) + 1
+    return tuple(sorted(counts.items()))
+
+
+def _export(code: bytes, name: str) -> int:
+    """Where an export lies in an image."""
+    at = 4 * (len(abi.IMAGE_HEADER) + abi.EXPORTS.index(name))
+    return int.from_bytes(code[at : at + 4], "little")
+
+
+def _model_name(bundle: str, name: str) -> str:
+    stem = os.path.basename(bundle).partition(".")[0]
+    made = c_identifier(name or stem)
+    if name and made != name:
+        why = f"expected an identifier of C, got {name!r}"
+        raise UserError("a name that C does not allow", "--name", why, f"--name {made}")
+    return made
+
+
+def _variant(bundle: str, plan: BundlePlan, wanted: str) -> int:
+    targets = [variant.target for variant in plan.variants]
+    if wanted and wanted not in targets:
+        why = f"the bundle has {', '.join(targets)}"
+        raise UserError(f"no variant {wanted!r}", bundle, why, "choose one of these")
+    if not wanted and len(targets) > 1:
+        why = f"a library has one, the bundle has {', '.join(targets)}"
+        raise UserError("which variant?", bundle, why, f"--variant {targets[0]}")
+    return targets.index(wanted) if wanted else 0
+
+
+def _require_host(bundle: str, plan: BundlePlan) -> None:
+    beside = [device for device in plan.devices if device.kind != "host"]
+    if beside:
+        why = f"the bundle has the device {beside[0].name!r} of kind {beside[0].kind}"
+        do = "compile it for the host alone, or run it by the Python loader"
+        raise UnsupportedError("a library runs on the host alone", bundle, why, do)
+
+
+def _require_known_sizes(bundle: str, program: Program) -> None:
+    grown = {CODES["buffer_grow"], CODES["output_buffer"]}
+    if any(opcode in grown for opcode, _ in program.instructions):
+        why = "values of it have sizes that only the data decide, and a library allocates nothing"
+        do = "export an executable, or use the loader in C"
+        raise UnsupportedError("a library needs all sizes in advance", bundle, why, do)
+
+
+def _require_near(bundle: str, pools: tuple[Pool, ...]) -> None:
+    for pool in pools:
+        if not pool.from_caller and pool.size_bytes > INSIDE_BYTES_MAX:
+            why = f"expected at most {INSIDE_BYTES_MAX} bytes, got {pool.size_bytes}"
+            what = f"pool {pool.name!r} is too large to lie in the library"
+            raise UnsupportedError(what, bundle, why, f"--pool {pool.name}=caller")
