@@ -36,9 +36,7 @@ class CTensor:
         return self.element_bytes * prod(self.shape)
 
 
-def c_tensors(
-    bundle: str, plan: BundlePlan
-) -> tuple[tuple[CTensor, ...], tuple[CTensor, ...]]:
+def c_tensors(bundle: str, plan: BundlePlan) -> tuple[tuple[CTensor, ...], tuple[CTensor, ...]]:
     """Return inputs and outputs.
 
     Args:
@@ -57,10 +55,15 @@ def c_tensors(
             why=f"expected fixed sizes, got [{shape}]",
             do="compile the model with --shape and --other-shapes refuse",
         )
-    return _named(plan.inputs, "input"), _named(plan.outputs, "output")
+    return named_tensors(plan.inputs, "input"), named_tensors(plan.outputs, "output")
 
 
-def _named(tensors: Sequence[TensorPlan], what: str) -> tuple[CTensor, ...]:
+def named_tensors(tensors: Sequence[TensorPlan], what: str) -> tuple[CTensor, ...]:
+    """Return tensors of fixed sizes; ``what``: "input" or another word for errors.
+
+    Raises:
+        UserError: two names become one.
+    """
     names = c_identifiers([tensor.name for tensor in tensors], what)
     return tuple(map(_tensor, tensors, names))
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 
 from ingot_build_rules.engine.scheduler import Scheduler
+from ingot_build_rules.export.c_files import write_c_source
+from ingot_build_rules.export.c_source import CChoices
 from ingot_build_rules.export.executable import write_executable
 from ingot_build_rules.export.library import write_library
 from ingot_build_rules.export.library_facts import LibraryChoices
@@ -30,16 +32,19 @@ class ExportChoices:
 
     library: LibraryChoices = field(default_factory=LibraryChoices)
     shared: bool = False
+    source: CChoices = field(default_factory=CChoices)
 
 
 @dataclass(frozen=True, slots=True)
 class ExportKind:
     """``write`` takes a build, a bundle, a place, choices. The place is a file, or where ``in_folder`` is set the folder of
-    several. ``takes``: the options of the command that belong to it."""
+    several. ``takes``: the options of the command that belong to it. ``of_model``: what is exported is a
+    model, and no bundle."""
 
     write: Callable[[Scheduler, str, str, ExportChoices], Exported]
     takes: frozenset[str] = frozenset()
     in_folder: bool = False
+    of_model: bool = False
 
 
 def _executable(build: Scheduler, bundle: str, output: str, choices: ExportChoices) -> Exported:
@@ -55,9 +60,25 @@ def _library(build: Scheduler, bundle: str, output: str, choices: ExportChoices)
     return Exported({**asdict(made), "files": list(made.files)}, says)
 
 
+def _c_source(build: Scheduler, model: str, output: str, choices: ExportChoices) -> Exported:
+    made = write_c_source(build, model, output, choices.source)
+    says = (
+        f"{', '.join(made.files)}; RAM {{ram_bytes}} beside inputs, outputs and the stack,"
+        " flash {weights_bytes} beside code; {call_count} calls of {kernel_count} kernels"
+    )
+    values = {**made.facts.plain(), "files": list(made.files)}
+    return Exported(values, says)
+
+
 KINDS: Mapping[str, ExportKind] = {
     "executable": ExportKind(_executable),
     "library": ExportKind(
         _library, frozenset({"name", "variant", "shared", "pool", "tensors_in"}), in_folder=True
+    ),
+    "c-source": ExportKind(
+        _c_source,
+        frozenset({"name", "shape", "target", "weights_apart"}),
+        in_folder=True,
+        of_model=True,
     ),
 }

@@ -61,7 +61,10 @@ def compile_library(
     build: Scheduler, bundle: str, facts: LibraryFacts, *, shared: bool
 ) -> memoryview:
     """Return the library's bytes."""
-    sources = ((f"{facts.model}.c", library_source(facts)), (f"{facts.model}.h", library_header(facts)))
+    sources = (
+        (f"{facts.model}.c", library_source(facts)),
+        (f"{facts.model}.h", library_header(facts)),
+    )
     inside = any(pool.is_constant and not pool.from_caller for pool in facts.pools)
     inputs = ModelLibraryInputs(
         facts.model,

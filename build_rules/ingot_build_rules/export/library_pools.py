@@ -62,7 +62,11 @@ class WorkingMemory:
 
 
 def working_memory(
-    planned_bytes: int, scratch_bytes: int, frame_bytes: int, tensors: Sequence[CTensor], device_count: int
+    planned_bytes: int,
+    scratch_bytes: int,
+    frame_bytes: int,
+    tensors: Sequence[CTensor],
+    device_count: int,
 ) -> WorkingMemory:
     """Lay out what a call needs beside its values."""
     rank_total = sum(len(tensor.shape) for tensor in tensors)

@@ -98,7 +98,9 @@ def _structs() -> Iterator[str]:
 def _sections(facts: LibraryFacts) -> Iterator[str]:
     """The code, the constants and the pools of the library, each in a section of its own."""
     code = f"{facts.model}_code"
-    yield _included(code, f'.text.{facts.model}, \\"ax\\", %progbits', _CODE_ALIGNMENT_BYTES, CODE_FILE)
+    yield _included(
+        code, f'.text.{facts.model}, \\"ax\\", %progbits', _CODE_ALIGNMENT_BYTES, CODE_FILE
+    )
     for pool in facts.pools:
         name = f"{facts.model}_{pool.identifier}_pool"
         if pool.from_caller:
@@ -113,7 +115,13 @@ def _sections(facts: LibraryFacts) -> Iterator[str]:
 
 def _included(name: str, section: str, alignment: int, file: str) -> str:
     hidden = '__attribute__((visibility("hidden")))'
-    lines = [f".section {section}", f".balign {alignment}", f"{name}:", f'.incbin \\"{file}\\"', ".text"]
+    lines = [
+        f".section {section}",
+        f".balign {alignment}",
+        f"{name}:",
+        f'.incbin \\"{file}\\"',
+        ".text",
+    ]
     assembly = " ".join(f'"{line}\\n"' for line in lines)
     return f"__asm__({assembly});\nextern const uint8_t {name}[] {hidden};"
 

@@ -8,6 +8,7 @@ already imports few of them.
 
 _MODULES = {
     "ingot_build_rules.rules.bundle": "BundleParts BundleInputs",
+    "ingot_build_rules.rules.c_source": "CSource CSourceInputs",
     "ingot_build_rules.rules.codegen": "CodegenInputs",
     "ingot_build_rules.rules.codegen_main": "MainInputs",
     "ingot_build_rules.rules.codegen_support": "SupportInputs",
