@@ -66,7 +66,9 @@ class SharedLibrary:
             *pools, ctypes.addressof(self.message), len(self.message)
         )
         function = self._library[f"{self.model}_call"]
-        code: int = function(ctypes.c_uint32(self.abi if abi is None else abi), inputs, outputs, words)
+        code: int = function(
+            ctypes.c_uint32(self.abi if abi is None else abi), inputs, outputs, words
+        )
         return code
 
     def run(self, given: Mapping[str, Array]) -> dict[str, Array]:

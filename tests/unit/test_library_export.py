@@ -109,7 +109,8 @@ def test_loops_and_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name if name == "resnet" else pytest.param(name, marks=pytest.mark.slow) for name in STATIC]
+    "name",
+    [name if name == "resnet" else pytest.param(name, marks=pytest.mark.slow) for name in STATIC],
 )
 def test_architectures(name: str, tmp_path: Path) -> None:
     """Every small architecture whose sizes are known, bit for bit."""
@@ -124,7 +125,15 @@ def test_architectures(name: str, tmp_path: Path) -> None:
 def test_tensors_lie_in_a_pool(bundle: Path, tmp_path: Path) -> None:
     """The functions that tell where they are say what the plan says; a call then takes null for the structs."""
     library = SharedLibrary(
-        export(bundle, tmp_path, "--shared", "--tensors-in", "workspace", "--pool", "workspace=internal")
+        export(
+            bundle,
+            tmp_path,
+            "--shared",
+            "--tensors-in",
+            "workspace",
+            "--pool",
+            "workspace=internal",
+        )
     )
 
     class Mapped(ctypes.Structure):
@@ -147,7 +156,10 @@ def test_bad_calls_are_refused(header: Path) -> None:
     """Another header, null, memory that is not aligned: a code each, and nothing runs."""
     library = SharedLibrary(header)
     x, y = feed()["x:0"], np.zeros((2, 2, 32), np.float32)
-    good = (ctypes.c_void_p * 1)(x.ctypes.data), (ctypes.c_void_p * 2)(y[0].ctypes.data, y[1].ctypes.data)
+    good = (
+        (ctypes.c_void_p * 1)(x.ctypes.data),
+        (ctypes.c_void_p * 2)(y[0].ctypes.data, y[1].ctypes.data),
+    )
     other, bad = int(library.number("OTHER_HEADER")), int(library.number("BAD_POINTER"))
     assert library.call(*good, abi=library.abi ^ 1) == other
     assert library.call(*good, shift=8) == bad
@@ -161,7 +173,9 @@ def test_bad_calls_are_refused(header: Path) -> None:
 def test_model_refuses_inputs_in_words(tmp_path: Path) -> None:
     """The message is the loader's, and ends within its room."""
     node = helper.make_node("Gather", ["w", "at"], ["y"], "/gather")
-    made = model([node], [value("at", [1], INT64)], [value("y", [1, 2])], {"w": np.eye(2, dtype=np.float32)})
+    made = model(
+        [node], [value("at", [1], INT64)], [value("y", [1, 2])], {"w": np.eye(2, dtype=np.float32)}
+    )
     ingot.compile(made, targets=[TARGET]).save(tmp_path / "m.ingot")
     library = SharedLibrary(export(tmp_path / "m.ingot", tmp_path, "--shared"))
     at, y = np.array([7]), np.zeros((1, 2), np.float32)
@@ -198,7 +212,9 @@ def test_same_bytes_from_the_same_bundle(bundle: Path, tmp_path: Path) -> None:
         copy = tmp_path / f"{name}.ingot"
         shutil.copy(bundle, copy)
         for shared in ((), ("--shared",)):
-            export(copy, folder, "--name", "net", "--cache", str(tmp_path / f"cache-{name}"), *shared)
+            export(
+                copy, folder, "--name", "net", "--cache", str(tmp_path / f"cache-{name}"), *shared
+            )
         made.append([path.read_bytes() for path in sorted(folder.iterdir())])
     assert made[0] == made[1]
     assert len(made[0]) == 3
@@ -207,11 +223,17 @@ def test_same_bytes_from_the_same_bundle(bundle: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (("x", "h", "y.1", "y:1"), ("two names become one in C", "output 'y.1', output 'y:1'", "y_1")),
+        (
+            ("x", "h", "y.1", "y:1"),
+            ("two names become one in C", "output 'y.1', output 'y:1'", "y_1"),
+        ),
     ],
 )
 def test_clashes_name_both(
-    names: tuple[str, ...], said: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    names: tuple[str, ...],
+    said: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Two names that become one are an error."""
     ingot.compile(layers(*names), targets=[TARGET]).save(tmp_path / "m.ingot")
@@ -234,7 +256,12 @@ def test_clashes_name_both(
     ],
 )  # fmt: skip
 def test_wrong_wishes(
-    bundle: Path, options: tuple[str, ...], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bundle: Path,
+    options: tuple[str, ...],
+    code: int,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Each is told what there is instead."""
     assert main(["export", str(bundle), "--library", "-o", str(tmp_path), *options]) == code
@@ -253,7 +280,12 @@ def test_what_a_library_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[
         [value("y", [], INT64)],
     )
     ingot.compile(found, targets=[TARGET]).save(tmp_path / "grown.ingot")
-    placed = ingot.compile(layers("x", "h", "y", "p"), targets=[TARGET], devices={"acc": "null:0"}, place={"/first": "acc"})
+    placed = ingot.compile(
+        layers("x", "h", "y", "p"),
+        targets=[TARGET],
+        devices={"acc": "null:0"},
+        place={"/first": "acc"},
+    )
     placed.save(tmp_path / "device.ingot")
     for name, said in (
         ("open", "open sizes cannot be exported to C"),
@@ -275,15 +307,38 @@ def test_compiled_by_another_compiler(bundle: Path, tmp_path: Path) -> None:
         subprocess.run([compiler, *strict, *flags, "-fsyntax-only", header], check=True)
     source = Path(__file__).parent / "c_programs" / "library.c"
     program = tmp_path / "program"
-    command = ["gcc", "-std=c99", *strict, "-I", tmp_path, source, "-L", tmp_path, "-lnet", "-o", program]
+    command = [
+        "gcc",
+        "-std=c99",
+        *strict,
+        "-I",
+        tmp_path,
+        source,
+        "-L",
+        tmp_path,
+        "-lnet",
+        "-o",
+        program,
+    ]
     subprocess.run(command, check=True)
     done = subprocess.run([program], input=feed()["x:0"].tobytes(), capture_output=True, check=True)
     assert done.stdout == ingot_runtime.load(bundle).run(feed())["y/1"].tobytes()
     library = (tmp_path / "libnet.a").read_bytes()
-    export(bundle, tmp_path, "--name", "net", "--pool", "workspace=internal", "--tensors-in", "workspace")
+    export(
+        bundle,
+        tmp_path,
+        "--name",
+        "net",
+        "--pool",
+        "workspace=internal",
+        "--tensors-in",
+        "workspace",
+    )
     (tmp_path / "libnet.a").write_bytes(library)
     text = header.read_text(encoding="utf-8")
     assert "_map_inputs" in text
-    header.write_text(text.replace("struct net_workspace {", "struct net_workspace {\n  void *workspace;"))
+    header.write_text(
+        text.replace("struct net_workspace {", "struct net_workspace {\n  void *workspace;")
+    )
     subprocess.run(command, check=True)
     assert subprocess.run([program], input=feed()["x:0"].tobytes(), check=False).returncode == 2

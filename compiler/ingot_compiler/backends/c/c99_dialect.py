@@ -41,9 +41,16 @@ class C99(CDialect):
     spaces: ClassVar[Mapping[str, str]] = {GLOBAL: "", PRIVATE: "", CONSTANT: "const"}
     byte = "unsigned char"
     long_suffix = "LL"
+    either_both = ("||", "&&")
 
-    def __init__(self, lanes_max: int) -> None:
+    def __init__(self, lanes_max: int, *, indices: bool = False) -> None:
+        """``indices``: what has 64 bits and no lanes is an index: it has the width of an address."""
         self.lanes_max = lanes_max
+        self._wide = {"i64": "intptr_t", "ptr": "intptr_t"} if indices else {}
+
+    def scalar_name(self, element: str) -> str:
+        """``float``."""
+        return self._wide.get(element) or super().scalar_name(element)
 
     def type_name(self, element: str, lanes: int = 0) -> str:
         """``float``, or ``f32x8``."""
@@ -54,6 +61,8 @@ class C99(CDialect):
     def unsigned_name(self, element: str, lanes: int = 0) -> str:
         """``uint32_t``, or ``u32x8``."""
         if lanes <= 1:
+            if wide := self._wide.get(element):
+                return f"u{wide}"
             return self.unsigned_names.get(element, "uint8_t")
         return f"{_BITS.get(element, 'u8')}x{lanes}"
 
@@ -62,6 +71,10 @@ class C99(CDialect):
         if lanes <= 1:
             return f"{_LETTERS.get(element, 'i8')}_at"
         return f"{self.type_name(element, lanes)}_at"
+
+    def typed_pointer(self, space: str, element: str, lanes: int, *, read: bool) -> str:
+        """What lies in a table is constant already."""
+        return super().typed_pointer(space, element, lanes, read=read and space != CONSTANT)
 
     def aligned(self, alignment_bytes: int) -> str:
         """The macro of ``support.h``."""
@@ -189,6 +202,6 @@ class C99(CDialect):
 
 
 @functools.cache
-def c99(lanes_max: int) -> C99:
+def c99(lanes_max: int, *, indices: bool) -> C99:
     """The dialect with vectors of that many lanes."""
-    return C99(lanes_max)
+    return C99(lanes_max, indices=indices)

@@ -9,9 +9,12 @@ requirement that did not hold.
 
 from __future__ import annotations
 
+import re
+
 from ingot_compiler.backends.c.c99_dialect import c99
 from ingot_compiler.backends.c.c_forms import CForm, read_form
 from ingot_compiler.backends.c.prune import prune
+from ingot_compiler.backends.c_text.dialect import CDialect
 from ingot_compiler.backends.c_text.function import function_source
 from ingot_compiler.backends.c_text.values import GLOBAL, CValue
 from ingot_compiler.backends.host.emit.kernel import kernel_module
@@ -19,6 +22,11 @@ from ingot_compiler.backends.host.ir_text import without_arguments
 from ingot_compiler.lowering.loops import LoopProgram
 
 _SPARE = "  unsigned char *const spare = (unsigned char *)spare_bytes;"
+_WIDE_NUMBERS = re.compile(
+    r"(load|store) (<\d+ x )?i64|masked\.\w+\.v\d+i64"
+    r"|(sext|zext|fptosi|fptoui|bitcast) .* to (<\d+ x )?i64|call .*i64 @llvm\.fpto"
+)
+"""Instructions by which a number that is no index comes or goes."""
 
 
 def compile_kernel(program: LoopProgram, target: str) -> tuple[str, bytes]:
@@ -31,7 +39,7 @@ def kernel_text(program: LoopProgram, form: CForm) -> tuple[str, str]:
     """Write the kernel of a program."""
     module = kernel_module(program, form.machine)
     symbol, arguments = module.symbol, _arguments(program)
-    text, dialect = without_arguments(module.text), c99(form.lanes_max)
+    text, dialect = without_arguments(module.text), _dialect(module.text, form)
     source = function_source(dialect, text, symbol, arguments)
     body = prune(source.declarations, (_SPARE, *source.lines))
     used = "\n".join(body)
@@ -39,6 +47,11 @@ def kernel_text(program: LoopProgram, form: CForm) -> tuple[str, str]:
     parameters = ", ".join(f"{kind}{name}" for name, kind in _parameters(program))
     lines = [*source.tables, f"static int {symbol}({parameters}) {{", *unused, *body, "}"]
     return symbol, "\n".join([*lines, ""])
+
+
+def _dialect(text: str, form: CForm) -> CDialect:
+    """With indices of 64 bits only where numbers of the model have so many."""
+    return c99(form.lanes_max, indices=_WIDE_NUMBERS.search(text) is None)
 
 
 def _arguments(program: LoopProgram) -> dict[str, CValue]:

@@ -75,7 +75,7 @@ def binary(opcode: str, shape: Shape, left: str, right: str) -> str:
 def compare(predicate: str, shape: Shape, left: str, right: str) -> str:
     """``icmp`` and ``fcmp``: 0 or 1, lanes 0 or -1."""
     if shape.element in ("float", "double"):
-        text = _float_comparison(predicate, left, right)
+        text = _float_comparison(predicate, shape, left, right)
     else:
         text = _integer_comparison(predicate, shape, left, right)
     if shape.lanes == 1:
@@ -83,12 +83,13 @@ def compare(predicate: str, shape: Shape, left: str, right: str) -> str:
     return shape.dialect.mask_of(shape.element, shape.lanes, text) if shape.lanes else f"({text})"
 
 
-def _float_comparison(predicate: str, left: str, right: str) -> str:
+def _float_comparison(predicate: str, shape: Shape, left: str, right: str) -> str:
+    either, both = ("|", "&") if shape.lanes > 1 else shape.dialect.either_both
     if predicate in ("uno", "ord"):
-        text = f"({left} != {left}) | ({right} != {right})"
-        return text if predicate == "uno" else f"({left} == {left}) & ({right} == {right})"
+        text = f"({left} != {left}) {either} ({right} != {right})"
+        return text if predicate == "uno" else f"({left} == {left}) {both} ({right} == {right})"
     if predicate == "one":
-        return f"({left} < {right}) | ({left} > {right})"
+        return f"({left} < {right}) {either} ({left} > {right})"
     if predicate == "une":
         return f"{left} != {right}"
     if predicate[0] != "o":

@@ -23,7 +23,8 @@ _LEAST_BITS = {"i1": 32, "i32": 32, "i64": 64, "ptr": 64}
 class CDialect(ABC):
     """One language. ``lanes_max``: of a vector, 1 where there are none; ``scalar_names``,
     ``unsigned_names``: types by element, those of ``i8`` for elements that are not named;
-    ``spaces``: what stands before ``byte`` in a pointer; ``long_suffix``: of numbers of 64 bits."""
+    ``spaces``: what stands before ``byte`` in a pointer; ``long_suffix``: of numbers of 64 bits;
+    ``either_both``: what joins two comparisons of scalars."""
 
     lanes_max: int
     scalar_names: ClassVar[Mapping[str, str]]
@@ -31,6 +32,7 @@ class CDialect(ABC):
     spaces: ClassVar[Mapping[str, str]]
     byte: str
     long_suffix: str
+    either_both: tuple[str, str]
 
     # -- types -------------------------------------------------------------------------------------
 

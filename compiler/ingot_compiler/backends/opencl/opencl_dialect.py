@@ -35,6 +35,7 @@ class OpenClC(CDialect):
     }
     byte = "uchar"
     long_suffix = "L"
+    either_both = ("|", "&")
 
     def type_name(self, element: str, lanes: int = 0) -> str:
         """``float8``."""
