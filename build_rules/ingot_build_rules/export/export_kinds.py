@@ -15,6 +15,7 @@ from ingot_build_rules.export.c_source import CChoices
 from ingot_build_rules.export.executable import write_executable
 from ingot_build_rules.export.library import write_library
 from ingot_build_rules.export.library_facts import LibraryChoices
+from ingot_build_rules.export.wasm import write_wasm
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,13 @@ def _c_source(build: Scheduler, model: str, output: str, choices: ExportChoices)
     return Exported(values, says)
 
 
+def _wasm(build: Scheduler, model: str, output: str, choices: ExportChoices) -> Exported:
+    made = write_wasm(build, model, output, choices.source)
+    facts = {name: value for name, value in made.facts.plain().items() if name != "weights"}
+    values = {**facts, "files": list(made.files), "size_bytes": made.size_bytes}
+    return Exported(values, f"{', '.join(made.files)}; the module has {{size_bytes}}")
+
+
 KINDS: Mapping[str, ExportKind] = {
     "executable": ExportKind(_executable),
     "library": ExportKind(
@@ -81,4 +89,5 @@ KINDS: Mapping[str, ExportKind] = {
         in_folder=True,
         of_model=True,
     ),
+    "wasm": ExportKind(_wasm, frozenset({"name", "shape"}), in_folder=True, of_model=True),
 }

@@ -19,6 +19,7 @@ _MODULES = {
     "ingot_build_rules.rules.codegen_claimed": "CodegenClaimedInputs",
     "ingot_build_rules.rules.compile_library": "ModelLibraryInputs",
     "ingot_build_rules.rules.compile_loader": "LoaderInputs",
+    "ingot_build_rules.rules.compile_wasm": "WasmInputs",
     "ingot_build_rules.rules.op_option": "OpOption",
     "ingot_build_rules.rules.tuning_option": "TuningOption",
     "ingot_build_rules.rules.compile_options": "CompileOptions DeviceOption PluginOption",

@@ -17,6 +17,7 @@ from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN
 from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT
 from ingot_build_rules.rules.compile_library import COMPILE_LIBRARY
 from ingot_build_rules.rules.compile_loader import COMPILE_LOADER
+from ingot_build_rules.rules.compile_wasm import COMPILE_WASM
 from ingot_build_rules.rules.digest_weights import DIGEST_WEIGHTS
 from ingot_build_rules.rules.fuse import FUSE
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
@@ -62,7 +63,14 @@ BUNDLE_RULES: tuple[AnyRule, ...] = (
     BUNDLE,
 )
 """Those whose code decides the bytes of a bundle."""
-RULES: tuple[AnyRule, ...] = (*BUNDLE_RULES, C_SOURCE, COMPILE_LIBRARY, COMPILE_LOADER, RUN_TEST)
+RULES: tuple[AnyRule, ...] = (
+    *BUNDLE_RULES,
+    C_SOURCE,
+    COMPILE_WASM,
+    COMPILE_LIBRARY,
+    COMPILE_LOADER,
+    RUN_TEST,
+)
 
 ERRORS: tuple[type[Exception], ...] = (
     errors.UserError,

@@ -7,7 +7,7 @@ ARGUMENTS = (
     Argument(
         "bundle",
         "BUNDLE",
-        "an .ingot file; with --c-source a model, as `ingot compile` takes it",
+        "an .ingot file; with --c-source or --wasm a model, as `ingot compile` takes it",
         "bundle",
     ),
 )
@@ -18,9 +18,10 @@ OPTIONS = (
         "--c-source",
         "the model as C99: structs with its names, its kernels, its weights; any compiler takes it",
     ),
+    Option("--wasm", "the model as WebAssembly with SIMD, and an ES module that loads it"),
     Option(
         "-o --output",
-        "the file to write; of --library and --c-source the folder",
+        "the file to write; of all but --executable the folder",
         "PATH",
         "file",
         required=True,
@@ -38,7 +39,7 @@ OPTIONS = (
     Option("--tensors-in", "the pool that inputs and outputs lie in", "POOL"),
     Option(
         "--shape",
-        "of --c-source: the shape of an input whose sizes the model leaves open",
+        "of --c-source, --wasm: the shape of an input whose sizes the model leaves open",
         "NAME=1x3x224x224",
         "shape",
         repeats=True,
