@@ -114,8 +114,9 @@ def test_hostile_names(tmp_path: Path) -> None:
     given = {name: np.full(3, number, np.float32) for number, name in enumerate(HOSTILE[:4])}
     assert made.run(given)["class"].tolist() == [6.0] * 3
     (tmp_path / "c" / "main.cpp").write_text('#include "register_.h"\n')
-    flags = ("-x", "c++", "-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
-    assert compile_c(tmp_path / "c", *flags, "-nostdinc++", "main.cpp") == ""
+    flags = ("-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-nostdinc++", "-c")
+    line = ("-target", "x86_64-freestanding-none", *flags, "main.cpp", "-o", "main.o")
+    assert compile_c(tmp_path / "c", *line) == ""
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
