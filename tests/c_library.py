@@ -37,8 +37,8 @@ class SharedLibrary:
     def __init__(self, header: Path) -> None:
         """Load it; its constants lie beside it, if it has none."""
         self.model = header.stem
-        self._library = ctypes.CDLL(str(header.parent / f"lib{self.model}.so"))
-        call = self._library[f"{self.model}_metadata"]
+        self.library = ctypes.CDLL(str(header.parent / f"lib{self.model}.so"))
+        call = self.library[f"{self.model}_metadata"]
         call.restype = ctypes.c_char_p
         self.metadata: dict[str, Any] = json.loads(call())
         self.text = header.read_text(encoding="utf-8")
@@ -65,7 +65,7 @@ class SharedLibrary:
         words = (ctypes.c_uint64 * (len(pools) + 2))(
             *pools, ctypes.addressof(self.message), len(self.message)
         )
-        function = self._library[f"{self.model}_call"]
+        function = self.library[f"{self.model}_call"]
         code: int = function(
             ctypes.c_uint32(self.abi if abi is None else abi), inputs, outputs, words
         )

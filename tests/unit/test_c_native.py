@@ -129,14 +129,14 @@ def test_damaged_program_is_refused(program: Path, tmp_path: Path) -> None:
 
 @pytest.mark.gcc
 def test_examples_print_the_same(tmp_path: Path) -> None:
-    """The pages' commands: C, and C++ without exceptions, print what the model gives."""
+    """The pages' commands: C, C++ without exceptions, and a linked model print what the model gives."""
     compilers = [name for name in ("cc", "c++") if shutil.which(name)]
     assert compilers, "this test needs a C compiler: apt-get install gcc g++"
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     for name in ("examples", "runtime"):
         (tmp_path / name).symlink_to(ROOT / name)
     printed: list[str] = []
-    for example in ("c", "cpp"):
+    for example in ("c", "cpp", "library"):
         page = (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
         blocks = "\n".join(re.findall(r"```sh\n(.*?)```", page, re.DOTALL))
         done = subprocess.run(

@@ -1,18 +1,20 @@
-"""``docs/device-rows.md``: made from ``tests/device_rows``, naming tests that there are."""
+"""``docs/device-rows.md`` and ``docs/library-rows.md``: made from ``tests/device_rows``, naming tests that there are."""
 
 from pathlib import Path
 
-from tests.device_rows.page import ALL, PAGE, page_text, unknown_tests
+import pytest
+from tests.device_rows.page import ALL, PAGES, page_text, unknown_tests
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_shows_the_rows(bless: bool) -> None:
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_shows_the_rows(name: str, bless: bool) -> None:
     """``--bless`` writes it anew."""
-    page = ROOT / PAGE
+    page = ROOT / name
     if bless:
-        page.write_text(page_text(), encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == page_text()
+        page.write_text(page_text(name), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == page_text(name)
 
 
 def test_rows_name_tests_that_there_are() -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,10 @@ from tests.unit.test_models import STATIC, Cases
 
 import ingot
 import ingot_runtime
+from ingot_artifacts.inspect.describe import opened, variant_program
 from ingot_build_rules.cli.main import main
+from ingot_build_rules.view.evaluate_call import LaunchStep, evaluate_call
+from ingot_runtime.format.source import read_plan
 
 TARGET = "x86-64-v3"
 RNG = np.random.default_rng(0)
@@ -110,16 +114,35 @@ def test_loops_and_types(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [name if name == "resnet" else pytest.param(name, marks=pytest.mark.slow) for name in STATIC],
+    [
+        name if name == "resnet" else pytest.param(name, marks=pytest.mark.slow)
+        for name in STATIC
+        if name != "detector"
+    ],
 )
 def test_architectures(name: str, tmp_path: Path) -> None:
-    """Every small architecture whose sizes are known, bit for bit."""
+    """Every small architecture, bit for bit, but the detector: only the data decide what it finds."""
     cases = Cases(name, dynamic=False)
     ingot.compile(cases.path, targets=[TARGET]).save(tmp_path / "m.ingot")
     library = SharedLibrary(export(tmp_path / "m.ingot", tmp_path, "--shared"))
     with ingot_runtime.load(tmp_path / "m.ingot") as session:
         for given in cases.feeds:
             assert_same_bits(dict(session.run(given)), library.run(given))
+
+
+class Mapped(ctypes.Structure):
+    """The addresses of two outputs."""
+
+    first: int
+    second: int
+    _fields_ = (("first", ctypes.c_void_p), ("second", ctypes.c_void_p))
+
+
+class OneMapped(ctypes.Structure):
+    """That of one input."""
+
+    first: int
+    _fields_ = (("first", ctypes.c_void_p),)
 
 
 def test_tensors_lie_in_a_pool(bundle: Path, tmp_path: Path) -> None:
@@ -136,20 +159,17 @@ def test_tensors_lie_in_a_pool(bundle: Path, tmp_path: Path) -> None:
         )
     )
 
-    class Mapped(ctypes.Structure):
-        _fields_ = (("first", ctypes.c_void_p), ("second", ctypes.c_void_p))
-
-    places = []
+    places: list[Any] = []
     for kind in ("inputs", "outputs"):
-        function = library._library[f"{library.model}_map_{kind}"]
-        function.restype = ctypes.c_void_p if kind == "inputs" else Mapped
+        function = library.library[f"{library.model}_map_{kind}"]
+        function.restype = OneMapped if kind == "inputs" else Mapped
         places.append(function(None))
     x, y = feed()["x:0"], np.zeros((2, 32), np.float32)
-    ctypes.memmove(places[0], x.ctypes.data, x.nbytes)
+    ctypes.memmove(places[0].first, x.ctypes.data, x.nbytes)
     assert library.call(None, None) == 0
     ctypes.memmove(y.ctypes.data, places[1].first, y.nbytes)
     assert y.tobytes() == ingot_runtime.load(bundle).run(feed())["y/1"].tobytes()
-    assert (places[1].second - places[0]) % 64 == 0
+    assert (places[1].second - places[0].first) % 64 == 0
 
 
 def test_bad_calls_are_refused(header: Path) -> None:
@@ -268,6 +288,52 @@ def test_wrong_wishes(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--executable", "--shared"), "--shared does not fit"),
+        (("--executable", "--pool", "workspace=caller"), "--pool does not fit"),
+        (("--module-archive", "--shared"), "--shared does not fit"),
+        (("--library", "--also", "x.ingot"), "--also does not fit"),
+        ((), "expected one of --executable, --library, --module-archive, got none"),
+    ],
+)
+def test_options_of_another_kind(
+    bundle: Path,
+    arguments: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Both are named: what is exported, and the option that says nothing of it."""
+    assert main(["export", str(bundle), "-o", str(tmp_path / "made"), *arguments]) == 1
+    told = capsys.readouterr().err
+    assert said in told
+    assert not arguments or arguments[0] in told
+
+
+def test_constants_lie_apart(bundle: Path, tmp_path: Path) -> None:
+    """The file that a caller gives has each constant where the plan has it, once, aligned, and zeros between."""
+    header = export(bundle, tmp_path, "--shared", "--pool", "constants=caller")
+    with opened(bundle) as source:
+        plan = read_plan(source)
+        program = variant_program(source, plan, 0)
+    call = evaluate_call(program, [tensor.dims for tensor in plan.inputs], 1)
+    spans = {
+        (span.offset, span.offset + span.size_bytes)
+        for step in call.steps
+        if isinstance(step, LaunchStep)
+        for span in step.buffers
+        if span.origin == "weights"
+    }
+    assert len(spans) == 2
+    (first, second) = sorted(spans)
+    assert first[1] <= second[0]
+    assert not {start % 64 for start, _ in spans} - {0}
+    content = header.with_suffix(".constants").read_bytes()
+    assert not any(content[second[1] :])
+
+
 def test_what_a_library_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Open sizes, sizes that data decide, devices: each is refused by its name."""
     dynamic(tmp_path / "open.ingot")
@@ -287,8 +353,12 @@ def test_what_a_library_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[
         place={"/first": "acc"},
     )
     placed.save(tmp_path / "device.ingot")
+    ingot.compile(Cases("detector", dynamic=False).path, targets=[TARGET]).save(
+        tmp_path / "found.ingot"
+    )
     for name, said in (
-        ("open", "open sizes cannot be exported to C"),
+        ("open", "compile the model with --shape and --other-shapes refuse"),
+        ("found", "expected fixed sizes, got [size0, 3]"),
         ("grown", "a library needs all sizes in advance"),
         ("device", "the device 'acc' of kind null"),
     ):
@@ -307,7 +377,7 @@ def test_compiled_by_another_compiler(bundle: Path, tmp_path: Path) -> None:
         subprocess.run([compiler, *strict, *flags, "-fsyntax-only", header], check=True)
     source = Path(__file__).parent / "c_programs" / "library.c"
     program = tmp_path / "program"
-    command = [
+    command: list[str | Path] = [
         "gcc",
         "-std=c99",
         *strict,

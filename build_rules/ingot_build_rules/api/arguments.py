@@ -52,6 +52,20 @@ def read_plugin_texts(plugins: object) -> tuple[str, ...]:
     return cast("tuple[str, ...]", found)
 
 
+def read_pool_texts(pools: object) -> tuple[str, ...]:
+    """Read pools: one text is one pool.
+
+    Raises:
+        UserError: no texts.
+    """
+    if isinstance(pools, str):
+        return (pools,)
+    found = _items(pools)
+    if found is None or not all(isinstance(pool, str) for pool in found):
+        raise _wrong("pools", "texts, such as ['fast=200kB', 'slow']", pools)
+    return cast("tuple[str, ...]", found)
+
+
 def read_shapes(shapes: object) -> list[dict[str, str]]:
     """Read shapes by input name, or a list of such dicts; each shape as ``1x3x224x224``.
 

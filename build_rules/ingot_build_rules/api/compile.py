@@ -15,6 +15,7 @@ from ingot_build_rules.api.arguments import (
     read_count,
     read_place,
     read_plugin_texts,
+    read_pool_texts,
     read_shapes,
     read_targets,
     read_texts,
@@ -61,6 +62,7 @@ def compile(  # noqa: A001
     ops: Mapping[str, str] | None = None,
     precision: str = "f32", optimize: str = "speed",
     tuning: str | os.PathLike[str] | None = None,
+    pools: str | Sequence[str] = (),
 ) -> Bundle:  # fmt: skip
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
@@ -85,6 +87,7 @@ def compile(  # noqa: A001
         precision: of sums of products: "f32", "fast" or "strict".
         optimize: for "speed", or for the "size" of the bundle.
         tuning: a file of ``ingot tune``.
+        pools: ``"fast=200kB"``, ``"slow"``: memory for what is computed on the host, preferred first.
         cache: the cache's folder; None for the user's.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
@@ -93,7 +96,7 @@ def compile(  # noqa: A001
     texts, named = _texts(targets, shapes, devices, place), read_plugins(read_plugin_texts(plugins))
     options = make_options(*texts, other_shapes=other_shapes, strip=strip, fallback=fallback,
         plugins=named, strict_dims=strict_dims, ops=_ops(ops), tuning=read_tuning(tuning),
-        precision=precision, optimize=optimize)  # fmt: skip
+        precision=precision, optimize=optimize, pools=read_pool_texts(pools))  # fmt: skip
     settings, inputs = _settings(workers, cache, named, shared=cache_shared), read_check(check)
     given = given_model(model, example_inputs, dynamic_shapes, graph)
     return compile_bundle(given, options, settings, inputs, _limit(max_bytes))

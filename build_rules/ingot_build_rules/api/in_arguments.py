@@ -62,6 +62,7 @@ ARGUMENTS: dict[str, Callable[[str], str]] = {
     "op": _table("ops", lambda value: value.partition("=")),
     "place": _table("place", lambda value: value.rpartition("=")),
     "plugin": lambda value: f"plugins={value!r}" if value else "plugins",
+    "pool": lambda value: f"pools={value!r}" if value else "pools",
     "shape": _table("shapes", lambda value: value.rpartition("=")),
     "target": lambda value: f"targets={value!r}" if value else "targets",
     "to": lambda stage: f"Bundle.text({stage!r})",

@@ -73,6 +73,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
         precision=arguments.precision,
         optimize=arguments.optimize,
         tuning=read_tuning(arguments.tuning),
+        pools=arguments.pool,
     )
     with compile_output(arguments) as output:
         if output is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ingot_build_rules.export.export_kinds import ExportChoices, Exported, ExportKind
 
 _OPTIONS = (
-    "name", "variant", "shared", "pool", "tensors_in", "shape", "target", "weights_apart",
+    "name", "variant", "shared", "pool", "tensors_in", "also", "shape", "target", "weights_apart",
 )  # fmt: skip
 
 
@@ -32,14 +32,16 @@ def run(arguments: argparse.Namespace) -> int:
 
     started = time.perf_counter()
     kind = _kind(arguments)
-    check_kind = check_model_kind if kind.of_model else check_bundle_kind
-    check_kind(arguments.bundle)
     if kind.in_folder:
         check_output_folder(arguments.output)
     else:
-        check_output(arguments.output, [arguments.bundle])
-    if not kind.of_model:
-        verify_whole_bundle(arguments.bundle)
+        check_output(arguments.output, [arguments.bundle, *arguments.also])
+    if kind.of_model:
+        check_model_kind(arguments.bundle)
+    else:
+        for bundle in (arguments.bundle, *arguments.also):
+            check_bundle_kind(bundle)
+            verify_whole_bundle(bundle)
     trust = cache_trust(shared=arguments.cache_shared)
     settings = BuildSettings(cache_folder(arguments.cache), trust)
     with open_build(settings) as build:
@@ -96,4 +98,4 @@ def _choices(arguments: argparse.Namespace) -> ExportChoices:
         arguments.target or C_FORMS[0].name,
         arguments.weights_apart,
     )
-    return ExportChoices(library, arguments.shared, source)
+    return ExportChoices(library, arguments.shared, tuple(arguments.also), source)

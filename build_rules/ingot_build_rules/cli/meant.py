@@ -110,6 +110,7 @@ _IN_PROJECT = {
     "--precision": "precision",
     "--optimize": "optimize",
     "--tuning": "tuning",
+    "--pool": "pools",
     "--strip": "strip",
     "--strict-dims": "strict-dims",
     "--op": 'ops."DOMAIN::NAME"',

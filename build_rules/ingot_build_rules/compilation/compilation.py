@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ingot_build_rules.compilation.alternatives import programs_of
 from ingot_build_rules.compilation.claimed_code import claimed_support
-from ingot_build_rules.compilation.device_table import kind_code
+from ingot_build_rules.compilation.device_table import HOST_ROW, kind_code
 from ingot_build_rules.compilation.kernel_uses import KernelUses, kernel_uses, kernels_on
 from ingot_build_rules.compilation.model_source import ModelSource
 from ingot_build_rules.compilation.model_stages import ModelStages
@@ -155,7 +155,7 @@ class Compilation(ModelStages):
             weights_bytes=layout.section_bytes[0],
             inputs=inputs,
             outputs=outputs,
-            devices=self.devices.rows(),
+            devices=(*self.devices.rows(), *(HOST_ROW for _ in self.options.pools)),
             libraries=tuple(map(_library_code, libraries)),
             target=stages.target,
         )

@@ -19,7 +19,7 @@ from ingot_runtime.format.plan import DEVICE_KINDS
 
 Codes = tuple[tuple[str, str], ...]
 """Kind and target of what a device may be, the first choice first."""
-_HOST_CODE = (0, -1)
+HOST_ROW = (0, -1)
 """A host in the device table as `main` knows it: kind, no library."""
 
 
@@ -107,7 +107,7 @@ class DeviceTable:
     def rows(self) -> tuple[tuple[int, int], ...]:
         """The devices as `main` knows them: kind and library of each."""
         others = [(kind_code(device.kind), self.library_of(device)) for device in self.others]
-        return (_HOST_CODE, *others)
+        return (HOST_ROW, *others)
 
 
 def _loops_of(codes: Codes) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ingot_build_rules.compilation.configure import configure, device_options
+from ingot_build_rules.compilation.pool_option import read_pools
 from ingot_build_rules.compilation.strict_targets import check_devices, strict_targets
 from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import (
@@ -58,6 +59,7 @@ def make_options(
     precision: str = F32,
     optimize: str = SPEED,
     tuning: TuningOption | None = None,
+    pools: Sequence[str] = (),
 ) -> CompileOptions:
     """Check and order the options; ``configure`` says what is assumed of targets and devices.
 
@@ -96,6 +98,7 @@ def make_options(
         precision=precision,
         optimize=optimize,
         tuning=_checked_tuning(tuning, configuration, optimize),
+        pools=read_pools(pools, configuration.names),
     )
 
 

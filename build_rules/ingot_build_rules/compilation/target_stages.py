@@ -22,7 +22,7 @@ from ingot_build_rules.rules.lowered import Lowered
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
 from ingot_build_rules.rules.tuning_option import ALL_LAYERS
 from ingot_compiler.backends.backend import Backend
-from ingot_compiler.ir.errors import LimitError, UserError
+from ingot_compiler.ir.errors import LimitError, UnsupportedError, UserError
 from ingot_compiler.ir.in_names import error_in_names
 from ingot_compiler.lowering.tuned_methods import ALL
 
@@ -67,8 +67,14 @@ class TargetStages:
     async def plan(self) -> Artifact[MemoryPlan]:
         """Stage 8."""
         fused, steps, model = await self.fused(), await self.steps(), self._model
-        inputs = PlanInputs(fused.fused, steps, model.options.planner)
-        plan = await model.need(PLAN_MEMORY, inputs, self.target)
+        options = model.options
+        inputs = PlanInputs(
+            fused.fused, steps, options.planner, options.pools, 1 + len(options.devices)
+        )
+        try:
+            plan = await model.need(PLAN_MEMORY, inputs, self.target)
+        except (UserError, UnsupportedError) as error:
+            raise error_in_names(error, await model.names()) from error
         if model.limit.max_bytes is not None:
             from ingot_compiler.lowering.expand_groups import expand_groups
 

@@ -46,15 +46,16 @@ def c_tensors(bundle: str, plan: BundlePlan) -> tuple[tuple[CTensor, ...], tuple
     Raises:
         UserError: two names become one. UnsupportedError: sizes that the bundle leaves open.
     """
-    opened = [tensor for tensor in (*plan.inputs, *plan.outputs) if not tensor.is_static]
-    if opened:
-        shape = ", ".join(map(str, opened[0].shape(plan.symbols)))
-        raise UnsupportedError(
-            "open sizes cannot be exported to C",
-            where=f"{bundle}, {opened[0].name!r}",
-            why=f"expected fixed sizes, got [{shape}]",
-            do="compile the model with --shape and --other-shapes refuse",
-        )
+    for tensors, do in (
+        (plan.inputs, "compile the model with --shape and --other-shapes refuse"),
+        (plan.outputs, "export an executable, or use the loader in C"),
+    ):
+        for tensor in tensors:
+            if not tensor.is_static:
+                shape = ", ".join(map(str, tensor.shape(plan.symbols)))
+                why = f"expected fixed sizes, got [{shape}]"
+                where = f"{bundle}, {tensor.name!r}"
+                raise UnsupportedError("open sizes cannot be exported to C", where, why, do)
     return named_tensors(plan.inputs, "input"), named_tensors(plan.outputs, "output")
 
 

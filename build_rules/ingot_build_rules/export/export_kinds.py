@@ -1,4 +1,4 @@
-"""What a bundle can be exported as: the visible list, one file each.
+"""What a bundle or a model can be exported as: the visible list, one file each.
 
 In: an open build, a bundle, a place, the user's choices. Out: files, and what to say of them. Not
 done here: arguments (``cli.export``), checking every byte of the bundle (``check.verify_bundle``).
@@ -15,6 +15,7 @@ from ingot_build_rules.export.c_source import CChoices
 from ingot_build_rules.export.executable import write_executable
 from ingot_build_rules.export.library import write_library
 from ingot_build_rules.export.library_facts import LibraryChoices
+from ingot_build_rules.export.module_archive import write_module_archive
 from ingot_build_rules.export.wasm import write_wasm
 
 
@@ -29,10 +30,11 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class ExportChoices:
-    """``shared``: a library that is loaded when the program starts."""
+    """``shared``: a library that is loaded when the program starts; ``others``: bundles beside the first."""
 
     library: LibraryChoices = field(default_factory=LibraryChoices)
     shared: bool = False
+    others: tuple[str, ...] = ()
     source: CChoices = field(default_factory=CChoices)
 
 
@@ -61,6 +63,12 @@ def _library(build: Scheduler, bundle: str, output: str, choices: ExportChoices)
     return Exported({**asdict(made), "files": list(made.files)}, says)
 
 
+def _module_archive(build: Scheduler, bundle: str, output: str, choices: ExportChoices) -> Exported:
+    made = write_module_archive(build, (bundle, *choices.others), output, choices.library)
+    says = f"{', '.join(made.modules)}; {{size_bytes}}"
+    return Exported({**asdict(made), "modules": list(made.modules)}, says)
+
+
 def _c_source(build: Scheduler, model: str, output: str, choices: ExportChoices) -> Exported:
     made = write_c_source(build, model, output, choices.source)
     says = (
@@ -82,6 +90,9 @@ KINDS: Mapping[str, ExportKind] = {
     "executable": ExportKind(_executable),
     "library": ExportKind(
         _library, frozenset({"name", "variant", "shared", "pool", "tensors_in"}), in_folder=True
+    ),
+    "module-archive": ExportKind(
+        _module_archive, frozenset({"name", "variant", "pool", "tensors_in", "also"})
     ),
     "c-source": ExportKind(
         _c_source,

@@ -8,6 +8,7 @@ bundle (``check.verify_bundle``).
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ingot_artifacts.inspect.describe import opened
@@ -16,7 +17,13 @@ from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.export.library_facts import LibraryChoices, LibraryFacts, library_facts
 from ingot_build_rules.export.library_header import library_header
 from ingot_build_rules.export.library_source import library_source
-from ingot_build_rules.rules.compile_library import COMPILE_LIBRARY, ModelLibraryInputs
+from ingot_build_rules.rules.compile_library import (
+    COMPILE_LIBRARY,
+    SHARED,
+    STATIC,
+    ModelLibraryInputs,
+    constants_file,
+)
 from ingot_runtime.format.header import WEIGHTS
 from ingot_runtime.format.source import Source
 
@@ -24,7 +31,7 @@ _CHUNK_BYTES = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class WrittenLibrary:
     """``files``: names in the folder; ``size_bytes``: of the library alone; ``digest``: the bundle's root digest."""
 
     files: tuple[str, ...]
@@ -35,7 +42,7 @@ class Library:
 
 def write_library(
     build: Scheduler, bundle: str, folder: str, choices: LibraryChoices, *, shared: bool
-) -> Library:
+) -> WrittenLibrary:
     """Write ``libMODEL.a`` (``shared``: ``.so``) and ``MODEL.h``, and ``MODEL.constants`` where the caller gives them.
 
     Raises:
@@ -44,23 +51,22 @@ def write_library(
     """
     with opened(bundle) as source:
         facts = library_facts(bundle, source, choices)
-        content = compile_library(build, bundle, facts, shared=shared)
-        header, name = f"{facts.model}.h", f"lib{facts.model}.{'so' if shared else 'a'}"
+        form = SHARED if shared else STATIC
+        content = compile_library(build, bundle, facts, form)
+        header, name = f"{facts.model}.h", f"lib{facts.model}.{form}"
         _write(os.path.join(folder, header), library_header(facts).encode())
         _write(os.path.join(folder, name), content, runs=shared)
         files = [header, name]
         if any(pool.is_constant and pool.from_caller for pool in facts.pools):
-            files.append(f"{facts.model}.constants")
+            files.append(constants_file(facts.model))
             write_constants(source, facts, os.path.join(folder, files[-1]))
         source.require_unchanged()
         sync_folders([os.path.abspath(folder)])
-        return Library(tuple(files), len(content), facts.target, facts.digest)
+        return WrittenLibrary(tuple(files), len(content), facts.target, facts.digest)
 
 
-def compile_library(
-    build: Scheduler, bundle: str, facts: LibraryFacts, *, shared: bool
-) -> memoryview:
-    """Return the library's bytes."""
+def compile_library(build: Scheduler, bundle: str, facts: LibraryFacts, form: str) -> memoryview:
+    """Return the bytes of an object or a library; ``form``: of ``rules.compile_library``."""
     sources = (
         (f"{facts.model}.c", library_source(facts)),
         (f"{facts.model}.h", library_header(facts)),
@@ -73,7 +79,7 @@ def compile_library(
         facts.digest,
         facts.variant,
         facts.constants_bytes if inside else 0,
-        shared,
+        form,
         bundle,
     )
     made = build.run(build.need(COMPILE_LIBRARY, inputs, facts.model))
@@ -82,11 +88,17 @@ def compile_library(
 
 def write_constants(source: Source, facts: LibraryFacts, path: str) -> None:
     """Write what the caller of a library is to give."""
-    row = next(row for row in source.sections if row.kind == WEIGHTS and row.id == 0)
     with atomic_file(path, lasting=True) as file:
+        for chunk in constants_of(source, facts):
+            file.write(chunk)
+
+
+def constants_of(source: Source, facts: LibraryFacts) -> Iterator[bytes]:
+    """Read what lies in the pool of constants, piece by piece."""
+    if facts.constants_bytes:
+        row = next(row for row in source.sections if row.kind == WEIGHTS and row.id == 0)
         for at in range(0, facts.constants_bytes, _CHUNK_BYTES):
-            size = min(_CHUNK_BYTES, facts.constants_bytes - at)
-            file.write(source.read(row.offset + at, size))
+            yield source.read(row.offset + at, min(_CHUNK_BYTES, facts.constants_bytes - at))
 
 
 def _write(path: str, content: bytes | memoryview, *, runs: bool = False) -> None:

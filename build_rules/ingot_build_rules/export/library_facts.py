@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ingot_artifacts.inspect.describe import variant_program
 from ingot_build_rules.export.c_names import c_identifier
@@ -38,8 +37,8 @@ INSIDE_BYTES_MAX = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class LibraryFacts:
-    """``model``: its name in C; ``main_at``: where the function lies in the code; ``kernels``: how often each is
-    launched, by its number; ``device_count``: of the hosts that have pools."""
+    """``model``: its name in C; ``main_at``: where the function lies in the code; ``planned_bytes``: what is planned in each
+    pool that is written to; ``launches``: of a call whose loops run once."""
 
     model: str
     digest: str
@@ -56,7 +55,7 @@ class LibraryFacts:
     code_bytes: int
     main_at: int
     frame_bytes: int
-    launches: tuple[tuple[int, int], ...]
+    launches: tuple[LaunchStep, ...]
 
     @property
     def triple(self) -> str:
@@ -71,7 +70,7 @@ class LibraryChoices:
 
     name: str = ""
     variant: str = ""
-    pools: PoolWishes = PoolWishes()
+    pools: PoolWishes = field(default_factory=PoolWishes)
 
 
 def library_facts(bundle: str, source: Source, choices: LibraryChoices) -> LibraryFacts:
@@ -123,16 +122,8 @@ def library_facts(bundle: str, source: Source, choices: LibraryChoices) -> Libra
         code_bytes=len(code),
         main_at=_export(code, "main"),
         frame_bytes=frame_bytes,
-        launches=_launches(call.steps),
+        launches=tuple(step for step in call.steps if isinstance(step, LaunchStep)),
     )
-
-
-def _launches(steps: Sequence[object]) -> tuple[tuple[int, int], ...]:
-    counts: dict[int, int] = {}
-    for step in steps:
-        if isinstance(step, LaunchStep):
-            counts[step.kernel] = counts.get(step.kernel, 0) + 1
-    return tuple(sorted(counts.items()))
 
 
 def _export(code: bytes, name: str) -> int:

@@ -6,6 +6,7 @@ In: facts. Out: a dict, its JSON. Not done here: the same for people (``library_
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from ingot_build_rules.export.c_tensors import CTensor
@@ -35,7 +36,8 @@ def metadata_of(facts: LibraryFacts) -> dict[str, Any]:
         "frame_bytes": facts.frame_bytes,
         "scratch_bytes": facts.scratch_bytes,
     }
-    kernels = [{"kernel": number, "launches": count} for number, count in facts.launches]
+    counts = Counter(step.kernel for step in facts.launches)
+    kernels = [{"kernel": number, "launches": counts[number]} for number in sorted(counts)]
     pools = [
         {
             "name": pool.name,

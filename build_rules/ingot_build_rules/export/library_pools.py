@@ -15,6 +15,7 @@ from ingot_build_rules.export.c_names import c_identifiers
 from ingot_build_rules.export.c_tensors import CTensor
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format import abi
+from ingot_runtime.size_option import read_size
 
 ALIGNMENT_BYTES = 64
 CONSTANTS, WORKSPACE = "constants", "workspace"
@@ -38,8 +39,8 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class PoolWishes:
-    """``places``: (pool, ``caller`` or ``internal``); what is not named: constants are internal, the rest
-    is the caller's. ``tensors_in``: the pool that inputs and outputs lie in, "" for none."""
+    """``places``: (pool, ``caller`` or ``internal``), perhaps with a limit: ``caller,64kB``; what is not
+    named: constants are internal, the rest is the caller's. ``tensors_in``: the pool that inputs and outputs lie in, "" for none."""
 
     places: tuple[tuple[str, str], ...] = ()
     tensors_in: str = ""
@@ -93,13 +94,13 @@ def make_pools(
         wishes: the user's.
 
     Raises:
-        UserError: a wish names no pool, or two pools have one name in C.
+        UserError: a wish names no pool, a pool lacks room, or two have one name in C.
     """
     sizes = [*([(CONSTANTS, constants_bytes)] if constants_bytes else []), *planned]
     names = [name for name, _ in sizes]
     _require_known(names, wishes)
     identifiers = c_identifiers([*_OTHER_MEMBERS, *names], "pool")[len(_OTHER_MEMBERS) :]
-    places = dict(wishes.places)
+    places = {name: place.partition(",")[0] for name, place in wishes.places}
     pools = [
         Pool(
             name,
@@ -110,9 +111,24 @@ def make_pools(
         )
         for (name, size_bytes), identifier in zip(sizes, identifiers, strict=True)
     ]
-    return tuple(
+    made = [
         _with_tensors(pool, tensors) if pool.name == wishes.tensors_in else pool for pool in pools
-    )
+    ]
+    for name, wish in wishes.places:
+        _require_room(next(pool for pool in made if pool.name == name), wish)
+    return tuple(made)
+
+
+def _require_room(pool: Pool, wish: str) -> None:
+    _, limited, size = wish.partition(",")
+    limit = read_size(size) if limited else pool.size_bytes
+    if limit is None:
+        why = f"expected a size such as 64kB, got {size!r}"
+        raise UserError("wrong size of a pool", f"--pool {pool.name}={wish}", why)
+    if pool.size_bytes > limit:
+        what = f"pool {pool.name!r} lacks {pool.size_bytes - limit} bytes"
+        why = f"expected at most {limit} bytes, got {pool.size_bytes}"
+        raise UserError(what, f"--pool {pool.name}={wish}", why, "allow it more")
 
 
 def _with_tensors(pool: Pool, tensors: Sequence[CTensor]) -> Pool:
@@ -126,7 +142,7 @@ def _require_known(names: Sequence[str], wishes: PoolWishes) -> None:
     for name, place in wishes.places:
         if name not in names:
             raise _unknown("--pool", name, names)
-        if place not in (CALLER, INTERNAL):
+        if place.partition(",")[0] not in (CALLER, INTERNAL):
             why = f"expected {CALLER} or {INTERNAL}, got {place!r}"
             raise UserError(f"no such place of pool {name!r}", "--pool", why, f"{name}={CALLER}")
     if wishes.tensors_in and wishes.tensors_in not in written:

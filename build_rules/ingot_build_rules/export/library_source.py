@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ingot_build_rules.export.library_facts import LibraryFacts
 from ingot_build_rules.export.library_metadata import library_metadata
 from ingot_build_rules.export.library_pools import ALIGNMENT_BYTES, Pool
-from ingot_build_rules.rules.compile_library import CODE_FILE, CONSTANTS_FILE
+from ingot_build_rules.rules.compile_library import code_file, constants_file
 from ingot_runtime.format import abi
 from ingot_runtime.format.dtypes import DTYPE_CODES
 
@@ -99,7 +99,10 @@ def _sections(facts: LibraryFacts) -> Iterator[str]:
     """The code, the constants and the pools of the library, each in a section of its own."""
     code = f"{facts.model}_code"
     yield _included(
-        code, f'.text.{facts.model}, \\"ax\\", %progbits', _CODE_ALIGNMENT_BYTES, CODE_FILE
+        code,
+        f'.text.{facts.model}, \\"ax\\", %progbits',
+        _CODE_ALIGNMENT_BYTES,
+        code_file(facts.model),
     )
     for pool in facts.pools:
         name = f"{facts.model}_{pool.identifier}_pool"
@@ -107,10 +110,10 @@ def _sections(facts: LibraryFacts) -> Iterator[str]:
             continue
         if pool.is_constant:
             section = f'.rodata.{facts.model}.{pool.identifier}, \\"a\\", %progbits'
-            yield _included(name, section, ALIGNMENT_BYTES, CONSTANTS_FILE)
+            yield _included(name, section, ALIGNMENT_BYTES, constants_file(facts.model))
         else:
             place = f'section(".bss.{facts.model}.{pool.identifier}"), aligned({ALIGNMENT_BYTES})'
-            yield f"static uint8_t {name}[{pool.size_bytes}] __attribute__(({place}));"
+            yield f"static uint8_t {name}[{max(1, pool.size_bytes)}] __attribute__(({place}));"
 
 
 def _included(name: str, section: str, alignment: int, file: str) -> str:
@@ -174,7 +177,7 @@ def _pool_lines(facts: LibraryFacts) -> Iterator[str]:
     for pool in facts.pools:
         kind = "const uint8_t" if pool.is_constant else "uint8_t"
         yield f"  {kind} *pool_{pool.identifier} = {_address(facts, pool)};"
-        if pool.from_caller:
+        if pool.from_caller and pool.size_bytes:
             name = f"pool_{pool.identifier}"
             bad = f"!{name} || ADDRESS({name}) % {ALIGNMENT_BYTES}"
             yield f"  if ({bad}) return {facts.model}_BAD_POINTER;"

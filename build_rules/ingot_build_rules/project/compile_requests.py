@@ -79,6 +79,7 @@ def _request(
             precision=bundle.precision,
             optimize=bundle.optimize,
             tuning=read_tuning(bundle.tuning, posixpath.dirname(path)),
+            pools=bundle.pools,
         )
     except (BuildError, UnsupportedError, UserError, PluginError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path

@@ -5,7 +5,7 @@ found. Not done here: the file system (``files``); whether a model without wildc
 build says so).
 
 ``[model.M] source = "models/*.onnx"`` stands for the models ``M/STEM``, a bundle B of M for the
-bundles ``B/STEM``, a test T of B for the tests ``T/STEM``; ``{stem}`` in their paths is replaced.
+bundles ``B/STEM``, an export or a test T of B for ``T/STEM``; ``{stem}`` in their paths is replaced.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ingot_build_rules.project.model import (
     FILE_NAME,
     STEM,
     BundleSpec,
+    ExportSpec,
     ModelSpec,
     ProjectModel,
     TestSpec,
@@ -28,8 +29,8 @@ from ingot_build_rules.project.outputs import report_outputs
 from ingot_build_rules.project.problems import Findings, Locate, Place, did_you_mean, one_of
 from ingot_build_rules.project.wildcards import Glob, ListFolder, Match, find_files
 
-Spec = TypeVar("Spec", BundleSpec, TestSpec)
-AnySpec = TypeVar("AnySpec", ModelSpec, BundleSpec, TestSpec)
+Spec = TypeVar("Spec", BundleSpec, ExportSpec, TestSpec)
+AnySpec = TypeVar("AnySpec", ModelSpec, BundleSpec, ExportSpec, TestSpec)
 Stems = Mapping[str, tuple[str, ...]]
 """Name that stands for many -> the stems of what it stands for."""
 
@@ -72,11 +73,20 @@ def _expanded(project: ProjectModel, globs: Mapping[str, Glob], findings: Findin
     models = [model for spec in project.models for model in _models(spec, globs.get(spec.name))]
     bundles, bundle_stems = _repeat(project.bundles, lambda spec: spec.model, stems, _bundle)
     tests, _ = _repeat(project.tests, lambda spec: spec.bundle, bundle_stems, _test)
+    exports, _ = _repeat(project.exports, lambda spec: spec.bundle, bundle_stems, _export)
     models_of = [(spec.name, spec.model) for spec in bundles]
     bundles_of = [(spec.name, spec.bundle) for spec in tests]
     _check_references("bundle", "model", models_of, models, findings)
     _check_references("test", "bundle", bundles_of, bundles, findings)
-    return replace(project, models=_sorted(models), bundles=_sorted(bundles), tests=_sorted(tests))
+    exported = [(spec.name, spec.bundle) for spec in exports]
+    _check_references("export", "bundle", exported, bundles, findings)
+    return replace(
+        project,
+        models=_sorted(models),
+        bundles=_sorted(bundles),
+        exports=_sorted(exports),
+        tests=_sorted(tests),
+    )
 
 
 def _models(spec: ModelSpec, glob: Glob | None) -> list[ModelSpec]:
@@ -90,6 +100,11 @@ def _models(spec: ModelSpec, glob: Glob | None) -> list[ModelSpec]:
 def _bundle(spec: BundleSpec, stem: str) -> BundleSpec:
     output = spec.output.replace(STEM, stem)
     return replace(spec, name=f"{spec.name}/{stem}", model=f"{spec.model}/{stem}", output=output)
+
+
+def _export(spec: ExportSpec, stem: str) -> ExportSpec:
+    output = spec.output.replace(STEM, stem)
+    return replace(spec, name=f"{spec.name}/{stem}", bundle=f"{spec.bundle}/{stem}", output=output)
 
 
 def _test(spec: TestSpec, stem: str) -> TestSpec:
@@ -162,6 +177,7 @@ def _locator(project: ProjectModel, path: str) -> Locate:
     any more."""
     lines = {("model", spec.name): spec.line for spec in project.models}
     lines |= {("bundle", spec.name): spec.line for spec in project.bundles}
+    lines |= {("export", spec.name): spec.line for spec in project.exports}
     lines |= {("test", spec.name): spec.line for spec in project.tests}
 
     def locate(at: Path) -> Place:

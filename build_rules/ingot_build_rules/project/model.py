@@ -72,6 +72,7 @@ class BundleSpec:
     precision: str = F32
     optimize: str = SPEED
     tuning: str | None = None
+    pools: tuple[str, ...] = ()
     shapes: Profiles | None = None
     other_shapes: str | None = None
     line: int = field(default=0, compare=False)
@@ -98,6 +99,23 @@ class TestSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ExportSpec:
+    """Write ``bundle`` to ``output`` as what ``kind`` names, whenever the bundle is built. ``pools``: ``POOL=PLACE[,SIZE]``
+    each; all but the first three are as ``ingot export`` takes them, "" where they are left out."""
+
+    name: str
+    bundle: str
+    kind: str
+    output: str
+    shared: bool = False
+    model_name: str = ""
+    variant: str = ""
+    pools: tuple[str, ...] = ()
+    tensors_in: str = ""
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectModel:
     """All that a project declares, defaults filled in; each list is sorted by name.
 
@@ -111,4 +129,5 @@ class ProjectModel:
     targets: tuple[TargetSpec, ...] = ()
     models: tuple[ModelSpec, ...] = ()
     bundles: tuple[BundleSpec, ...] = ()
+    exports: tuple[ExportSpec, ...] = ()
     tests: tuple[TestSpec, ...] = ()

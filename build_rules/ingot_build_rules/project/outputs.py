@@ -9,20 +9,29 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 
-from ingot_build_rules.project.model import FILE_NAME, BundleSpec, ProjectModel
+from ingot_build_rules.project.model import FILE_NAME, ExportSpec, ProjectModel
 from ingot_build_rules.project.problems import Findings
+
+IN_FOLDERS = ("library",)
+"""Kinds of exports whose output is a folder."""
 
 
 def report_outputs(project: ProjectModel, findings: Findings) -> None:
     """Note every output that is taken."""
     readers = _readers(project)
     writers: dict[str, str] = {}
-    for bundle in project.bundles:
-        path = posixpath.normpath(bundle.output)
-        clash = _clash(bundle, path, readers, writers)
-        if clash is not None:
-            findings.add(("bundle", bundle.name, "output"), *clash)
-        writers.setdefault(path, bundle.name)
+    for kind, specs in (("bundle", project.bundles), ("export", _files(project))):
+        for spec in specs:
+            path, own = posixpath.normpath(spec.output), f"[{kind}.{spec.name}]"
+            clash = _clash(spec.output, own, readers, writers)
+            if clash is not None:
+                findings.add((kind, spec.name, "output"), *clash)
+            writers.setdefault(path, own)
+
+
+def _files(project: ProjectModel) -> tuple[ExportSpec, ...]:
+    """Exports that are a file: in a folder several may lie."""
+    return tuple(spec for spec in project.exports if spec.kind not in IN_FOLDERS)
 
 
 def _readers(project: ProjectModel) -> dict[str, str]:
@@ -35,15 +44,17 @@ def _readers(project: ProjectModel) -> dict[str, str]:
 
 
 def _clash(
-    bundle: BundleSpec, path: str, readers: Mapping[str, str], writers: Mapping[str, str]
+    given: str, own: str, readers: Mapping[str, str], writers: Mapping[str, str]
 ) -> tuple[str, str, str] | None:
-    """What is wrong with an output, why, and what to do; None where its ``path`` is free."""
-    output, do = f"the output {bundle.output!r}", "choose another output"
+    """What is wrong with an output, why, and what to do; None where it is free; ``own``: the table."""
+    path, output, do = posixpath.normpath(given), f"the output {given!r}", "choose another output"
     if path == FILE_NAME or path.partition("/")[0] == ".ingot":
         return f"{output} is the project's own", "writing would destroy it", do
     if path in readers:
         return f"{output} is an input", f"{readers[path]} reads it; writing would destroy it", do
     if path in writers:
-        why = f"[bundle.{writers[path]}] and [bundle.{bundle.name}] write it"
-        return f"two bundles have {output}", why, f"{do} for one of them"
+        why = f"{writers[path]} and {own} write it"
+        both = own.startswith("[bundle.") and writers[path].startswith("[bundle.")
+        what = f"two bundles have {output}" if both else f"two tables have {output}"
+        return what, why, f"{do} for one of them"
     return None

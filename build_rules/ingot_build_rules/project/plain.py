@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingot_build_rules.project.model import BundleSpec, ModelSpec, ProjectModel, TestSpec
+from ingot_build_rules.project.model import (
+    BundleSpec,
+    ExportSpec,
+    ModelSpec,
+    ProjectModel,
+    TestSpec,
+)
 
 
 def plain(project: ProjectModel) -> dict[str, Any]:
@@ -20,6 +26,7 @@ def plain(project: ProjectModel) -> dict[str, Any]:
         "targets": {spec.name: spec.text for spec in project.targets},
         "models": {spec.name: _model(spec) for spec in project.models},
         "bundles": {spec.name: _bundle(spec) for spec in project.bundles},
+        "exports": {spec.name: _export(spec) for spec in project.exports},
         "tests": {spec.name: _test(spec) for spec in project.tests},
     }
 
@@ -47,9 +54,23 @@ def _bundle(spec: BundleSpec) -> dict[str, Any]:
         "precision": spec.precision,
         "optimize": spec.optimize,
         "tuning": spec.tuning,
+        "pools": list(spec.pools),
         "output": spec.output,
         "shapes": None if spec.shapes is None else [dict(profile) for profile in spec.shapes],
         "other_shapes": spec.other_shapes,
+    }
+
+
+def _export(spec: ExportSpec) -> dict[str, Any]:
+    return {
+        "bundle": spec.bundle,
+        "kind": spec.kind,
+        "output": spec.output,
+        "shared": spec.shared,
+        "name": spec.model_name,
+        "variant": spec.variant,
+        "pools": list(spec.pools),
+        "tensors_in": spec.tensors_in,
     }
 
 

@@ -13,6 +13,7 @@ from ingot_build_rules.project.model import (
     NATIVE,
     STEM,
     BundleSpec,
+    ExportSpec,
     ModelSpec,
     ProjectModel,
     TargetSpec,
@@ -61,6 +62,7 @@ def _make_project(tables: Tables, findings: Findings) -> ProjectModel:
             _bundle(*item, defaults, many, settings.get("plugins", ()))
             for item in _lined("bundle", tables, findings)
         ),
+        exports=tuple(_export(*item) for item in _lined("export", tables, findings)),
         tests=tuple(_test(*item) for item in _lined("test", tables, findings)),
     )
 
@@ -104,10 +106,26 @@ def _bundle(
         precision=values.get("precision", defaults.get("precision", F32)),
         optimize=values.get("optimize", defaults.get("optimize", SPEED)),
         tuning=values.get("tuning"),
+        pools=values.get("pools", ()),
         output=values.get("output", f"dist/{file}.ingot"),
         plugins=values.get("plugins", plugins),
         shapes=values.get("shape"),
         other_shapes=values.get("other-shapes"),
+        line=line,
+    )
+
+
+def _export(name: str, line: int, values: Values) -> ExportSpec:
+    return ExportSpec(
+        name,
+        values["bundle"],
+        values["kind"],
+        values["output"],
+        shared=values.get("shared", False),
+        model_name=values.get("name", ""),
+        variant=values.get("variant", ""),
+        pools=values.get("pools", ()),
+        tensors_in=values.get("tensors-in", ""),
         line=line,
     )
 

@@ -29,6 +29,8 @@ def check_references(tables: Tables, findings: Findings) -> None:
     _check_targets(("defaults",), tables.settings["defaults"], tables, findings)
     for name, values in tables.named["bundle"].items():
         _check_bundle(name, values, tables, findings)
+    for name, values in tables.named["export"].items():
+        _check_export(name, values, tables, findings)
     for name, values in tables.named["test"].items():
         _check_test(name, values, tables, findings)
     if not tables.named["bundle"] and not findings.problems:
@@ -45,6 +47,19 @@ def _check_bundle(name: str, values: Values, tables: Tables, findings: Findings)
     devices = dict(values.get("devices", ()))
     _check_devices((*path, "devices"), devices, findings)
     _check_placements(path, values, {HOST, AUTO, *devices}, findings)
+
+
+def _check_export(name: str, values: Values, tables: Tables, findings: Findings) -> None:
+    path, output = ("export", name), values.get("output", "")
+    if not _check_reference(path, "bundle", values, tables, findings):
+        return
+    many = name in tables.groups["export"]
+    if STEM in output and not many:
+        _refuse_stem((*path, "output"), "bundle", findings)
+    if many and STEM not in output:
+        why = f"expected {STEM} in it: the bundle stands for many, each with its own"
+        do = f"write for example: dist/{STEM}"
+        findings.add((*path, "output"), f"the output {output!r} is one place", why, do)
 
 
 def _check_test(name: str, values: Values, tables: Tables, findings: Findings) -> None:

@@ -18,6 +18,8 @@ from ingot_compiler.ir.precision import PRECISIONS
 
 ValueKind = Literal["text", "texts", "count", "number", "flag", "shapes", "pairs", "places"]
 EXECUTORS = ("aot", "vm")
+EXPORT_KINDS = ("executable", "library", "module-archive")
+"""What a bundle can be exported as; ``export.export_kinds`` has what makes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ TABLES: Mapping[str, Table] = {
             _PRECISION,
             _OPTIMIZE,
             TableKey("tuning", "text", '"a.tune"'),
+            TableKey("pools", "texts", '["fast=200kB", "slow"]'),
             _STRIP,
             _STRICT_DIMS,
             TableKey("output", "text", '"dist/a.ingot"'),
@@ -98,6 +101,18 @@ TABLES: Mapping[str, Table] = {
             _PLUGINS,
             _SHAPE,
             _OTHER_SHAPES,
+        )
+    ),
+    "export": Table(
+        (
+            TableKey("bundle", "text", '"a"', required=True),
+            TableKey("kind", "text", '"library"', required=True, choices=EXPORT_KINDS),
+            TableKey("output", "text", '"dist/a"', required=True),
+            TableKey("shared", "flag", "true"),
+            TableKey("name", "text", '"a"'),
+            TableKey("variant", "text", '"x86-64-v3"'),
+            TableKey("pools", "texts", '["workspace=internal"]'),
+            TableKey("tensors-in", "text", '"workspace"'),
         )
     ),
     "test": Table(

@@ -24,8 +24,8 @@ class Tables:
     """``named[kind][name]`` are the right values of ``[kind.name]``; ``settings[kind]`` those of
     ``[kind]``.
 
-    ``groups[kind]``: names that stand for many: models with a glob, bundles of such a model, tests
-    of such a bundle.
+    ``groups[kind]``: names that stand for many: models with a glob, bundles of such a model, exports and
+    tests of such a bundle.
     """
 
     named: Mapping[str, Mapping[str, Values]]
@@ -55,7 +55,7 @@ def _groups(named: Mapping[str, Mapping[str, Values]]) -> dict[str, frozenset[st
     models = named["model"].items()
     globs = (name for name, values in models if is_glob(values.get("source", "")))
     groups = {"model": frozenset(globs)}
-    for kind, of in (("bundle", "model"), ("test", "bundle")):
+    for kind, of in (("bundle", "model"), ("export", "bundle"), ("test", "bundle")):
         many = (name for name, values in named[kind].items() if values.get(of) in groups[of])
         groups[kind] = frozenset(many)
     return groups

@@ -59,6 +59,7 @@ def recorded_options(record: object) -> CompileOptions:
         optimize=as_text(values.get("optimize", SPEED)),
         tuning=_tuning(values.get("tuning")),
         ops=[_op(as_table(each)) for each in as_list(values.get("ops", []))],
+        pools=[as_text(each) for each in as_list(values.get("pools", []))],
     )
 
 

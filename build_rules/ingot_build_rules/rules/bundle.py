@@ -160,14 +160,16 @@ def _states(placed: PlacedGraph) -> tuple[StatePair, ...]:
 
 
 def _devices(inputs: BundleInputs) -> tuple[DeviceSpec, ...]:
-    """The host first; each other device with the number of the library that has its code."""
+    """The host first; each other device with the number of the library that has its code; the host's
+    pools."""
     from ingot_artifacts.bundle.contents import DeviceSpec
 
     pairs = zip(inputs.options.devices, inputs.device_libraries, strict=True)
     others = [
         DeviceSpec(item.name, item.kind, item.id, item.scope, library) for item, library in pairs
     ]
-    return (DeviceSpec(HOST), *others)
+    pools = [DeviceSpec(name, HOST) for name, _ in inputs.options.pools]
+    return (DeviceSpec(HOST), *others, *pools)
 
 
 def _library(library: Library) -> LibrarySpec:

@@ -80,7 +80,8 @@ class CompileOptions:
     ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
     ``strict_dims``: dimensions of inputs that have one name are one size. ``ops``: definitions of
     the user, by name. ``precision``: one of ``PRECISIONS``, ``optimize``: of ``OPTIMIZE_FOR``; a
-    default is not recorded. ``tuning``: what was measured of the layers.
+    default is not recorded. ``tuning``: what was measured of the layers. ``pools``: name and limit in
+    bytes, None for none, of the pools that the host's values lie in.
     """
 
     targets: tuple[str, ...]
@@ -97,6 +98,7 @@ class CompileOptions:
     precision: str = F32
     optimize: str = SPEED
     tuning: TuningOption | None = None
+    pools: tuple[tuple[str, int | None], ...] = ()
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -109,12 +111,15 @@ class CompileOptions:
         precision = {"precision": self.precision} if self.precision != F32 else {}
         optimize = {"optimize": self.optimize} if self.optimize != SPEED else {}
         tuning = {"tuning": self.tuning.plain()} if self.tuning else {}
+        texts = [name if limit is None else f"{name}={limit}" for name, limit in self.pools]
+        pools = {"pools": texts} if texts else {}
         return {
             **plugins,
             **ops,
             **precision,
             **optimize,
             **tuning,
+            **pools,
             "targets": list(self.targets),
             "shapes": [dict(profile) for profile in self.shapes],
             "devices": {device.name: str(device) for device in self.devices},

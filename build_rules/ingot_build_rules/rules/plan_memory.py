@@ -1,6 +1,6 @@
 """Rule ``plan_memory``: where every workspace buffer of a FusedGraph lies.
 
-In: a fused graph, the steps of its groups, the planner's name. Out: ``MemoryPlan``. Not done here:
+In: a fused graph, the steps of its groups, the planner's name, the user's pools. Out: ``MemoryPlan``. Not done here:
 planners (``ingot_compiler.memory.planners``).
 """
 
@@ -21,20 +21,29 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class PlanInputs:
     """``steps``: of each group, whose own workspace is planned with the rest; ``planner``: a name
-    of the planners' table, or ``best``."""
+    of the planners' table, or ``best``; ``pools``: name of each, and its bytes if it has a limit, as they are
+    preferred; ``device_count``: they are numbered behind the devices."""
 
     fused: Artifact[FusedGraph]
     steps: tuple[GroupSteps, ...]
     planner: str
+    pools: tuple[tuple[str, int | None], ...] = ()
+    device_count: int = 1
 
 
 def _compute(context: RuleContext, inputs: PlanInputs) -> Artifact[MemoryPlan]:
     from ingot_compiler.lowering.expand_groups import expand_groups
     from ingot_compiler.memory import plan_memory as planning
+    from ingot_compiler.memory.plan_pools import plan_pools
+    from ingot_compiler.memory.planners.buffers import MemoryPool
 
-    return context.keep(
-        planning.plan_memory(expand_groups(inputs.fused.value(), inputs.steps), inputs.planner)
-    )
+    fused = expand_groups(inputs.fused.value(), inputs.steps)
+    if inputs.pools:
+        pools = [MemoryPool(*pool) for pool in inputs.pools]
+        return context.keep(plan_pools(fused, inputs.planner, pools, inputs.device_count))
+    return context.keep(planning.plan_memory(fused, inputs.planner))
 
 
-PLAN_MEMORY = Rule("plan_memory", 1, ("fused", "steps", "planner"), _compute)
+PLAN_MEMORY = Rule(
+    "plan_memory", 1, ("fused", "steps", "planner", "pools", "device_count"), _compute
+)

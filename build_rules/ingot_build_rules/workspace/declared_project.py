@@ -112,6 +112,7 @@ class DeclaredProject:
         precision: str | None = None,
         optimize: str | None = None,
         tuning: PathText | None = None,
+        pools: Sequence[str] | None = None,
         strip: bool | None = None,
         strict_dims: bool | None = None,
         output: PathText | None = None,
@@ -127,9 +128,28 @@ class DeclaredProject:
         values: Tree = {"model": model, "targets": targets, "planner": planner, "strip": strip}
         files = {"output": output, "devices": devices, "place": place, "fallback": fallback}
         shapes = {"shape": shape, "other-shapes": other_shapes, "strict-dims": strict_dims}
-        kernels = {"precision": precision, "optimize": optimize, "tuning": tuning}
+        kernels = {"precision": precision, "optimize": optimize, "tuning": tuning, "pools": pools}
         more = {**files, **shapes, **kernels, "plugins": plugins, "ops": ops}
         self._declare("bundle", name, _given({**values, **more}))
+
+    def export(
+        self,
+        name: str,
+        bundle: str,
+        kind: str,
+        output: PathText,
+        *,
+        shared: bool | None = None,
+        model_name: str | None = None,
+        variant: str | None = None,
+        pools: Sequence[str] | None = None,
+        tensors_in: str | None = None,
+    ) -> None:
+        """Declare what a bundle is exported as: ``kind`` as an option of ``ingot export``, the rest as its other
+        options; ``model_name`` is ``--name``."""
+        values: Tree = {"bundle": bundle, "kind": kind, "output": output, "shared": shared}
+        more = {"name": model_name, "variant": variant, "pools": pools, "tensors-in": tensors_in}
+        self._declare("export", name, _given({**values, **more}))
 
     def test(
         self,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from ingot_build_rules.project.model import BundleSpec
+from ingot_build_rules.project.model import BundleSpec, ExportSpec
 from ingot_build_rules.workspace.state import FOLDER_NAME
 from ingot_compiler.ir.errors import UserError
 
@@ -27,8 +27,10 @@ def is_inside(path: str, folder: str) -> bool:
     return os.path.commonpath([inner, outer]) == outer
 
 
-def check_outputs(folder: str, path: str, bundles: Sequence[BundleSpec]) -> None:
-    """Refuse bundles, and a memory of the project, that lie outside of its ``folder``; ``path`` is
+def check_outputs(
+    folder: str, path: str, bundles: Sequence[BundleSpec], exports: Sequence[ExportSpec] = ()
+) -> None:
+    """Refuse bundles, exports, and a memory of the project, that lie outside of its ``folder``; ``path`` is
     the project file.
 
     Raises:
@@ -38,6 +40,9 @@ def check_outputs(folder: str, path: str, bundles: Sequence[BundleSpec]) -> None
     written = [
         (f"output of [bundle.{item.name}]", os.path.dirname(os.path.join(folder, item.output)))
         for item in bundles
+    ]
+    written += [
+        (f"output of [export.{item.name}]", os.path.join(folder, item.output)) for item in exports
     ]
     written.append(("its memory", os.path.join(folder, FOLDER_NAME)))
     outside = [(name, place) for name, place in written if not is_inside(place, folder)]

@@ -28,7 +28,7 @@ from ingot_build_rules.engine.events.events import (
 )
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
-from ingot_build_rules.project.model import BundleSpec
+from ingot_build_rules.project.model import BundleSpec, ExportSpec
 from ingot_build_rules.project.selection import Selection
 from ingot_build_rules.rules.run_test import RUN_TEST
 from ingot_build_rules.workspace.build_report import Report
@@ -38,6 +38,7 @@ from ingot_build_rules.workspace.locks import FILES_LISTED_MAX, lock_bundle
 from ingot_build_rules.workspace.open_workspace import LoadedProject
 from ingot_build_rules.workspace.opened_build import OpenedBuild, opened_build
 from ingot_build_rules.workspace.places import check_outputs
+from ingot_build_rules.workspace.run_exports import run_exports
 from ingot_build_rules.workspace.run_tests import run_tests
 from ingot_build_rules.workspace.state import (
     failed_trace_path,
@@ -77,7 +78,8 @@ def _selection(loaded: LoadedProject, request: BuildRequest) -> Selection:
         why = f"expected one bundle, got {len(selection.bundles)}"
         raise UserError("a depfile is about one bundle", "option --depfile", why, "name one bundle")
     if not request.allow_outside:
-        check_outputs(loaded.folder, loaded.path, _bundles(loaded, selection))
+        exports = _exports(loaded, selection)
+        check_outputs(loaded.folder, loaded.path, _bundles(loaded, selection), exports)
     return selection
 
 
@@ -90,6 +92,11 @@ def _bundles(loaded: LoadedProject, selection: Selection) -> list[BundleSpec]:
     return [spec for spec in loaded.project.bundles if spec.name in names]
 
 
+def _exports(loaded: LoadedProject, selection: Selection) -> list[ExportSpec]:
+    """What the bundles that are asked for are exported as."""
+    return [spec for spec in loaded.project.exports if spec.bundle in selection.bundles]
+
+
 def _build(
     loaded: LoadedProject, request: BuildRequest, selection: Selection, opened: OpenedBuild
 ) -> list[TargetResult]:
@@ -97,14 +104,17 @@ def _build(
     names = {spec.name for spec in _bundles(loaded, selection)}
     requests = compile_requests(loaded.project, names, loaded.path)
     results = opened.workspace.build_bundles(requests)
+    exports = _exports(loaded, selection)
     if request.dry_run:
-        return [*results, *run_tests(opened.workspace, requests, tests)]
+        made = run_exports(opened.workspace, exports)
+        return [*results, *made, *run_tests(opened.workspace, requests, tests)]
     _lock(loaded, opened, requests, results, frozen=request.frozen)
     sync_folders(_folders_of(loaded.folder, results))  # before anything says that they are there
     _root(request, results)
     if request.depfile is not None and results[0].is_good:
         _write_depfile(request.depfile, loaded.path, results[0])
-    return [*results, *run_tests(opened.workspace, requests, tests)]
+    made = run_exports(opened.workspace, exports)
+    return [*results, *made, *run_tests(opened.workspace, requests, tests)]
 
 
 def _write_depfile(path: str, project_path: str, result: TargetResult) -> None:

@@ -18,7 +18,7 @@ from typing import Any, cast
 from ingot_build_rules.engine.cache.state_file import read_state, write_state
 from ingot_build_rules.engine.cache.unchanged import Stamp
 
-_KIND = "workspace 4"
+_KIND = "workspace 5"
 FOLDER_NAME = ".ingot"
 
 
@@ -56,12 +56,22 @@ class PassedTest:
     code: str
 
 
+@dataclass(frozen=True, slots=True)
+class ExportState:
+    """``key``: digest of what was asked for, of the bundle and of all code and tools; ``files``: (path, digest)
+    of what was written."""
+
+    key: str
+    files: tuple[tuple[str, str], ...]
+
+
 @dataclass(slots=True)
 class WorkspaceState:
-    """By their names, bundles and the tests that have passed."""
+    """By their names, bundles, exports, and the tests that have passed."""
 
     bundles: dict[str, BundleState] = field(default_factory=dict[str, BundleState])
     tests: dict[str, PassedTest] = field(default_factory=dict[str, PassedTest])
+    exports: dict[str, ExportState] = field(default_factory=dict[str, ExportState])
 
 
 def state_folder(project_folder: str) -> str:
@@ -95,10 +105,11 @@ def read_workspace(project_folder: str, key: bytes) -> WorkspaceState:
     """Return the state, empty where there is none."""
     found = cast("Any", read_state(os.path.join(state_folder(project_folder), "state"), _KIND, key))
     try:
-        bundles, tests = found
+        bundles, tests, exports = found
         return WorkspaceState(
             {str(name): _bundle_state(project_folder, item) for name, item in bundles.items()},
             {str(name): PassedTest(str(key), str(code)) for name, (key, code) in tests.items()},
+            {str(name): _export_state(project_folder, *item) for name, item in exports.items()},
         )
     except (TypeError, ValueError, AttributeError):
         return WorkspaceState()
@@ -120,6 +131,11 @@ def _bundle_state(folder: str, item: object) -> BundleState:
     return BundleState(request, code, pairs, path, stamp, root, lock, options, earlier)
 
 
+def _export_state(folder: str, key: object, files: Any) -> ExportState:
+    pairs = ((os.path.join(folder, str(path)), str(digest)) for path, digest in files)
+    return ExportState(str(key), tuple(pairs))
+
+
 def _stamp(item: object) -> Stamp:
     mtime_ns, size_bytes, inode, ctime_ns = map(int, cast("Any", item))
     return mtime_ns, size_bytes, inode, ctime_ns
@@ -132,7 +148,14 @@ def write_workspace(project_folder: str, state: WorkspaceState, key: bytes) -> N
     }
     path = os.path.join(state_folder(project_folder), "state")
     tests = {name: (item.key, item.code) for name, item in sorted(state.tests.items())}
-    write_state(path, _KIND, (bundles, tests), key)
+    exports = {
+        name: (
+            item.key,
+            tuple((_inside(project_folder, path), digest) for path, digest in item.files),
+        )
+        for name, item in sorted(state.exports.items())
+    }
+    write_state(path, _KIND, (bundles, tests, exports), key)
 
 
 def _plain_bundle(folder: str, item: BundleState) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ machine code (``backends.host.main``), stepping (the vm).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.host_program.main_assembler import Assembler
@@ -97,7 +97,7 @@ def build_program(
     def run(number: int) -> None:
         out.known, emitter.hoisted = prepared[number].known, prepared[number].hoisted
         places = prepared[number].workspace
-        _define_buffers(out, fused, _left_out(versions, number), places.offsets, constant_offsets)
+        _define_buffers(out, fused, _left_out(versions, number), places, constant_offsets)
         for device, place in places.scratch.items():
             out.emit("buffer_workspace", scratch[device], device, *place)
         _run(emitter, versions[number].steps)
@@ -129,7 +129,7 @@ def _define_buffers(
     out: Assembler,
     fused: FusedGraph,
     left_out: Collection[int],
-    offsets: Mapping[int, int],
+    places: WorkspaceRegisters,
     constant_offsets: Sequence[int],
 ) -> None:
     """Say where each buffer lies whose place is known; the others get blocks when their sizes are
@@ -147,9 +147,10 @@ def _define_buffers(
             name = "buffer_device_weights" if device else "buffer_weights"
             offset_bytes, size_bytes = constant_offsets[spec.index], buffer_bytes(fused, buffer)
             out.emit(name, buffer, *device, offset_bytes, typical(size_bytes))
-        elif buffer in offsets:
-            place = offsets[buffer], out.dim(buffer_bytes(fused, buffer))
-            out.emit("buffer_workspace", buffer, spec.device, *place)
+        elif buffer in places.offsets:
+            place = places.offsets[buffer], out.dim(buffer_bytes(fused, buffer))
+            home = places.homes.get(buffer, spec.device)
+            out.emit("buffer_workspace", buffer, home, *place)
 
 
 def _run(emitter: StepEmitter, steps: Sequence[Step]) -> None:

@@ -27,12 +27,13 @@ from ingot_runtime.format.limits import SIZE_BYTES_MAX
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceRegisters:
-    """Registers with bytes. ``offsets``: where a buffer begins in the workspace of its device;
-    ``scratch``: for each device beside the host, in order, offset and size of its scratch, which
+    """Registers with bytes. ``offsets``: where a buffer begins in the workspace of its device, or in the pool that
+    ``homes`` names; ``scratch``: for each device beside the host, in order, offset and size of its scratch, which
     lies behind its buffers."""
 
     offsets: Mapping[int, int]
     scratch: Mapping[int, tuple[int, int]]
+    homes: Mapping[int, int]
 
 
 def bind_inputs(out: Assembler, fused: FusedGraph) -> None:
@@ -67,10 +68,15 @@ def tell_workspace(
     """
     offsets: dict[int, int] = {}
     behind: dict[int, tuple[int, int]] = {}
+    homes: dict[int, int] = {}
     used = version.buffers()
     for device in (0, *_other_devices(fused, plan)):
         placements = [item for item in plan.of(device) if item.buffer in used]
         total = _place_buffers(out, placements, offsets)
+        if device in plan.named:
+            homes |= dict.fromkeys([item.buffer for item in placements], device)
+            out.emit("workspace_bytes", device, total)
+            continue
         scratch = _scratch(out, scratch_sizes(version.steps, programs, device), device)
         if device:
             behind[device] = total, scratch
@@ -78,7 +84,7 @@ def tell_workspace(
         else:
             out.emit("workspace_bytes", 0, total)
             out.emit("scratch_bytes", scratch)
-    return WorkspaceRegisters(offsets, behind)
+    return WorkspaceRegisters(offsets, behind, homes)
 
 
 def tell_outputs(out: Assembler, fused: FusedGraph) -> None:

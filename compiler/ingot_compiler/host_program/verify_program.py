@@ -130,12 +130,20 @@ def _order(names: Sequence[str]) -> Iterator[Problem]:
 
 
 def _devices(program: Program) -> Iterator[Problem]:
-    """That each buffer is defined, on one device, and used there."""
+    """That each buffer is defined, on one device, and used there. What runs nothing and takes no copies is memory
+    of the host: a pool."""
     places: dict[int, int] = {}
     named = [(OPCODES[opcode][0], operands) for opcode, operands in program.instructions]
+    active = {
+        _number(operands[position])
+        for name, operands in named
+        if name in LAUNCHES or name == "copy"
+        for position in _DEVICES[name]
+    }
     for index, (name, operands) in enumerate(named):
         if name in HOST_BUFFERS or name in DEVICE_BUFFERS:
             device = 0 if name in HOST_BUFFERS else _number(operands[1])
+            device = device if device in active else 0
             buffer = _number(operands[0])
             if (place := places.setdefault(buffer, device)) != device:
                 expected = f"b{buffer} on device {place}"

@@ -22,9 +22,10 @@ def workspace_bytes(
     scratch is part of them."""
     sizes = [0] * device_count
     for pool in plan.pools:
-        least: Dim = ALIGNMENT_BYTES if pool.device else 0  # see `main_sizes`
+        has_scratch = pool.device and not pool.name
+        least: Dim = ALIGNMENT_BYTES if has_scratch else 0  # see `main_sizes`
         scratch = functools.reduce(
-            dim_max, scratch_sizes(fused.steps, programs, pool.device) if pool.device else (), least
+            dim_max, scratch_sizes(fused.steps, programs, pool.device) if has_scratch else (), least
         )
         if pool.is_fixed and isinstance(scratch, int):
             sizes[pool.device] = pool.size_bytes + -(-scratch // ALIGNMENT_BYTES) * ALIGNMENT_BYTES

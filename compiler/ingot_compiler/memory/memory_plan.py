@@ -33,18 +33,20 @@ class BufferPlacement:
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
     """The workspace of one device; ``size_bytes`` and ``lower_bound_bytes`` are those of typical
-    sizes when symbolic."""
+    sizes when symbolic. ``name``: of a pool of the user's, which is memory of the host with a number behind
+    those of the devices; "" for a device's own."""
 
     device: int
     size_bytes: int
     lower_bound_bytes: int
     is_fixed: bool
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """One pool per device that has buffers, the host's always; all placements, each behind those of
-    its ``after``."""
+    """One pool per device that has buffers, the host's always, and those of the user; all placements, each
+    behind those of its ``after``."""
 
     placements: tuple[BufferPlacement, ...]
     pools: tuple[PoolPlan, ...]
@@ -53,6 +55,11 @@ class MemoryPlan:
     def of(self, device: int) -> tuple[BufferPlacement, ...]:
         """The placements in one device's workspace."""
         return tuple(placement for placement in self.placements if placement.device == device)
+
+    @property
+    def named(self) -> frozenset[int]:
+        """The numbers of the user's pools."""
+        return frozenset(pool.device for pool in self.pools if pool.name)
 
 
 def buffer_bytes(fused: FusedGraph, buffer: int) -> Dim:

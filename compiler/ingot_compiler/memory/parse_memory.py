@@ -38,6 +38,7 @@ def parse_memory(text: str) -> MemoryPlan:
 def _pool(reader: Reader) -> PoolPlan:
     reader.expect("device")
     device = reader.integer()
+    name = "" if reader.at(":") else reader.name("the name of a pool")
     reader.expect(":")
     size_bytes = reader.integer()
     reader.expect("bytes", ",", "at", "least")
@@ -45,7 +46,7 @@ def _pool(reader: Reader) -> PoolPlan:
     fixed = reader.accept(",")
     if fixed:
         reader.expect("fixed")
-    return PoolPlan(device, size_bytes, lower_bound_bytes, fixed)
+    return PoolPlan(device, size_bytes, lower_bound_bytes, fixed, name)
 
 
 def _placement(reader: Reader) -> BufferPlacement:

@@ -18,9 +18,9 @@ def print_memory(plan: MemoryPlan) -> str:
 
 def _pool(pool: PoolPlan) -> str:
     fixed = ", fixed" if pool.is_fixed else ""
-    return (
-        f"device {pool.device}: {pool.size_bytes} bytes, at least {pool.lower_bound_bytes}{fixed}"
-    )
+    name = f" {pool.name}" if pool.name else ""
+    sizes = f"{pool.size_bytes} bytes, at least {pool.lower_bound_bytes}{fixed}"
+    return f"device {pool.device}{name}: {sizes}"
 
 
 def _placement(item: BufferPlacement) -> str:

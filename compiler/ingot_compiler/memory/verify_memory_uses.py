@@ -40,17 +40,18 @@ def find_use_problems(plan: MemoryPlan, fused: FusedGraph) -> Iterator[Problem]:
             yield part.problem(expected, part.name, "what is planned")
             continue
         yield from _fits(part, item, fused, data_dependent)
+        device = 0 if item.device in plan.named else item.device
+        if fused.buffers[buffer].device != device:
+            expected = f"device {fused.buffers[buffer].device}"
+            yield part.problem(expected, f"device {device}", "devices of buffers")
     yield from _lives(places, _uses(fused))
 
 
 def _fits(
     part: Part, item: BufferPlacement, fused: FusedGraph, data_dependent: Collection[str]
 ) -> Iterator[Problem]:
-    """The device and size of a buffer of the graph; ``data_dependent``: symbols that steps set."""
-    spec, size_bytes = fused.buffers[item.buffer], buffer_bytes(fused, item.buffer)
-    if spec.device != item.device:
-        got = f"device {item.device}"
-        yield part.problem(f"device {spec.device}", got, "devices of buffers")
+    """The size of a buffer of the graph; ``data_dependent``: symbols that steps set."""
+    size_bytes = buffer_bytes(fused, item.buffer)
     if size_bytes != item.size_bytes:
         got = f"{item.size_bytes} bytes"
         yield part.problem(f"{size_bytes} bytes", got, "sizes of buffers")

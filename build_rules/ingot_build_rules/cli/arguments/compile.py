@@ -123,6 +123,12 @@ OPTIONS = (
     ),
     Option("--tuning", "what ingot tune has measured of the layers", "FILE", "file"),
     Option("--planner", "memory planner (default: best of all)", "NAME", "planner", "best"),
+    Option(
+        "--pool",
+        "a pool for what is computed on the host, at most so large (default: one that grows); the first that has room",
+        "NAME[=SIZE]",
+        repeats=True,
+    ),
     Option("--strict-dims", "dimensions of one name are one size in every call, or it is refused"),
     Option("--strip", "leave the names of nodes and the loops of kernels out of the bundle"),
     Option(

@@ -15,13 +15,16 @@ OPTIONS = (
     Option("--executable", "a program of one file for Linux, which needs no Python and no library"),
     Option("--library", "a library to link, and its header, which need no libc and no memory"),
     Option(
+        "--module-archive", "a tar in the Model Library Format: objects, their C, headers, metadata"
+    ),
+    Option(
         "--c-source",
         "the model as C99: structs with its names, its kernels, its weights; any compiler takes it",
     ),
     Option("--wasm", "the model as WebAssembly with SIMD, and an ES module that loads it"),
     Option(
         "-o --output",
-        "the file to write; of all but --executable the folder",
+        "the file to write; of --library, --c-source and --wasm the folder",
         "PATH",
         "file",
         required=True,
@@ -31,22 +34,24 @@ OPTIONS = (
     Option("--variant", "the one to export (default: the only one)", "TARGET"),
     Option(
         "--pool",
-        "who gives the memory of a pool: caller, or internal for a section of the library",
-        "POOL=PLACE",
+        "who gives the memory of a pool: caller, or internal for a section of the library; perhaps at most so large",
+        "POOL=PLACE[,SIZE]",
         "pair",
         repeats=True,
     ),
     Option("--tensors-in", "the pool that inputs and outputs lie in", "POOL"),
+    Option("--also", "another model in the archive", "BUNDLE", "bundle", repeats=True),
     Option(
         "--shape",
-        "of --c-source, --wasm: the shape of an input whose sizes the model leaves open",
+        "of --c-source and --wasm: the shape of an input whose sizes the model leaves open",
         "NAME=1x3x224x224",
         "shape",
         repeats=True,
     ),
     Option(
         "--target",
-        "of --c-source: c (default) has numbers alone, c-128 and c-256 vectors of so many bits, which GCC and Clang know",
+        "of --c-source: c (default) has numbers alone, c-128 and c-256 vectors of so many bits, which "
+        "GCC and Clang know",
         "FORM",
         choices=("c", "c-128", "c-256"),
     ),
@@ -63,7 +68,12 @@ EXAMPLES = (
         "ingot export model.ingot --library -o build", "`build/libmodel.a` and `build/model.h`"
     ),
     Example(
+        "ingot export model.ingot --module-archive -o model.tar",
+        "for tools that read the Model Library Format",
+    ),
+    Example(
         "ingot export model.onnx --c-source --shape x=1x3x96x96 -o build",
         "`build/model.c` and `build/model.h`; prints how much RAM and flash they take",
     ),
+    Example("ingot export model.onnx --wasm -o build", "`build/model.mjs`, for pages and for node"),
 )

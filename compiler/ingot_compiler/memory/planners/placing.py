@@ -82,7 +82,7 @@ def place_in_order(
                 spans[buffer.name] = offset_bytes, end, round_up(end, buffer.alignment_bytes)
                 break
         else:
-            raise does_not_fit(buffer, pools)
+            raise does_not_fit(buffer, pools, placed, rule)
     return plan
 
 
@@ -97,17 +97,31 @@ def _conflicts_by_pool(
     return placed
 
 
-def does_not_fit(buffer: PlannedBuffer, pools: Sequence[MemoryPool]) -> UserError:
-    """The error for a buffer that no pool holds."""
+def does_not_fit(
+    buffer: PlannedBuffer,
+    pools: Sequence[MemoryPool],
+    placed: Mapping[str, Placed],
+    rule: PlacementRule,
+) -> UserError:
+    """The error for a buffer that no pool holds; ``placed``: what lies in each, as ``rule`` takes it."""
     limits = ", ".join(
-        f"{pool.name} ({pool.size_limit_bytes} bytes)"
+        f"{pool.name} ({pool.size_limit_bytes} bytes) lacks {_lacking(buffer, pool, placed, rule)}"
         for pool in pools
         if pool.name in buffer.pools
     )
     return UserError(
         f"the memory pools are too small for buffer {buffer.name}",
         where=f"buffer {buffer.name}, {buffer.size_bytes} bytes",
-        why="no room beside the buffers that are live at the same time; candidates: "
-        + (limits or "none"),
+        why="no room beside the buffers that are live at the same time: "
+        + (limits or "it may lie in none"),
         do="raise the pools' size limits, or let the device have a further pool",
     )
+
+
+def _lacking(
+    buffer: PlannedBuffer, pool: MemoryPool, placed: Mapping[str, Placed], rule: PlacementRule
+) -> int:
+    """How many bytes a pool would have to be larger."""
+    offset_bytes = rule(buffer, placed.get(pool.name, ()), None)
+    assert offset_bytes is not None, "a pool without a limit holds everything"
+    return offset_bytes + buffer.size_bytes - (pool.size_limit_bytes or 0)

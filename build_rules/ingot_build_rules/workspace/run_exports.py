@@ -1,0 +1,124 @@
+"""Writes what the bundles of a project are exported as, but what is there already.
+
+In: an open workspace that has built the bundles. Out: a result for each export. Not done here: what
+is written (``export.export_kinds``).
+
+An export is up to date when the bundle, what was asked for, all code and tools, and the files are
+as the last build left them. A file whose bytes are what they were is left alone.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ingot_artifacts.store.atomic import output_error, sync_folders
+from ingot_build_rules.engine.actions.content import digest
+from ingot_build_rules.project.model import ExportSpec
+from ingot_build_rules.workspace.build_project import Workspace
+from ingot_build_rules.workspace.state import ExportState
+from ingot_build_rules.workspace.target_result import TargetResult
+from ingot_compiler.ir.errors import UserError
+from ingot_runtime.ingot_error import IngotError
+
+if TYPE_CHECKING:
+    from ingot_build_rules.export.export_kinds import ExportChoices, ExportKind
+
+
+def run_exports(workspace: Workspace, specs: Sequence[ExportSpec]) -> list[TargetResult]:
+    """Bring exports up to date; each has a result, failures too."""
+    results = [TargetResult(f"export.{spec.name}", "skipped", "") for spec in specs]
+    for spec, result in zip(specs, results, strict=True):
+        try:
+            _run(workspace, spec, result)
+        except IngotError as error:
+            result.status, result.error = "failed", error
+            workspace.state.exports.pop(spec.name, None)
+        workspace.told(result.name, result.status, "")
+    return results
+
+
+def _run(workspace: Workspace, spec: ExportSpec, result: TargetResult) -> None:
+    bundle = workspace.results[spec.bundle]
+    if bundle.status == "would-build":
+        result.status = "would-build"
+    if not bundle.is_good:
+        return
+    key = digest(repr((replace(spec, line=0), bundle.root, workspace.code)))
+    known = workspace.state.exports.get(spec.name)
+    if known and known.key == key and _is_there(workspace, known) and not workspace.thorough:
+        result.status, result.sources = "unchanged", known.files
+    elif workspace.dry:
+        result.status = "would-build"
+    else:
+        files, is_new = _write(workspace, spec, bundle.path)
+        result.sources = tuple((path, workspace.build.files.digest(path)) for path in files)
+        result.status = "built" if is_new else "unchanged"
+        workspace.state.exports[spec.name] = ExportState(key, result.sources)
+
+
+def _is_there(workspace: Workspace, known: ExportState) -> bool:
+    digests = workspace.build.files
+    return all(digests.digest(path) == content for path, content in known.files)
+
+
+def _write(workspace: Workspace, spec: ExportSpec, bundle: str) -> tuple[list[str], bool]:
+    """Write the files beside their places, then move those that are other ones; return the paths, and whether any
+    was."""
+    from ingot_build_rules.check.verify_bundle import verify_whole_bundle
+    from ingot_build_rules.export.export_kinds import KINDS  # a build without exports needs none
+
+    verify_whole_bundle(bundle)
+    kind, output = KINDS[spec.kind], os.path.join(workspace.folder, spec.output)
+    folder = output if kind.in_folder else os.path.dirname(output)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".ingot-export-", dir=folder) as made:
+            target = made if kind.in_folder else os.path.join(made, os.path.basename(output))
+            kind.write(workspace.build, bundle, target, _choices(spec, kind))
+            moved = [_move(made, folder, name) for name in sorted(os.listdir(made))]
+    except OSError as error:
+        raise output_error(spec.output, folder, error) from error
+    sync_folders([folder])
+    return [path for path, _ in moved], any(is_new for _, is_new in moved)
+
+
+def _move(made: str, folder: str, name: str) -> tuple[str, bool]:
+    new, path = os.path.join(made, name), os.path.join(folder, name)
+    is_new = not (os.path.isfile(path) and filecmp.cmp(new, path, shallow=False))
+    if is_new:
+        os.replace(new, path)
+    return path, is_new
+
+
+def _choices(spec: ExportSpec, kind: ExportKind) -> ExportChoices:
+    from ingot_build_rules.export.export_kinds import ExportChoices
+    from ingot_build_rules.export.library_facts import LibraryChoices
+    from ingot_build_rules.export.library_pools import PoolWishes
+
+    given = {
+        "shared": spec.shared, "name": spec.model_name, "variant": spec.variant,
+        "pool": spec.pools, "tensors_in": spec.tensors_in,
+    }  # fmt: skip
+    for option, value in given.items():
+        if value and option not in kind.takes:
+            key = {"pool": "pools"}.get(option, option.replace("_", "-"))
+            why = f"it says nothing of kind {spec.kind!r}"
+            raise UserError(
+                f"key {key!r} does not fit", f"[export.{spec.name}]", why, "leave it out"
+            )
+    pairs = tuple(_pool(spec, text) for text in spec.pools)
+    library = LibraryChoices(spec.model_name, spec.variant, PoolWishes(pairs, spec.tensors_in))
+    return ExportChoices(library, spec.shared)
+
+
+def _pool(spec: ExportSpec, text: str) -> tuple[str, str]:
+    name, equals, place = text.partition("=")
+    if not equals:
+        where, why = f"[export.{spec.name}]", f"expected POOL=PLACE, got {text!r}"
+        raise UserError("wrong pool", where, why, f"{name}=internal")
+    return name, place

@@ -1,0 +1,153 @@
+"""``[export.NAME]``: what a bundle is exported as is written when the bundle is built, and left alone while
+nothing has changed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from onnx import ModelProto, helper
+from tests.hostile.model_builder import model, value
+
+from ingot_build_rules.cli.main import main
+from ingot_build_rules.export.export_kinds import KINDS
+from ingot_build_rules.project.outputs import IN_FOLDERS
+from ingot_build_rules.project.schema import EXPORT_KINDS
+
+PROJECT = """\
+[model.m]
+source = "m.onnx"
+[bundle.b]
+model = "m"
+targets = ["x86-64-v3"]
+pools = ["fast=4kB", "slow"]
+[export.lib]
+bundle = "b"
+kind = "library"
+output = "dist/lib"
+shared = true
+name = "net"
+pools = ["fast=internal"]
+tensors-in = "workspace"
+[export.archive]
+bundle = "b"
+kind = "module-archive"
+output = "dist/net.tar"
+"""
+
+
+def chain(op: str) -> ModelProto:
+    """Two ops in a row, the first of which is ``op``."""
+    nodes = [
+        helper.make_node(op, ["x"], ["h"], "/first"),
+        helper.make_node("Softmax", ["h"], ["y"], "/second"),
+    ]
+    return model(nodes, [value("x", [2, 8])], [value("y", [2, 8])])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "m.onnx").write_bytes(chain("Relu").SerializeToString())
+    (tmp_path / "ingot.toml").write_text(PROJECT)
+    return tmp_path
+
+
+def build(folder: Path, *options: str, code: int = 0) -> None:
+    assert main(["build", "-C", str(folder), *options]) == code
+
+
+def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Bytes and time of each exported file."""
+    files = [*(folder / "dist/lib").iterdir(), folder / "dist/net.tar"]
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def test_kinds_are_those_of_the_command() -> None:
+    """The project's list is that of what makes them."""
+    assert list(EXPORT_KINDS) == list(KINDS)
+    assert [name for name, kind in KINDS.items() if kind.in_folder] == list(IN_FOLDERS)
+
+
+def test_exports_are_built_and_left_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """First they are written; then nothing has changed; a file that is gone or another one is written again, with
+    the same bytes."""
+    build(folder)
+    assert "built export.lib" in capsys.readouterr().out
+    first = contents(folder)
+    assert sorted(first) == ["libnet.so", "net.h", "net.tar"]
+    assert "_map_inputs" in first["net.h"][0].decode()
+    build(folder)
+    assert "built" not in capsys.readouterr().out
+    assert contents(folder) == first
+    (folder / "dist/lib/net.h").unlink()
+    (folder / "dist/net.tar").write_bytes(b"another")
+    build(folder)
+    again = contents(folder)
+    assert {name: item[0] for name, item in again.items()} == {
+        name: item[0] for name, item in first.items()
+    }
+    assert again["libnet.so"] == first["libnet.so"]
+    assert [name for name in os.listdir(folder / "dist/lib") if name.startswith(".")] == []
+
+
+def test_another_model_is_exported_anew(folder: Path) -> None:
+    """An export follows its bundle; a dry run says so and writes nothing."""
+    build(folder)
+    first = contents(folder)
+    (folder / "m.onnx").write_bytes(chain("Neg").SerializeToString())
+    build(folder, "--dry-run")
+    assert contents(folder) == first
+    build(folder)
+    after = contents(folder)
+    assert after["libnet.so"][0] != first["libnet.so"][0]
+
+
+def test_a_failed_export_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By its name, while the bundle is built and the other exports too."""
+    text = PROJECT.replace('pools = ["fast=internal"]', 'pools = ["quick=internal"]')
+    (folder / "ingot.toml").write_text(text)
+    build(folder, code=1)
+    assert "no pool 'quick'" in capsys.readouterr().err
+    assert (folder / "dist/b.ingot").exists()
+    assert (folder / "dist/net.tar").exists()
+    assert not list((folder / "dist/lib").iterdir())
+    (folder / "ingot.toml").write_text(
+        PROJECT.replace('"module-archive"', '"executable"\nshared = true')
+    )
+    build(folder, code=1)
+    assert "key 'shared' does not fit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('kind = "library"', 'kind = "libary"', "libary"),
+        ('bundle = "b"\nkind = "library"', 'bundle = "c"\nkind = "library"', "unknown bundle 'c'"),
+        ('"dist/net.tar"', '"dist/b.ingot"', "two tables have the output 'dist/b.ingot'"),
+        ('"dist/net.tar"', '"dist/{stem}.tar"', "nothing to put in the place of {stem}"),
+        ('"dist/net.tar"', '"../net.tar"', "would write outside of its folder"),
+    ],
+)  # fmt: skip
+def test_wrong_exports(
+    folder: Path, old: str, new: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each is refused before anything is built."""
+    assert old in PROJECT
+    (folder / "ingot.toml").write_text(PROJECT.replace(old, new))
+    build(folder, code=1)
+    assert said in capsys.readouterr().err
+    assert not (folder / "dist").exists()
+
+
+def test_one_export_for_each_of_many(tmp_path: Path) -> None:
+    """A bundle of a glob has an export for each file."""
+    for name, op in (("one", "Relu"), ("two", "Neg")):
+        (tmp_path / f"{name}.onnx").write_bytes(chain(op).SerializeToString())
+    (tmp_path / "ingot.toml").write_text(
+        '[model.m]\nsource = "*.onnx"\n[bundle.b]\nmodel = "m"\ntargets = ["x86-64-v3"]\noutput = "dist/{stem}.ingot"\n'
+        '[export.lib]\nbundle = "b"\nkind = "library"\noutput = "dist/{stem}"\n'
+    )
+    build(tmp_path)
+    found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("dist/*/*"))
+    assert found == ["dist/one/libone.a", "dist/one/one.h", "dist/two/libtwo.a", "dist/two/two.h"]
