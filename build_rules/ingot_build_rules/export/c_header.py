@@ -57,18 +57,24 @@ class CFacts:
         """Of intermediate results, with what kernels use behind them."""
         return self.workspace_bytes + self.scratch_bytes
 
+    def counts(self) -> dict[str, int]:
+        """Return what a report tells."""
+        return {
+            "ram_bytes": self.ram_bytes,
+            "weights_bytes": self.weights_bytes,
+            "kernel_count": self.kernel_count,
+            "call_count": self.call_count,
+        }
+
     def plain(self) -> dict[str, object]:
         """Return them as ``NAME.json`` has them."""
         return {
             "model": self.model,
             "target": self.form,
-            "ram_bytes": self.ram_bytes,
+            **self.counts(),
             "workspace_bytes": self.workspace_bytes,
             "scratch_bytes": self.scratch_bytes,
-            "weights_bytes": self.weights_bytes,
             "weights": "apart" if self.weights_apart else "inside",
-            "kernel_count": self.kernel_count,
-            "call_count": self.call_count,
             "inputs": [asdict(tensor) for tensor in self.inputs],
             "outputs": [asdict(tensor) for tensor in self.outputs],
         }

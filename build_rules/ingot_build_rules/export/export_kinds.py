@@ -72,17 +72,16 @@ def _module_archive(build: Scheduler, bundle: str, output: str, choices: ExportC
 def _c_source(build: Scheduler, model: str, output: str, choices: ExportChoices) -> Exported:
     made = write_c_source(build, model, output, choices.source)
     says = (
-        f"{', '.join(made.files)}; RAM {{ram_bytes}} beside inputs, outputs and the stack,"
-        " flash {weights_bytes} beside code; {call_count} calls of {kernel_count} kernels"
+        f"{', '.join(made.files)}; RAM {{ram_bytes}} beside inputs, outputs and the stack, flash "
+        "{weights_bytes} beside code; {call_count} calls of {kernel_count} kernels"
     )
-    values = {**made.facts.plain(), "files": list(made.files)}
-    return Exported(values, says)
+    target = {"target": made.facts.form}
+    return Exported({**target, **made.facts.counts(), "files": list(made.files)}, says)
 
 
 def _wasm(build: Scheduler, model: str, output: str, choices: ExportChoices) -> Exported:
     made = write_wasm(build, model, output, choices.source)
-    facts = {name: value for name, value in made.facts.plain().items() if name != "weights"}
-    values = {**facts, "files": list(made.files), "size_bytes": made.size_bytes}
+    values = {**made.facts.counts(), "files": list(made.files), "size_bytes": made.size_bytes}
     return Exported(values, f"{', '.join(made.files)}; the module has {{size_bytes}}")
 
 

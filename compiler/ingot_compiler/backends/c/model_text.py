@@ -17,8 +17,8 @@ from ingot_compiler.backends.c.straight_line import (
     OUTPUT,
     WEIGHTS,
     WORKSPACE,
-    Call,
-    Place,
+    KernelCall,
+    BufferPlace,
     StraightLine,
 )
 from ingot_runtime.format.abi import RC_REQUIREMENT
@@ -99,7 +99,7 @@ def _run(made: ModelText) -> Iterator[str]:
     yield "}"
 
 
-def _call(made: ModelText, call: Call) -> Iterator[str]:
+def _call(made: ModelText, call: KernelCall) -> Iterator[str]:
     symbol, _ = made.kernels[call.kernel]
     scratch = "m" if ram_bytes(made.line) else "(unsigned char *)spare_bytes"
     behind = f" + {made.line.workspace_bytes}" if made.line.workspace_bytes else ""
@@ -122,7 +122,7 @@ def _call(made: ModelText, call: Call) -> Iterator[str]:
 _LETTERS = {INPUT: "i", OUTPUT: "o"}
 
 
-def _address(place: Place) -> str:
+def _address(place: BufferPlace) -> str:
     if place.kind in _LETTERS:
         return f"{_LETTERS[place.kind]}{place.number}"
     start = {WEIGHTS: "w", WORKSPACE: "m"}[place.kind]

@@ -34,7 +34,7 @@ _REFUSED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BufferPlace:
     """``number``: of an input or output, else 0; where in it a buffer begins, in bytes."""
 
     kind: str
@@ -43,11 +43,11 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class KernelCall:
     """One launch; ``messages``: numbers of texts, one per requirement of the kernel."""
 
     kernel: int
-    buffers: tuple[Place, ...]
+    buffers: tuple[BufferPlace, ...]
     scalars: tuple[int, ...]
     extent: int
     messages: tuple[int, ...]
@@ -58,7 +58,7 @@ class StraightLine:
     """The launches in order; bytes of workspace, and of the scratch behind it; ``shapes``: of the
     outputs."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[KernelCall, ...]
     workspace_bytes: int
     scratch_bytes: int
     shapes: tuple[tuple[int, ...], ...]
@@ -96,8 +96,8 @@ class _Run:
     messages: tuple[Text, ...]
     inputs: Sequence[Sequence[int]]
     registers: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
-    buffers: dict[int, Place] = field(default_factory=dict[int, Place])
-    calls: list[Call] = field(default_factory=list[Call])
+    buffers: dict[int, BufferPlace] = field(default_factory=dict[int, BufferPlace])
+    calls: list[KernelCall] = field(default_factory=list[KernelCall])
     sizes: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     workspace_bytes: int = 0
     scratch_bytes: int = 0
@@ -148,13 +148,13 @@ class _Run:
     def _buffer(self, name: str, numbers: list[int]) -> None:
         match name, numbers:
             case "buffer_input", [buffer, number]:
-                self.buffers[buffer] = Place(INPUT, number, 0)
+                self.buffers[buffer] = BufferPlace(INPUT, number, 0)
             case "buffer_output", [buffer, number]:
-                self.buffers[buffer] = Place(OUTPUT, number, 0)
+                self.buffers[buffer] = BufferPlace(OUTPUT, number, 0)
             case "buffer_weights", [buffer, offset_bytes, _]:
-                self.buffers[buffer] = Place(WEIGHTS, 0, offset_bytes)
+                self.buffers[buffer] = BufferPlace(WEIGHTS, 0, offset_bytes)
             case "buffer_workspace", [buffer, _, register, _]:
-                self.buffers[buffer] = Place(WORKSPACE, 0, self.registers[register])
+                self.buffers[buffer] = BufferPlace(WORKSPACE, 0, self.registers[register])
             case _:
                 assert name == "begin", name
 
@@ -176,4 +176,4 @@ class _Run:
             why = f"expected at most {_STEPS_MAX} launches, as loops are laid out, got more"
             raise LimitError("C source of a long loop", "main", why, _BUNDLE)
         if self.registers[extent] > 0:
-            self.calls.append(Call(kernel, places, values, self.registers[extent], texts))
+            self.calls.append(KernelCall(kernel, places, values, self.registers[extent], texts))
