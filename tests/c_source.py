@@ -1,5 +1,5 @@
-"""C source that ``ingot export --c-source`` wrote, compiled by the pinned compiler and called in this
-process.
+"""C source that ``ingot export --c-source`` wrote, compiled by the pinned compiler and called in
+this process.
 
 In: a model, what the command takes. Out: the outputs of calls. Not done here: tests. Nothing is
 linked to: the source needs no libc.

@@ -1,7 +1,7 @@
 """A model that ``ingot export --wasm`` wrote, in node.
 
-In: a model, what the command takes, arrays. Out: the outputs of a call, or what it refuses. Not done
-here: tests.
+In: a model, what the command takes, arrays. Out: the outputs of a call, or what it refuses. Not
+done here: tests.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ const given = JSON.parse(readFileSync("given.json", "utf8"));
 const inputs = {};
 for (const [name, [array, file]] of Object.entries(given)) {
   const content = readFileSync(file);
-  inputs[name] = new globalThis[array](content.buffer.slice(content.byteOffset, content.byteOffset + content.length));
+  const end = content.byteOffset + content.length;
+  inputs[name] = new globalThis[array](content.buffer.slice(content.byteOffset, end));
 }
 try {
   const outputs = model.run(inputs);
-  model.outputs.forEach((tensor, number) => writeFileSync(`output${number}`, new Uint8Array(outputs[tensor.name].buffer)));
+  for (const [number, tensor] of model.outputs.entries()) {
+    writeFileSync(`output${number}`, new Uint8Array(outputs[tensor.name].buffer));
+  }
   console.log(JSON.stringify({ outputs: model.outputs }));
 } catch (error) {
   console.log(JSON.stringify({ error: `${error.name}: ${error.message}` }));

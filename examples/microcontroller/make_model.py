@@ -1,5 +1,5 @@
-"""Write a MobileNet for small machines: width 0.25, 96 x 96 pixels, two classes, as MLPerf Tiny has it
-for "is there a person?".
+"""Write a MobileNet for small machines: width 0.25, 96 x 96 pixels, two classes, as MLPerf Tiny has
+it for "is there a person?".
 
 In: perhaps a width, a size and a number of classes. Out: ``dist/person.onnx``, ``dist/person.npz``
 with one picture. Not done here: training; the weights are seeded random numbers, scaled by fan-in.

@@ -1,5 +1,5 @@
-"""A model as C99: every bit is that of machine code for the processor that its loops are cut for, and
-any compiler takes it."""
+"""A model as C99: every bit is that of machine code for the processor that its loops are cut for,
+and any compiler takes it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A model as WebAssembly: in node every bit is that of machine code for the processor that its loops
-are cut for."""
+"""A model as WebAssembly: in node every bit is that of machine code for the processor that its
+loops are cut for."""
 
 from __future__ import annotations
 

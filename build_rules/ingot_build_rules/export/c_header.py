@@ -97,7 +97,7 @@ def _body(facts: CFacts) -> Iterator[str]:
     yield from struct_lines(f"{model}_outputs", facts.outputs)
     yield _RUN.format(model=model)
     if facts.weights_apart:
-        yield f"// Where {model}.weights lies, at a multiple of 8 bytes: to be set before the first call."
+        yield f"// Where {model}.weights lies, at a multiple of 8 bytes; set it before a call."
         yield f"extern const void *{model}_weights;"
     elif facts.weights_bytes:
         yield f"extern const uint64_t {model}_weights[{-(-facts.weights_bytes // 8)}];"

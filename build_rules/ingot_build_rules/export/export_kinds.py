@@ -41,8 +41,8 @@ class ExportChoices:
 @dataclass(frozen=True, slots=True)
 class ExportKind:
     """``write`` takes a build, a bundle, a place, choices. The place is a file, or where ``in_folder`` is set the folder of
-    several. ``takes``: the options of the command that belong to it. ``of_model``: what is exported is a
-    model, and no bundle."""
+    several. ``takes``: the options of the command that belong to it. ``of_model``: what is
+    exported is a model, and no bundle."""
 
     write: Callable[[Scheduler, str, str, ExportChoices], Exported]
     takes: frozenset[str] = frozenset()

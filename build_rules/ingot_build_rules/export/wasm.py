@@ -1,7 +1,7 @@
 """A model as a module of WebAssembly, and a small ES module that loads and runs it.
 
-In: an open build, a model, the user's choices. Out: ``NAME.wasm``, ``NAME.mjs``, ``NAME.d.mts``. Not
-done here: the C (``c_source``), compiling it (``rules.compile_wasm``).
+In: an open build, a model, the user's choices. Out: ``NAME.wasm``, ``NAME.mjs``, ``NAME.d.mts``.
+Not done here: the C (``c_source``), compiling it (``rules.compile_wasm``).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ingot_compiler.backends.c.model_text import support_text
 
 _FORM = "c-128"
 _ARRAYS = {
-    "float": "Float32Array", "double": "Float64Array", "int8_t": "Int8Array", "int16_t": "Int16Array",
-    "int32_t": "Int32Array", "int64_t": "BigInt64Array", "uint8_t": "Uint8Array",
-    "uint16_t": "Uint16Array", "uint32_t": "Uint32Array", "uint64_t": "BigUint64Array",
+    "float": "Float32Array", "double": "Float64Array", "int8_t": "Int8Array",
+    "int16_t": "Int16Array", "int32_t": "Int32Array", "int64_t": "BigInt64Array",
+    "uint8_t": "Uint8Array", "uint16_t": "Uint16Array", "uint32_t": "Uint32Array", "uint64_t": "BigUint64Array",
 }  # fmt: skip
 
 
@@ -127,4 +127,5 @@ def _types(facts: CFacts) -> Iterator[str]:
     yield "  readonly outputs: readonly Tensor[];"
     yield "  run(inputs: Inputs): Outputs;"
     yield "}"
-    yield "export function load(source?: URL | string | BufferSource | WebAssembly.Module): Promise<Model>;"
+    yield "type Source = URL | string | BufferSource | WebAssembly.Module;"
+    yield "export function load(source?: Source): Promise<Model>;"

@@ -50,8 +50,8 @@ OPTIONS = (
     ),
     Option(
         "--target",
-        "of --c-source: c (default) has numbers alone, c-128 and c-256 vectors of so many bits, which "
-        "GCC and Clang know",
+        "of --c-source: c (default) has numbers alone, c-128 and c-256 vectors of so many "
+        "bits, which GCC and Clang know",
         "FORM",
         choices=("c", "c-128", "c-256"),
     ),

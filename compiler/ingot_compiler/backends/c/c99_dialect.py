@@ -23,7 +23,10 @@ _LETTERS = {
     "i1": "i32", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "float": "f32",
     "double": "f64", "ptr": "i64",
 }  # fmt: skip
-_BITS = {"i1": "u32", "i16": "u16", "i32": "u32", "i64": "u64", "float": "u32", "double": "u64", "ptr": "u64"}  # fmt: skip
+_BITS = {
+    "i1": "u32", "i16": "u16", "i32": "u32", "i64": "u64", "float": "u32", "double": "u64",
+    "ptr": "u64",
+}  # fmt: skip
 _FLOATS = ("float", "double")
 
 
@@ -44,7 +47,7 @@ class C99(CDialect):
     either_both = ("||", "&&")
 
     def __init__(self, lanes_max: int, *, indices: bool = False) -> None:
-        """``indices``: what has 64 bits and no lanes is an index: it has the width of an address."""
+        """``indices``: what has 64 bits and no lanes is an index, as wide as an address."""
         self.lanes_max = lanes_max
         self._wide = {"i64": "intptr_t", "ptr": "intptr_t"} if indices else {}
 

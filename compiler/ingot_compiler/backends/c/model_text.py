@@ -1,7 +1,7 @@
 """A whole model in C: the function that runs it, and the file around the kernels.
 
-In: what runs in which order, kernels, the names of tensors. Out: text. Not done here: the header and
-the weights (``ingot_build_rules.export``), kernels (``kernel_text``).
+In: what runs in which order, kernels, the names of tensors. Out: text. Not done here: the header
+and the weights (``ingot_build_rules.export``), kernels (``kernel_text``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ingot_compiler.backends.c.straight_line import (
     OUTPUT,
     WEIGHTS,
     WORKSPACE,
-    KernelCall,
     BufferPlace,
+    CalledKernel,
     StraightLine,
 )
 from ingot_runtime.format.abi import RC_REQUIREMENT
@@ -99,7 +99,7 @@ def _run(made: ModelText) -> Iterator[str]:
     yield "}"
 
 
-def _call(made: ModelText, call: KernelCall) -> Iterator[str]:
+def _call(made: ModelText, call: CalledKernel) -> Iterator[str]:
     symbol, _ = made.kernels[call.kernel]
     scratch = "m" if ram_bytes(made.line) else "(unsigned char *)spare_bytes"
     behind = f" + {made.line.workspace_bytes}" if made.line.workspace_bytes else ""

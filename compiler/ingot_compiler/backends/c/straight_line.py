@@ -43,7 +43,7 @@ class BufferPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelCall:
+class CalledKernel:
     """One launch; ``messages``: numbers of texts, one per requirement of the kernel."""
 
     kernel: int
@@ -58,7 +58,7 @@ class StraightLine:
     """The launches in order; bytes of workspace, and of the scratch behind it; ``shapes``: of the
     outputs."""
 
-    calls: tuple[KernelCall, ...]
+    calls: tuple[CalledKernel, ...]
     workspace_bytes: int
     scratch_bytes: int
     shapes: tuple[tuple[int, ...], ...]
@@ -97,7 +97,7 @@ class _Run:
     inputs: Sequence[Sequence[int]]
     registers: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
     buffers: dict[int, BufferPlace] = field(default_factory=dict[int, BufferPlace])
-    calls: list[KernelCall] = field(default_factory=list[KernelCall])
+    calls: list[CalledKernel] = field(default_factory=list[CalledKernel])
     sizes: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     workspace_bytes: int = 0
     scratch_bytes: int = 0
@@ -176,4 +176,4 @@ class _Run:
             why = f"expected at most {_STEPS_MAX} launches, as loops are laid out, got more"
             raise LimitError("C source of a long loop", "main", why, _BUNDLE)
         if self.registers[extent] > 0:
-            self.calls.append(KernelCall(kernel, places, values, self.registers[extent], texts))
+            self.calls.append(CalledKernel(kernel, places, values, self.registers[extent], texts))

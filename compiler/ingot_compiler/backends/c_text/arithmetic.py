@@ -27,7 +27,7 @@ _WRAPPING = {
 }
 _SIGNED = {"sdiv": "/", "srem": "%", "ashr": ">>", "and": "&", "or": "|", "xor": "^"}
 _ORDERED = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-_FUNCTIONS = ("floor", "ceil", "roundeven", "trunc", "sqrt")
+_ROUNDINGS = ("floor", "ceil", "roundeven", "trunc")
 _EXTREMES = {"min": "<", "max": ">"}
 _SIGN_BITS = {"float": "0x80000000u", "double": "0x8000000000000000U"}
 Pieces = Sequence[str]
@@ -140,7 +140,7 @@ def call(name: str, shape: Shape, operands: Pieces) -> str:
     if name == "fma":
         left, right, addend = operands
         return f"{left} * {right} + {addend}"
-    if name in _FUNCTIONS:
+    if name in _ROUNDINGS or name == "sqrt":
         return shape.dialect.rounded(name, shape.element, shape.lanes, operands[0])
     if name[1:] in _EXTREMES:
         return _extreme(name, shape, operands)
