@@ -164,7 +164,7 @@ class StepEmitter:
             out.emit("buffer_grow", spare, 0, out.binary("max", kept, out.dim(ALIGNMENT_BYTES)))
             out.emit("copy", 0, 0, spare, buffer, kept)
         out.emit("add", room, needed, needed if self.depth else zero)
-        out.emit("buffer_grow", buffer, 0, room)
+        out.emit("buffer_grow", buffer, self.fused.buffers[buffer].device, room)
         if spare >= 0:
             out.emit("copy", 0, 0, buffer, spare, kept)
         out.place(enough)
