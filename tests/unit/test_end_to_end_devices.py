@@ -268,8 +268,8 @@ def test_control_flow_beside_a_device() -> None:
 @pytest.mark.parametrize(
     ("glob", "what", "where", "why"),
     [
-        ("/r", "if on device acc", "node '/r' (If)", "with all that is in its branches"),
-        ("*", "if on device acc", "node '/r' (If)", "with all that is in its branches"),
+        ("/r", "if on device acc", "node '/r' (If)", "placed by their own names"),
+        ("*", "if on device acc", "node '/r' (If)", "placed by their own names"),
     ],
 )
 def test_control_flow_on_a_device(glob: str, what: str, where: str, why: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,10 +20,22 @@ from onnx import (
 )
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import assert_same_bits, make_model, node, tensor
-from tests.unit.lowering_harness import normal
+from tests.unit.lowering_harness import HOST_ALONE, normal
 
 import ingot
 import ingot_runtime
+from ingot_build_rules.cli.main import main
+from ingot_build_rules.report.placement_report import fallen_back
+from ingot_compiler.ir.errors import ModelError, UnsupportedError
+from ingot_compiler.ir.graph import Graph, Names, Node, OptimizedGraph
+from ingot_compiler.ir.parse_graph import parse_graph
+from ingot_compiler.placement.parse_placed import parse_placed
+from ingot_compiler.placement.place import place
+from ingot_compiler.placement.place_region import nodes_inside
+from ingot_compiler.placement.placing_rules import PlacingRules
+from ingot_compiler.placement.print_placed import print_placed
+from ingot_compiler.placement.verify_placed import verify_placed
+from ingot_compiler.placement.virtual_device import DeclaredDevice, VirtualDevice
 
 X = np.random.default_rng(3).standard_normal((4, 6)).astype(np.float32)
 DEVICE = {"acc": "cpu:1"}
@@ -164,13 +177,13 @@ def names_of(nodes: Sequence[NodeProto]) -> list[str]:
     return found
 
 
-def results(model: ModelProto, place: Mapping[str, str], devices: Mapping[str, str] = DEVICE,
+def results(model: ModelProto, places: Mapping[str, str], devices: Mapping[str, str] = DEVICE,
             executors: Sequence[str] = ("aot", "vm")) -> dict[str, Array]:  # fmt: skip
     """The outputs for both conditions, native and stepped alike."""
     found: dict[str, Array] = {}
     targets = ["x86-64-v3"]
     bundle = ingot.compile(
-        model, targets=targets, devices=dict(devices) if place else {}, place=place
+        model, targets=targets, devices=dict(devices) if places else {}, place=places
     ).to_bytes()
     for executor, sign in itertools.product(executors, (1, -1)):
         with ingot_runtime.load(bundle, executor=executor) as session:
@@ -189,8 +202,8 @@ def test_each_node_alone_and_all(name: str) -> None:
     alone = results(model, {})
     inside = [each for each in names if each.count("/") > 1]
     outside = [each for each in names if each not in inside]
-    for place in (*([each] for each in inside), inside, outside, names):
-        assert_same_bits(alone, results(model, dict.fromkeys(place, "acc"), executors=("aot",)))
+    for marked in (*([each] for each in inside), inside, outside, names):
+        assert_same_bits(alone, results(model, dict.fromkeys(marked, "acc"), executors=("aot",)))
     assert_same_bits(alone, results(model, dict.fromkeys(names, "acc")))
     turns = dict(zip(names, itertools.cycle(("acc", "other")), strict=False))
     two = {"acc": "cpu:1", "other": "null"}
@@ -200,8 +213,8 @@ def test_each_node_alone_and_all(name: str) -> None:
 def test_a_branch_that_is_not_taken_copies_nothing() -> None:
     """What a branch reads from another device is copied inside of it, what is there already is
     not."""
-    place = {"/h": "acc", "/then/*": "acc", "/y": "acc"}
-    bundle = ingot.compile(branches(), devices=DEVICE, place=place).to_bytes()
+    places = {"/h": "acc", "/then/*": "acc", "/y": "acc"}
+    bundle = ingot.compile(branches(), devices=DEVICE, place=places).to_bytes()
     taken: dict[int, Mapping[tuple[str, str], tuple[int, int]]] = {}
     positive = np.abs(X)
     for sign in (1, -1):
@@ -230,7 +243,7 @@ def test_what_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     model.write_bytes(branches().SerializeToString())
     words = ["--device", "acc=cpu", "--place", "/then/*=acc", "--place", "/then/three=host"]
     assert main(["compile", str(model), *words, "-o", bundle]) == 0
-    assert "host 7 nodes" in (told := capsys.readouterr().err)
+    assert "host 8 nodes" in (told := capsys.readouterr().out)
     assert "acc 2 nodes" in told
     for name, lines in {
         "/then/one": ["put on acc by --place '/then/*=acc'"],
@@ -242,18 +255,59 @@ def test_what_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         assert all(line in text for line in lines), text
 
 
-def test_a_node_that_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a device has no code for is refused by its name, or runs on the host, which is told."""
-    refuse = "ingot_compiler.placement.placing_rules.refuse_nothing"
+CHOICE = """
+graph(%0: f32[4], %1: bool[]) {
+  %2 = if(%1) {symbols=[]} {()
+    %2 = tanh(%0) : f32[4] @[1] on "acc"
+    %3 = exp(%2) : f32[4] @[2] on "acc"
+    return %3
+  } {()
+    %2 = exp(%0) : f32[4] @[3] on "auto"
+    return %2
+  } : f32[4] @[0]
+  return %2
+}
+"""
 
-    def no_tanh(node: Node, _graph: Graph, _target: str) -> str:
+
+def test_a_node_that_falls_back() -> None:
+    """What a device has no code for is refused by its name, or runs on the host, which is told; the
+    cost model does not look inside."""
+
+    def no_tanh(node: Node, _graph: Graph) -> str:
         return "no code for tanh" if node.op == "tanh" else ""
 
-    monkeypatch.setattr(refuse, no_tanh)
-    place = {"/body/then": "acc"}
+    table = (*HOST_ALONE, DeclaredDevice("acc", VirtualDevice("null", 0)))
+    graph = OptimizedGraph(parse_graph(CHOICE))
     with pytest.raises(UnsupportedError) as caught:
-        ingot.compile(body(), devices=DEVICE, place=place)
-    assert caught.value.where == "node '/body/then' (Tanh)"
-    made = ingot.compile(body(), devices=DEVICE, place=place, fallback="warn")
-    told = "node '/body/then' (Tanh) runs on the host: device acc has no code for it"
-    assert told in "\n".join(made.warnings)
+        place(graph, table, PlacingRules((no_tanh,)))
+    assert (caught.value.what, caught.value.why) == ("tanh on device acc", "no code for tanh")
+    placed = place(graph, table, PlacingRules((no_tanh,), fallback="warn"))
+    assert parse_placed(print_placed(placed)) == placed
+    verify_placed(placed)
+    (choice,) = (node for node in placed.graph.nodes if node.op == "if")
+    inside = [(node.op, node.mark) for node in nodes_inside(choice)]
+    assert inside == [("tanh", ""), ("copy", "acc"), ("exp", "acc"), ("copy", ""), ("exp", "")]
+    nodes = tuple((name, name.upper()) for name in ("if", "tanh", "exp", "other"))
+    names = Names("m", ("x", "c"), ("y",), nodes, ())
+    told = fallen_back(placed, names, (("*", "auto"), ("tanh", "acc"), ("exp", "acc")))
+    assert told == ["node 'tanh' (TANH) runs on the host: device acc has no code for it"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('%4 = exp(%3) : f32[4] @[2] on "acc"', '%4 = exp(%2) : f32[4] @[2] on "acc"', "each crossing is a copy"),
+        ('%4 = exp(%3) : f32[4] @[2] on "acc"', '%4 = exp(%3) : f32[4] @[2] on "ac"', "a node inside names its device"),
+        ("return %5", "return %4", "outputs of a region"),
+        ('destination="acc"', 'destination="host"', "a copy goes to its device"),
+    ],
+)  # fmt: skip
+def test_placed_texts_that_lie(old: str, new: str, why: str) -> None:
+    """Values of another device, devices that are not there, results on a device."""
+    table = (*HOST_ALONE, DeclaredDevice("acc", VirtualDevice("null", 0)))
+    rules = PlacingRules((lambda node, _: "no" if node.op == "tanh" else "",), fallback="allow")
+    text = print_placed(place(OptimizedGraph(parse_graph(CHOICE)), table, rules))
+    assert old in text
+    with pytest.raises(ModelError, match=why):
+        parse_placed(text.replace(old, new))
