@@ -25,6 +25,8 @@ from .open_device import open_device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .bind_device import Candidate
     from .device import Allocation
 
@@ -144,9 +146,22 @@ class Attached:
         """Run a kernel; see ``Device.launch``."""
         return self._state.launch(index, kernel, buffers, scalars, extent, grain)
 
-    def copy(self, target: int, source: int, to: int, from_: int, size_bytes: int) -> None:
-        """Copy from device `source` to device `target`; either may be a host."""
-        self._state.copy(target, source, to, from_, size_bytes)
+    def measure(self) -> None:
+        """Have devices that queue operations note when these run."""
+        for device in filter(None, self.devices):
+            device.measure()
+
+    def last_times(self, index: int) -> "Callable[[], tuple[float, float]] | None":
+        """See ``Device.last_times``."""
+        device = self.devices[index]
+        return None if device is None else device.last_times()
+
+    def copy(
+        self, target: int, source: int, to: int, from_: int, size_bytes: int
+    ) -> "tuple[float, float] | None":
+        """Copy from device `source` to device `target`; either may be a host. See
+        ``State.copy``."""
+        return self._state.copy(target, source, to, from_, size_bytes)
 
     def read(self, index: int, to: int, from_: int, size_bytes: int) -> None:
         """Copy from device `index` to the host; it is not counted."""

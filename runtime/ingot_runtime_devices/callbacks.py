@@ -29,6 +29,7 @@ _COPY = ctypes.CFUNCTYPE(
     ctypes.c_uint64, ctypes.c_int64,
 )  # fmt: skip
 _BOUNCE_SIZE_BYTES = 1 << 20
+_PARTS = abi.COPY_BEGINS | abi.COPY_ENDS
 
 
 class State:
@@ -72,9 +73,16 @@ class State:
         self.launches[index] += 1
         return device.launch(kernel, buffers, scalars, extent, grain, self.watch)
 
-    def copy(self, target: int, source: int, to: int, from_: int, size_bytes: int) -> None:
-        """Copy from device `source` to device `target`; either may be a host."""
+    def copy(
+        self, target: int, source: int, to: int, from_: int, size_bytes: int
+    ) -> "tuple[float, float] | None":
+        """Copy from device `source` to device `target`; either may be a host. A bit of the size
+        (``abi``) says that a copy to the host begins or ends; see ``Device.end_read``."""
         here, there = self.devices[source], self.devices[target]
+        part = size_bytes & _PARTS if size_bytes > 0 and here and not there else 0
+        size_bytes -= part
+        if here is not None and part == abi.COPY_ENDS:
+            return here.end_read(to)
         if size_bytes < 0:
             why = f"{size_bytes} bytes"
             raise DeviceError("a copy of less than nothing", self.names[target], why)
@@ -84,11 +92,12 @@ class State:
         if here is None:
             (ctypes.memmove if there is None else there.write)(to, from_, size_bytes)
         elif there is None:
-            here.read(to, from_, size_bytes)
+            (here.begin_read if part else here.read)(to, from_, size_bytes)
         elif here is there:
             here.move(to, from_, size_bytes)
         else:
             _between(there, here, to, from_, size_bytes)
+        return None
 
     def is_whole(self, running: int) -> bool:
         """Whether every callback that began has ended, but for as many as are running now."""

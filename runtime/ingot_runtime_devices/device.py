@@ -13,7 +13,7 @@ from ingot_runtime.errors import DeviceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Protocol
 
     class Allocation(Protocol):
@@ -64,6 +64,18 @@ class Device:
         """Copy from the device to host memory at `target`."""
         raise NotImplementedError
 
+    def begin_read(self, target: int, address: int, size_bytes: int) -> None:
+        """Copy from the device to host memory at `target`, if it can while it does what is asked
+        next. What is asked before ``end_read`` must not write what is read."""
+        self.read(target, address, size_bytes)
+
+    def end_read(self, target: int) -> "tuple[float, float] | None":  # noqa: ARG002  # none began
+        """Return when what was begun into `target` is there: when the copy began and ended, by
+        ``time.perf_counter``, or None if it is not known to have taken another time than
+        ``begin_read``."""
+        self.require_open()
+        return None
+
     def move(self, target: int, source: int, size_bytes: int) -> None:
         """Copy within the device; the two may overlap."""
         raise NotImplementedError
@@ -96,6 +108,16 @@ class Device:
         """Return when all that was asked is done; errors that were not known before are raised
         here. Every call ends with it."""
         raise NotImplementedError
+
+    def measure(self) -> None:
+        """Note when operations run from now on, where the device queues them; called before the
+        first one."""
+        self.require_open()
+
+    def last_times(self) -> "Callable[[], tuple[float, float]] | None":
+        """Return what tells, behind ``wait``, when the last launch began and ended, by
+        ``time.perf_counter``; None where it has ended already."""
+        return None
 
     def lose(self, why: str) -> None:
         """Note that the device does not answer any more: it is lost to this session."""

@@ -2,10 +2,11 @@
 
 In: a library section, which is an image for the host. Out: ``HostMemory``, by the contract of
 ``device``. Not done here: the kinds that are such devices (``cpu``, ``null``), speed: one thread
-runs everything.
+runs all kernels.
 
 No page of its memory can be touched but while the device itself copies or runs a kernel, and then
-only the allocations that the operation names: an access by anybody else ends the process.
+only the allocations that the operation names: an access by anybody else ends the process. A copy
+to the host that begins early has a thread of its own; what it reads stays open until it ends.
 """
 
 import ctypes
@@ -18,6 +19,7 @@ from ingot_runtime.loader import choose, cpu, system
 from ingot_runtime.loader.area import Area
 from ingot_runtime.loader.image import LAUNCH, Image
 
+from .begun_copy import BegunCopy
 from .device import ALIGNMENT_BYTES, Device
 
 TYPE_CHECKING = False
@@ -33,6 +35,8 @@ _GAP_BYTES = system.PAGE_SIZE_BYTES
 # What is as large lies in huge pages where the system has them: a right is then given and taken
 # for 512 small pages at once, which for the weights of a network is a launch's largest cost.
 _HUGE_PAGE_SIZE_BYTES = 1 << 21
+# What is smaller is copied before a thread for it would have started.
+_BEGUN_BYTES_MIN = 1 << 18
 _OPEN = system.PROT_READ | system.PROT_WRITE
 _SHUT = 0
 
@@ -90,7 +94,7 @@ class Piece:
 class HostMemory(Device):
     """One device. Two of them have nothing in common."""
 
-    __slots__ = ("__weakref__", "_image", "_launch", "_pieces")
+    __slots__ = ("__weakref__", "_begun", "_image", "_launch", "_pieces")
 
     def __init__(self, name: str, image: Image) -> None:
         super().__init__(name)
@@ -98,6 +102,8 @@ class HostMemory(Device):
         self._launch = LAUNCH(image.exports["launch"])
         # By address. A piece that nobody holds leaves by the weak reference's own callback.
         self._pieces: dict[int, weakref.ref[Piece]] = {}
+        # By where they write. What they read from stays open until they are joined.
+        self._begun: dict[int, BegunCopy] = {}
 
     def allocate(self, size_bytes: int) -> "Allocation":
         """Reserve whole pages that nobody may touch."""
@@ -137,7 +143,35 @@ class HostMemory(Device):
             _protect(pieces, _OPEN)
             ctypes.memmove(target, source, size_bytes)
         finally:
-            _protect(pieces, _SHUT)
+            self._shut(pieces)
+
+    def begin_read(self, target: int, address: int, size_bytes: int) -> None:
+        """Copy to the host beside what the calling thread does next, if it is worth a thread."""
+        piece = self._require("read", address, size_bytes)
+        if size_bytes >= _BEGUN_BYTES_MIN and target not in self._begun:
+            try:
+                _protect([piece], _OPEN)
+                self._begun[target] = BegunCopy(target, address, size_bytes, piece)
+            except RuntimeError:  # no thread can be had
+                self._shut([piece])
+            else:
+                return
+        self.read(target, address, size_bytes)
+
+    def end_read(self, target: int) -> "tuple[float, float] | None":
+        """Join the copy's thread, if it has one."""
+        self.require_open()
+        return self._end(target) if target in self._begun else None
+
+    def _end(self, target: int) -> "tuple[float, float]":
+        times = self._begun[target].join()
+        self._shut([self._begun.pop(target).piece])
+        return times
+
+    def _shut(self, pieces: list[Piece]) -> None:
+        """Take the rights, but for what is being copied."""
+        read = [begun.piece for begun in self._begun.values()]
+        _protect([piece for piece in pieces if piece not in read], _SHUT)
 
     def launch(
         self,
@@ -168,14 +202,24 @@ class HostMemory(Device):
                 0, self._image.kernels[kernel], addresses, values, extent, grain, scratch, 0, watch
             )  # fmt: skip
         finally:
-            _protect(pieces, _SHUT)
+            self._shut(pieces)
         if code and code != abi.RC_CANCELLED and code < abi.RC_REQUIREMENT:
             raise self.refused("launch", f"kernel {kernel} returns {code}")
         return int(code)
 
     def wait(self) -> None:
-        """Every operation is done when it returns."""
+        """Wait for the copies that were begun: everything else is done at once."""
+        self._end_all()
         self.require_open()
+
+    def close(self) -> None:
+        """Refuse everything from now on, when what was begun is there."""
+        self._end_all()
+        super().close()
+
+    def _end_all(self) -> None:
+        for target in tuple(self._begun):
+            self._end(target)
 
     def _live(self) -> list[Piece]:
         found = [place() for place in list(self._pieces.values())]

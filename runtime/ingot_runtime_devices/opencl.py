@@ -5,11 +5,12 @@ here: compiling in a process of its own (``opencl_build``).
 
 Addresses are numbers of our own that no process can have mapped: a place in a ``cl_mem`` is found
 from them. Launches and copies are queued, so that the host goes on while the device works; reads
-and ``wait`` wait.
+and ``wait`` wait. Reads that begin early have a queue of their own.
 """
 
 import ctypes
 from contextlib import contextmanager
+from time import perf_counter
 
 from ingot_runtime.errors import IncompatibleError
 from ingot_runtime.format.plan import LibraryPlan
@@ -20,7 +21,7 @@ from .table_device import DriverMemory, TableDevice, host_bytes, room_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from typing import Any
 
     from .device import Allocation
@@ -91,11 +92,11 @@ _ADDRESSES = _Addresses()
 
 
 class OpenCl(TableDevice):
-    """One device, with a context and a queue of its own."""
+    """One device, with a context and two queues of its own."""
 
     __slots__ = (
-        "__weakref__", "_cl", "_context", "_device", "_kernels", "_last", "_library",
-        "_queue", "_report", "_staged", "_staged_bytes",
+        "__weakref__", "_begun", "_cl", "_clock_seconds", "_context", "_device", "_kernels",
+        "_last", "_library", "_queue", "_reads", "_report", "_staged", "_staged_bytes",
     )  # fmt: skip
 
     def __init__(self, name: str, device: "Any", library: OpenClLibrary) -> None:
@@ -109,9 +110,12 @@ class OpenCl(TableDevice):
         self._last: Any = None
         self._staged: list[Any] = []
         self._staged_bytes = 0
+        self._begun: dict[int, Any] = {}  # copies of the second queue, by where they write
+        self._clock_seconds: float | None = None  # what the driver's clock is behind ours
         with self._failing("open"):
             self._context = cl.Context([device])
             self._queue = cl.CommandQueue(self._context)
+            self._reads = cl.CommandQueue(self._context)
             self._kernels: list[Any] = []
             if library.kernels:
                 program = build(self._context, library.source)
@@ -181,6 +185,58 @@ class OpenCl(TableDevice):
                 )
             self._forget_staged()
 
+    def begin_read(self, target: int, address: int, size_bytes: int) -> None:
+        """Queue a copy to the host beside what is queued next: it waits for what was queued."""
+        memory, at = self._require("read", address, size_bytes)
+        if not size_bytes:
+            return
+        before = [] if self._last is None else [self._last]
+        with self._failing("read"):
+            self._queue.flush()
+            self._begun[target] = self._cl.enqueue_copy(
+                self._reads, host_bytes(target, size_bytes), memory.handle, src_offset=at,
+                is_blocking=False, wait_for=before,
+            )  # fmt: skip
+            self._reads.flush()
+
+    def end_read(self, target: int) -> "tuple[float, float] | None":
+        """Wait for such a copy."""
+        self.require_open()
+        event = self._begun.pop(target, None)
+        if event is None:
+            return None
+        with self._failing("read"):
+            event.wait()
+        return self._times_of(event)
+
+    def measure(self) -> None:
+        """Have queues that note times."""
+        cl = self._cl
+        with self._failing("open"):
+            self._queue.finish()
+            self._forget_staged()
+            noting = cl.command_queue_properties.PROFILING_ENABLE
+            self._queue, self._reads = (
+                cl.CommandQueue(self._context, properties=noting) for _ in range(2)
+            )
+            event = cl.enqueue_marker(self._queue)
+            seconds = perf_counter()
+            event.wait()
+            self._clock_seconds = seconds - event.profile.queued * 1e-9
+
+    def last_times(self) -> "Callable[[], tuple[float, float]] | None":
+        """The driver knows when a launch ran."""
+        event = self._last
+        if event is None or self._clock_seconds is None:
+            return None
+        return lambda: self._times_of(event) or (0.0, 0.0)
+
+    def _times_of(self, event: "Any") -> "tuple[float, float] | None":
+        behind = self._clock_seconds
+        if behind is None:
+            return None
+        return event.profile.start * 1e-9 + behind, event.profile.end * 1e-9 + behind
+
     def move(self, target: int, source: int, size_bytes: int) -> None:
         """Queue a copy within the device; by way of other memory where the two overlap."""
         (to, to_at), (from_, from_at) = (
@@ -239,10 +295,12 @@ class OpenCl(TableDevice):
         return self._code_of(kernel, code.value)
 
     def wait(self) -> None:
-        """Wait for the queue."""
+        """Wait for the queues."""
         self.require_open()
         with self._failing("wait"):
             self._queue.finish()
+            self._reads.finish()
+        self._begun.clear()
         self._forget_staged()
 
     def close(self) -> None:
@@ -252,6 +310,7 @@ class OpenCl(TableDevice):
         if is_first:
             try:
                 self._queue.finish()
+                self._reads.finish()
             except self._cl.Error:  # there is nobody left to tell
                 return
             self._forget_staged()

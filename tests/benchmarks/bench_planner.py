@@ -1,7 +1,7 @@
 """How long the planner takes for large networks.
 
 In: the number of calls of operators. Out: seconds of the processor for planning, and what is copied, for a network
-without annotations, one that is split in blocks over two devices, and one with annotations at
+without annotations, one that is split in blocks over two devices or three, and one with annotations at
 random. Not done here: programs that people write (``tests/unit/test_planner_cases.py``).
 
 Run it as ``python -m tests.benchmarks.bench_planner 10000``.
@@ -32,6 +32,7 @@ from ingot_compiler.programs.program import Program
 TENSOR = TensorType("f32", (8, 8))
 C = VirtualDevice("cpu", 1, "cpu:x86-64-v3")
 G = VirtualDevice("cuda", 0, "cuda:sm_80")
+H = VirtualDevice("cuda", 1, "cuda:sm_80")
 Mark = Callable[[int, Random], VirtualDevice | None]
 ROUND_COUNT = 5
 
@@ -39,6 +40,11 @@ ROUND_COUNT = 5
 def in_blocks(index: int, _random: Random) -> VirtualDevice | None:
     """Blocks of 100 calls, the last call of each annotated, on two devices in turn."""
     return (C, G)[index // 100 % 2] if index % 100 == 99 else None
+
+
+def on_three(index: int, _random: Random) -> VirtualDevice | None:
+    """The same on three devices in turn."""
+    return (C, G, H)[index // 100 % 3] if index % 100 == 99 else None
 
 
 def at_random(_index: int, random: Random) -> VirtualDevice | None:
@@ -67,7 +73,7 @@ def network(count: int, mark: Mark, seed: int = 0) -> Program:
 
 def main(count: int) -> None:
     """Print a line for each network: the best of some rounds."""
-    for mark in (nowhere, in_blocks, at_random):
+    for mark in (nowhere, in_blocks, on_three, at_random):
         program = network(count, mark)
         seconds: list[float] = []
         cut_count = 0

@@ -238,6 +238,50 @@ def test_what_is_written_is_read(device: Device) -> None:
     device.read(0, made.address + 4 * COUNT, 0)
 
 
+@pytest.mark.parametrize("count", [COUNT, 1 << 18])
+def test_a_read_that_begins_early(device: Device, count: int) -> None:
+    """It gets what was there when it began, while the device launches and reads other things; it is
+    there when it ends, or when the device is waited for."""
+    scale, made = Scale(device), put(device, np.arange(count, dtype=np.float32))
+    first, second = (np.full(count, np.nan, np.float32) for _ in range(2))
+    scale()
+    device.begin_read(address_of(first), made.address, first.nbytes)
+    device.begin_read(address_of(second), made.address, second.nbytes)
+    assert scale() == 0
+    assert got(device, scale.y.address)[1] == 4
+    device.end_read(address_of(first))
+    assert np.array_equal(first, np.arange(count))
+    device.end_read(address_of(first))
+    device.wait()
+    assert np.array_equal(second, first)
+    device.end_read(address_of(second))
+
+
+def test_a_read_that_begins_behind_a_launch(device: Device) -> None:
+    """It gets what the launches before it compute."""
+    scale, values = Scale(device), np.full(COUNT, np.nan, np.float32)
+    scale()
+    device.begin_read(address_of(values), scale.y.address, values.nbytes)
+    device.end_read(address_of(values))
+    assert np.array_equal(values, scale.values * (scale.values + 2) + 1)
+
+
+def test_reads_that_cannot_begin(device: Device) -> None:
+    """What leaves an allocation is refused at once; a device that was closed refuses both halves,
+    and what had begun is there."""
+    made, values = put(device, np.ones(1 << 18, np.float32)), np.zeros(1 << 18, np.float32)
+    with pytest.raises(ingot_runtime.DeviceError, match="not in its memory"):
+        device.begin_read(address_of(values), made.address + 4, made.size_bytes)
+    device.begin_read(0, made.address, 0)
+    device.begin_read(address_of(values), made.address, values.nbytes)
+    device.close()
+    assert values.all()
+    with pytest.raises(ingot_runtime.DeviceError, match="closed"):
+        device.begin_read(address_of(values), made.address, values.nbytes)
+    with pytest.raises(ingot_runtime.DeviceError, match="closed"):
+        device.end_read(address_of(values))
+
+
 def test_move_may_overlap(device: Device) -> None:
     """Within the device bytes are copied as by memmove."""
     made = put(device, np.arange(COUNT, dtype=np.float32))

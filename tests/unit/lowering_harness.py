@@ -249,7 +249,9 @@ class _Call:
                 self.launch(step, self.compiled.programs[step.program])
             elif isinstance(step, Copy):
                 self.allocate_data_dependent(index, [step.result])
-                self.array(step.result)[:] = self.array(step.operand)
+                # What begins is copied as late as it may be, and its place is in use before.
+                begins = step.part == "begin"
+                self.array(step.result)[:] = 0 if begins else self.array(step.operand)
             elif isinstance(step, SymbolRead):
                 self.bindings[step.symbol] = int(
                     self.array(step.buffer)[evaluate(step.index, self.bindings)]

@@ -268,10 +268,10 @@ def test_grow_and_copy() -> None:
 
 def test_devices_get_their_launches_and_copies() -> None:
     """A launch on a device passes buffers, scalars, extent and grain; a copy is the target's, or
-    the source's where the target is the host."""
+    the source's where the target is the host; a bit says that it begins or ends."""
     lines = [("const", 0, 16), ("const", 1, 0), ("begin",), ("buffer_input", 0, 0), ("buffer_workspace", 1, 1, 1, 0),
              ("buffer_device_weights", 2, 2, 64, 16), ("copy", 0, 1, 1, 0, 0), ("launch", 1, 9, 0, (1, 2), (0,), 0, 3),
-             ("copy", 1, 2, 2, 1, 0), ("copy", 1, 0, 0, 1, 0), ("return",)]  # fmt: skip
+             ("copy", 1, 2, 2, 1, 0), ("copy", 1, 0, 0, 1, 0), ("begin_copy", 1, 0, 0, 1, 0), ("end_copy", 1, 0, 0, 1, 0), ("return",)]  # fmt: skip
     main = Main(program(lines, 2, 3), ((F32, (4,)),), devices=((0, -1), (3, 0), (3, 0)))
     seen: list[tuple[object, ...]] = []
     word, number = ctypes.c_int64, ctypes.c_int32
@@ -313,6 +313,8 @@ def test_devices_get_their_launches_and_copies() -> None:
         (77, 9, 2, 1, 4096 + 64, 16, 16, 3),
         (78, 2, 1, 16),
         (77, 0, 1, 16),
+        (77, 0, 1, abi.COPY_BEGINS + 16),
+        (77, 0, 1, abi.COPY_ENDS + 16),
     ]
     assert main([x]).code == abi.RC_DEVICE
 

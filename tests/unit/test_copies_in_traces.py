@@ -59,7 +59,7 @@ def readers(bundle: Path) -> set[tuple[int, int]]:
             buffers = operands[3]
             assert isinstance(buffers, tuple)
             found |= {(int(str(operands[0])), buffer) for buffer in buffers}
-        elif name == "copy":
+        elif name in ("copy", "begin_copy"):
             found.add((int(str(operands[0])), int(str(operands[3]))))
         elif name in ("read", "output_buffer"):
             found.add((0, int(str(operands[1]))))

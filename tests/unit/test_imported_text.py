@@ -91,7 +91,6 @@ VALID = TEXT.replace("from 3", "from 5").replace("from 2", "from 4")
         ("else_branch() {", "else() {", "line 9, column 5", 'expected "else_branch"'),
         ("region from 5", "region from 0", "line 8, column 3", ""),
         ("region from 4", "region from 3", "line 8, column 3", "numbers of nodes: expected numbers that no other node has"),
-        ("Add(%3, %2)  # 2", 'Add(%3, %2) on "acc"', "line 14, column 7", "marks of nodes inside regions"),
         ("Add(%3, %2)", "Add(%3, %6)", "line 14, column 7", "defined before, got %6"),
         ("return %5", "return %9", "line 8, column 3", "defined before, got %9"),
         ("Cast(%6)", "Cast(%5)", "line 18, column 3", "defined before, got %5"),

@@ -212,6 +212,10 @@ BAD: list[tuple[str, tuple[int | tuple[int, ...], ...]]] = [
     ("buffer_device_weights", (0, 0, WEIGHTS_BYTES, 1)),
     ("held_bytes", (0, 1, 0)),
     ("held_bytes", (0, 0, 1)),
+    ("begin_copy", (0, 0, 0, 1, 0)),
+    ("begin_copy", (0, 1, 0, 0, 0)),
+    ("end_copy", (0, 0, 0, 0, 7)),
+    ("end_copy", (0, 0, 4, 0, 0)),
 ]
 
 
@@ -256,6 +260,8 @@ EVERY_OPCODE: dict[str, tuple[int | tuple[int, ...], ...]] = {
     "launch_checked": (1, 0, 8, (4, 3), (5,), 1, 3, (0,)),
     "buffer_device_weights": (5, 1, 32, 16),
     "held_bytes": (6, 0, 0),
+    "begin_copy": (1, 0, 1, 4, 2),
+    "end_copy": (1, 0, 1, 3, 4),
 }
 
 

@@ -245,7 +245,7 @@ def test_both_sides_of_a_conflict() -> None:
     with pytest.raises(UnsupportedError) as caught:
         ingot.compile(choice(), devices={"acc": "null"}, place={"/c": "host", "/*": "acc"})
     assert caught.value.why == (
-        "control flow runs on the host, with all that is in its branches; the node is there by "
+        "control flow runs on the host; nodes inside of it are placed by their own names; the node is there by "
         "place={'/*': 'acc'}"
     )
 

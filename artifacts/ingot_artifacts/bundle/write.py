@@ -21,6 +21,7 @@ from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan, encode_values
 from ingot_artifacts.bundle.place_sections import place_sections, reserve
 from ingot_artifacts.bundle.plan_of import plan_of
+from ingot_artifacts.bundle.program_minor import program_minor
 from ingot_artifacts.bundle.weights_tree import TreeEntry, section_sizes_bytes, weights_tree
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
@@ -72,7 +73,8 @@ def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
     sizes |= {(head.WEIGHTS, index): size for index, size in enumerate(weights_sizes_bytes) if size}
     sections = place_sections(sizes)
     end = sections[-1].offset + sections[-1].size_bytes
-    minor = version_minor(plan, weights_sizes_bytes)
+    programs = (variant.program for variant in contents.variants)
+    minor = max(version_minor(plan, weights_sizes_bytes), *map(program_minor, programs))
     prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes), minor)
     return BundleSkeleton(root.hex(), prefix, end)
 

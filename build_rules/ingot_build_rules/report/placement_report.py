@@ -8,14 +8,22 @@ sentences (``view.device_chain``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ingot_build_rules.report.version_report import describe_sizes
 from ingot_compiler.frontend.place_marks import matching_globs
-from ingot_compiler.ir.graph import Names, Node
+from ingot_compiler.ir.graph import AUTO, Graph, Names, Node
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.placement.op_work import bytes_of, setting_of, work_of
 from ingot_compiler.placement.place_reason import CANNOT_RUN, NO_VALUE
+from ingot_compiler.placement.place_region import (
+    HOST_OPS,
+    devices_inside,
+    is_control,
+    nodes_inside,
+)
 from ingot_compiler.placement.placed import PlacedGraph
+from ingot_compiler.placement.verify_placed import HOST
 
 Globs = Sequence[tuple[str, str]]
 
@@ -23,22 +31,12 @@ Globs = Sequence[tuple[str, str]]
 def describe_devices(placed: PlacedGraph, profile: Profile, names: Names) -> dict[str, object]:
     """Return ``sizes``: those of ``--shape`` that the version is for; ``devices``: of each its name, how many nodes of the model run there, how many
     operations of a call these are; ``copies``: of each pair of devices how many values cross, and
-    their bytes. Open sizes count as 64; what is made of constants alone counts as nothing."""
-    graph, called = placed.graph, [device.name for device in placed.devices]
-    setting = setting_of(graph)
-    nodes: list[set[int]] = [set() for _ in called]
-    flops = [0] * len(called)
-    crossing: dict[tuple[int, int], list[int]] = {}
-    for node in graph.nodes:
-        device = _device_of(placed, node)
-        if node.op == "copy" and node.operands[0] not in setting.constants:
-            pair = placed.device_of[node.operands[0]], device
-            crossing.setdefault(pair, []).append(bytes_of(graph.types[node.operands[0]]))
-        elif node.op != "copy" and not (
-            node.results and setting.constants.issuperset(node.results)
-        ):
-            nodes[device].update(node.source)
-            flops[device] += work_of(node, setting).all_flops
+    their bytes. Open sizes count as 64; what is made of constants alone counts as nothing, what is
+    in a branch or a body once."""
+    called = [device.name for device in placed.devices]
+    counts = _Counts(called, [set() for _ in called], [0] * len(called), {})
+    counts.add(placed.graph, placed.device_of)
+    nodes, flops, crossing = counts.nodes, counts.flops, counts.crossing
     return {
         "sizes": describe_sizes(profile, names),
         "devices": [
@@ -57,6 +55,36 @@ def describe_devices(placed: PlacedGraph, profile: Profile, names: Names) -> dic
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """By device the nodes of the model and the operations; by pair of devices the bytes of each
+    value that crosses."""
+
+    names: Sequence[str]
+    nodes: list[set[int]]
+    flops: list[int]
+    crossing: dict[tuple[int, int], list[int]]
+
+    def add(self, graph: Graph, device_of: Sequence[int]) -> None:
+        """Count the nodes of a graph, and those inside of them."""
+        setting = setting_of(graph)
+        for node in graph.nodes:
+            device = device_of[node.results[0]] if node.results else 0
+            if node.op == "copy" and node.operands[0] not in setting.constants:
+                pair = device_of[node.operands[0]], device
+                size_bytes = bytes_of(graph.types[node.operands[0]])
+                self.crossing.setdefault(pair, []).append(size_bytes)
+            elif node.op != "copy" and not (
+                node.results and setting.constants.issuperset(node.results)
+            ):
+                self.nodes[device].update(node.source)
+                if is_control(node):
+                    for region in node.regions:
+                        self.add(region, devices_inside(region, device_of, self.names))
+                else:
+                    self.flops[device] += work_of(node, setting).all_flops
+
+
 def describe_values(
     placed: PlacedGraph, names: Names, told: Names, globs: Globs
 ) -> list[dict[str, object]]:
@@ -66,10 +94,11 @@ def describe_values(
     copy is a copy of. ``from``: the
     row that the reason leads to. ``asked``: the device that does not run it. ``globs``: the numbers
     of those that match its node, from 1, the one that counts last. ``picoseconds``: what ``auto``
-    compared. ``told``: the names that the bundle tells, which may be numbers.
+    compared. ``told``: the names that the bundle tells, which may be numbers. The nodes inside of
+    control flow are the last rows.
     """
     makers = {result: node for node in placed.graph.nodes for result in node.results}
-    return [
+    outside = [
         {
             **_what(placed, value, makers.get(value), names, told, globs),
             "device": placed.devices[placed.device_of[value]].name,
@@ -77,22 +106,57 @@ def describe_values(
         }
         for value in range(len(placed.graph.types))
     ]
+    inside = (each for node in placed.graph.nodes for each in nodes_inside(node))
+    return [
+        *outside,
+        *(
+            _row_inside(node, names, told, globs)
+            for node in inside
+            if node.source and node.operands and node.op != "copy"
+        ),
+    ]
 
 
-def fallen_back(placed: PlacedGraph, names: Names) -> list[str]:
+def _row_inside(node: Node, names: Names, told: Names, globs: Globs) -> dict[str, object]:
+    """The row of a node inside of control flow: a glob put it there, or it is the host's."""
+    numbers = matching_globs(names.nodes[node.source[-1]][0], globs)
+    asked = _asked_inside(node, names, globs)
+    row: dict[str, object] = {
+        "op": node.op,
+        "nodes": [list(told.nodes[ordinal]) for ordinal in node.source],
+        "device": node.mark or HOST,
+        "reason": "fallback" if asked else "marked" if node.mark else "default",
+    }
+    if node.mark or asked:
+        row["globs"] = [number + 1 for number in numbers]
+    return {**row, "asked": asked} if asked else row
+
+
+def _asked_inside(node: Node, names: Names, globs: Globs) -> str:
+    """The device that a glob wants for a node inside of control flow, and that does not run it."""
+    if node.mark or not node.source or not node.operands or node.op in HOST_OPS:
+        return ""
+    numbers = matching_globs(names.nodes[node.source[-1]][0], globs)
+    asked = globs[numbers[-1]][1] if numbers else HOST
+    return "" if asked in (HOST, AUTO) else asked
+
+
+def fallen_back(placed: PlacedGraph, names: Names, globs: Globs) -> list[str]:
     """Say of each node that its device has no code for that the host runs it."""
     found: dict[str, None] = {}
     for node in placed.graph.nodes:
-        for reason in (placed.reasons[result] for result in node.results):
-            if reason.kind == "fallback" and node.source:
-                name, op = names.nodes[node.source[-1]]
-                text = f"node {name!r} ({op}) runs on the host: device {reason.device} "
-                found[f"{text}has no code for it"] = None
+        asked = [
+            (node, placed.reasons[result].device)
+            for result in node.results
+            if placed.reasons[result].kind == "fallback"
+        ]
+        asked += [(inner, _asked_inside(inner, names, globs)) for inner in nodes_inside(node)]
+        for each, device in asked:
+            if device and each.source:
+                name, op = names.nodes[each.source[-1]]
+                text = f"node {name!r} ({op}) runs on the host: device {device} has no code for it"
+                found[text] = None
     return list(found)
-
-
-def _device_of(placed: PlacedGraph, node: Node) -> int:
-    return placed.device_of[node.results[0]] if node.results else 0
 
 
 def _what(

@@ -118,7 +118,7 @@ def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
             content, external.read, weights.write, shapes, inputs.place, inputs.max_bytes,
             strict_dims=inputs.strict_dims, op_files=files,
         )  # fmt: skip
-    for text in disagreements([name for name, _ in names.nodes[: len(model.nodes)]], inputs.place):
+    for text in disagreements([name for name, _ in names.nodes], inputs.place):
         context.warn(text)
     return Imported(
         context.keep(model),

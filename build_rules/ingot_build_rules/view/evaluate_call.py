@@ -239,6 +239,8 @@ _STEPS: dict[str, Callable[..., None]] = {
     "launch": _launch,
     "launch_checked": _launch,
     "copy": _copy,
+    "begin_copy": _copy,
+    "end_copy": _nothing,
     "read": _read,
     "output_buffer": _nothing,
 }

@@ -4,7 +4,7 @@ In: what was recorded, what is known of the bundle's launches. Out: JSON. Not do
 (``record_run``), the format of entries (``trace_entries``), writing it.
 
 One lane for the phases of loads, one for whole calls, one per device for its launches under the
-names of the model's nodes, one for copies.
+names of the model's nodes, one for copies, and more where copies ran at the same time.
 """
 
 from __future__ import annotations
@@ -31,17 +31,29 @@ def run_trace(record: RunRecord, subject: ReportSubject, process: TraceProcess) 
     names = {_LOAD_LANE: "load", _CALL_LANE: "calls"}
     names |= {_FIRST_DEVICE_LANE + n: f"launches on {name}" for n, name in enumerate(devices)}
     steps = [step for call in record.calls for step in call.steps]
-    if any(step.launch < 0 for step in steps):
-        names[copies_lane] = "copies"
+    rows = _rows_of_copies([step for step in steps if step.launch < 0])
+    names |= {copies_lane + n: f"copies, {n + 1}" if n else "copies" for n in rows.values()}
     known = _known_launches(record, subject)
     entries = [process.named(), *process.lanes(names), *_whole(record, process)]
     for step in steps:
         if step.launch < 0:
-            entries.append(_copy(step, devices, copies_lane, process))
+            entries.append(_copy(step, devices, copies_lane + rows[id(step)], process))
         else:
             entries.append(_launch(step, known[step.launch], process))
     told = {name: subject.described[name] for name in ("model", "digest")}
     return trace_text(entries, {"target": record.variant, **told})
+
+
+def _rows_of_copies(copies: list[Step]) -> dict[int, int]:
+    """Identity of a copy -> its row: those that ran at the same time have rows of their own."""
+    ends: list[float] = []
+    rows: dict[int, int] = {}
+    for step in sorted(copies, key=lambda step: step.started_seconds):
+        free = [row for row, end in enumerate(ends) if end <= step.started_seconds]
+        row = free[0] if free else len(ends)
+        ends[row : row + 1] = [step.started_seconds + step.seconds]
+        rows[id(step)] = row
+    return rows
 
 
 def _whole(record: RunRecord, process: TraceProcess) -> Iterator[Entry]:

@@ -65,7 +65,7 @@ from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype
 from ingot_compiler.frontend.weights import Weights
 from ingot_compiler.ir.constants import ConstantWriter
 from ingot_compiler.ir.errors import LimitError, ModelError
-from ingot_compiler.ir.graph import ConstantSource, Names
+from ingot_compiler.ir.graph import AUTO, ConstantSource, Names
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.value_forms import TENSOR
 from ingot_runtime.format.limits import TENSOR_COUNT_MAX
@@ -140,6 +140,7 @@ class _Importer:
         self.tensor_count = 0
         self.inner_nodes: list[tuple[str, str]] = []  # (name, op) of those inside regions
         self.outer_node_count = 0
+        self.marks: dict[str, str] = {}
 
     def run(self, shapes: Shapes, place: Sequence[tuple[str, str]]) -> tuple[ImportedModel, Names]:
         """The whole import, in the order in which ordinals are given."""
@@ -260,12 +261,18 @@ class _Importer:
     def _marked_nodes(
         self, nodes: Sequence[NodeProto], place: Sequence[tuple[str, str]]
     ) -> tuple[ImportedNode, ...]:
-        """The nodes of the graph itself, each with the device that the user asks for."""
+        """The nodes, each with the device that the user asks for; what is inside of control flow is
+        not left to the cost model."""
         names = tuple(map(node_name, nodes))
-        outer = frozenset(names)
-        inner_names = [name for name in map(node_name, all_nodes(nodes)) if name not in outer]
-        marks = place_marks(names, place, inner_names)
-        return tuple(self._node(node, mark) for node, mark in zip(nodes, marks, strict=True))
+        inside = [name for name in map(node_name, all_nodes(nodes)) if name not in set(names)]
+        every = (*names, *inside)
+        marks = place_marks(every, place)
+        self.marks = {
+            name: mark
+            for name, mark in zip(every, marks, strict=True)
+            if mark != AUTO or name in names
+        }
+        return tuple(self._node(node, self.marks[node_name(node)]) for node in nodes)
 
     def _used_opsets(self, nodes: Sequence[NodeProto]) -> tuple[tuple[str, int], ...]:
         """Those of ONNX's domain and of the domains that some node uses, sorted by domain."""
@@ -336,7 +343,7 @@ class _Importer:
         self._name(_names(graph.input))
         constants = self._initializers(graph, nodes)
         inputs = tuple(self.ordinals[value.name] for value in graph.input)
-        made = tuple(self._node(node, "") for node in nodes)
+        made = tuple(self._node(node, self.marks.get(node_name(node), "")) for node in nodes)
         outputs = tuple(self.ordinals[value.name] for value in graph.output)
         self.ordinals = outside
         return ImportedRegion(inputs, constants, made, outputs, first)

@@ -160,8 +160,6 @@ class _Checker:
         """The problems of one node and its regions."""
         yield from _schema(node, self.opsets, at)
         yield from self.used(node.operands, seen, at, node.op)
-        if node.mark and len(at) > 1:
-            yield Problem(at, node.op, "none", node.mark, "marks of nodes inside regions")
         names = [name for name, _ in node.attributes]
         if names != sorted(set(names)):
             got = ", ".join(names)

@@ -17,6 +17,7 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import dtype_code, dtype_size_bytes
 from ingot_compiler.lowering.fused import (
+    COPY_WORDS,
     Copy,
     FusedGraph,
     Group,
@@ -107,11 +108,11 @@ class StepEmitter:
             check_requirement(self.out, step)
 
     def copy(self, step: Copy) -> None:
-        """All bytes of a buffer, from one device to another."""
-        self.make_outputs({step.result})
+        """All bytes of a buffer, from one device to another, or a part of such a copy."""
+        self.make_outputs({step.result})  # once: what ends has begun
         devices = (self.fused.buffers[step.operand].device, self.fused.buffers[step.result].device)
         size_bytes = self.out.dim(buffer_bytes(self.fused, step.operand))
-        self.out.emit("copy", *devices, step.result, step.operand, size_bytes)
+        self.out.emit(COPY_WORDS[step.part], *devices, step.result, step.operand, size_bytes)
 
     def make_outputs(self, written: set[int]) -> None:
         """Outputs of sizes only known now get their blocks."""
@@ -163,7 +164,7 @@ class StepEmitter:
             out.emit("buffer_grow", spare, 0, out.binary("max", kept, out.dim(ALIGNMENT_BYTES)))
             out.emit("copy", 0, 0, spare, buffer, kept)
         out.emit("add", room, needed, needed if self.depth else zero)
-        out.emit("buffer_grow", buffer, 0, room)
+        out.emit("buffer_grow", buffer, self.fused.buffers[buffer].device, room)
         if spare >= 0:
             out.emit("copy", 0, 0, buffer, spare, kept)
         out.place(enough)

@@ -20,9 +20,10 @@ from ingot_runtime.format.dtypes import DTYPE_NAMES
 from ingot_runtime.format.program import OPCODES, Instruction, Program, operand_kinds
 
 Operand = int | tuple[int, ...]
+COPIES = ("copy", "begin_copy", "end_copy")
 BEFORE_BEGIN = ("input_dim", "workspace_bytes", "scratch_bytes")
 BEHIND_BEGIN = (
-    "launch", "launch_checked", "copy", "read", "output_buffer", "buffer_grow", "held_bytes",
+    "launch", "launch_checked", *COPIES, "read", "output_buffer", "buffer_grow", "held_bytes",
 )  # fmt: skip
 ENDS = ("return", "jump", "branch")
 HOST_BUFFERS = ("buffer_input", "buffer_output", "buffer_weights")
@@ -41,7 +42,7 @@ _TENSORS = {
 _DEVICES = {
     **dict.fromkeys(DEVICE_BUFFERS, (1,)),
     **dict.fromkeys((*LAUNCHES, "workspace_bytes"), (0,)),
-    "copy": (0, 1),
+    **dict.fromkeys(COPIES, (0, 1)),
 }
 """Instruction -> the operands that name devices."""
 _INT64 = range(-(1 << 63), 1 << 63)
@@ -168,7 +169,7 @@ def _uses(name: str, operands: Sequence[Operand]) -> Iterator[tuple[int, int]]:
     """(buffer, device) of what an instruction reads or writes."""
     if name in LAUNCHES:
         yield from ((buffer, _number(operands[0])) for buffer in _flat(operands[3:4]))
-    elif name == "copy":
+    elif name in COPIES:
         source, target, to, from_ = map(_number, operands[:4])
         yield from ((to, target), (from_, source))
     elif name in ("read", "output_buffer"):

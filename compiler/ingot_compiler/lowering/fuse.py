@@ -16,6 +16,7 @@ from ingot_compiler.ir.message import nodes_text
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import F32
+from ingot_compiler.lowering.early_copies import begin_copies_early
 from ingot_compiler.lowering.fused import FusedGraph
 from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.composite import fuse_composite
@@ -69,7 +70,7 @@ def fuse(
         tuple(graph.types[value] for value in graph.inputs),
         tuple(graph.types[value] for value in graph.outputs),
         fuser.storage.buffers,
-        fuser.steps,
+        begin_copies_early(fuser.steps, fuser.storage.buffers),
         fuser.storage.constants,
     )
 

@@ -155,11 +155,20 @@ class Grow:
 @dataclass(frozen=True, slots=True)
 class Copy:
     """Buffer ``result`` gets the bytes of buffer ``operand``, which lies on another device;
-    ``source`` are the ops that need it there."""
+    ``source`` are the ops that need it there.
+
+    Where ``part`` is ``begin``, it has them behind the ``end`` of the same copy; until then nobody
+    may read the one or write the other.
+    """
 
     operand: int
     result: int
     source: tuple[int, ...] = ()
+    part: OneOf["whole", "begin", "end"] = "whole"
+
+
+COPY_WORDS = {"whole": "copy", "begin": "begin_copy", "end": "end_copy"}
+"""What the parts of a copy are called in texts and programs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,15 @@ from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
 @dataclass(slots=True)
 class FusedScope:
     """One way to run: the symbols that are bound and the buffers that hold something, as the steps
-    pass. ``kinds``: of kernels, none where nobody knows; ``path`` and ``name``: of the step at
+    pass. ``kinds``: of kernels, none where nobody knows; ``begun``: copies that have not ended,
+    by operand and result; ``path`` and ``name``: of the step at
     hand."""
 
     fused: FusedGraph
     kinds: Collection[str]
     symbols: set[str]
     written: set[int]
+    begun: set[tuple[int, int]]
     path: Path = ()
     name: str = ""
 

@@ -8,7 +8,7 @@ here: what the nodes of a kernel are (``parse_group``), whether steps are well f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.message import InputRef, Message, NodeRef, OutputRef, Piece, Text
 from ingot_compiler.ir.parse_graph import Places, read_source
@@ -148,6 +148,14 @@ class _Steps:
         self.reader.expect("to")
         return Copy(operand, self.reader.buffer(), read_source(self.reader))
 
+    def begin_copy(self, path: Path) -> Copy:
+        """``begin_copy b0 to b1 @[1]``."""
+        return replace(self.copy(path), part="begin")
+
+    def end_copy(self, path: Path) -> Copy:
+        """``end_copy b0 to b1 @[1]``."""
+        return replace(self.copy(path), part="end")
+
     def branch(self, path: Path) -> IfStep:
         """``if s { ... } else { ... }``."""
         condition = self.reader.name("a symbol")
@@ -173,6 +181,8 @@ _READERS: Mapping[str, Callable[[_Steps, Path], Step]] = {
     "grow": _Steps.grow,
     "require": _Steps.require,
     "copy": _Steps.copy,
+    "begin_copy": _Steps.begin_copy,
+    "end_copy": _Steps.end_copy,
     "if": _Steps.branch,
     "while": _Steps.loop,
     "kernel": lambda steps, path: read_group(steps.reader, steps.places, path),

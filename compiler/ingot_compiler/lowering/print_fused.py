@@ -18,6 +18,7 @@ from ingot_compiler.ir.message import InputRef, NodeRef, OutputRef, Piece, Text
 from ingot_compiler.ir.print_graph import print_graph, print_node
 from ingot_compiler.ir.profile import profile_text
 from ingot_compiler.lowering.fused import (
+    COPY_WORDS,
     BufferSpec,
     Copy,
     FusedGraph,
@@ -89,7 +90,7 @@ def _step(step: Step, number: int) -> Iterator[str]:
             what = f"{_text(step.what)}{_source(step.source)}"
             yield f"require {format_dim(step.difference)} = 0, {what}"
         case Copy():
-            yield f"copy b{step.operand} to b{step.result}{_source(step.source)}"
+            yield f"{COPY_WORDS[step.part]} b{step.operand} to b{step.result}{_source(step.source)}"
         case IfStep():
             yield f"if {step.condition} {{"
             yield from _steps(step.then, number + 1, "  ")

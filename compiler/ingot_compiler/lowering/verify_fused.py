@@ -56,8 +56,11 @@ def find_fused_problems(fused: FusedGraph, kinds: Collection[str] = ()) -> Itera
     yield from find_buffer_problems(fused, sizes)
     for version in versions_of(fused):
         if version.steps:  # a version that has nothing to write has no steps
-            scope = FusedScope(fused, kinds, set(sizes), _given(fused))
+            scope = FusedScope(fused, kinds, set(sizes), _given(fused), set())
             yield from _steps(scope, version.steps, (), version.first_step)
+            for operand, result in sorted(scope.begun):
+                got = f"b{operand} to b{result} without an end"
+                yield Problem((), "version", "copies that end", got, "what begins ends")
             if not version.refuses:
                 yield from find_unwritten_outputs(fused, scope.written)
     for number in range(len(fused.constants)):
@@ -162,7 +165,23 @@ def _copy(scope: FusedScope, step: Copy) -> Iterator[Problem]:
         yield scope.problem(expected, got, "a copy is of a whole buffer")
     yield from scope.holds_something(step.operand, "what is copied")
     yield from scope.may_be_written(step.result, "what a copy writes")
-    scope.written.add(step.result)
+    if step.part != "whole":
+        yield from _part_of_copy(scope, step)
+    if step.part != "begin":
+        scope.written.add(step.result)
+
+
+def _part_of_copy(scope: FusedScope, step: Copy) -> Iterator[Problem]:
+    """A copy to the host, which begins and then ends."""
+    yield from scope.is_on_host(step.result, "what begins early is a copy to the host")
+    same = step.operand, step.result
+    if step.part == "begin":
+        scope.begun.add(same)
+    elif same not in scope.begun:
+        got = f"none of b{step.operand} to b{step.result}"
+        yield scope.problem("a copy that has begun", got, "what ends has begun")
+    else:
+        scope.begun.remove(same)
 
 
 def _read(scope: FusedScope, step: SymbolRead) -> Iterator[Problem]:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from ingot_compiler.ir.graph import AUTO, Graph, Node, captured
 from ingot_compiler.placement.least_cost import FORBIDDEN, Costs, Table, least_cost
 from ingot_compiler.placement.op_work import Setting, bytes_of, setting_of, work_of
+from ingot_compiler.placement.place_region import HOST_OPS
 from ingot_compiler.placement.predicted_time import DeviceTimes, copy_picoseconds
 
 _JOINT_UNITS_MAX = 4
@@ -31,7 +32,6 @@ Copies = tuple[tuple[int, ...], ...]
 """``[source][destination]``: picoseconds of a copy."""
 _Touching = tuple[int, tuple[tuple[int, ...], ...]]
 """Bytes of a value, and where each of those who make or read it may be."""
-HOST_OPS = ("read_dim", "require_dim")
 Refuses = Callable[[Node, int], bool]
 """Whether a node cannot run on a device, by its number."""
 

@@ -6,7 +6,8 @@ for a node that is marked ``auto`` (``choose_devices``).
 
 A node runs where it is marked. An unmarked node runs where its first operand lives that is no
 constant, a constant where it is read first, anything else on the host, and so does what a device
-has no code for. Inputs and outputs of the graph live on the host.
+has no code for. Inputs and outputs of the graph live on the host. What is inside of control flow
+is placed by ``place_region``.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
-from ingot_compiler.ir.graph import AUTO, Graph, Node, OptimizedGraph, captured, make_attributes
+from ingot_compiler.ir.graph import AUTO, Graph, Node, OptimizedGraph, make_attributes
 from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
-from ingot_compiler.ir.renumber import first_free_id, renumber, with_operands
+from ingot_compiler.ir.renumber import first_free_id, renumber
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.placement.choose_devices import HOST_OPS, DeviceChoice, choose_devices
+from ingot_compiler.placement.choose_devices import DeviceChoice, choose_devices
 from ingot_compiler.placement.configuration import Configuration
 from ingot_compiler.placement.place_reason import CANNOT_RUN, NO_VALUE, PlaceReason
+from ingot_compiler.placement.place_region import HOST_OPS, Around, RegionPlacer
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.placing_rules import PlacingRules
 from ingot_compiler.placement.virtual_device import DeclaredDevice
@@ -100,6 +102,7 @@ class _Placement:
         )
         self.copies: dict[tuple[int, int], int] = {}
         self.makers = {result: node for node in graph.nodes for result in node.results}
+        self.inside = RegionPlacer(self.names, self.types, self._inside)
 
     def run(self) -> PlacedGraph:
         """Decide, then rebuild with copies."""
@@ -139,7 +142,7 @@ class _Placement:
         if node.op in HOST_OPS or (node.regions and not mark):
             place = _Place(0, PlaceReason("host_only"))
         elif mark:
-            place = self._marked(node, self.names.index(mark))
+            place = self._marked(node, self.names.index(mark), self.graph)
         elif choice is not None:
             costs = (CANNOT_RUN if each is None else each for each in choice.picoseconds)
             place = _Place(choice.device, PlaceReason("auto", picoseconds=tuple(costs)))
@@ -149,9 +152,9 @@ class _Placement:
             return
         self.place_of.update(dict.fromkeys(node.results, place))
 
-    def _marked(self, node: Node, device: int) -> _Place:
+    def _marked(self, node: Node, device: int, graph: Graph) -> _Place:
         """Where the user wants it, or on the host, if the device has no code for it."""
-        why = self.rules.refusal(node, self.graph, device)
+        why = self.rules.refusal(node, graph, device)
         if not why:
             return _Place(device, PlaceReason("marked"))
         if self.rules.fallback == "forbid":
@@ -197,12 +200,25 @@ class _Placement:
         return self.place_of[node.results[0]].device if node.results else 0
 
     def _add(self, node: Node) -> None:
-        device = self._device_of(node)
-        read = sorted({*node.operands, *captured(node)})
+        device, inside = self._device_of(node), self.inside
+        read = sorted({*node.operands, *inside.read_on_host(node)})
         replaced = {
             value: self._on(value, device, node.source, _first_result(node)) for value in read
         }
-        self.nodes.append(with_operands(node, replaced))
+        around = Around(lambda value: self.place_of[value].device, self._maker_of, replaced)
+        operands = tuple(replaced[value] for value in node.operands)
+        self.nodes.append(replace(inside.placed(node, around), operands=operands))
+
+    def _maker_of(self, value: int) -> Node | None:
+        """The node that makes a value of nothing, if it is such a value."""
+        maker = self.makers.get(value)
+        return maker if maker and not maker.operands and not maker.regions else None
+
+    def _inside(self, node: Node, region: Graph) -> int:
+        """Where a node of a region runs: where it is marked, or on the host."""
+        if node.op in HOST_OPS or not node.operands or node.mark in ("", AUTO, self.names[0]):
+            return 0
+        return self._marked(node, self.names.index(node.mark), region).device
 
     def _on(self, value: int, device: int, source: tuple[int, ...], reader: int) -> int:
         """The value on ``device``: itself, or what stands for it there."""
@@ -217,8 +233,8 @@ class _Placement:
         there again."""
         copied = len(self.types)
         self.types.append(self.types[value])
-        maker = self.makers.get(value)
-        if maker is not None and not maker.operands and not maker.regions:
+        maker = self._maker_of(value)
+        if maker is not None:
             self.place_of[copied] = _Place(device, PlaceReason("made_for", reader))
             self.nodes.append(replace(maker, results=(copied,)))
         else:

@@ -20,7 +20,7 @@ Fallback = Literal["forbid", "warn", "allow"]
 told or not."""
 RefuseOp = Callable[[Node, Graph], Text]
 """(node, its graph) -> why a device has no code for it, and what it runs; "" where it has."""
-_CONTROL = "control flow runs on the host, with all that is in its branches"
+_CONTROL = "control flow runs on the host; nodes inside of it are placed by their own names"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,24 @@ inputs, outputs and control are the host's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ingot_compiler.ir.graph import AUTO, Graph, Node, captured
+from ingot_compiler.ir.graph import AUTO, Graph, Node
 from ingot_compiler.ir.problem import Part, Path, Problem, require_none
 from ingot_compiler.ir.verify import find_problems
 from ingot_compiler.placement.place_reason import NO_VALUE, PlaceReason
+from ingot_compiler.placement.place_region import (
+    HOST_OPS,
+    device_inside,
+    devices_inside,
+    is_control,
+)
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import HOST_TYPE
 
 HOST = "host"
 DEVICE, VALUE = -2, -1
 """First part of the path of a device and of a value; that of a node is its index."""
-CONTROL = ("read_dim", "require_dim")
 
 
 def verify_placed(placed: PlacedGraph) -> None:
@@ -110,11 +115,11 @@ def _runs(placed: PlacedGraph, part: Part, node: Node) -> Iterator[Problem]:
     if len(devices) > 1:
         got = " and ".join(_name(placed, each) for each in sorted(devices))
         yield part.problem("one device", got, "results of a node")
-    if (node.regions or node.op in CONTROL) and device:
+    if (node.regions or node.op in HOST_OPS) and device:
         yield part.problem("the host", _name(placed, device), "control runs on the host")
     # What is made of nothing is made again wherever it is read; sizes are the host's, whatever
     # their op is marked.
-    runs_where_marked = node.mark and node.operands and node.op not in ("copy", *CONTROL)
+    runs_where_marked = node.mark and node.operands and node.op not in ("copy", *HOST_OPS)
     if runs_where_marked and not _may_run(placed, node, device):
         got = _name(placed, device)
         yield part.problem(f"device {node.mark!r}", got, "a node runs where it is marked")
@@ -134,15 +139,15 @@ def _devices_of(placed: PlacedGraph, node: Node) -> set[int]:
 
 
 def _reads(placed: PlacedGraph, part: Part, node: Node) -> Iterator[Problem]:
-    """That a node other than a copy reads values of its own device, and copies none inside."""
+    """That a node other than a copy reads values of its own device, and so do those inside."""
     device = min(_devices_of(placed, node), default=0)
-    for operand in sorted({*node.operands, *captured(node)}):
+    for operand in sorted(set(node.operands)):
         if operand < len(placed.device_of) and placed.device_of[operand] != device:
             got = f"%{operand} on {_name(placed, placed.device_of[operand])}"
             expected = f"values of {_name(placed, device)}"
             yield part.problem(expected, got, "each crossing is a copy")
-    for number, region in enumerate(node.regions):
-        yield from _no_copies(region, (*part.path, number))
+    for number, region in enumerate(node.regions if is_control(node) else ()):
+        yield from _region(placed, region, (*part.path, number), placed.device_of)
 
 
 def _copy(
@@ -167,12 +172,39 @@ def _copy(
     copied.add((operand, device))
 
 
-def _no_copies(region: Graph, path: Path) -> Iterator[Problem]:
+def _region(
+    placed: PlacedGraph, region: Graph, path: Path, around: Sequence[int]
+) -> Iterator[Problem]:
+    """That what is inside of control flow reads values of its own device, and is given and gives
+    those of the host; ``around``: the devices of the values that it sees."""
+    names = [item.name for item in placed.devices]
+    unknown = [
+        (index, node) for index, node in enumerate(region.nodes) if node.mark not in ("", *names)
+    ]
+    for index, node in unknown:
+        part = Part((*path, index), node.op)
+        yield part.problem("a device", repr(node.mark), "a node inside names its device")
+    if unknown:
+        return
+    devices = devices_inside(region, around, names)
     for index, node in enumerate(region.nodes):
-        if node.op == "copy":
-            yield Problem((*path, index), node.op, "no copy", "one", "control runs on the host")
-        for number, inner in enumerate(node.regions):
-            yield from _no_copies(inner, (*path, index, number))
+        part, device = Part((*path, index), node.op), device_inside(node, names)
+        if (node.regions or node.op in HOST_OPS) and device:
+            yield part.problem("the host", _name(placed, device), "control runs on the host")
+        if node.op == "copy" and node.table.get("destination") != names[device]:
+            got = repr(str(node.table.get("destination")))
+            yield part.problem(f"destination {names[device]!r}", got, "a copy goes to its device")
+        for operand in sorted(set(node.operands)):
+            if (devices[operand] == device) is (node.op == "copy"):
+                got = f"%{operand} on {_name(placed, devices[operand])}"
+                rule = "each crossing is a copy"
+                yield part.problem(f"values of {_name(placed, device)}", got, rule)
+        for number, inner in enumerate(node.regions if is_control(node) else ()):
+            yield from _region(placed, inner, (*part.path, number), devices)
+    for value in region.outputs:
+        if devices[value]:
+            got = f"%{value} on {_name(placed, devices[value])}"
+            yield Problem(path, "region", "values of the host", got, "outputs of a region")
 
 
 def _name(placed: PlacedGraph, device: int) -> str:

@@ -270,7 +270,7 @@ class Session:
     def steps(self) -> "list[Step]":
         """Return the launches and copies of the last run, in order, with their times; errors as for
         ``trace``."""
-        return list(self._stepped("no steps", "session.steps").done)
+        return self._stepped("no steps", "session.steps").steps()
 
     def _stepped(self, what: str, where: str) -> "Vm":
         lane = self._lane

@@ -75,14 +75,18 @@ class Step:
         self.size_bytes = size_bytes
         self.buffers = buffers
 
+    def ran(self, started: float, ended: float) -> None:
+        """Note when it ran, which is not when it was asked."""
+        self.started_seconds, self.seconds = started, ended - started
+
 
 class Vm:
     """``main(call)`` does what the image's `main` does."""
 
     __slots__ = (
-        "_attached", "_buffers", "_call", "_constants", "_grow", "_launch_native", "_loaded",
-        "_program", "_registers", "_scratch_needed", "_steps", "_weights_address",
-        "_workspace_needed", "done", "observer",
+        "_attached", "_buffers", "_call", "_constants", "_done", "_grow", "_launch_native",
+        "_loaded", "_program", "_queued", "_registers", "_scratch_needed", "_steps",
+        "_weights_address", "_workspace_needed", "observer",
     )  # fmt: skip
 
     def __init__(self, loaded: Loaded, grow: Grow, attached: "Attached | None" = None) -> None:
@@ -96,7 +100,11 @@ class Vm:
         self._attached = attached
         self._launch_native = LAUNCH(loaded.image.exports["launch"])
         self.observer: Observer | None = None
-        self.done: list[Step] = []  # the steps of the last run
+        self._done: list[Step] = []  # the steps of the last run
+        # Those that ran when the device wanted, and what tells when that was.
+        self._queued: list[tuple[Step, Callable[[], tuple[float, float]]]] = []
+        if attached is not None:
+            attached.measure()
         self._constants = _single_constants(self._program)
         # By opcode; None: arithmetic. Functions: bound methods would hold this object in a cycle.
         self._steps: tuple[Callable[..., int | None] | None, ...] = tuple(
@@ -108,9 +116,16 @@ class Vm:
         names = [self._kernel_names(device) for device in range(len(self._loaded.plan.devices))]
         return [
             (step.launch, names[step.device][step.kernel], step.seconds)
-            for step in self.done
+            for step in self.steps()
             if step.launch >= 0
         ]
+
+    def steps(self) -> list[Step]:
+        """Return the launches and copies of the last run, in order."""
+        for step, times in self._queued:
+            step.ran(*times())
+        self._queued = []
+        return list(self._done)
 
     def _kernel_names(self, device: int) -> list[str]:
         from ..format.debug import kernel_names, library_kernel_names
@@ -128,7 +143,7 @@ class Vm:
         self._buffers: list[tuple[int, int]] = [(0, 0)] * self._program.buffer_count
         self._scratch_needed = 0
         self._workspace_needed = [0] * len(self._loaded.plan.devices)
-        self.done, at = [], 0
+        self._done, self._queued, at = [], [], 0
         try:
             while True:
                 after = self._step(at)
@@ -294,7 +309,10 @@ class Vm:
             self._look()
             code = attached.launch(device, kernel, addresses, values, extent, grain)
         done = Step(start, device, ordinal, kernel)
-        self.done.append(done)
+        self._done.append(done)
+        times = None if attached is None else attached.last_times(device)
+        if times is not None:
+            self._queued.append((done, times))
         if 0 <= code - abi.RC_REQUIREMENT < len(messages):
             text: str = self._program.messages[messages[code - abi.RC_REQUIREMENT]]
             raise Stop(abi.RC_BAD_INPUT, text)
@@ -334,7 +352,13 @@ class Vm:
         return memoryview(seen).cast("B").toreadonly()
 
     def _copy(
-        self, source_device: int, target_device: int, target: int, source: int, size_register: int
+        self,
+        source_device: int,
+        target_device: int,
+        target: int,
+        source: int,
+        size_register: int,
+        part: int = 0,
     ) -> None:
         size_bytes = self._registers[size_register]
         for buffer in (target, source):
@@ -342,11 +366,30 @@ class Vm:
         to, from_ = self._buffers[target][0], self._buffers[source][0]
         start = perf_counter()
         if self._attached is not None:
-            self._attached.copy(target_device, source_device, to, from_, size_bytes)
+            self._attached.copy(target_device, source_device, to, from_, size_bytes | part)
         else:
             ctypes.memmove(to, from_, size_bytes)
         step = Step(start, target_device, -1, -1, source_device, size_bytes, (source, target))
-        self.done.append(step)
+        self._done.append(step)
+
+    def _begin_copy(
+        self, source_device: int, target_device: int, target: int, source: int, size_register: int
+    ) -> None:
+        places = target_device, target, source
+        self._copy(source_device, *places, size_register, abi.COPY_BEGINS)
+
+    def _end_copy(
+        self, source_device: int, target_device: int, target: int, source: int, size_register: int
+    ) -> None:
+        if self._attached is None:
+            return
+        to, from_ = self._buffers[target][0], self._buffers[source][0]
+        size_bytes = self._registers[size_register] | abi.COPY_ENDS
+        times = self._attached.copy(target_device, source_device, to, from_, size_bytes)
+        if times is not None:
+            begun = [step for step in self._done if step.buffers == (source, target)]
+            for step in begun[-1:]:
+                step.ran(*times)
 
     def _read(self, register: int, buffer: int, index_register: int, dtype: int) -> None:
         size_bytes = DTYPE_SIZES_BYTES[dtype]

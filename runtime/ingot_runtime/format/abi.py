@@ -90,6 +90,7 @@ PYTHON_POLL = Struct(
     ),
 )  # fmt: skip
 
+COPY_BEGINS, COPY_ENDS = 1 << 62, 1 << 61  # in the bytes of a device's `copy`
 FLAG_SIZES_ONLY = 1  # `main` computes output shapes and workspace bytes, launches nothing
 
 # Return codes of `main` and of kernels.

@@ -4,10 +4,10 @@ In: a checked source. Out: a dict of str, int, list, dict; or lines. Not done he
 their source nodes (``ingot_artifacts.inspect``).
 """
 
-from .header import VERSION_MAJOR, Section
+from .header import HEADER, HEADER_SIZE_BYTES, Section
 from .manifest import library_dict, manifest_dict
-from .plan import AlternativePlan, BundlePlan, version_minor
-from .source import Source, read_plan, weights_sizes_bytes
+from .plan import AlternativePlan, BundlePlan
+from .source import Source, read_plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,9 @@ _FORMS = {
 def describe_source(source: Source) -> "dict[str, Any]":
     """Return ``format``, ``digest``, ``size_bytes``, ``sections``, and what the plan says."""
     plan = read_plan(source)
+    _, major, minor, *_ = HEADER.unpack(source.read(0, HEADER_SIZE_BYTES))
     return {
-        "format": f"{VERSION_MAJOR}.{version_minor(plan, weights_sizes_bytes(source, plan))}",
+        "format": f"{major}.{minor}",
         "digest": source.root_digest.hex(),
         "size_bytes": source.size_bytes,
         "sections": [_section(row) for row in source.sections],

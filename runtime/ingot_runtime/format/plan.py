@@ -188,7 +188,8 @@ class BundlePlan:
 
 def version_minor(plan: BundlePlan, weights_bytes: "tuple[int, ...]") -> int:
     """Return the lowest minor version whose readers know every dtype of a plan, the opcode that
-    programs with states have, and weights that end within a MiB; ``weights_bytes``: per section."""
+    programs with states have, and weights that end within a MiB; ``weights_bytes``: per section.
+    Copies that begin early need a later one, which only programs tell."""
     if any(size % MIB for size in weights_bytes):
         return 2
     codes = [tensor.dtype for tensor in (*plan.inputs, *plan.outputs)]

@@ -46,6 +46,8 @@ OPCODES: tuple[tuple[str, str], ...] = (
     ("launch_checked", "iii*b*rri*i"),
     ("buffer_device_weights", "biii"),
     ("held_bytes", "rii"),
+    ("begin_copy", "iibbr"),
+    ("end_copy", "iibbr"),
 )
 CODES = {name: code for code, (name, _) in enumerate(OPCODES)}
 

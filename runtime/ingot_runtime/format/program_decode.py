@@ -21,6 +21,8 @@ from .words import Reader
 _INT64_MAX = (1 << 63) - 1
 _OPCODE_MAX = (1 << 31) - 1
 _KINDS = tuple(tuple(operand_kinds(opcode)) for opcode in range(len(OPCODES)))
+_EARLY_COPIES = ("begin_copy", "end_copy")
+_COPIES = ("copy", *_EARLY_COPIES)
 # What the immediates of an opcode count, in order; "" is any number.
 _MEANINGS: dict[str, tuple[str, ...]] = {
     "const": ("",),
@@ -34,7 +36,7 @@ _MEANINGS: dict[str, tuple[str, ...]] = {
     "buffer_workspace": ("device",),
     "buffer_grow": ("device",),
     "launch": ("device", "", "size", "positive"),
-    "copy": ("device", "device"),
+    **dict.fromkeys(_COPIES, ("device", "device")),
     "read": ("dtype",),
     "output_buffer": ("output",),
     "launch_checked": ("device", "", "size", "positive", "message"),
@@ -143,6 +145,10 @@ def _check_devices(
             require(
                 bool(operands[3]) or not memories[device], f"{name}: no scratch for the device", at
             )
+        if name in _EARLY_COPIES:
+            source, target = (memories[_number(operand)] for operand in operands[:2])
+            why = f"from device {operands[0]} to device {operands[1]}"
+            require(source != 0 == target, f"{name}: not from a device to the host", at, why)
         for buffer, memory in _used_buffers(name, operands, memories):
             found = places.get(buffer, memory)
             why = f"buffer {buffer} lies on device {found}, not {memory}"
@@ -172,7 +178,7 @@ def _used_buffers(
         buffers = operands[3]
         assert isinstance(buffers, tuple)
         return [(buffer, memories[_number(operands[0])]) for buffer in buffers]
-    if name == "copy":
+    if name in _COPIES:
         source, target, to, from_ = map(_number, operands[:4])
         return [(to, memories[target]), (from_, memories[source])]
     return [(_number(operands[1]), 0)] if name in ("read", "output_buffer") else []

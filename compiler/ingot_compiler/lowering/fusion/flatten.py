@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fusion.legalise import Expansion, expand
+from ingot_compiler.placement.place_region import device_inside
 from ingot_compiler.placement.placed import PlacedGraph
 
 
@@ -45,13 +46,13 @@ class FlatGraph:
 
 
 def flatten(placed: PlacedGraph, expansions: Sequence[Mapping[str, Expansion]]) -> FlatGraph:
-    """The same graph, flat; values of the outermost graph keep their ids, those of regions are the
-    host's.
+    """The same graph, flat; values of the outermost graph keep their ids.
 
     ``expansions``: per device, the host's first.
     """
     graph = placed.graph
-    flat = _Flattening(list(graph.types), list(placed.device_of), expansions)
+    names = [device.name for device in placed.devices]
+    flat = _Flattening(list(graph.types), list(placed.device_of), expansions, names)
     for node in graph.nodes:
         flat.add(node, {})
     nodes = tuple(flat.nodes)
@@ -67,6 +68,7 @@ class _Flattening:
     types: list[TensorType]
     device_of: list[int]
     expansions: Sequence[Mapping[str, Expansion]]
+    names: Sequence[str]
     nodes: list[Node] = field(default_factory=list[Node])
     regions: dict[int, tuple[FlatRegion, ...]] = field(
         default_factory=dict[int, tuple[FlatRegion, ...]]
@@ -115,8 +117,12 @@ class _Flattening:
         return len(self.types) - 1
 
     def _region(self, region: Graph, outside: Mapping[int, int]) -> FlatRegion:
-        own = [*region.inputs, *(result for node in region.nodes for result in node.results)]
-        names = {**outside, **{value: self._new_value(region.types[value], 0) for value in own}}
+        own = dict.fromkeys(region.inputs, 0)
+        for node in region.nodes:
+            own.update(dict.fromkeys(node.results, device_inside(node, self.names)))
+        names = dict(outside)
+        for value, device in own.items():
+            names[value] = self._new_value(region.types[value], device)
         first = len(self.nodes)
         for node in region.nodes:
             self.add(node, names)

@@ -47,10 +47,11 @@ class CopyChoice:
 def choose_copies(region: CopyRegion) -> CopyChoice:
     """The cheapest way to break links such that no class needs two devices."""
     candidates = _candidates(region.labels)
-    allowed = [
-        [number for number, candidate in enumerate(candidates) if _fits(label, candidate)]
-        for label in region.labels
-    ]
+    fitting = {
+        label: tuple(number for number, each in enumerate(candidates) if _fits(label, each))
+        for label in dict.fromkeys(region.labels)
+    }
+    allowed = [fitting[label] for label in region.labels]
     # Classes that share a part have the same first candidate for it, so nothing forbids the first.
     firsts = ([0] * len(allowed),)
     tables = list(_tables(region, candidates, allowed))
@@ -85,16 +86,19 @@ def _fits(label: Label, candidate: Label) -> bool:
 
 
 def _tables(
-    region: CopyRegion, candidates: Sequence[Label], allowed: Sequence[Sequence[int]]
+    region: CopyRegion, candidates: Sequence[Label], allowed: Sequence[tuple[int, ...]]
 ) -> Iterator[Costs]:
-    """Costs of pairs of classes, by their candidates."""
+    """Costs of pairs of classes, by their candidates; one table for all links of a pair."""
     weights, step = _weights(region)
     dtype = np.int64 if sum(weights) + step * len(weights) < FORBIDDEN else object
     differs = np.array([[_difference(one, other) for other in candidates] for one in candidates])
-    for (left, right, _, _), weight in zip(region.links, weights, strict=True):
-        if left != right:
-            costs = np.array([0, weight, weight + step], dtype)
-            yield _pair(left, right, costs[differs[np.ix_(allowed[left], allowed[right])]])
+    differ_among: dict[tuple[tuple[int, ...], tuple[int, ...]], Table] = {}
+    for (left, right), (total, count) in _weights_of_pairs(region, weights).items():
+        among = allowed[left], allowed[right]
+        if among not in differ_among:
+            differ_among[among] = differs[np.ix_(*among)]
+        costs = np.array([0, total, total + count * step], dtype)
+        yield Costs((left, right), costs[differ_among[among]])
     for shared, part in ((region.same_place, 0), (region.same_scope, 1)):
         parts = [[one[part] != other[part] for other in candidates] for one in candidates]
         apart = np.array(parts).astype(dtype)
@@ -107,6 +111,19 @@ def _pair(left: int, right: int, table: Table) -> Costs:
     if left < right:
         return Costs((left, right), table)
     return Costs((right, left), table.T)
+
+
+def _weights_of_pairs(
+    region: CopyRegion, weights: Sequence[int]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Two classes, the lower first -> what all links between them weigh, and how many there are."""
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    for (left, right, _, _), weight in zip(region.links, weights, strict=True):
+        if left != right:
+            pair = (left, right) if left < right else (right, left)
+            total, count = found.get(pair, (0, 0))
+            found[pair] = total + weight, count + 1
+    return found
 
 
 def _weights(region: CopyRegion) -> tuple[list[int], int]:

@@ -18,7 +18,11 @@ from ingot_compiler.backends.host.main.registers import Registers
 from ingot_runtime.format import abi
 from ingot_runtime.format.program import Instruction
 
-CALLS = ("assert", "begin", "launch", "launch_checked", "copy", "buffer_grow", "output_buffer")
+COPIES = {"copy": 0, "begin_copy": abi.COPY_BEGINS, "end_copy": abi.COPY_ENDS}
+"""Opcode of a copy -> the bit of its bytes."""
+CALLS = (
+    "assert", "begin", "launch", "launch_checked", *COPIES, "buffer_grow", "output_buffer",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -57,8 +61,11 @@ class Calls:
         """Write a call whose last operand is the register of a size in bytes."""
         *places, register = operands
         size = self.registers.fresh("bytes")
-        values = ", ".join(("ptr %frame", *(f"i64 {place}" for place in places), f"i64 {size}"))
         lines = self.registers.read(register, size)
+        if COPIES.get(name):
+            lines.append(f"  {size}.part = or i64 {size}, {COPIES[name]}")
+            size = f"{size}.part"
+        values = ", ".join(("ptr %frame", *(f"i64 {place}" for place in places), f"i64 {size}"))
         if name == "output_buffer":
             return [*lines, f"  call void @main.output({values})"]
         function = "grow" if name == "buffer_grow" else "copy"

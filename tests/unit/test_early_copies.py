@@ -1,0 +1,231 @@
+"""Copies to the host that begin early: where they begin and end, that they run beside launches, and
+that the bits are those of the host alone."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+from tests.trace_format import checked_trace
+from tests.unit.end_to_end_harness import make_model, node, tensor
+from tests.unit.lowering_harness import normal
+
+import ingot
+import ingot_runtime
+from ingot_artifacts.inspect.describe import describe_bundle
+from ingot_build_rules.cli.main import main
+from ingot_compiler.ir.dims import symbol
+from ingot_compiler.lowering.early_copies import begin_copies_early
+from ingot_compiler.lowering.fused import (
+    BufferSpec,
+    Copy,
+    Grow,
+    IfStep,
+    Step,
+    SymbolRead,
+    SymbolSet,
+)
+from ingot_runtime.errors import DeviceError
+from ingot_runtime_devices import begun_copy
+from ingot_runtime_devices.host_memory import HostMemory
+
+ROWS, WIDTH = 2048, 64  # an output is worth a thread
+X = np.random.default_rng(7).standard_normal((ROWS, WIDTH)).astype(np.float32)
+WAIT_SECONDS = 60  # a copy that nothing runs beside waits as long, and fails
+
+
+def network(*, early: bool = True) -> ModelProto:
+    """Two products, one after the other; the first one's result is an output too where ``early``."""
+    nodes = [node("MatMul", "x w0", "first"), node("MatMul", "first w1", "y")]
+    outputs = [tensor(name, [ROWS, WIDTH]) for name in (("first", "y") if early else ("y",))]
+    weights = {"w0": normal(0, WIDTH, WIDTH), "w1": normal(1, WIDTH, WIDTH)}
+    return make_model(nodes, [tensor("x", [ROWS, WIDTH])], outputs, weights)
+
+
+def bundle_on(device: str) -> bytes:
+    """The network wholly on a device."""
+    made = ingot.compile(
+        network(), targets=["x86-64-v3"], devices={"acc": device}, place={"*": "acc"}
+    )
+    return bytes(made.to_bytes())
+
+
+@pytest.mark.parametrize(
+    ("early", "steps", "version"),
+    [
+        (True, ["copy", "kernel", "begin_copy", "kernel", "copy", "end_copy"], "1.3"),
+        (False, ["copy", "kernel", "kernel", "copy"], "1.2"),
+    ],
+)
+def test_where_a_copy_begins_and_ends(
+    early: bool,
+    steps: list[str],
+    version: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Behind the kernel that writes what is copied, and where it is needed; what nothing runs beside
+    is one step, and such a bundle needs no later loader."""
+    model, bundle = tmp_path / "m.onnx", tmp_path / "m.ingot"
+    model.write_bytes(network(early=early).SerializeToString())
+    words = ["compile", str(model), "--device", "acc=cpu", "--place", "*=acc", "-q"]
+    assert main([*words, "-o", str(bundle)]) == 0
+    assert describe_bundle(bundle)["format"] == version
+    capsys.readouterr()
+    assert main([*words, "--to", "fused"]) == 0
+    first_words = [line.split(" ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert [word for word in first_words if word in {*steps, "begin_copy", "end_copy"}] == steps
+
+
+def test_a_copy_begins_when_its_size_is_known() -> None:
+    """Not before the step that binds a symbol of its size, nor before the last that writes what is
+    copied; one before another, all begin before any ends."""
+    host, there = BufferSpec("workspace", "f32", 4), BufferSpec("workspace", "f32", 4, device=1)
+    wanted = Copy(1, 0)
+    work = IfStep("c", (), ())  # a step that computes, and names no buffer
+    bound: list[Step] = [SymbolRead("n", 2, 0, "i64"), SymbolSet(("m",), (1,))]
+    open_size = BufferSpec("workspace", "f32", symbol("n"), device=1)
+    steps = [Grow(1, 4), work, *bound, work, wanted]
+    found = begin_copies_early(steps, (host, there, host))
+    begins, ends = Copy(1, 0, part="begin"), Copy(1, 0, part="end")
+    assert found == (Grow(1, 4), begins, work, *bound, work, ends)
+    found = begin_copies_early(steps, (host, open_size, host))
+    assert found == (Grow(1, 4), work, bound[0], begins, bound[1], work, ends)
+    assert begin_copies_early([Grow(1, 4), wanted, *bound], (host, there, host))[1] == wanted
+
+
+@pytest.mark.parametrize("device", ["cpu:1", "null", "opencl"])
+def test_bits(device: str) -> None:
+    """Native and stepped, again and again: the bits of the processor alone."""
+    expected: dict[str, bytes] = {}
+    for executor in ("aot", "vm"):
+        with ingot_runtime.load(bundle_on(device), executor=executor) as session:
+            for _ in range(5):
+                for name, value in session.run({"x": X}).items():
+                    assert expected.setdefault(name, value.tobytes()) == value.tobytes()
+            assert session.device_counts().copies[("acc", "host")] == (10, 10 * X.nbytes)
+    if device != "opencl":  # it has other loops
+        with ingot_runtime.load(
+            ingot.compile(network(), targets=["x86-64-v3"]).to_bytes()
+        ) as alone:
+            values = alone.run({"x": X})
+        assert {name: value.tobytes() for name, value in values.items()} == expected
+
+
+class Slow:
+    """``ctypes`` for a copy that ends only when a launch has begun that was asked behind it, and
+    which ends only when the copy has begun."""
+
+    def __init__(self) -> None:
+        self.copying, self.launched = threading.Event(), threading.Event()
+        self.waited: list[bool] = []
+
+    def memmove(self, target: int, source: int, size_bytes: int) -> None:
+        """Wait, then copy."""
+        self.copying.set()
+        self.waited.append(self.launched.wait(WAIT_SECONDS))
+        ctypes.memmove(target, source, size_bytes)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    """Let the copies that begin early, and the launches behind them, wait for one another."""
+    made, launch, begin = Slow(), HostMemory.launch, HostMemory.begin_read
+
+    def noted(self: HostMemory, *arguments: Any, **named: Any) -> int:
+        if self._begun:  # pyright: ignore[reportPrivateUsage]
+            made.launched.set()
+            assert made.copying.wait(WAIT_SECONDS)
+        return launch(self, *arguments, **named)
+
+    def noted_begin(self: HostMemory, target: int, address: int, size_bytes: int) -> None:
+        made.launched.clear()
+        made.copying.clear()
+        begin(self, target, address, size_bytes)
+
+    monkeypatch.setattr(begun_copy, "ctypes", made)
+    monkeypatch.setattr(HostMemory, "launch", noted)
+    monkeypatch.setattr(HostMemory, "begin_read", noted_begin)
+    return made
+
+
+@pytest.mark.parametrize("executor", ["aot", "vm"])
+def test_a_copy_runs_beside_a_launch(slow: Slow, executor: str) -> None:
+    """The copy of the first result cannot end before the second launch has begun, and it does."""
+    with ingot_runtime.load(bundle_on("cpu:1"), executor=executor) as session:
+        found = session.run({"x": X})
+    assert slow.waited == [True]
+    with ingot_runtime.load(bundle_on("cpu:1")) as session:
+        again = session.run({"x": X})
+    assert all(found[name].tobytes() == again[name].tobytes() for name in again)
+
+
+def test_a_trace_shows_it(slow: Slow, tmp_path: Path) -> None:
+    """The slice of the copy and that of a launch that was asked later have time in common."""
+    (tmp_path / "m.ingot").write_bytes(bundle_on("cpu:1"))
+    np.savez(tmp_path / "x.npz", x=X)
+    words = ["--inputs", str(tmp_path / "x.npz"), "--trace", str(tmp_path / "t.json")]
+    assert main(["run", str(tmp_path / "m.ingot"), *words]) == 0
+    entries = checked_trace((tmp_path / "t.json").read_text())
+    slices = [entry for entry in entries if entry["ph"] == "X"]
+    calls = [entry for entry in slices if entry["cat"] == "call" and "stepped" in entry["name"]]
+    copies = [entry for entry in slices if entry["name"] == "acc to host"]
+    launches = [entry for entry in slices if "launch" in entry["args"]]
+    assert (len(calls), len(copies), len(launches)) == (2, 4, 4)
+    together = [
+        launch["args"]["launch"]
+        for copy in copies
+        for launch in launches
+        if max(copy["ts"], launch["ts"]) < min(it["ts"] + it["dur"] for it in (copy, launch))
+    ]
+    assert together == [1, 1]
+    assert len(slow.waited) == 4
+
+
+def test_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no thread can be had, the copy is made at once."""
+    expected = ingot_runtime.load(bundle_on("cpu:1")).run({"x": X})
+    asked: list[object] = []
+
+    def refuse(*_: object) -> None:
+        asked.append(None)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(begun_copy, "_thread", _Threads(refuse))
+    found = ingot_runtime.load(bundle_on("cpu:1")).run({"x": X})
+    assert asked
+    assert all(found[name].tobytes() == expected[name].tobytes() for name in expected)
+
+
+class _Threads:
+    """``_thread`` that starts none."""
+
+    def __init__(self, start_new_thread: Any) -> None:
+        self.start_new_thread = start_new_thread
+        self.allocate_lock = threading.Lock
+
+
+def test_a_call_that_ends_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launch that fails while a copy runs: the call ends with an error, the copy has ended, and
+    the next call is right."""
+    with ingot_runtime.load(bundle_on("cpu:1")) as session:
+        expected = session.run({"x": X})
+        launch, count = HostMemory.launch, [0]
+
+        def failing(self: HostMemory, *arguments: Any, **named: Any) -> int:
+            count[0] += 1
+            if count[0] == 2:
+                raise DeviceError("a device refuses launch", self.name, "the test")
+            return launch(self, *arguments, **named)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(HostMemory, "launch", failing)
+            with pytest.raises(DeviceError, match="the test"):
+                session.run({"x": X})
+        found = session.run({"x": X})
+    assert all(found[name].tobytes() == expected[name].tobytes() for name in expected)
