@@ -1,0 +1,80 @@
+"""The loader in C with the address sanitizer and the one for undefined behaviour: of damaged bundles
+by the thousand it says what the loader in Python says."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.c_loader import Verdict, verdict_of_python
+from tests.hostile.mutant_bundles import BUNDLES
+from tests.hostile.mutations import mutant
+from tests.hostile.reseal import Parts
+from tests.tidy.source import ROOT
+from tests.unit.test_c_loader import mutated
+from tests.unit.test_c_native import SANITIZERS
+
+from ingot_build_rules.export.abi_header import error_kinds
+
+pytestmark = [pytest.mark.native, pytest.mark.gcc]
+NAMES = [name for name in BUNDLES if name != "large"]
+RECORD_COUNT = 500  # of one process
+COUNTS = (1000, pytest.param(25_000, marks=pytest.mark.slow))
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program that says what the loader says."""
+    compiler = shutil.which("gcc")
+    assert compiler, "this test needs gcc: apt-get install gcc"
+    path = tmp_path_factory.mktemp("verdicts") / "verdicts"
+    source = ROOT / "tests" / "unit" / "c_programs" / "verdicts.c"
+    flags = ("-std=c11", *SANITIZERS, "-I", ROOT / "runtime" / "c", "-lpthread")
+    subprocess.run([compiler, source, "-o", path, *flags], check=True)
+    return path
+
+
+def verdicts_of_c(program: Path, bundles: list[bytes]) -> list[Verdict]:
+    """What it says of each; no sanitizer has anything to say, of leaks neither."""
+    records = b"".join(struct.pack("<I", len(data)) + data for data in bundles)
+    done = subprocess.run([program], input=records, capture_output=True, check=False, env={})
+    assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode(errors="replace")[:2000]
+    found: list[Verdict] = []
+    for line in done.stdout.decode().splitlines():
+        kind, code, what, where = line.split("\t")
+        name = error_kinds()[int(kind) - 1].__name__ if int(kind) else ""
+        found.append(Verdict(name, what, where, int(code)))
+    return found
+
+
+def mutants(path: Path, count: int) -> Iterator[tuple[int, bytes]]:
+    """Number and bytes of each that may be loaded."""
+    parts = Parts(path.read_bytes())
+    for number in range(count):
+        _, made, _ = mutant(parts, number, 7)
+        if made.may_run:
+            yield number, mutated(parts, made)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_mutants_under_both_sanitizers(
+    checked: Path, tmp_path: Path, name: str, count: int
+) -> None:
+    """No crash, no leak, and the verdict of the loader in Python: 1,000 of each bundle, or 25,000."""
+    BUNDLES[name](tmp_path / "m.ingot")
+    source = mutants(tmp_path / "m.ingot", count)
+    kinds: collections.Counter[str] = collections.Counter()
+    while some := list(itertools.islice(source, RECORD_COUNT)):
+        wanted = [verdict_of_python(data) for _, data in some]
+        found = verdicts_of_c(checked, [data for _, data in some])
+        wrong = [number for (number, _), w, f in zip(some, wanted, found, strict=True) if w != f]
+        assert wrong == []
+        kinds.update(verdict.kind for verdict in wanted)
+    assert kinds.keys() >= {"", "FormatError", "DigestError", "VersionError"}
