@@ -1,6 +1,6 @@
-"""Verb ``export``: a bundle as something that runs without Python.
+"""Verb ``export``: a bundle, or a model, as something that runs without Python.
 
-In: a bundle. Out: files, a line about them; an exit code. Not done here: making them
+In: a bundle or a model. Out: files, a line about them; an exit code. Not done here: making them
 (``export.export_kinds``).
 """
 
@@ -11,19 +11,21 @@ import time
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.usage import unique
-from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
+from ingot_build_rules.cli.usage import profiles, unique
+from ingot_build_rules.compilation.kind_of_file import check_bundle_kind, check_model_kind
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     from ingot_build_rules.export.export_kinds import ExportChoices, Exported, ExportKind
 
-_OPTIONS = ("name", "variant", "shared", "pool", "tensors_in", "also")
+_OPTIONS = (
+    "name", "variant", "shared", "pool", "tensors_in", "also", "shape", "target", "weights_apart",
+)  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check every byte of the bundle, and write the files."""
+    """Check what is given, of a bundle every byte, and write the files."""
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_build_rules.compilation.open_build import BuildSettings, open_build
     from ingot_build_rules.compilation.output_file import check_output, check_output_folder
@@ -34,9 +36,12 @@ def run(arguments: argparse.Namespace) -> int:
         check_output_folder(arguments.output)
     else:
         check_output(arguments.output, [arguments.bundle, *arguments.also])
-    for bundle in (arguments.bundle, *arguments.also):
-        check_bundle_kind(bundle)
-        verify_whole_bundle(bundle)
+    if kind.of_model:
+        check_model_kind(arguments.bundle)
+    else:
+        for bundle in (arguments.bundle, *arguments.also):
+            check_bundle_kind(bundle)
+            verify_whole_bundle(bundle)
     trust = cache_trust(shared=arguments.cache_shared)
     settings = BuildSettings(cache_folder(arguments.cache), trust)
     with open_build(settings) as build:
@@ -50,12 +55,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _line(output: str, made: Exported, seconds: float) -> str:
     shown = {
-        name: console.format_bytes(value) if isinstance(value, int) else value
+        name: console.format_bytes(value)
+        if isinstance(value, int) and not name.endswith("_count")
+        else value
         for name, value in made.values.items()
     }
-    digest = str(made.values["digest"])[:16]
     says = made.says.format_map(shown)
-    return f"{output}: {says}; digest {digest}, {console.format_seconds(seconds)}"
+    if digest := str(made.values.get("digest", ""))[:16]:
+        says = f"{says}; digest {digest}"
+    return f"{output}: {says}, {console.format_seconds(seconds)}"
 
 
 def _kind(arguments: argparse.Namespace) -> ExportKind:
@@ -76,10 +84,18 @@ def _kind(arguments: argparse.Namespace) -> ExportKind:
 
 
 def _choices(arguments: argparse.Namespace) -> ExportChoices:
+    from ingot_build_rules.export.c_source import CChoices
     from ingot_build_rules.export.export_kinds import ExportChoices
     from ingot_build_rules.export.library_facts import LibraryChoices
     from ingot_build_rules.export.library_pools import PoolWishes
+    from ingot_compiler.backends.c.c_forms import C_FORMS
 
     wishes = PoolWishes(tuple(unique(arguments.pool, "--pool").items()), arguments.tensors_in or "")
     library = LibraryChoices(arguments.name or "", arguments.variant or "", wishes)
-    return ExportChoices(library, arguments.shared, tuple(arguments.also))
+    source = CChoices(
+        arguments.name or "",
+        tuple(profiles(arguments.shape)),
+        arguments.target or C_FORMS[0].name,
+        arguments.weights_apart,
+    )
+    return ExportChoices(library, arguments.shared, tuple(arguments.also), source)

@@ -200,8 +200,8 @@ class Compilation(ModelStages):
         inputs = SupportInputs(backend_of(kind).compile_support, target)
         return await self.need(CODEGEN_SUPPORT, inputs, target)
 
-    async def _packed(self) -> _PackedParts:
-        """The constants as kernels read them, in the order of the file, and the tree over them."""
+    async def packed_constants(self) -> tuple[PackedConstant, ...]:
+        """The constants as kernels read them, in the order of the file."""
         layout, weights = await self.layout(), (await self.imported()).weights
         inputs: list[PackInputs] = []
         labels: list[str] = []
@@ -212,7 +212,11 @@ class Compilation(ModelStages):
             inputs.append(PackInputs(constant.expression, leaves))
             labels.append(await stages.constant_label(constant))
         contents = await self.need_all(PACK_CONSTANT, inputs, labels)
-        packed = tuple(map(_packed, layout.constants, contents))
+        return tuple(map(_packed, layout.constants, contents))
+
+    async def _packed(self) -> _PackedParts:
+        """The constants, and the tree over them."""
+        packed, layout = await self.packed_constants(), await self.layout()
         target = self.options.targets[0]
         support = await self._support(HOST, target)
         digest = DigestInputs(packed, layout.section_bytes, support, target)

@@ -56,10 +56,15 @@ def c_tensors(bundle: str, plan: BundlePlan) -> tuple[tuple[CTensor, ...], tuple
                 why = f"expected fixed sizes, got [{shape}]"
                 where = f"{bundle}, {tensor.name!r}"
                 raise UnsupportedError("open sizes cannot be exported to C", where, why, do)
-    return _named(plan.inputs, "input"), _named(plan.outputs, "output")
+    return named_tensors(plan.inputs, "input"), named_tensors(plan.outputs, "output")
 
 
-def _named(tensors: Sequence[TensorPlan], what: str) -> tuple[CTensor, ...]:
+def named_tensors(tensors: Sequence[TensorPlan], what: str) -> tuple[CTensor, ...]:
+    """Return tensors of fixed sizes; ``what``: "input" or another word for errors.
+
+    Raises:
+        UserError: two names become one.
+    """
     names = c_identifiers([tensor.name for tensor in tensors], what)
     return tuple(map(_tensor, tensors, names))
 

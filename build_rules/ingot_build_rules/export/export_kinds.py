@@ -1,4 +1,4 @@
-"""What a bundle can be exported as: the visible list, one file each.
+"""What a bundle or a model can be exported as: the visible list, one file each.
 
 In: an open build, a bundle, a place, the user's choices. Out: files, and what to say of them. Not
 done here: arguments (``cli.export``), checking every byte of the bundle (``check.verify_bundle``).
@@ -10,10 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 
 from ingot_build_rules.engine.scheduler import Scheduler
+from ingot_build_rules.export.c_files import write_c_source
+from ingot_build_rules.export.c_source import CChoices
 from ingot_build_rules.export.executable import write_executable
 from ingot_build_rules.export.library import write_library
 from ingot_build_rules.export.library_facts import LibraryChoices
 from ingot_build_rules.export.module_archive import write_module_archive
+from ingot_build_rules.export.wasm import write_wasm
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +35,19 @@ class ExportChoices:
     library: LibraryChoices = field(default_factory=LibraryChoices)
     shared: bool = False
     others: tuple[str, ...] = ()
+    source: CChoices = field(default_factory=CChoices)
 
 
 @dataclass(frozen=True, slots=True)
 class ExportKind:
     """``write`` takes a build, a bundle, a place, choices. The place is a file, or where ``in_folder`` is set the folder of
-    several. ``takes``: the options of the command that belong to it."""
+    several. ``takes``: the options of the command that belong to it. ``of_model``: what is
+    exported is a model, and no bundle."""
 
     write: Callable[[Scheduler, str, str, ExportChoices], Exported]
     takes: frozenset[str] = frozenset()
     in_folder: bool = False
+    of_model: bool = False
 
 
 def _executable(build: Scheduler, bundle: str, output: str, choices: ExportChoices) -> Exported:
@@ -63,6 +69,22 @@ def _module_archive(build: Scheduler, bundle: str, output: str, choices: ExportC
     return Exported({**asdict(made), "modules": list(made.modules)}, says)
 
 
+def _c_source(build: Scheduler, model: str, output: str, choices: ExportChoices) -> Exported:
+    made = write_c_source(build, model, output, choices.source)
+    says = (
+        f"{', '.join(made.files)}; RAM {{ram_bytes}} beside inputs, outputs and the stack, flash "
+        "{weights_bytes} beside code; {call_count} calls of {kernel_count} kernels"
+    )
+    target = {"target": made.facts.form}
+    return Exported({**target, **made.facts.counts(), "files": list(made.files)}, says)
+
+
+def _wasm(build: Scheduler, model: str, output: str, choices: ExportChoices) -> Exported:
+    made = write_wasm(build, model, output, choices.source)
+    values = {**made.facts.counts(), "files": list(made.files), "size_bytes": made.size_bytes}
+    return Exported(values, f"{', '.join(made.files)}; the module has {{size_bytes}}")
+
+
 KINDS: Mapping[str, ExportKind] = {
     "executable": ExportKind(_executable),
     "library": ExportKind(
@@ -71,4 +93,11 @@ KINDS: Mapping[str, ExportKind] = {
     "module-archive": ExportKind(
         _module_archive, frozenset({"name", "variant", "pool", "tensors_in", "also"})
     ),
+    "c-source": ExportKind(
+        _c_source,
+        frozenset({"name", "shape", "target", "weights_apart"}),
+        in_folder=True,
+        of_model=True,
+    ),
+    "wasm": ExportKind(_wasm, frozenset({"name", "shape"}), in_folder=True, of_model=True),
 }

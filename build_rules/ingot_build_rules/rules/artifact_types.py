@@ -8,6 +8,7 @@ already imports few of them.
 
 _MODULES = {
     "ingot_build_rules.rules.bundle": "BundleParts BundleInputs",
+    "ingot_build_rules.rules.c_source": "CSource CSourceInputs",
     "ingot_build_rules.rules.codegen": "CodegenInputs",
     "ingot_build_rules.rules.codegen_main": "MainInputs",
     "ingot_build_rules.rules.codegen_support": "SupportInputs",
@@ -18,6 +19,7 @@ _MODULES = {
     "ingot_build_rules.rules.codegen_claimed": "CodegenClaimedInputs",
     "ingot_build_rules.rules.compile_library": "ModelLibraryInputs",
     "ingot_build_rules.rules.compile_loader": "LoaderInputs",
+    "ingot_build_rules.rules.compile_wasm": "WasmInputs",
     "ingot_build_rules.rules.op_option": "OpOption",
     "ingot_build_rules.rules.tuning_option": "TuningOption",
     "ingot_build_rules.rules.compile_options": "CompileOptions DeviceOption PluginOption",

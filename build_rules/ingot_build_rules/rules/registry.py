@@ -9,6 +9,7 @@ from ingot_artifacts.errors import ArtifactError, OutputError
 from ingot_build_rules.engine.actions.rule import AnyRule, Rulebook
 from ingot_build_rules.rules.artifact_types import ARTIFACT_TYPES
 from ingot_build_rules.rules.bundle import BUNDLE
+from ingot_build_rules.rules.c_source import C_SOURCE
 from ingot_build_rules.rules.claim import CLAIM
 from ingot_build_rules.rules.codegen import CODEGEN
 from ingot_build_rules.rules.codegen_claimed import CODEGEN_CLAIMED
@@ -16,6 +17,7 @@ from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN
 from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT
 from ingot_build_rules.rules.compile_library import COMPILE_LIBRARY
 from ingot_build_rules.rules.compile_loader import COMPILE_LOADER
+from ingot_build_rules.rules.compile_wasm import COMPILE_WASM
 from ingot_build_rules.rules.digest_weights import DIGEST_WEIGHTS
 from ingot_build_rules.rules.fuse import FUSE
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
@@ -32,6 +34,7 @@ from ingot_build_rules.rules.place import PLACE
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY
 from ingot_build_rules.rules.rewrite import REWRITE
 from ingot_build_rules.rules.run_test import RUN_TEST
+from ingot_compiler.backends.c import C_KERNEL
 from ingot_compiler.backends.registry import BACKENDS
 from ingot_compiler.ir import errors
 from ingot_runtime import errors as loader_errors
@@ -60,7 +63,14 @@ BUNDLE_RULES: tuple[AnyRule, ...] = (
     BUNDLE,
 )
 """Those whose code decides the bytes of a bundle."""
-RULES: tuple[AnyRule, ...] = (*BUNDLE_RULES, COMPILE_LIBRARY, COMPILE_LOADER, RUN_TEST)
+RULES: tuple[AnyRule, ...] = (
+    *BUNDLE_RULES,
+    C_SOURCE,
+    COMPILE_WASM,
+    COMPILE_LIBRARY,
+    COMPILE_LOADER,
+    RUN_TEST,
+)
 
 ERRORS: tuple[type[Exception], ...] = (
     errors.UserError,
@@ -93,7 +103,7 @@ LOADABLE: dict[str, tuple[str, ...]] = {
     ),
     FUSE.name: tuple(backend.device_rules for backend in BACKENDS),
     LOWER.name: tuple(backend.lower_group for backend in BACKENDS),
-    CODEGEN.name: tuple(backend.compile_kernel for backend in BACKENDS),
+    CODEGEN.name: (C_KERNEL, *(backend.compile_kernel for backend in BACKENDS)),
     CODEGEN_SUPPORT.name: tuple(backend.compile_support for backend in BACKENDS),
     LINK.name: tuple(backend.link_image for backend in BACKENDS),
     REWRITE.name: (),

@@ -1,9 +1,16 @@
 """What ``ingot export`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
 (``cli.export``)."""
 
-from ingot_build_rules.cli.options import BUNDLE, CACHE, JSON, Example, Option
+from ingot_build_rules.cli.options import CACHE, JSON, Argument, Example, Option
 
-ARGUMENTS = (BUNDLE,)
+ARGUMENTS = (
+    Argument(
+        "bundle",
+        "BUNDLE",
+        "an .ingot file; with --c-source or --wasm a model, as `ingot compile` takes it",
+        "bundle",
+    ),
+)
 OPTIONS = (
     Option("--executable", "a program of one file for Linux, which needs no Python and no library"),
     Option("--library", "a library to link, and its header, which need no libc and no memory"),
@@ -11,7 +18,16 @@ OPTIONS = (
         "--module-archive", "a tar in the Model Library Format: objects, their C, headers, metadata"
     ),
     Option(
-        "-o --output", "the file to write; of --library the folder", "PATH", "file", required=True
+        "--c-source",
+        "the model as C99: structs with its names, its kernels, its weights; any compiler takes it",
+    ),
+    Option("--wasm", "the model as WebAssembly with SIMD, and an ES module that loads it"),
+    Option(
+        "-o --output",
+        "the file to write; of --library, --c-source and --wasm the folder",
+        "PATH",
+        "file",
+        required=True,
     ),
     Option("--shared", "a library that is loaded when the program starts (default: a static one)"),
     Option("--name", "what the model is called in C (default: as the bundle's file)", "NAME"),
@@ -25,6 +41,21 @@ OPTIONS = (
     ),
     Option("--tensors-in", "the pool that inputs and outputs lie in", "POOL"),
     Option("--also", "another model in the archive", "BUNDLE", "bundle", repeats=True),
+    Option(
+        "--shape",
+        "of --c-source and --wasm: the shape of an input whose sizes the model leaves open",
+        "NAME=1x3x224x224",
+        "shape",
+        repeats=True,
+    ),
+    Option(
+        "--target",
+        "of --c-source: c (default) has numbers alone, c-128 and c-256 vectors of so many "
+        "bits, which GCC and Clang know",
+        "FORM",
+        choices=("c", "c-128", "c-256"),
+    ),
+    Option("--weights-apart", "of --c-source: weights in a file, which the program gives"),
     *CACHE,
     JSON,
 )
@@ -40,4 +71,9 @@ EXAMPLES = (
         "ingot export model.ingot --module-archive -o model.tar",
         "for tools that read the Model Library Format",
     ),
+    Example(
+        "ingot export model.onnx --c-source --shape x=1x3x96x96 -o build",
+        "`build/model.c` and `build/model.h`; prints how much RAM and flash they take",
+    ),
+    Example("ingot export model.onnx --wasm -o build", "`build/model.mjs`, for pages and for node"),
 )

@@ -9,13 +9,14 @@ extent and the units of a work item (long). ``runtime/FORMAT.md`` states it for 
 
 from __future__ import annotations
 
+from ingot_compiler.backends.c_text.function import function_source
+from ingot_compiler.backends.c_text.values import GLOBAL, CValue
 from ingot_compiler.backends.host.device_kernel import DeviceKernel, kernel_row
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.ir_text import reports, without_arguments
 from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.backends.opencl.c_dims import c_dim
-from ingot_compiler.backends.opencl.c_function import function_source
-from ingot_compiler.backends.opencl.c_values import CValue
+from ingot_compiler.backends.opencl.opencl_dialect import OPENCL_C
 from ingot_compiler.backends.opencl.work_items import ITEMS_MAX
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.lowering.loops import LoopProgram
@@ -27,11 +28,13 @@ def kernel_source(program: LoopProgram) -> DeviceKernel:
     """Write the kernel of a program."""
     module = kernel_module(program, VECTOR_MACHINE)
     symbol = module.symbol
-    source = function_source(without_arguments(module.text), symbol, _arguments(program))
+    text, arguments = without_arguments(module.text), _arguments(program)
+    source = function_source(OPENCL_C, text, symbol, arguments)
     lines = [
         *source.tables,
         f"int {symbol}_units({_unit_parameters(program)}) {{",
-        *source.body,
+        *source.declarations,
+        *source.lines,
         "}",
         *_kernel(symbol, program),
     ]
@@ -47,14 +50,14 @@ def kernel_text(program: LoopProgram, target: str) -> str:
 
 def _arguments(program: LoopProgram) -> dict[str, CValue]:
     values = {
-        f"%b{number}": CValue("ptr", 0, (f"b{number}",), "__global")
+        f"%b{number}": CValue("ptr", 0, (f"b{number}",), GLOBAL)
         for number in range(len(program.buffers))
     }
     for number in range(len(program.scalars)):
         values[f"%s{number}"] = CValue("i64", 0, (f"s{number}",))
     for name in ("first", "last"):
         values[f"%{name}"] = CValue("i64", 0, (name,))
-    values["%scratch"] = CValue("ptr", 0, ("scratch",), "__global")
+    values["%scratch"] = CValue("ptr", 0, ("scratch",), GLOBAL)
     return values
 
 

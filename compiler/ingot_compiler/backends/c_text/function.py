@@ -1,7 +1,7 @@
-"""One function of LLVM IR as a function of OpenCL C: a statement per instruction, jumps as goto.
+"""One function of LLVM IR as a function of C: a statement per instruction, jumps as goto.
 
 In: the text of a module. Out: declarations of its tables, the body of the function. Not done here:
-the kernel around it (``kernel_source``).
+the kernel around it (a back end each).
 """
 
 from __future__ import annotations
@@ -10,6 +10,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ingot_compiler.backends.c_text import arithmetic, lanes, memory
+from ingot_compiler.backends.c_text.arithmetic import Shape
+from ingot_compiler.backends.c_text.dialect import CDialect
+from ingot_compiler.backends.c_text.scope import CScope
+from ingot_compiler.backends.c_text.values import CONSTANT, CValue
 from ingot_compiler.backends.host.ir_text import (
     Array,
     Block,
@@ -21,9 +26,6 @@ from ingot_compiler.backends.host.ir_text import (
     read_function,
     typed,
 )
-from ingot_compiler.backends.opencl import c_arithmetic, c_lanes, c_memory
-from ingot_compiler.backends.opencl.c_scope import CScope, named
-from ingot_compiler.backends.opencl.c_values import CValue, scalar_name, scalar_text
 from ingot_compiler.ir.errors import InternalError
 
 _BINARY = (
@@ -37,13 +39,16 @@ _SUFFIX = re.compile(r"(\.(v\d+)?(i\d+|f\d+|p0))+$")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What stands before the function, and the statements of its body."""
+    """``tables`` stand before the function, ``declarations`` before the ``lines`` of its body."""
 
     tables: tuple[str, ...]
-    body: tuple[str, ...]
+    declarations: tuple[str, ...]
+    lines: tuple[str, ...]
 
 
-def function_source(text: str, prefix: str, arguments: dict[str, CValue]) -> Source:
+def function_source(
+    dialect: CDialect, text: str, prefix: str, arguments: dict[str, CValue]
+) -> Source:
     """Translate the function of a module; ``prefix`` begins names of tables, ``arguments`` are what
     it finds, by the names of LLVM IR.
 
@@ -51,23 +56,21 @@ def function_source(text: str, prefix: str, arguments: dict[str, CValue]) -> Sou
         InternalError: an instruction that has no form in C.
     """
     function = read_function(text)
-    scope = CScope(prefix, arguments)
+    scope = CScope(dialect, prefix, arguments)
     tables = tuple(_table(scope, array) for array in function.arrays if array.name != "zeros")
     _declare_phis(scope, function)
     for block in function.blocks:
         scope.lines.append(f"{block.label}: ;")
         for instruction in block.instructions:
             _translate(scope, function, block, instruction)
-    return Source(tables, (*scope.declarations, *scope.lines))
+    return Source(tables, tuple(scope.declarations), tuple(scope.lines))
 
 
 def _table(scope: CScope, array: Array) -> str:
-    name = f"{scope.prefix}_{array.name}"
-    scope.values[f"@{array.name}"] = CValue(
-        "ptr", 0, (f"((__constant uchar *){name})",), "__constant"
-    )
-    numbers = ", ".join(scalar_text(text, array.element, 0) for text in array.values)
-    return f"__constant {scalar_name(array.element)} {name}[] = {{{numbers}}};"
+    name, dialect = f"{scope.prefix}_{array.name}", scope.dialect
+    start = dialect.pointer(CONSTANT, "")
+    scope.values[f"@{array.name}"] = CValue("ptr", 0, (f"(({start}){name})",), CONSTANT)
+    return dialect.table(name, array.element, array.values)
 
 
 def _declare_phis(scope: CScope, function: IrFunction) -> None:
@@ -77,11 +80,11 @@ def _declare_phis(scope: CScope, function: IrFunction) -> None:
             if instruction.opcode == "phi":
                 kind, _ = phi_sources(instruction.rest)
                 if kind.element == "ptr":
-                    raise InternalError("an address that a loop carries has no form in OpenCL C")
-                made = named(instruction.result, kind.element, kind.lanes)
+                    raise InternalError("an address that a loop carries has no form in C")
+                made = scope.named(instruction.result, kind.element, kind.lanes)
                 scope.values[instruction.result] = made
                 for piece in made.pieces:
-                    declared = c_memory.declared(made, f"{piece}, {piece}_next")
+                    declared = memory.declared(scope.dialect, made, f"{piece}, {piece}_next")
                     scope.declarations.append(f"  {declared}")
 
 
@@ -90,13 +93,13 @@ def _translate(scope: CScope, function: IrFunction, block: Block, found: Instruc
     if name in scope.values:  # an argument, or a phi
         return
     if opcode in _BINARY:
-        _lanewise(scope, name, rest, lambda e, n, t: c_arithmetic.binary(opcode, e, n, *t))
+        _lanewise(scope, name, rest, lambda shape, texts: arithmetic.binary(opcode, shape, *texts))
     elif opcode in ("icmp", "fcmp"):
         _compare(scope, name, rest)
     elif opcode in _CONVERSIONS:
         _convert(scope, name, opcode, rest)
     elif opcode == "store":
-        c_memory.store(scope, rest)
+        memory.store(scope, rest)
     elif opcode in _STATEMENTS:
         _STATEMENTS[opcode](scope, name, rest)
     elif opcode == "br":
@@ -104,41 +107,43 @@ def _translate(scope: CScope, function: IrFunction, block: Block, found: Instruc
     elif opcode == "ret":
         scope.line(f"return {scope.value(typed(rest)).text}")
     else:
-        raise InternalError(f"instruction {opcode} has no form in OpenCL C", why=rest)
+        raise InternalError(f"instruction {opcode} has no form in C", why=rest)
 
 
 def _lanewise(
-    scope: CScope, name: str, rest: str, text: Callable[[str, int, Sequence[str]], str]
+    scope: CScope, name: str, rest: str, text: Callable[[Shape, Sequence[str]], str]
 ) -> None:
     """The same in every piece."""
     values = [scope.value(operand) for operand in operands(rest)]
-    element, lanes, width = values[0].element, values[0].lanes, values[0].piece_lanes
     rows = zip(*(value.pieces for value in values), strict=True)
-    scope.define(name, element, lanes, [text(element, width, row) for row in rows])
+    shape = _shape(scope, values[0])
+    scope.define(name, shape.element, values[0].lanes, [text(shape, row) for row in rows])
+
+
+def _shape(scope: CScope, value: CValue) -> Shape:
+    return Shape(scope.dialect, value.element, value.piece_lanes)
 
 
 def _compare(scope: CScope, name: str, rest: str) -> None:
     predicate, _, others = rest.partition(" ")
     left, right = (scope.value(operand) for operand in operands(others))
     rows = zip(left.pieces, right.pieces, strict=True)
-    texts = [c_arithmetic.compare(predicate, left.element, left.piece_lanes, *row) for row in rows]
+    texts = [arithmetic.compare(predicate, _shape(scope, left), *row) for row in rows]
     scope.define(name, "i1", left.lanes, texts)
 
 
 def _convert(scope: CScope, name: str, opcode: str, rest: str) -> None:
     source, _, target = rest.rpartition(" to ")
     value, kind = scope.value(typed(source)), typed(f"{target} x")
-    texts = [
-        c_arithmetic.convert(opcode, value.element, kind.element, value.piece_lanes, piece)
-        for piece in value.pieces
-    ]
+    shape = _shape(scope, value)
+    texts = [arithmetic.convert(opcode, shape, kind.element, piece) for piece in value.pieces]
     scope.define(name, kind.element, kind.lanes, texts)
 
 
 def _bitcast(scope: CScope, name: str, rest: str) -> None:
     source, _, target = rest.rpartition(" to ")
     kind = typed(f"{target} x")
-    texts = c_lanes.seen_as(scope.value(typed(source)), kind.element, kind.lanes)
+    texts = lanes.seen_as(scope.dialect, scope.value(typed(source)), kind.element, kind.lanes)
     scope.define(name, kind.element, kind.lanes, texts)
 
 
@@ -150,14 +155,12 @@ def _negate(scope: CScope, name: str, rest: str) -> None:
 def _select(scope: CScope, name: str, rest: str) -> None:
     condition, left, right = (scope.value(operand) for operand in operands(rest))
     if left.space:
-        c_memory.pointers_chosen(scope, name, (condition, left, right))
+        memory.pointers_chosen(scope, name, (condition, left, right))
         return
-    masked = bool(condition.lanes)
+    masked, shape = bool(condition.lanes), _shape(scope, left)
     conditions = condition.pieces if masked else condition.pieces * len(left.pieces)
     rows = zip(conditions, left.pieces, right.pieces, strict=True)
-    texts = [
-        c_arithmetic.choose(left.piece_lanes, left.element, *row, masked=masked) for row in rows
-    ]
+    texts = [arithmetic.choose(shape, *row, masked=masked) for row in rows]
     scope.define(name, left.element, left.lanes, texts)
 
 
@@ -167,50 +170,47 @@ def _insert(scope: CScope, name: str, rest: str) -> None:
     assert vector.text == "poison", rest
     text = scope.value(scalar).text
     # A lane of a mask is 0 or -1, a scalar 0 or 1.
-    texts = c_lanes.splat(
-        vector.element, vector.lanes, f"-{text}" if vector.element == "i1" else text
-    )
+    text = f"-{text}" if vector.element == "i1" else text
+    texts = lanes.splat(scope.dialect, vector.element, vector.lanes, text)
     scope.define(name, vector.element, vector.lanes, texts)
 
 
 def _shuffle(scope: CScope, name: str, rest: str) -> None:
     left, right, mask = operands(rest)
-    texts = c_lanes.shuffle(scope.value(left), scope.value(right), mask.text)
-    lanes = mask.lanes
-    scope.define(name, left.element, lanes, texts)
+    texts = lanes.shuffle(scope.dialect, scope.value(left), scope.value(right), mask.text)
+    scope.define(name, left.element, mask.lanes, texts)
 
 
 def _extract(scope: CScope, name: str, rest: str) -> None:
     vector, lane = operands(rest)
     value = scope.value(vector)
-    text = value.lane(int(lane.text))
+    text = scope.dialect.lane(value, int(lane.text))
     scope.define(name, value.element, 0, [f"-{text}" if value.element == "i1" else text])
 
 
 def _call(scope: CScope, name: str, rest: str) -> None:
     found = _CALL.match(rest)
     if found is None:
-        raise InternalError("a call has no form in OpenCL C", why=rest)
+        raise InternalError("a call has no form in C", why=rest)
     result, function, arguments = found.groups()
     short = _SUFFIX.sub("", function)
     if short in ("masked.load", "masked.gather"):
-        c_memory.masked_read(scope, name, result, arguments)
+        memory.masked_read(scope, name, result, arguments)
     elif short in ("masked.store", "masked.scatter"):
-        c_memory.masked_write(scope, arguments)
+        memory.masked_write(scope, arguments)
     elif short.endswith("pmadd.wd"):
         left, right = (scope.value(operand) for operand in operands(arguments))
         kind = typed(f"{result} x")
-        scope.define(name, kind.element, kind.lanes, c_lanes.multiply_pairs(left, right))
+        texts = scope.dialect.multiplied_pairs(left, right)
+        scope.define(name, kind.element, kind.lanes, texts)
     elif short == "fptosi.sat":
         kind = typed(f"{result} x")
         (value,) = (scope.value(operand) for operand in operands(arguments))
-        texts = [
-            c_arithmetic.saturated(value.element, kind.element, value.piece_lanes, piece)
-            for piece in value.pieces
-        ]
+        shape = _shape(scope, value)
+        texts = [arithmetic.saturated(shape, kind.element, piece) for piece in value.pieces]
         scope.define(name, kind.element, kind.lanes, texts)
     elif short != "prefetch":
-        _lanewise(scope, name, arguments, lambda e, n, t: c_arithmetic.call(short, e, n, t))
+        _lanewise(scope, name, arguments, lambda shape, texts: arithmetic.call(short, shape, texts))
 
 
 def _branch(scope: CScope, function: IrFunction, block: Block, rest: str) -> None:
@@ -244,14 +244,14 @@ def _jump(scope: CScope, function: IrFunction, block: Block, label: str) -> None
 
 
 _STATEMENTS: dict[str, Callable[[CScope, str, str], None]] = {
-    "alloca": c_memory.stack,
+    "alloca": memory.stack,
     "bitcast": _bitcast,
     "call": _call,
     "extractelement": _extract,
     "fneg": _negate,
-    "getelementptr": c_memory.address,
+    "getelementptr": memory.address,
     "insertelement": _insert,
-    "load": c_memory.load,
+    "load": memory.load,
     "select": _select,
     "shufflevector": _shuffle,
 }

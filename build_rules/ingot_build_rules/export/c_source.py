@@ -1,0 +1,192 @@
+"""A model as C99 source: for any compiler, and for machines without an operating system.
+
+In: an open build, a model, the user's choices. Out: ``CFiles``: texts by name, the weights, what a
+call needs. Not done here: the function and its kernels (``rules.c_source``), writing files
+(``c_files``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.compilation.start_compilation import start_compilation
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.scheduler import Scheduler
+from ingot_build_rules.export.c_header import CFacts, c_header
+from ingot_build_rules.export.c_names import c_identifier, c_identifiers
+from ingot_build_rules.export.c_tensors import named_tensors
+from ingot_build_rules.rules.c_source import C_SOURCE, CSource, CSourceInputs
+from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
+from ingot_build_rules.rules.compile_options import GENERAL, REFUSE
+from ingot_build_rules.rules.packed_constant import PackedConstant
+from ingot_compiler.backends.c import C_KERNEL
+from ingot_compiler.backends.c.c_forms import C_FORMS, CForm, read_form
+from ingot_compiler.ir.dims import Dim, evaluate, symbols_of
+from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_compiler.ir.profile import Profile
+from ingot_compiler.ir.types import dtype_code
+from ingot_runtime.format.plan import TensorPlan
+
+if TYPE_CHECKING:
+    from ingot_build_rules.compilation.compilation import Compilation
+    from ingot_build_rules.rules.interface import NamedTensor
+    from ingot_compiler.ir.types import TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class CChoices:
+    """``name``: of the model in C, "" for that of the file; ``shapes``: of inputs, as the user wrote
+    them; ``form``: of C, by its name; ``weights_apart``: in a file that the program gives."""
+
+    name: str = ""
+    shapes: tuple[Mapping[str, str], ...] = ()
+    form: str = C_FORMS[0].name
+    weights_apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CFiles:
+    """``source``: of ``NAME.c``; ``constants``: of the weights, at their places."""
+
+    facts: CFacts
+    source: Artifact[memoryview]
+    header: str
+    constants: tuple[PackedConstant, ...]
+
+
+def make_c_source(build: Scheduler, model: str, choices: CChoices) -> CFiles:
+    """Compile a model to C.
+
+    Raises:
+        UserError: two names become one in C, or what the model refuses. UnsupportedError: sizes
+            that are open, or that the data decide.
+    """
+    form, shapes = read_form(choices.form), list(choices.shapes)
+    if len(shapes) > 1:
+        what, why = "two shapes of one input", "C source is for one shape of each input"
+        raise UserError(what, "option shape", why, "export once for each")
+    other_shapes = REFUSE if shapes else GENERAL
+    options = make_options([form.loops_for], shapes, other_shapes=other_shapes)
+    compiled = start_compilation(build, model, options)
+    return build.run(_made(compiled.compilation, model, form, choices))
+
+
+async def _made(compilation: Compilation, path: str, form: CForm, choices: CChoices) -> CFiles:
+    interface, fused = await compilation.interface(), await compilation.targets[0].fused()
+    profiles = (await compilation.typed()).profiles
+    sizes = _sizes(profiles)
+    shapes = _shapes(path, interface.inputs, fused.inputs, sizes)
+    stem = os.path.splitext(os.path.basename(path))[0]
+    model = c_identifier(choices.name or stem)
+    identifiers = (
+        (model,),
+        c_identifiers([tensor.name for tensor in interface.inputs], "input"),
+        c_identifiers([tensor.name for tensor in interface.outputs], "output"),
+    )
+    made = await _source(compilation, form, shapes, identifiers)
+    constants = await compilation.packed_constants()
+    facts = CFacts(
+        model,
+        named_tensors(_plans(interface.inputs, shapes), "input"),
+        named_tensors(_plans(interface.outputs, made.shapes), "output"),
+        made.workspace_bytes,
+        made.scratch_bytes,
+        max((each.offset_bytes + each.size_bytes for each in constants), default=0),
+        choices.weights_apart,
+        made.kernel_count,
+        made.call_count,
+        form.name,
+    )
+    return CFiles(facts, made.text, c_header(facts), constants)
+
+
+async def _source(
+    compilation: Compilation,
+    form: CForm,
+    shapes: tuple[tuple[int, ...], ...],
+    identifiers: tuple[tuple[str, ...], ...],
+) -> CSource:
+    """The file with the kernels."""
+    stages = compilation.targets[0]
+    lowered, plan, layout = await stages.lowered(), await stages.plan(), await compilation.layout()
+    programs = tuple(program for item in lowered for program in item.programs)
+    inputs = [CodegenInputs(program, C_KERNEL, form.name) for program in programs]
+    kernels = await compilation.need_all(CODEGEN, inputs, [form.name] * len(inputs))
+    distinct = {kernel.symbol: kernel.content for kernel in kernels}
+    positions = {symbol: at for at, symbol in enumerate(distinct)}
+    fused = await stages.fused()
+    return await compilation.need(
+        C_SOURCE,
+        CSourceInputs(
+            fused.fused,
+            tuple(item.steps for item in lowered),
+            programs,
+            tuple(positions[kernel.symbol] for kernel in kernels),
+            tuple(distinct),
+            tuple(distinct.values()),
+            plan,
+            layout.offsets_bytes[0],
+            shapes,
+            identifiers,
+            await compilation.full_names(),
+        ),
+        form.name,
+    )
+
+
+def _sizes(profiles: Sequence[Profile]) -> dict[str, int]:
+    """The sizes that ``--shape`` names; a range names none."""
+    return {
+        item.symbol: item.least
+        for profile in profiles[:1]
+        for item in profile
+        if item.least == item.most
+    }
+
+
+def _shapes(
+    path: str,
+    named: Sequence[NamedTensor],
+    inputs: Sequence[TensorType],
+    sizes: Mapping[str, int],
+) -> tuple[tuple[int, ...], ...]:
+    """The inputs' shapes in numbers."""
+    return tuple(
+        tuple(_size(path, tensor, axis, dim, sizes) for axis, dim in enumerate(kind.shape))
+        for tensor, kind in zip(named, inputs, strict=True)
+    )
+
+
+def _size(path: str, tensor: NamedTensor, axis: int, dim: Dim, sizes: Mapping[str, int]) -> int:
+    if all(name in sizes for name in symbols_of(dim)):
+        return evaluate(dim, sizes)
+    shape = "x".join("N" if isinstance(size, str) else str(size) for size in tensor.shape)
+    raise UnsupportedError(
+        "C source of open sizes",
+        where=f"{path}, input {tensor.name!r}, axis {axis}",
+        why=f"expected a number, got {tensor.shape[axis]}",
+        do=f"give the size: --shape '{tensor.name}={shape}' with numbers for N",
+    )
+
+
+def _plans(
+    tensors: Sequence[NamedTensor], shapes: Sequence[tuple[int, ...]]
+) -> Sequence[TensorPlan]:
+    return [
+        TensorPlan(tensor.name, dtype_code(tensor.dtype), shape)
+        for tensor, shape in zip(tensors, shapes, strict=True)
+    ]
+
+
+def weight_bytes(files: CFiles) -> bytes:
+    """The weights as they lie in memory, up to a whole word."""
+    size = -(-files.facts.weights_bytes // 8) * 8
+    content = bytearray(size)
+    for constant in files.constants:
+        place = slice(constant.offset_bytes, constant.offset_bytes + constant.size_bytes)
+        content[place] = constant.content.value()
+    return bytes(content)

@@ -1,0 +1,146 @@
+"""A whole model in C: the function that runs it, and the file around the kernels.
+
+In: what runs in which order, kernels, the names of tensors. Out: text. Not done here: the header
+and the weights (``ingot_build_rules.export``), kernels (``kernel_text``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+
+from ingot_compiler.backends.c.c_forms import CForm
+from ingot_compiler.backends.c.straight_line import (
+    INPUT,
+    OUTPUT,
+    WEIGHTS,
+    WORKSPACE,
+    BufferPlace,
+    CalledKernel,
+    StraightLine,
+)
+from ingot_runtime.format.abi import RC_REQUIREMENT
+
+_HEAD = """\
+#include "{model}.h"
+#include "{model}_support.h"
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the weights are written for little-endian machines"
+#endif
+#ifndef {model}_WORKSPACE_ATTRIBUTE
+#define {model}_WORKSPACE_ATTRIBUTE
+#endif
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelText:
+    """What the text is made of; ``model``, ``inputs``, ``outputs``: identifiers; ``kernels``:
+    (symbol, text) in the order of their numbers; ``messages``: of requirements."""
+
+    model: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    kernels: tuple[tuple[str, str], ...]
+    line: StraightLine
+    messages: tuple[str, ...]
+
+
+def support_text(form: CForm) -> str:
+    """What kernels of a form are written with."""
+    folder = resources.files("ingot_compiler.backends.c")
+    names = ("support.h",) if form.lanes_max == 1 else ("support.h", "vectors.h")
+    return "".join((folder / name).read_text(encoding="ascii") for name in names)
+
+
+def model_text(made: ModelText) -> str:
+    """Write the file: kernels that are called, workspace, ``MODEL_run``, ``MODEL_message``."""
+    used = {call.kernel for call in made.line.calls}
+    kernels = (text for at, (_, text) in enumerate(made.kernels) if at in used)
+    head = _HEAD.format(model=made.model)
+    return "\n".join((head, *_workspace(made), *kernels, *_run(made), *_message(made), ""))
+
+
+def ram_bytes(line: StraightLine) -> int:
+    """Bytes of the workspace, with what kernels use as scratch behind it."""
+    return line.workspace_bytes + line.scratch_bytes
+
+
+def _workspace(made: ModelText) -> Iterator[str]:
+    if size := ram_bytes(made.line):
+        attribute = f"{made.model}_WORKSPACE_ATTRIBUTE"
+        yield f"static uint64_t ALIGNED(64) {attribute} workspace[{-(-size // 8)}];\n"
+
+
+def _run(made: ModelText) -> Iterator[str]:
+    model = made.model
+    calls = [text for call in made.line.calls for text in _call(made, call)]
+    used = set(re.findall(r"\w+", "\n".join(calls)))
+    yield f"int {model}_run(const struct {model}_inputs *inputs,"
+    yield f"{' ' * (len(model) + 9)}const struct {model}_outputs *outputs) {{"
+    for kind, letter, names in (("inputs", "i", made.inputs), ("outputs", "o", made.outputs)):
+        for number, name in enumerate(names):
+            if f"{letter}{number}" in used:
+                yield f"  unsigned char *const {letter}{number} = (unsigned char *){kind}->{name};"
+    if "w" in used:
+        yield f"  unsigned char *const w = (unsigned char *){model}_weights;"
+    if "m" in used:
+        yield "  unsigned char *const m = (unsigned char *)workspace;"
+    if "code" in used:
+        yield "  int code;"
+    for kind, letter in (("inputs", "i"), ("outputs", "o")):
+        if not any(re.fullmatch(rf"{letter}\d+", word) for word in used):
+            yield f"  (void){kind};"
+    yield from calls
+    yield "  return 0;"
+    yield "}"
+
+
+def _call(made: ModelText, call: CalledKernel) -> Iterator[str]:
+    symbol, _ = made.kernels[call.kernel]
+    scratch = "m" if ram_bytes(made.line) else "(unsigned char *)spare_bytes"
+    behind = f" + {made.line.workspace_bytes}" if made.line.workspace_bytes else ""
+    arguments = [
+        *map(_address, call.buffers),
+        *map(str, call.scalars),
+        "0",
+        str(call.extent),
+        f"{scratch}{behind}" if made.line.scratch_bytes else "(unsigned char *)spare_bytes",
+    ]
+    text = f"{symbol}({', '.join(arguments)})"
+    if not call.messages:
+        yield f"  (void){text};"
+        return
+    yield f"  code = {text};"
+    for number, message in enumerate(call.messages):
+        yield f"  if (code == {RC_REQUIREMENT + number}) return {message + 1};"
+
+
+_LETTERS = {INPUT: "i", OUTPUT: "o"}
+
+
+def _address(place: BufferPlace) -> str:
+    if place.kind in _LETTERS:
+        return f"{_LETTERS[place.kind]}{place.number}"
+    start = {WEIGHTS: "w", WORKSPACE: "m"}[place.kind]
+    return f"{start} + {place.offset_bytes}" if place.offset_bytes else start
+
+
+def _message(made: ModelText) -> Iterator[str]:
+    """The function that tells what a code means."""
+    used = sorted({number for call in made.line.calls for number in call.messages})
+    yield f"\nconst char *{made.model}_message(int code) {{"
+    for number in used:
+        yield f"  if (code == {number + 1})"
+        yield f'    return "{plain_text(made.messages[number])}";'
+    yield '  return code ? "unknown code" : "";'
+    yield "}"
+
+
+def plain_text(text: str) -> str:
+    """``text`` as it may stand in a comment or a string of C: what may end either, or is no ASCII,
+    becomes an underscore."""
+    return re.sub(r"[^A-Za-z0-9 ,.:;=+()\[\]<>_'-]", "_", text)

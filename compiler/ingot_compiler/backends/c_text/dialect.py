@@ -1,0 +1,205 @@
+"""How a language of the C family spells types, lanes and bits.
+
+In: elements of LLVM IR, numbers of lanes, texts. Out: texts. Not done here: which instruction
+becomes what (``arithmetic``, ``lanes``, ``memory``), a language itself (a back end each).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from ingot_compiler.backends.c_text.values import CValue
+from ingot_compiler.backends.host.llvm_value import SIZES_BYTES, LlvmValue
+from ingot_compiler.ir.errors import InternalError
+
+_LEAST_BITS = {"i1": 32, "i32": 32, "i64": 64, "ptr": 64}
+
+
+class CDialect(ABC):
+    """One language. ``lanes_max``: of a vector, 1 where there are none; ``scalar_names``,
+    ``unsigned_names``: types by element, those of ``i8`` for elements that are not named;
+    ``spaces``: what stands before ``byte`` in a pointer; ``long_suffix``: of numbers of 64 bits;
+    ``either_both``: what joins two comparisons of scalars."""
+
+    lanes_max: int
+    scalar_names: ClassVar[Mapping[str, str]]
+    unsigned_names: ClassVar[Mapping[str, str]]
+    spaces: ClassVar[Mapping[str, str]]
+    byte: str
+    long_suffix: str
+    either_both: tuple[str, str]
+
+    # -- types -------------------------------------------------------------------------------------
+
+    def scalar_name(self, element: str) -> str:
+        """The type of an element; integers of other widths hold a flag."""
+        return self.scalar_names.get(element, self.scalar_names["i8"])
+
+    @abstractmethod
+    def type_name(self, element: str, lanes: int = 0) -> str:
+        """The type of a scalar, or of a piece."""
+
+    @abstractmethod
+    def unsigned_name(self, element: str, lanes: int = 0) -> str:
+        """The same without a sign; for floats the integer of their width."""
+
+    @abstractmethod
+    def memory_name(self, element: str, lanes: int) -> str:
+        """The type by which a scalar or a piece is read and written."""
+
+    @abstractmethod
+    def aligned(self, alignment_bytes: int) -> str:
+        """What stands behind a variable that lies at a multiple of so many bytes."""
+
+    def pointer(self, space: str, name: str) -> str:
+        """The declaration of a pointer to bytes."""
+        return f"{self._before(space)}{self.byte} *{name}"
+
+    def typed_pointer(self, space: str, element: str, lanes: int, *, read: bool) -> str:
+        """A cast to a pointer to a scalar or a piece."""
+        constant = "const " if read else ""
+        return f"({self._before(space)}{constant}{self.memory_name(element, lanes)} *)"
+
+    def _before(self, space: str) -> str:
+        word = self.spaces[space]
+        return f"{word} " if word else ""
+
+    # -- lanes -------------------------------------------------------------------------------------
+
+    def piece_count(self, lanes: int) -> int:
+        """Pieces of a value."""
+        if lanes > self.lanes_max and lanes % self.lanes_max:
+            raise InternalError(f"{lanes} lanes are no pieces of {self.lanes_max}")
+        return max(1, -(-lanes // self.lanes_max))
+
+    def piece_lanes(self, lanes: int) -> int:
+        """Lanes of each piece; 0 for a scalar."""
+        return min(lanes, self.lanes_max)
+
+    def lane(self, value: CValue, number: int) -> str:
+        """One lane as a scalar; a scalar stands for all."""
+        if value.lanes <= 1:
+            return value.text
+        at, inside = divmod(number, self.lanes_max)
+        return value.pieces[at] if self.lanes_max == 1 else self.lane_of(value.pieces[at], inside)
+
+    @abstractmethod
+    def lane_of(self, piece: str, number: int) -> str:
+        """One lane of a piece that has several."""
+
+    @abstractmethod
+    def vector(self, element: str, texts: Sequence[str]) -> str:
+        """A piece of several lanes, given each."""
+
+    @abstractmethod
+    def splat(self, element: str, lanes: int, text: str) -> str:
+        """A piece, or a scalar, all of whose lanes are the same."""
+
+    @abstractmethod
+    def splat_unsigned(self, element: str, lanes: int, text: str) -> str:
+        """The same of the integer without a sign of the element's width."""
+
+    # -- bits --------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def as_unsigned(self, element: str, lanes: int, text: str) -> str:
+        """The bits of an element as an integer without a sign."""
+
+    @abstractmethod
+    def from_unsigned(self, element: str, lanes: int, text: str) -> str:
+        """The element with the bits of an integer without a sign."""
+
+    @abstractmethod
+    def seen_as(self, value: CValue, element: str, lanes: int) -> list[str]:
+        """The same bits as another type, piece by piece; they may join or part."""
+
+    # -- numbers -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def converted(self, element: str, lanes: int, text: str) -> str:
+        """A number, or a piece of as many lanes, as another element."""
+
+    @abstractmethod
+    def converted_unsigned(self, element: str, lanes: int, text: str) -> str:
+        """The same to the integer without a sign of the element's width."""
+
+    @abstractmethod
+    def mask_of(self, element: str, lanes: int, text: str) -> str:
+        """A comparison of two pieces as lanes of i1."""
+
+    @abstractmethod
+    def chosen(self, element: str, lanes: int, condition: str, left: str, right: str) -> str:
+        """One of two pieces, or scalars, lane by lane; ``condition`` has the width of the
+        element, and lanes where they have."""
+
+    @abstractmethod
+    def rounded(self, function: str, element: str, lanes: int, text: str) -> str:
+        """``floor``, ``ceil``, ``trunc``, ``roundeven``, ``sqrt``."""
+
+    @abstractmethod
+    def multiplied_pairs(self, left: CValue, right: CValue) -> list[str]:
+        """Sums of the products of pairs of i16 that lie beside each other, as i32."""
+
+    @abstractmethod
+    def table(self, name: str, element: str, texts: Sequence[str]) -> str:
+        """The declaration of an array of numbers, which are given as LLVM IR writes them."""
+
+    # -- constants ---------------------------------------------------------------------------------
+
+    def constant_value(self, value: LlvmValue) -> CValue:
+        """A constant operand; ``value`` is no name."""
+        count, lanes = self.piece_count(value.lanes), self.piece_lanes(value.lanes)
+        if not value.lanes:
+            return CValue(value.element, 0, (self.scalar_text(value.text, value.element, 0),))
+        if value.text.startswith("<"):
+            texts = [part.split(" ", 1)[1] for part in value.text[1:-1].split(", ")]
+            numbers = [self.scalar_text(text, value.element, lanes) for text in texts]
+            pieces = [numbers[at : at + lanes] for at in range(0, value.lanes, lanes)]
+            made = tuple(self.vector(value.element, piece) for piece in pieces)
+            return CValue(value.element, value.lanes, made)
+        found = re.fullmatch(r"splat \(\w+ (\S+)\)", value.text)
+        text = found[1] if found else "0"  # zeroinitializer, poison
+        number = self.scalar_text(text, value.element, lanes)
+        piece = self.splat(value.element, lanes, number)
+        return CValue(value.element, value.lanes, (piece,) * count)
+
+    def scalar_text(self, text: str, element: str, lanes: int) -> str:
+        """A number; ``lanes``: those of the vector that it is a part of."""
+        if element == "i1":
+            is_true = text in ("true", "1")
+            return ("-1" if lanes else "1") if is_true else "0"
+        if element in ("float", "double"):
+            empty = text in ("0", "zeroinitializer", "poison")
+            return self._float_text(0 if empty else int(text, 16), element)
+        number = 0 if text in ("zeroinitializer", "poison") else int(text)
+        return self._integer_text(number, element)
+
+    def _integer_text(self, number: int, element: str) -> str:
+        bits = 8 * SIZES_BYTES.get(element, 1)
+        number = (number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+        suffix = self.long_suffix if _LEAST_BITS.get(element) == 64 else ""
+        if element in _LEAST_BITS and number == -(1 << _LEAST_BITS[element] - 1):
+            return f"({number + 1}{suffix} - 1)"
+        text = f"({number}{suffix})" if number < 0 else f"{number}{suffix}"
+        return text if element in _LEAST_BITS else f"({self.scalar_name(element)}){text}"
+
+    def _float_text(self, bits: int, element: str) -> str:
+        """A float from the bits of the double that LLVM writes for it."""
+        value: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
+        if math.isfinite(value):
+            text = f"{value.hex()}{'f' if element == 'float' else ''}"
+            return f"({text})" if text.startswith("-") else text
+        return self.from_unsigned(element, 0, self.float_bits(f"{bits:#x}", element))
+
+    def float_bits(self, text: str, element: str) -> str:
+        """The bits of a float, from those of the double that LLVM writes for it."""
+        bits = 0 if text in ("0", "zeroinitializer") else int(text, 16)
+        if element == "double":
+            return f"{bits:#x}U{self.long_suffix}"
+        value: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
+        return f"{struct.unpack('<I', struct.pack('<f', value))[0]:#x}u"

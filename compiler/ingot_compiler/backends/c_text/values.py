@@ -1,0 +1,47 @@
+"""Values of LLVM IR as C: an element, lanes in pieces.
+
+In: nothing. Out: ``CValue``. Not done here: texts of types and numbers (``dialect``), instructions.
+
+i1 is an ``int`` of 0 or 1; lanes of it are lanes of an ``int`` vector, 0 or -1, as comparisons give
+them. C has no vector of one lane: it is a scalar there. Pointers are of bytes, in one address space
+each; lanes of pointers are byte offsets (``i64`` lanes) from one base.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.backends.host.llvm_value import SIZES_BYTES
+
+GLOBAL, PRIVATE, CONSTANT = "global", "private", "constant"
+"""Address spaces: buffers and scratch, the stack, tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class CValue:
+    """``pieces``: C expressions without operators, one per piece of the lanes, or one scalar.
+
+    A pointer has an address ``space``; lanes of pointers also have a ``base``.
+    """
+
+    element: str
+    lanes: int
+    pieces: tuple[str, ...]
+    space: str = ""
+    base: str = ""
+
+    @property
+    def piece_lanes(self) -> int:
+        """Lanes of each piece; 0 for a scalar."""
+        return self.lanes // len(self.pieces)
+
+    @property
+    def text(self) -> str:
+        """The only piece."""
+        (only,) = self.pieces
+        return only
+
+
+def size_bytes(element: str) -> int:
+    """Bytes of an element in memory."""
+    return SIZES_BYTES[element]

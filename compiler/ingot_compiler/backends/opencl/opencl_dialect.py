@@ -1,0 +1,145 @@
+"""How OpenCL C spells types, lanes and bits.
+
+In: elements, lanes, texts. Out: ``OPENCL_C``. Not done here: what instructions become (``c_text``),
+the macros (``prelude.cl``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from ingot_compiler.backends.c_text.dialect import CDialect
+from ingot_compiler.backends.c_text.values import CONSTANT, GLOBAL, PRIVATE, CValue
+from ingot_compiler.ir.errors import InternalError
+
+_UNSIGNED = {"i8": "uchar", "i16": "ushort", "i32": "uint", "i64": "ulong"}
+_MACROS = {"floor": "FLOOR", "ceil": "CEIL", "roundeven": "ROUND_EVEN", "trunc": "TRUNC"}
+
+
+class OpenClC(CDialect):
+    """Vectors of at most eight lanes."""
+
+    lanes_max = 8
+    scalar_names: ClassVar[Mapping[str, str]] = {
+        "i1": "int", "i8": "char", "i16": "short", "i32": "int", "i64": "long", "float": "float",
+        "double": "double", "ptr": "long",
+    }  # fmt: skip
+    unsigned_names: ClassVar[Mapping[str, str]] = {
+        **_UNSIGNED, "i1": "uint", "float": "uint", "double": "ulong", "ptr": "ulong",
+    }  # fmt: skip
+    spaces: ClassVar[Mapping[str, str]] = {
+        GLOBAL: "__global",
+        PRIVATE: "__private",
+        CONSTANT: "__constant",
+    }
+    byte = "uchar"
+    long_suffix = "L"
+    either_both = ("|", "&")
+
+    def type_name(self, element: str, lanes: int = 0) -> str:
+        """``float8``."""
+        return f"{self.scalar_name(element)}{lanes if lanes > 1 else ''}"
+
+    def unsigned_name(self, element: str, lanes: int = 0) -> str:
+        """``uint8``."""
+        name = self.unsigned_names.get(element, self.unsigned_names["i8"])
+        return f"{name}{lanes if lanes > 1 else ''}"
+
+    def memory_name(self, element: str, lanes: int) -> str:
+        """A vector lies at a multiple of its element."""
+        return f"{self.type_name(element, lanes)}{'_at' if lanes > 1 else ''}"
+
+    def aligned(self, alignment_bytes: int) -> str:
+        """An attribute."""
+        return f"__attribute__((aligned({alignment_bytes})))"
+
+    def lane_of(self, piece: str, number: int) -> str:
+        """``piece.s3``; of a splat what it was made of."""
+        head, _, inside = piece.partition(")(")
+        if head.startswith("(") and "," not in inside and inside.endswith(")"):
+            return inside[:-1]
+        return f"{piece}.s{number:x}"
+
+    def vector(self, element: str, texts: Sequence[str]) -> str:
+        """``(float4)(a, b, c, d)``."""
+        return f"({self.type_name(element, len(texts))})({', '.join(texts)})"
+
+    def splat(self, element: str, lanes: int, text: str) -> str:
+        """``(float4)(a)``."""
+        return f"({self.type_name(element, lanes)})({text})"
+
+    def splat_unsigned(self, element: str, lanes: int, text: str) -> str:
+        """``(uint4)(a)``."""
+        return f"({self.unsigned_name(element, lanes)})({text})"
+
+    def as_unsigned(self, element: str, lanes: int, text: str) -> str:
+        """``as_uint4(a)``."""
+        return f"as_{self.unsigned_name(element, lanes)}({text})"
+
+    def from_unsigned(self, element: str, lanes: int, text: str) -> str:
+        """``as_float4(a)``."""
+        return f"as_{self.type_name(element, lanes)}({text})"
+
+    def seen_as(self, value: CValue, element: str, lanes: int) -> list[str]:
+        """As many pieces, twice as many or half as many."""
+        count, kind = self.piece_count(lanes), self.type_name(element, self.piece_lanes(lanes))
+        if count == len(value.pieces):
+            return [f"as_{kind}({piece})" for piece in value.pieces]
+        if count == 2 * len(value.pieces):
+            wide = self.type_name(element, 2 * self.lanes_max)
+            return [f"as_{wide}({piece}).{half}" for piece in value.pieces for half in ("lo", "hi")]
+        if 2 * count == len(value.pieces):
+            wide = self.type_name(value.element, 2 * self.lanes_max)
+            pairs = zip(value.pieces[::2], value.pieces[1::2], strict=True)
+            return [f"as_{kind}(({wide})({low}, {high}))" for low, high in pairs]
+        raise InternalError(f"{value.lanes} x {value.element} seen as {lanes} x {element}")
+
+    def converted(self, element: str, lanes: int, text: str) -> str:
+        """``TO(float4, a)``."""
+        kind = self.type_name(element, lanes)
+        return f"TO({kind}, {text})" if lanes > 1 else f"({kind})({text})"
+
+    def converted_unsigned(self, element: str, lanes: int, text: str) -> str:
+        """``TO(uint4, a)``."""
+        kind = self.unsigned_name(element, lanes)
+        return f"TO({kind}, {text})" if lanes > 1 else f"({kind})({text})"
+
+    def mask_of(self, element: str, lanes: int, text: str) -> str:
+        """Lanes of ``int``; comparisons have the width of what is compared."""
+        if element in ("i32", "i1", "float"):
+            return f"({text})"
+        return self.converted("i1", lanes, text)
+
+    def chosen(self, element: str, lanes: int, condition: str, left: str, right: str) -> str:
+        """The language's own operator."""
+        del element, lanes
+        return f"{condition} ? {left} : {right}"
+
+    def rounded(self, function: str, element: str, lanes: int, text: str) -> str:
+        """The macros of the prelude; a square root lane by lane."""
+        if function in _MACROS:
+            return f"{_MACROS[function]}({text})"
+        name = f"SQRT_{self.scalar_name(element)}"
+        if lanes <= 1:
+            return f"{name}({text})"
+        return self.vector(element, [f"{name}({text}.s{lane})" for lane in range(lanes)])
+
+    def multiplied_pairs(self, left: CValue, right: CValue) -> list[str]:
+        """Even lanes and odd ones."""
+        halves = [
+            f"(TO(int4, {a}.even) * TO(int4, {b}.even) + TO(int4, {a}.odd) * TO(int4, {b}.odd))"
+            for a, b in zip(left.pieces, right.pieces, strict=True)
+        ]
+        if len(halves) == 1:
+            return halves
+        pairs = zip(halves[::2], halves[1::2], strict=True)
+        return [f"(int8)({low}, {high})" for low, high in pairs]
+
+    def table(self, name: str, element: str, texts: Sequence[str]) -> str:
+        """``__constant float name[] = {...};``."""
+        numbers = ", ".join(self.scalar_text(text, element, 0) for text in texts)
+        return f"__constant {self.scalar_name(element)} {name}[] = {{{numbers}}};"
+
+
+OPENCL_C = OpenClC()
