@@ -17,7 +17,7 @@ from tests.c_library import SharedLibrary, export
 from tests.hostile.model_builder import INT64, model, relu_chain, value
 from tests.hostile.mutant_bundles import dynamic
 from tests.unit.end_to_end_harness import assert_same_bits
-from tests.unit.test_models import STATIC, Cases
+from tests.unit.test_models import DYNAMIC, STATIC, Cases
 
 import ingot
 import ingot_runtime
@@ -128,6 +128,22 @@ def test_architectures(name: str, tmp_path: Path) -> None:
     with ingot_runtime.load(tmp_path / "m.ingot") as session:
         for given in cases.feeds:
             assert_same_bits(dict(session.run(given)), library.run(given))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in DYNAMIC if name != "detector"])
+def test_architectures_of_open_sizes(name: str, tmp_path: Path) -> None:
+    """Of each, the sizes of one case."""
+    cases = Cases(name, dynamic=True)
+    ingot.compile(cases.path, targets=[TARGET]).save(tmp_path / "m.ingot")
+    given = cases.feeds[-1]
+    shapes = [
+        f"{name}={'x'.join(map(str, array.shape)) or 'scalar'}" for name, array in given.items()
+    ]
+    options = [word for shape in shapes for word in ("--shape", shape)]
+    library = SharedLibrary(export(tmp_path / "m.ingot", tmp_path, "--shared", *options))
+    with ingot_runtime.load(tmp_path / "m.ingot") as session:
+        assert_same_bits(dict(session.run(dict(given))), library.run(given))
 
 
 class Mapped(ctypes.Structure):
