@@ -27,6 +27,7 @@ from ingot_build_rules.view.evaluate_call import LaunchStep, evaluate_call
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_runtime.format import abi
+from ingot_runtime.format.debug import named_message
 from ingot_runtime.format.header import CODE
 from ingot_runtime.format.plan import BundlePlan
 from ingot_runtime.format.program import CODES, Program
@@ -91,7 +92,8 @@ def library_facts(bundle: str, source: Source, choices: LibraryChoices) -> Libra
     _require_known_sizes(bundle, plan, program)
     call = evaluate_call(program, [tensor.shape for tensor in inputs], len(plan.devices))
     if call.problem:
-        raise UserError("the model refuses these sizes", bundle, call.problem)
+        why = named_message(source, call.problem)
+        raise UserError("the model refuses these sizes", bundle, why, "choose others by --shape")
     outputs = c_tensors(bundle, plan, sized_outputs(plan, call), "output")
     code = source.section(CODE, variant)
     frame_bytes = struct.unpack_from("<Q", code, _export(code, "frame_bytes"))[0]
