@@ -295,7 +295,10 @@ def test_wrong_wishes(
         (("--executable", "--pool", "workspace=caller"), "--pool does not fit"),
         (("--module-archive", "--shared"), "--shared does not fit"),
         (("--library", "--also", "x.ingot"), "--also does not fit"),
-        ((), "expected one of --executable, --library, --module-archive, got none"),
+        (
+            (),
+            "expected one of --executable, --library, --module-archive, --c-source, --wasm, got none",
+        ),
     ],
 )
 def test_options_of_another_kind(
