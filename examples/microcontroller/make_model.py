@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import numpy as np
 import onnx
@@ -36,7 +37,7 @@ class Graph:
         self.weights.append(numpy_helper.from_array(values.astype(np.float32), name))
         return name
 
-    def node(self, op: str, name: str, *inputs: str, **attributes: object) -> str:
+    def node(self, op: str, name: str, *inputs: str, **attributes: Any) -> str:
         """Return the name of the output of a new node."""
         self.nodes.append(helper.make_node(op, inputs, [name], name=f"/{name}", **attributes))
         return name

@@ -4,6 +4,7 @@ and any compiler takes it."""
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,9 @@ def test_architectures(model: str, form: str, tmp_path: Path) -> None:
             assert array.tobytes() == result[name].tobytes()
 
 
-def save(folder: Path, nodes: list[onnx.NodeProto], inputs: dict[str, list[object]]) -> Path:
+def save(
+    folder: Path, nodes: list[onnx.NodeProto], inputs: Mapping[str, Sequence[int | str]]
+) -> Path:
     """A model of some nodes, whose last output is the model's."""
     shapes = {name: helper.make_tensor_value_info(name, F32, s) for name, s in inputs.items()}
     made = helper.make_tensor_value_info(nodes[-1].output[0], F32, None)

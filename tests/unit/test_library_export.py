@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper
 from tests.c_library import SharedLibrary, export
-from tests.hostile.model_builder import INT64, model, value
+from tests.hostile.model_builder import INT64, model, relu_chain, value
 from tests.hostile.mutant_bundles import dynamic
 from tests.unit.end_to_end_harness import assert_same_bits
-from tests.unit.test_models import STATIC, Cases
+from tests.unit.test_models import DYNAMIC, STATIC, Cases
 
 import ingot
 import ingot_runtime
@@ -130,6 +130,22 @@ def test_architectures(name: str, tmp_path: Path) -> None:
             assert_same_bits(dict(session.run(given)), library.run(given))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in DYNAMIC if name != "detector"])
+def test_architectures_of_open_sizes(name: str, tmp_path: Path) -> None:
+    """Of each, the sizes of one case."""
+    cases = Cases(name, dynamic=True)
+    ingot.compile(cases.path, targets=[TARGET]).save(tmp_path / "m.ingot")
+    given = cases.feeds[-1]
+    shapes = [
+        f"{name}={'x'.join(map(str, array.shape)) or 'scalar'}" for name, array in given.items()
+    ]
+    options = [word for shape in shapes for word in ("--shape", shape)]
+    library = SharedLibrary(export(tmp_path / "m.ingot", tmp_path, "--shared", *options))
+    with ingot_runtime.load(tmp_path / "m.ingot") as session:
+        assert_same_bits(dict(session.run(dict(given))), library.run(given))
+
+
 class Mapped(ctypes.Structure):
     """The addresses of two outputs."""
 
@@ -238,13 +254,45 @@ def test_names_that_c_would_read_as_something_else(tmp_path: Path) -> None:
     assert library.run({given: x})[made].tolist() == [0, 0, 2]
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_sizes_that_are_chosen(count: int, tmp_path: Path) -> None:
+    """Of a bundle that leaves them open, a library has those that are asked for."""
+    ingot.compile(relu_chain(), targets=[TARGET], shapes={"x": (1, 3)}).save(tmp_path / "m.ingot")
+    shape = ("--shape", f"x={count}x3")
+    library = SharedLibrary(export(tmp_path / "m.ingot", tmp_path, "--shared", *shape))
+    given = {"x": np.arange(3 * count, dtype=np.float32).reshape(count, 3)}
+    with ingot_runtime.load(tmp_path / "m.ingot") as session:
+        assert_same_bits(dict(session.run(given)), library.run(given))
+    assert library.number("input_x_BYTES") == str(12 * count)
+    assert library.number("output_y_BYTES") == str(2048 * count)
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ("z=3x3", "the model's inputs are x"),
+        ("x=3", "expected a number for each of [n, 3]"),
+        ("x=?x3", "expected a number for each of [n, 3]"),
+        ("x=2x4", "expected 3 in [n, 3], got 4"),
+    ],
+)
+def test_shapes_that_do_not_fit(
+    shape: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The input and what it has are named."""
+    ingot.compile(relu_chain(), targets=[TARGET]).save(tmp_path / "m.ingot")
+    arguments = ["export", str(tmp_path / "m.ingot"), "--library", "-o", str(tmp_path)]
+    assert main([*arguments, "--shape", shape]) == 1
+    assert said in capsys.readouterr().err
+
+
 def test_one_variant_of_several(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It must be named; the library has its code alone."""
     bundle = tmp_path / "m.ingot"
     ingot.compile(layers("x", "h", "y", "p"), targets=["x86-64-v2", TARGET]).save(bundle)
     assert main(["export", str(bundle), "--library", "-o", str(tmp_path)]) == 1
     assert "which variant?" in capsys.readouterr().err
-    wanted = []
+    wanted: list[bytes] = []
     for target in ("x86-64-v2", TARGET):
         folder = tmp_path / target
         library = SharedLibrary(export(bundle, folder, "--shared", "--variant", target))
@@ -342,7 +390,7 @@ def test_wrong_wishes(
         (("--executable", "--pool", "workspace=caller"), "--pool does not fit"),
         (("--module-archive", "--shared"), "--shared does not fit"),
         (("--library", "--also", "x.ingot"), "--also does not fit"),
-        ((), "expected one of --executable, --library, --module-archive, got none"),
+        ((), "expected one of --executable, --library, --module-archive"),
     ],
 )
 def test_options_of_another_kind(
@@ -404,8 +452,8 @@ def test_what_a_library_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[
         tmp_path / "found.ingot"
     )
     for name, said in (
-        ("open", "compile the model with --shape and --other-shapes refuse"),
-        ("found", "expected fixed sizes, got [size0, 3]"),
+        ("open", "choose them: --shape x=1x1"),
+        ("found", "'chosen'"),
         ("grown", "a library needs all sizes in advance"),
         ("device", "the device 'acc' of kind null"),
     ):

@@ -51,6 +51,15 @@ def test_every_loader_gives_the_same_bits(cases: Cases, bundle: Path, tmp_path: 
     assert [pool["from_caller"] for pool in pools.values()] == [False, True, False, True]
 
 
+def test_inspect_tells_of_pools(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with its bytes; none of them runs anything."""
+    assert main(["inspect", str(bundle)]) == 0
+    told = capsys.readouterr().out
+    assert "fast: host:0" in told
+    rows = [line.split() for line in told.splitlines() if "memory of the host" in line]
+    assert [row[:3] for row in rows] == [["fast:", "0", "launches,"], ["slow:", "0", "launches,"]]
+
+
 def test_text_of_a_plan_with_pools(cases: Cases) -> None:
     """Printed and read back it is the same; each buffer is where its pool is."""
     text = ingot.compile(cases.path, targets=[TARGET], pools=["fast=8KiB", "slow"]).text("memory")

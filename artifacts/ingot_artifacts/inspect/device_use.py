@@ -28,7 +28,7 @@ def describe_device_use(program: Program, variant: VariantPlan, plan: BundlePlan
             "name": device.name,
             "launch_count": launched.count(number),
             "pool_bytes": variant.workspace_bytes[number] or None,
-            "library": device.library if number else None,
+            "library": device.library if device.library >= 0 else None,
             "imports": _imports(number, launched, copies) if number else [],
         }
         for number, device in enumerate(plan.devices)

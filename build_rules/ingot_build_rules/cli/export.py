@@ -91,10 +91,12 @@ def _choices(arguments: argparse.Namespace) -> ExportChoices:
     from ingot_compiler.backends.c.c_forms import C_FORMS
 
     wishes = PoolWishes(tuple(unique(arguments.pool, "--pool").items()), arguments.tensors_in or "")
-    library = LibraryChoices(arguments.name or "", arguments.variant or "", wishes)
+    shapes = profiles(arguments.shape)
+    first = tuple(shapes[0].items()) if shapes else ()
+    library = LibraryChoices(arguments.name or "", arguments.variant or "", wishes, first)
     source = CChoices(
         arguments.name or "",
-        tuple(profiles(arguments.shape)),
+        tuple(shapes),
         arguments.target or C_FORMS[0].name,
         arguments.weights_apart,
     )

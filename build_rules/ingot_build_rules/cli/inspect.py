@@ -16,6 +16,7 @@ from ingot_build_rules.cli.inspect_memory import memory_lines, memory_values, si
 from ingot_build_rules.cli.inspect_variant import only_variant
 from ingot_build_rules.cli.placement_lines import placement_lines
 from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
+from ingot_build_rules.rules.compile_options import HOST
 from ingot_build_rules.text.stripped import STRIPPED, is_stripped
 from ingot_compiler.ir.errors import UserError
 
@@ -107,11 +108,12 @@ def _device_lines(use: dict[str, Any]) -> list[str]:
 
 def _device_row(row: dict[str, Any]) -> tuple[str, ...]:
     library = row["library"]
+    own = "code of the variant" if row["name"] == HOST else "memory of the host"  # a pool
     return (
         f"  {row['name']}:",
         f"{console.counted(row['launch_count'], 'launch')},",
         f"pool {size_text(row['pool_bytes'])},",
-        "code of the variant" if library is None else f"code of library {library},",
+        own if library is None else f"code of library {library},",
         f"imports {', '.join(row['imports'])}" if row["imports"] else "",
     )
 

@@ -36,27 +36,29 @@ class CTensor:
         return self.element_bytes * prod(self.shape)
 
 
-def c_tensors(bundle: str, plan: BundlePlan) -> tuple[tuple[CTensor, ...], tuple[CTensor, ...]]:
-    """Return inputs and outputs.
+def c_tensors(
+    bundle: str, plan: BundlePlan, tensors: Sequence[TensorPlan], what: str
+) -> tuple[CTensor, ...]:
+    """Return inputs or outputs.
 
     Args:
         bundle: its path, for errors.
         plan: its plan.
+        tensors: the inputs, or the outputs, with the sizes that are known.
+        what: "input" or "output".
 
     Raises:
-        UserError: two names become one. UnsupportedError: sizes that the bundle leaves open.
+        UserError: two names become one. UnsupportedError: sizes that are open.
     """
-    for tensors, do in (
-        (plan.inputs, "compile the model with --shape and --other-shapes refuse"),
-        (plan.outputs, "export an executable, or use the loader in C"),
-    ):
-        for tensor in tensors:
-            if not tensor.is_static:
-                shape = ", ".join(map(str, tensor.shape(plan.symbols)))
-                why = f"expected fixed sizes, got [{shape}]"
-                where = f"{bundle}, {tensor.name!r}"
-                raise UnsupportedError("open sizes cannot be exported to C", where, why, do)
-    return named_tensors(plan.inputs, "input"), named_tensors(plan.outputs, "output")
+    for tensor in tensors:
+        if not tensor.is_static:
+            shape = ", ".join(map(str, tensor.shape(plan.symbols)))
+            where, why = f"{bundle}, {tensor.name!r}", f"expected fixed sizes, got [{shape}]"
+            do = "only the data decide them: export an executable, or use the loader in C"
+            if what == "input":
+                do = f"choose them: --shape {tensor.name}={'x'.join('1' for _ in tensor.dims)}"
+            raise UnsupportedError("open sizes cannot be exported to C", where, why, do)
+    return named_tensors(tensors, what)
 
 
 def named_tensors(tensors: Sequence[TensorPlan], what: str) -> tuple[CTensor, ...]:

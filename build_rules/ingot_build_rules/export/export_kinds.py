@@ -88,10 +88,12 @@ def _wasm(build: Scheduler, model: str, output: str, choices: ExportChoices) -> 
 KINDS: Mapping[str, ExportKind] = {
     "executable": ExportKind(_executable),
     "library": ExportKind(
-        _library, frozenset({"name", "variant", "shared", "pool", "tensors_in"}), in_folder=True
+        _library,
+        frozenset({"name", "variant", "shared", "pool", "tensors_in", "shape"}),
+        in_folder=True,
     ),
     "module-archive": ExportKind(
-        _module_archive, frozenset({"name", "variant", "pool", "tensors_in", "also"})
+        _module_archive, frozenset({"name", "variant", "pool", "tensors_in", "also", "shape"})
     ),
     "c-source": ExportKind(
         _c_source,

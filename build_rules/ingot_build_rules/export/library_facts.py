@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from ingot_artifacts.inspect.describe import variant_program
 from ingot_build_rules.export.c_names import c_identifier
 from ingot_build_rules.export.c_tensors import CTensor, c_tensors
+from ingot_build_rules.export.given_sizes import sized_inputs, sized_outputs
 from ingot_build_rules.export.library_pools import (
     WORKSPACE,
     Pool,
@@ -26,6 +27,7 @@ from ingot_build_rules.view.evaluate_call import LaunchStep, evaluate_call
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_runtime.format import abi
+from ingot_runtime.format.debug import named_message
 from ingot_runtime.format.header import CODE
 from ingot_runtime.format.plan import BundlePlan
 from ingot_runtime.format.program import CODES, Program
@@ -66,11 +68,12 @@ class LibraryFacts:
 @dataclass(frozen=True, slots=True)
 class LibraryChoices:
     """``name``: of the model in C, "" for that of the bundle's file; ``variant``: its target, ""
-    for the only one."""
+    for the only one; ``shapes``: (input, shape) of inputs whose sizes the bundle leaves open."""
 
     name: str = ""
     variant: str = ""
     pools: PoolWishes = field(default_factory=PoolWishes)
+    shapes: tuple[tuple[str, str], ...] = ()
 
 
 def library_facts(bundle: str, source: Source, choices: LibraryChoices) -> LibraryFacts:
@@ -82,13 +85,16 @@ def library_facts(bundle: str, source: Source, choices: LibraryChoices) -> Libra
     """
     plan = read_plan(source)
     _require_host(bundle, plan)
-    inputs, outputs = c_tensors(bundle, plan)
+    given = sized_inputs(plan, dict(choices.shapes))
+    inputs = c_tensors(bundle, plan, given, "input")
     variant = _variant(bundle, plan, choices.variant)
     program = variant_program(source, plan, variant)
-    _require_known_sizes(bundle, program)
+    _require_known_sizes(bundle, plan, program)
     call = evaluate_call(program, [tensor.shape for tensor in inputs], len(plan.devices))
     if call.problem:
-        raise UnsupportedError("the model refuses its own sizes", bundle, call.problem)
+        why = named_message(source, call.problem)
+        raise UserError("the model refuses these sizes", bundle, why, "choose others by --shape")
+    outputs = c_tensors(bundle, plan, sized_outputs(plan, call), "output")
     code = source.section(CODE, variant)
     frame_bytes = struct.unpack_from("<Q", code, _export(code, "frame_bytes"))[0]
     constants_bytes = weights_sizes_bytes(source, plan)[0]
@@ -160,12 +166,18 @@ def _require_host(bundle: str, plan: BundlePlan) -> None:
         raise UnsupportedError("a library runs on the host alone", bundle, why, do)
 
 
-def _require_known_sizes(bundle: str, program: Program) -> None:
+def _require_known_sizes(bundle: str, plan: BundlePlan, program: Program) -> None:
     grown = {CODES["buffer_grow"], CODES["output_buffer"]}
     if any(opcode in grown for opcode, _ in program.instructions):
+        outputs = [
+            plan.outputs[operands[0]].name
+            for opcode, operands in program.instructions
+            if opcode == CODES["output_buffer"] and isinstance(operands[0], int)
+        ]
+        where = ", ".join([bundle, *map(repr, outputs)])
         why = "values of it have sizes that only the data decide, and a library allocates nothing"
         do = "export an executable, or use the loader in C"
-        raise UnsupportedError("a library needs all sizes in advance", bundle, why, do)
+        raise UnsupportedError("a library needs all sizes in advance", where, why, do)
 
 
 def _require_near(bundle: str, pools: tuple[Pool, ...]) -> None:

@@ -45,7 +45,7 @@ class ModuleArchive:
 def write_module_archive(
     build: Scheduler, bundles: Sequence[str], output: str, choices: LibraryChoices
 ) -> ModuleArchive:
-    """Write an archive of one variant of each bundle; Name and pools of ``choices`` are the first one's, the variant is every one's.
+    """Write an archive of one variant of each bundle; Name, pools and shapes of ``choices`` are the first one's, the variant is every one's.
 
     Raises:
         BundleError: no bundle. UnsupportedError, UserError: as ``library_facts``; two models have
@@ -53,7 +53,7 @@ def write_module_archive(
     """
     with ExitStack() as stack:
         sources = [stack.enter_context(opened(bundle)) for bundle in bundles]
-        later = replace(choices, name="", pools=PoolWishes())
+        later = replace(choices, name="", pools=PoolWishes(), shapes=())
         facts = [
             library_facts(bundle, source, later if number else choices)
             for number, (bundle, source) in enumerate(zip(bundles, sources, strict=True))

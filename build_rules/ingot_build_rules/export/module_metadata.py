@@ -14,10 +14,9 @@ from typing import Any
 from ingot_build_rules.export.c_tensors import CTensor
 from ingot_build_rules.export.library_facts import LibraryFacts
 from ingot_build_rules.export.library_metadata import metadata_of
-from ingot_runtime.format import header as head
-from ingot_runtime.format.debug import read_record
+from ingot_runtime.format.debug import kernel_names
 from ingot_runtime.format.dtypes import DTYPE_CODES, ML_DTYPES, NUMPY_NAMES
-from ingot_runtime.format.source import Source
+from ingot_runtime.format.source import Source, read_plan
 
 VERSION = 7  # of the format
 _CPU = 1  # kind of device, as the format numbers them
@@ -106,9 +105,9 @@ def _sizes(tensors: Sequence[CTensor]) -> dict[str, dict[str, object]]:
 
 
 def _kernel_names(facts: LibraryFacts, source: Source) -> list[str]:
-    """The symbols of a variant's kernels, which every bundle has, stripped or not."""
-    names: list[str] = read_record(source, head.DEBUG)["kernels"][facts.target]
-    return names
+    """The symbols of a variant's kernels."""
+    count = read_plan(source).variants[facts.variant].kernel_count
+    return kernel_names(source, facts.target, count)
 
 
 def _json(value: dict[str, Any]) -> str:

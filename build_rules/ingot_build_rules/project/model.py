@@ -112,6 +112,7 @@ class ExportSpec:
     variant: str = ""
     pools: tuple[str, ...] = ()
     tensors_in: str = ""
+    shapes: Profiles = ()
     line: int = field(default=0, compare=False)
 
 

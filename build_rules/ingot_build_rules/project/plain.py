@@ -71,6 +71,7 @@ def _export(spec: ExportSpec) -> dict[str, Any]:
         "variant": spec.variant,
         "pools": list(spec.pools),
         "tensors_in": spec.tensors_in,
+        "shapes": [dict(profile) for profile in spec.shapes],
     }
 
 

@@ -126,6 +126,7 @@ def _export(name: str, line: int, values: Values) -> ExportSpec:
         variant=values.get("variant", ""),
         pools=values.get("pools", ()),
         tensors_in=values.get("tensors-in", ""),
+        shapes=values.get("shape", ()),
         line=line,
     )
 

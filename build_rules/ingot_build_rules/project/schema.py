@@ -113,6 +113,7 @@ TABLES: Mapping[str, Table] = {
             TableKey("variant", "text", '"x86-64-v3"'),
             TableKey("pools", "texts", '["workspace=internal"]'),
             TableKey("tensors-in", "text", '"workspace"'),
+            _SHAPE,
         )
     ),
     "test": Table(

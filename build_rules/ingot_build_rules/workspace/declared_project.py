@@ -144,12 +144,13 @@ class DeclaredProject:
         variant: str | None = None,
         pools: Sequence[str] | None = None,
         tensors_in: str | None = None,
+        shape: Shapes | None = None,
     ) -> None:
         """Declare what a bundle is exported as: ``kind`` as an option of ``ingot export``, the rest as its other
         options; ``model_name`` is ``--name``."""
         values: Tree = {"bundle": bundle, "kind": kind, "output": output, "shared": shared}
         more = {"name": model_name, "variant": variant, "pools": pools, "tensors-in": tensors_in}
-        self._declare("export", name, _given({**values, **more}))
+        self._declare("export", name, _given({**values, **more, "shape": shape}))
 
     def test(
         self,

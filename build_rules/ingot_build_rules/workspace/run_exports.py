@@ -102,7 +102,7 @@ def _choices(spec: ExportSpec, kind: ExportKind) -> ExportChoices:
 
     given = {
         "shared": spec.shared, "name": spec.model_name, "variant": spec.variant,
-        "pool": spec.pools, "tensors_in": spec.tensors_in,
+        "pool": spec.pools, "tensors_in": spec.tensors_in, "shape": spec.shapes,
     }  # fmt: skip
     for option, value in given.items():
         if value and option not in kind.takes:
@@ -112,7 +112,9 @@ def _choices(spec: ExportSpec, kind: ExportKind) -> ExportChoices:
                 f"key {key!r} does not fit", f"[export.{spec.name}]", why, "leave it out"
             )
     pairs = tuple(_pool(spec, text) for text in spec.pools)
-    library = LibraryChoices(spec.model_name, spec.variant, PoolWishes(pairs, spec.tensors_in))
+    shapes = spec.shapes[0] if spec.shapes else ()
+    wishes = PoolWishes(pairs, spec.tensors_in)
+    library = LibraryChoices(spec.model_name, spec.variant, wishes, shapes)
     return ExportChoices(library, spec.shared)
 
 

@@ -43,7 +43,7 @@ OPTIONS = (
     Option("--also", "another model in the archive", "BUNDLE", "bundle", repeats=True),
     Option(
         "--shape",
-        "of --c-source and --wasm: the shape of an input whose sizes the model leaves open",
+        "the shape of an input whose sizes are open (all but --executable)",
         "NAME=1x3x224x224",
         "shape",
         repeats=True,

@@ -79,9 +79,11 @@ class C99(CDialect):
         """What lies in a table is constant already."""
         return super().typed_pointer(space, element, lanes, read=read and space != CONSTANT)
 
-    def aligned(self, alignment_bytes: int) -> str:
-        """The macro of ``support.h``."""
-        return f"ALIGNED({alignment_bytes})"
+    def stack_suffix(self, alignment_bytes: int, count: int) -> str:
+        """The macro of ``support.h``. A single number begins as 0: GCC does not see that a loop
+        writes it first."""
+        start = " = {0}" if count == 1 else ""
+        return f"ALIGNED({alignment_bytes}){start}"
 
     def lane_of(self, piece: str, number: int) -> str:
         """``piece[3]``."""

@@ -53,8 +53,8 @@ class CDialect(ABC):
         """The type by which a scalar or a piece is read and written."""
 
     @abstractmethod
-    def aligned(self, alignment_bytes: int) -> str:
-        """What stands behind a variable that lies at a multiple of so many bytes."""
+    def stack_suffix(self, alignment_bytes: int, count: int) -> str:
+        """What stands behind an array of ``count`` that lies at a multiple of so many bytes."""
 
     def pointer(self, space: str, name: str) -> str:
         """The declaration of a pointer to bytes."""

@@ -19,9 +19,11 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue
 def stack(scope: CScope, name: str, rest: str) -> None:
     """``alloca``."""
     element, count, align = parts(rest)
-    plain, aligned = name[1:], scope.dialect.aligned(int(align.removeprefix("align ")))
+    plain, alignment_bytes = name[1:], int(align.removeprefix("align "))
     kind, number = scope.dialect.scalar_name(element), count.removeprefix("i64 ")
-    scope.line(f"{kind} {plain}_memory[{number}] {aligned}")
+    scope.line(
+        f"{kind} {plain}_memory[{number}] {scope.dialect.stack_suffix(alignment_bytes, int(number))}"
+    )
     start = scope.dialect.pointer(PRIVATE, "")
     scope.define_pointer(name, PRIVATE, f"({start}){plain}_memory")
 

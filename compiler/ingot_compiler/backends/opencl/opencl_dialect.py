@@ -50,8 +50,9 @@ class OpenClC(CDialect):
         """A vector lies at a multiple of its element."""
         return f"{self.type_name(element, lanes)}{'_at' if lanes > 1 else ''}"
 
-    def aligned(self, alignment_bytes: int) -> str:
+    def stack_suffix(self, alignment_bytes: int, count: int) -> str:
         """An attribute."""
+        del count
         return f"__attribute__((aligned({alignment_bytes})))"
 
     def lane_of(self, piece: str, number: int) -> str:
