@@ -12,6 +12,7 @@ import onnx
 import pytest
 from onnx import helper
 from tests.c_source import CModel, compile_c, export
+from tests.json_schemas import checked
 from tests.unit.codegen_harness import Array
 from tests.unit.test_models import STATIC, Cases
 
@@ -91,6 +92,16 @@ def test_same_bytes(tmp_path: Path) -> None:
     files = [{path.name: path.read_bytes() for path in (tmp_path / n).iterdir()} for n in "ab"]
     assert files[0] == files[1]
     assert sorted(files[0]) == ["m.c", "m.h", "m.json", "m_support.h"]
+
+
+def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--json`` prints what its page says, of both kinds."""
+    path = save(tmp_path, [helper.make_node("Exp", ["x"], ["y"])], {"x": [2, 5]})
+    for kind, files in (("c-source", 4), ("wasm", 3)):
+        assert main(["export", str(path), f"--{kind}", "-o", str(tmp_path), "--json"]) == 0
+        report = checked("export", capsys.readouterr().out)
+        assert len(report["files"]) == files
+        assert (report["kernel_count"], report["weights_bytes"]) == (1, 0)
 
 
 def test_weights_apart(tmp_path: Path) -> None:
