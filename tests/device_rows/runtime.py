@@ -47,7 +47,11 @@ ROWS = (
     Row(
         "54",
         "copies give exact results, also after saving and loading",
-        ("tests/unit/test_opencl_models.py::test_two_devices_of_the_kind",),
+        (
+            "tests/unit/test_opencl_models.py::test_two_devices_of_the_kind",
+            "tests/unit/test_end_to_end_devices.py::test_two_devices",
+            "tests/unit/test_early_copies.py::test_bits",
+        ),
     ),
     Row(
         "55",

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 from onnx import ModelProto
+from tests.conformance.test_devices import OPEN_KINDS
 from tests.trace_format import checked_trace
 from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.lowering_harness import normal
@@ -33,6 +35,9 @@ from ingot_compiler.lowering.fused import (
 from ingot_runtime.errors import DeviceError
 from ingot_runtime_devices import begun_copy
 from ingot_runtime_devices.host_memory import HostMemory
+
+if TYPE_CHECKING:
+    from ingot_runtime_devices.opencl import OpenCl
 
 ROWS, WIDTH = 2048, 64  # an output is worth a thread
 X = np.random.default_rng(7).standard_normal((ROWS, WIDTH)).astype(np.float32)
@@ -185,6 +190,45 @@ def test_a_trace_shows_it(slow: Slow, tmp_path: Path) -> None:
     ]
     assert together == [1, 1]
     assert len(slow.waited) == 4
+
+
+def test_opencl_copies_beside_a_queue_that_waits() -> None:
+    """A copy that has begun ends while what was queued behind it has not run."""
+    import pyopencl as cl
+
+    device = cast("OpenCl", OPEN_KINDS["opencl"](0))
+    made, target = device.allocate(X.nbytes), np.zeros_like(X)
+    device.write(made.address, int(X.ctypes.data), X.nbytes)
+    gate = cl.UserEvent(device._context)  # pyright: ignore[reportPrivateUsage]
+    late = threading.Timer(WAIT_SECONDS, gate.set_status, [cl.command_execution_status.COMPLETE])
+    late.start()
+    device.begin_read(int(target.ctypes.data), made.address, X.nbytes)
+    cl.enqueue_barrier(device._queue, [gate])  # pyright: ignore[reportPrivateUsage]
+    device.move(made.address + 4, made.address, 4)
+    device.end_read(int(target.ctypes.data))
+    is_shut = gate.command_execution_status != cl.command_execution_status.COMPLETE
+    late.cancel()
+    gate.set_status(cl.command_execution_status.COMPLETE)
+    device.wait()
+    assert is_shut
+    assert np.array_equal(target, X)
+    device.close()
+
+
+def test_opencl_tells_when_it_ran() -> None:
+    """The launches of a stepped call ran one after the other, behind the call's beginning and before
+    its end; their copies have times, too."""
+    with ingot_runtime.load(bundle_on("opencl"), executor="vm") as session:
+        for _ in range(2):
+            started = time.perf_counter()
+            session.run({"x": X})
+            ended = time.perf_counter()
+            launches = [step for step in session.steps() if step.launch >= 0]
+            spans = [
+                (step.started_seconds, step.started_seconds + step.seconds) for step in launches
+            ]
+            assert len(spans) == 2
+            assert started < spans[0][0] < spans[0][1] <= spans[1][0] < spans[1][1] < ended
 
 
 def test_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
