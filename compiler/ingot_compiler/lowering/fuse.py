@@ -29,6 +29,7 @@ from ingot_compiler.lowering.fusion.hold import append, hold_states
 from ingot_compiler.lowering.fusion.layout import image_demands
 from ingot_compiler.lowering.fusion.movement import MOVEMENT, MovementRule
 from ingot_compiler.lowering.fusion.require_sizes import require_sizes
+from ingot_compiler.lowering.fusion.slices import lay_slices_together
 from ingot_compiler.lowering.fusion.store_outputs import store_outputs
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.ops import INDEXED_OPERANDS, has_element_rule
@@ -170,6 +171,8 @@ def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
         if position not in INDEXED_OPERANDS.get(node.op, ()):
             part = fuser.absorb(operand, shape, anchor_allowed=operand == anchored)
         if part is None:
+            if (node.op, position) == ("gather_nd", 0):
+                lay_slices_together(fuser, node, operand)
             leaves.append(fuser.leaf(operand))
         else:
             parts.append(part)

@@ -26,6 +26,7 @@ from ingot_compiler.lowering.kinds.gather_true import GATHER_TRUE, WORKSPACES
 from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.pool import POOL
+from ingot_compiler.lowering.kinds.pool_lanes import is_written_out
 from ingot_compiler.lowering.kinds.radix_sort import RADIX_SORT
 from ingot_compiler.lowering.kinds.radix_sort import workspaces as sort_workspaces
 from ingot_compiler.lowering.kinds.reduce import REDUCE
@@ -85,7 +86,8 @@ def _stays_in_rows(fuser: Fuser, x: int, node: Node) -> bool:
     stored, width = fuser.storage.find(x), fuser.values.type_of(node.results[0]).shape[-1]
     pools = {user.op for user in fuser.values.users(x)} <= {"average_pool", "max_pool"}
     is_short = typical(width) < _ROW_MIN and fuser.values.type_of(x).shape[1] != 1
-    if stored is None or not pools or is_short or is_split(node):
+    is_large = is_split(node) and not is_written_out(node)
+    if stored is None or not pools or is_short or is_large:
         return False
     is_image = fuser.values.is_image(node.results[0]) or fuser.storage.find_image(x) is not None
     return stored.view.strides[-1] == 1 and not is_image

@@ -26,7 +26,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 
-_TOGETHER = 4  # elements of a line from one look at what is stored to the next
+_TOGETHER = 4  # elements of a line from one look at what is stored to the next; one in lanes
 
 
 def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
@@ -63,14 +63,14 @@ def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
             statements.append(Store(buffers.number(result), offset(result, step), total))
         return tuple(statements)
 
-    together = dim_floordiv(shape[axis], _TOGETHER)
-    last = dim_mul(together, _TOGETHER) + symbol("i")
-    loops = (
-        For("g", together, "serial", lines.in_lanes(steps(symbol("g") * _TOGETHER, _TOGETHER))),
-        For("i", dim_mod(shape[axis], _TOGETHER), "serial", lines.in_lanes(steps(last, 1))),
-    )
+    at_once = _TOGETHER if lines.lane_axis is None else 1
+    rounds, rest = dim_floordiv(shape[axis], at_once), dim_mod(shape[axis], at_once)
+    last = dim_mul(rounds, at_once) + symbol("i")
+    loops = [For("g", rounds, "serial", lines.in_lanes(steps(symbol("g") * at_once, at_once)))]
+    if rest != 0:
+        loops.append(For("i", rest, "serial", lines.in_lanes(steps(last, 1))))
     grain = grain_for(shape[axis] * 4 * lines.lines_of_unit)
-    return finish_program(buffers, loops, lines.unit_count, grain)
+    return finish_program(buffers, tuple(loops), lines.unit_count, grain)
 
 
 CUMSUM = Kind("cumsum", one_kernel(lower_cumsum), ResultLayout.ROW_MAJOR, takes_followers=False)

@@ -17,7 +17,7 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.image_rows import COLUMN, point_of_row, row_count
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
-from ingot_compiler.lowering.kinds.pool_lanes import lower_pool_lanes
+from ingot_compiler.lowering.kinds.pool_lanes import is_written_out, lower_pool_lanes
 from ingot_compiler.lowering.kinds.pool_window import average_count, clipped_windows
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
@@ -38,9 +38,14 @@ from ingot_compiler.lowering.space import Space, point
 def lower_pool(group: Group, target: KernelTarget) -> LoweredGroup:
     """One launch, or several where windows are large."""
     del target
+    anchor = group.nodes[group.anchor]
     split = split_pool(group)
+    if split is None or is_written_out(anchor):
+        by_rows = lower_pool_lanes(group)
+        if by_rows is not None:
+            return by_rows
     if split is None:
-        return lower_pool_lanes(group) or one_launch(_program(group, group))
+        return one_launch(_program(group, group))
     parts, between = split
     programs = [_program(part, None) for part in parts[:-1]]
     return launches_in_turn(group, parts, (*programs, _program(parts[-1], group)), *between)

@@ -39,9 +39,11 @@ from ingot_compiler.lowering.kinds.reduction import ReduceFunction
 from ingot_compiler.lowering.loops import (
     Apply,
     Buffer,
+    Compare,
     Constant,
     For,
     FromIndex,
+    If,
     Load,
     Local,
     Reduce,
@@ -54,6 +56,11 @@ from ingot_compiler.lowering.space import Run, Space, ceil_div, point, round_up
 _ALIGNED = 16  # lanes of every target divide it
 _ROWS = 8  # of a unit with rows in workspace: none is read right after it was written
 _WRITTEN_OUT_MAX = 8  # taps along an axis
+
+
+def is_written_out(node: Node) -> bool:
+    """Whether windows are so small that rows joined first take few steps along each axis."""
+    return all(size <= _WRITTEN_OUT_MAX for size in node.ints("kernel"))
 
 
 def lower_pool_lanes(group: Group) -> LoweredGroup | None:
@@ -160,22 +167,46 @@ class _LanePool:
     def _down(self, number: int, row: Dim) -> tuple[Statement, ...]:
         """A row of workspace: what lies above each other, between what changes nothing."""
         width, start = self.x.type.shape[-1], dim_mul(row, self._pitch)
-        *outer, _ = clipped_windows(self.anchor, self.space(row, 0), self.x.type.shape)
-        across = PoolWindow(0, 1, symbol("v"), 1)
-        load = self.elements.load(
-            self.x, _place(self.space(row, 0), [*outer, across], self.x.type.shape)
-        )
-        body, total = self._total(outer, load)
         rest = Constant(_neutral(self.anchor, self.dtype), self.dtype)
-        place, behind = start + self._before + symbol("v"), start + self._before + width
+        behind = start + self._before + width
         return (
             For("before", self._before, "serial", (Store(number, start + symbol("before"), rest),)),
-            For("v", width, "vector", (*body, Store(number, place, total))),
+            *self._joined_rows(number, row, start + self._before + symbol("v")),
             For(
                 "after", self._pitch - self._before - width, "serial",
                 (Store(number, behind + symbol("after"), rest),),
             ),
         )  # fmt: skip
+
+    def _joined_rows(self, number: int, row: Dim, place: Dim) -> tuple[Statement, ...]:
+        """Rows that lie above each other as one; few, all of which are inside, are written out."""
+        space, source = self.space(row, 0), self.x.type.shape
+        *clipped, _ = clipped_windows(self.anchor, space, source)
+        whole = [
+            whole_window(self.anchor, axis, space.index(2 + axis)) for axis in range(len(clipped))
+        ]
+        clipped_rows = self._rows_at(number, space, clipped, place)
+        taps = dim_product(tuple(window.count for window in whole))
+        if not isinstance(taps, int) or taps > _WRITTEN_OUT_MAX:
+            return (clipped_rows,)
+        is_whole: Value = Constant(True, "bool")
+        for own, all_taps in zip(clipped, whole, strict=True):
+            same = Compare("equal", own.count, all_taps.count)
+            is_whole = Apply("logical_and", (is_whole, same), "bool")
+        others = Apply("logical_not", (is_whole,), "bool")
+        return (
+            If(is_whole, (self._rows_at(number, space, whole, place),)),
+            If(others, (clipped_rows,)),
+        )
+
+    def _rows_at(
+        self, number: int, space: Space, windows: Sequence[PoolWindow], place: Dim
+    ) -> Statement:
+        """The total of the rows that windows name, into workspace."""
+        source, across = self.x.type.shape, PoolWindow(0, 1, symbol("v"), 1)
+        load = self.elements.load(self.x, _place(space, [*windows, across], source))
+        body, total = self._total(windows, load)
+        return For("v", source[-1], "vector", (*body, Store(number, place, total)))
 
     def _along(self, number: int, row: Dim) -> tuple[Statement, ...]:
         """A row of the result; of averages, columns where all windows count as many elements are
