@@ -31,11 +31,14 @@ from ingot_compiler.lowering.loops import Buffer, Contraction, Local, LoopProgra
 
 GEMMS = (
     (128, 768, 768), (128, 768, 3072), (128, 3072, 768), (3136, 64, 64), (3136, 64, 256), (784, 512, 128),
-    (196, 1024, 256), (49, 2048, 512),
+    (196, 1024, 256), (49, 2048, 512), (3136, 144, 24), (784, 96, 40),
 )  # fmt: skip
 CONVOLUTIONS = ((64, 56), (128, 28), (256, 14), (512, 7))
 DEPTHWISE = ((144, 56, 3, 1), (384, 14, 3, 1), (144, 56, 3, 2), (96, 56, 7, 1), (384, 14, 7, 1))
-ATTENTION = ((12, 128, 64), (12, 192, 64), (2, 1024, 64), (6, 1504, 64))
+ATTENTION = (
+    (2, 128, 64, ""), (1, 197, 64, ""), (1, 512, 64, ""), (1, 1024, 64, ""), (2, 256, 32, ""), (1, 256, 80, ""),
+    (1, 384, 128, ""), (1, 512, 64, "mask"), (1, 512, 64, "causal"),
+)  # fmt: skip
 VECTORS = ((4096, 11008), (2048, 5632), (2048, 2048), (256, 1024))
 ROUNDS, ROUND_SECONDS, PEAK_ROUNDS = 15, 0.01, 5
 M, N, K, P, KY, KX = (symbol(name) for name in ("m", "n", "k", "p", "ky", "kx"))
@@ -132,15 +135,21 @@ def _depthwise(target: Target, channels: int, size: int, kernel: int, stride: in
     )
 
 
-def _attention(target: Target, heads: int, length: int, depth: int) -> _Bench:
-    block = attention_query_block(length, target)
-    program = attention_program(target, heads, length, length, depth, depth, block=block)
+def _attention(target: Target, heads: int, length: int, depth: int, kind: str) -> _Bench:
+    """Few heads: a call of more than some milliseconds finds no quiet moment. Of causal attention
+    the pairs that are seen count."""
+    block, is_causal = attention_query_block(length, target), kind == "causal"
+    program = attention_program(
+        target, heads, length, length, depth, depth,
+        block=block, mask=kind == "mask", causal=is_causal,
+    )  # fmt: skip
     q, k, v, result = (normal((length, heads, depth), seed) for seed in range(4))
+    pairs = length * (length + 1) / 2 if is_causal else length * length
     return _Bench(
-        f"attention {heads}x{length}x{depth}",
+        f"attention {heads}x{length}x{depth} {kind}".strip(),
         program,
-        (q, k, v, q, result),
-        4.0 * heads * length * length * depth,
+        (q, k, v, normal((length, length), 4), result),
+        4.0 * heads * pairs * depth,
     )
 
 

@@ -258,6 +258,15 @@ def test_last_columns_in_half_a_vector(
     assert len(results) == 1
 
 
+def test_weights_of_one_row_are_prefetched() -> None:
+    """Into the second cache, where they are too many to stay there; several rows read them again."""
+    target = parse_target(BEST)
+    for rows, depth, is_prefetched in ((1, 1000, True), (1, 100, False), (2, 100, False)):
+        tile = choose_tile(rows, 1024, target)
+        text = kernel_module(product_program(target, rows, 1024, depth, tile), target).text
+        assert ("i32 0, i32 2, i32 1)" in text) == is_prefetched
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("columns", [32, 45])
 @pytest.mark.parametrize("symbolic", [False, True])

@@ -94,6 +94,14 @@ def _sine(x: Floats, shift: int) -> Floats:
     return np.where(np.isfinite(x), result, np.nan)
 
 
+def _sine_of(x: Floats) -> Floats:
+    return _sine(x, 0)
+
+
+def _cosine_of(x: Floats) -> Floats:
+    return _sine(x, 1)
+
+
 def _in_f64(function: Callable[..., Floats]) -> Callable[[Sequence[Array], Array], Array]:
     def compute(operands: Sequence[Array], out: Array) -> Array:
         sources = [np.broadcast_to(operand, out.shape).reshape(-1) for operand in operands]
@@ -108,11 +116,11 @@ def _in_f64(function: Callable[..., Floats]) -> Callable[[Sequence[Array], Array
 
 
 FUNCTIONS: Mapping[str, Callable[[Sequence[Array], Array], Array]] = {
-    "cos": _in_f64(lambda x: _sine(x, 1)),
+    "cos": _in_f64(_cosine_of),
     "erf": _in_f64(error_function),
     "exp": _in_f64(exponential),
     "log": _in_f64(logarithm),
     "pow": _in_f64(power),
-    "sin": _in_f64(lambda x: _sine(x, 0)),
+    "sin": _in_f64(_sine_of),
     "tanh": _in_f64(hyperbolic_tangent),
 }

@@ -22,7 +22,11 @@ from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.dims import coefficient, dim_min
+from ingot_compiler.ir.dims import coefficient, dim_min, dim_mul
+
+# Measured on a Zen 4: one row times weights from DRAM takes 0.87 of the time, from L3 up to 1.2.
+_STEPS_AHEAD = 16
+_CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB
 
 
 def emit_rows(unit: Unit, panel: Panel) -> None:
@@ -81,7 +85,7 @@ def _emit_tile(
     w, last = context.writer, _last_lanes(panel, pointers)
     tile = AccumulatorTile(
         w, pointers, panel.b, unit.lanes, unit.factors, _mask_of_b(unit, panel, last),
-        last_lanes=last, a_again=_hidden(w, pointers) if last else (),
+        last_lanes=last, a_again=_hidden(w, pointers) if last else (), steps_ahead=_steps_ahead(unit),
     )  # fmt: skip
     sums = [
         value if value.lanes == unit.lanes else _widened(w, value, unit.lanes)
@@ -104,6 +108,19 @@ def _hidden(w: Writer, pointers: Pointers) -> Pointers:
     instruction that the multiply-adds wait for, where a second load costs nothing."""
     hidden = w.hidden(pointers[0][0])
     return tuple((hidden, displacement) for _, displacement in pointers)
+
+
+def _steps_ahead(unit: Unit) -> int:
+    """How far B is prefetched into L2: where one row is multiplied, each element is needed once, and
+    a large B comes from memory. Not in a recurrence, which reads it again in each step; its A is
+    what the kernel wrote before."""
+    statement = unit.statement
+    if statement.rows != 1 or unit.factors.b != "f32" or not unit.context.read_only[statement.a]:
+        return 0
+    size = dim_mul(statement.columns, statement.depth_extent)
+    for _, extent in statement.taps:
+        size = dim_mul(size, extent)
+    return _STEPS_AHEAD if isinstance(size, int) and size > _CACHED_ELEMENTS_MAX else 0
 
 
 def _mask_of_b(unit: Unit, panel: Panel, last_lanes: int) -> LlvmValue | None:

@@ -167,10 +167,12 @@ def _add_product(
 
 
 def _prefetch_b(tile: AccumulatorTile, axis: Axis, vectors: Pointers) -> None:
-    if not isinstance(axis.b_step, int) or len(tile.a) == 1:
+    if not isinstance(axis.b_step, int):
         return
     if tile.steps_ahead:
         _prefetch(tile, vectors, tile.steps_ahead * axis.b_step, _INTO_L2)
+        return
+    if len(tile.a) == 1:
         return
     element = MEMORY[tile.factors.b]
     panel_bits = element_bits(element) * axis.b_step
