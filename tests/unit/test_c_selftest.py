@@ -43,7 +43,7 @@ def same_proof(path: Path) -> tuple[int, float, list[str]] | Verdict:
     return found[0]
 
 
-def test_a_bundle_proves_itself(bundle: Path) -> None:  # noqa: F811: the fixture
+def test_a_bundle_proves_itself(bundle: Path) -> None:
     """With the same error."""
     proof = same_proof(bundle)
     assert isinstance(proof, tuple)
@@ -61,7 +61,7 @@ CHANGES: list[Callable[[bytearray], object]] = [
 @pytest.mark.parametrize("change", [*CHANGES, *DAMAGES])
 def test_both_loaders_find_the_same(
     change: Callable[[bytearray], object],
-    bundle: Path,  # noqa: F811: the fixture
+    bundle: Path,
     tmp_path: Path,
 ) -> None:
     """Of a wrong number, of limits and shapes that are others, of a section that is none."""
@@ -75,7 +75,7 @@ def test_both_loaders_find_the_same(
     same_proof(changed(bundle, tmp_path, within))
 
 
-def test_a_wrong_result_is_told(bundle: Path, tmp_path: Path) -> None:  # noqa: F811: the fixture
+def test_a_wrong_result_is_told(bundle: Path, tmp_path: Path) -> None:
     """By call, output and error."""
     proof = same_proof(changed(bundle, tmp_path, CHANGES[0]))
     assert isinstance(proof, tuple)
@@ -83,7 +83,7 @@ def test_a_wrong_result_is_told(bundle: Path, tmp_path: Path) -> None:  # noqa: 
     assert proof[2][0].startswith("call 1, output 'm': error ")
 
 
-def test_a_bundle_without_calls(bundle: Path, tmp_path: Path) -> None:  # noqa: F811: the fixture
+def test_a_bundle_without_calls(bundle: Path, tmp_path: Path) -> None:
     """It proves nothing, and both say so."""
     with opened(bundle) as source:
         calls = frozenset({(head.SELFTEST, 0), (head.SELFTEST, 1)})

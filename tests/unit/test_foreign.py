@@ -202,7 +202,7 @@ def test_foreign_code_gives_the_right_answer(
 ) -> None:
     """The whole image, ``main`` and all kernels, under qemu-user."""
     model, feed = MODELS[name]
-    command = [*emulator(target), make_runner(tmp_path, target)]
+    command: list[str | Path] = [*emulator(target), make_runner(tmp_path, target)]
     results = run_image(command, bundles[name, target], feed)
     for output, array in reference(model, feed).items():
         assert_close(array, results[output], RELATIVE)
