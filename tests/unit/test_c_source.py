@@ -25,6 +25,7 @@ from ingot_compiler.backends.c.c_forms import C_FORMS
 
 DATA_DEPENDENT = ("detector",)  # how many boxes it finds
 QUICK = (("lstm", "c"), ("distilbert", "c-128"), ("gpt2", "c-256"))
+ROOT = Path(__file__).parents[2]
 F32, I64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 
 
@@ -191,6 +192,13 @@ def test_sizes_of_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     assert "depend on data" in refused(capsys, tmp_path / "m.onnx", "-o", tmp_path)
+
+
+def test_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A program that declares devices is refused by the name of one."""
+    text = (ROOT / "examples" / "program.ingot-text").read_text(encoding="utf-8")
+    (tmp_path / "p.ingot-text").write_text(text)
+    assert "runs on one processor" in refused(capsys, tmp_path / "p.ingot-text", "-o", tmp_path)
 
 
 ROUNDING = """\

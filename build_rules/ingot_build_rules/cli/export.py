@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.usage import profiles, unique
 from ingot_build_rules.compilation.kind_of_file import check_bundle_kind, check_model_kind
+from ingot_build_rules.compilation.program_suffix import is_program
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError
 
@@ -37,7 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         check_output(arguments.output, [arguments.bundle, *arguments.also])
     if kind.of_model:
-        check_model_kind(arguments.bundle)
+        if not is_program(arguments.bundle):
+            check_model_kind(arguments.bundle)
     else:
         for bundle in (arguments.bundle, *arguments.also):
             check_bundle_kind(bundle)

@@ -72,6 +72,9 @@ def make_c_source(build: Scheduler, model: str, choices: CChoices) -> CFiles:
     other_shapes = REFUSE if shapes else GENERAL
     options = make_options([form.loops_for], shapes, other_shapes=other_shapes)
     compiled = start_compilation(build, model, options)
+    if devices := compiled.options.devices:
+        why = f"the program declares the device {devices[0].name!r}"
+        raise UnsupportedError("C source runs on one processor", model, why, "leave devices out")
     return build.run(_made(compiled.compilation, model, form, choices))
 
 
