@@ -32,7 +32,8 @@ def export(bundle: Path, folder: Path, *options: str) -> Path:
 
 
 class SharedLibrary:
-    """One that was written with ``--shared``; the pools that its caller gives lie between guards."""
+    """One that was written with ``--shared``; the pools that its caller gives lie between
+    guards."""
 
     def __init__(self, header: Path) -> None:
         """Load it; its constants lie beside it, if it has none."""
@@ -60,7 +61,8 @@ class SharedLibrary:
         return found[1]
 
     def call(self, inputs: Any, outputs: Any, *, abi: int | None = None, shift: int = 0) -> int:
-        """Call it with the addresses of tensors; pools lie ``shift`` bytes from where they should."""
+        """Call it with the addresses of tensors; pools lie ``shift`` bytes from where they
+        should."""
         pools = [memory.ctypes.data + shift for memory in self._pools.values()]
         words = (ctypes.c_uint64 * (len(pools) + 2))(
             *pools, ctypes.addressof(self.message), len(self.message)

@@ -1,11 +1,12 @@
 """A model as C, compiled by the pinned ``zig cc -O2`` for this machine, beside our machine code.
 
-In: nothing, or a model and inputs. Out: for each form of C the median processor time of a call, its ratio to that of
-the bundle's code on one thread, what a call needs. Not done here: other compilers.
+In: nothing, or a model and inputs. Out: for each form of C the median processor time of a call, its
+ratio to that of the bundle's code on one thread, what a call needs. Not done here: other compilers.
 
     taskset -c 1 python tests/benchmarks/bench_c_source.py [MODEL.onnx INPUTS.npz]
 
-Without a model: MobileNet, width 1, 224 x 224, as ``examples/microcontroller/make_model.py`` makes it.
+Without a model: MobileNet, width 1, 224 x 224, as ``examples/microcontroller/make_model.py`` makes
+it.
 """
 
 from __future__ import annotations

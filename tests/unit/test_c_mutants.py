@@ -1,5 +1,5 @@
-"""The loader in C with the address sanitizer and the one for undefined behaviour: of damaged bundles
-by the thousand it says what the loader in Python says."""
+"""The loader in C with the address sanitizer and the one for undefined behaviour: of damaged
+bundles by the thousand it says what the loader in Python says."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def mutants(path: Path, count: int) -> Iterator[tuple[int, bytes]]:
 def test_mutants_under_both_sanitizers(
     checked: Path, tmp_path: Path, name: str, count: int
 ) -> None:
-    """No crash, no leak, and the verdict of the loader in Python: 1,000 of each bundle, or 25,000."""
+    """No crash, no leak, and the verdict of the loader in Python: 1,000 of each bundle, or
+    25,000."""
     BUNDLES[name](tmp_path / "m.ingot")
     source = mutants(tmp_path / "m.ingot", count)
     kinds: collections.Counter[str] = collections.Counter()

@@ -54,7 +54,8 @@ def layers(*names: str) -> ModelProto:
 
 
 def turns() -> ModelProto:
-    """A loop as often as an input says, over a value of fixed sizes; inputs of three types, one without axes."""
+    """A loop as often as an input says, over a value of fixed sizes; inputs of three types, one
+    without axes."""
     body = helper.make_graph(
         [
             helper.make_node("Identity", ["go"], ["on"]),
@@ -121,7 +122,8 @@ def test_loops_and_types(tmp_path: Path) -> None:
     ],
 )
 def test_architectures(name: str, tmp_path: Path) -> None:
-    """Every small architecture, bit for bit, but the detector: only the data decide what it finds."""
+    """Every small architecture, bit for bit, but the detector: only the data decide what it
+    finds."""
     cases = Cases(name, dynamic=False)
     ingot.compile(cases.path, targets=[TARGET]).save(tmp_path / "m.ingot")
     library = SharedLibrary(export(tmp_path / "m.ingot", tmp_path, "--shared"))
@@ -162,7 +164,8 @@ class OneMapped(ctypes.Structure):
 
 
 def test_tensors_lie_in_a_pool(bundle: Path, tmp_path: Path) -> None:
-    """The functions that tell where they are say what the plan says; a call then takes null for the structs."""
+    """The functions that tell where they are say what the plan says; a call then takes null for the
+    structs."""
     library = SharedLibrary(
         export(
             bundle,
@@ -241,7 +244,8 @@ def test_header_names_and_sizes(header: Path) -> None:
 
 
 def test_names_that_c_would_read_as_something_else(tmp_path: Path) -> None:
-    """Quotes, backslashes, trigraphs, formats and letters of other alphabets come back as they were."""
+    """Quotes, backslashes, trigraphs, formats and letters of other alphabets come back as they
+    were."""
     given, made = 'in"put\\??/%s*/', "größe"
     node = helper.make_node("Relu", [given], [made], "/relu")
     ingot.compile(model([node], [value(given, [3])], [value(made, [3])]), targets=[TARGET]).save(
@@ -408,7 +412,8 @@ def test_options_of_another_kind(
 
 
 def test_constants_lie_apart(bundle: Path, tmp_path: Path) -> None:
-    """The file that a caller gives has each constant where the plan has it, once, aligned, and zeros between."""
+    """The file that a caller gives has each constant where the plan has it, once, aligned, and
+    zeros between."""
     header = export(bundle, tmp_path, "--shared", "--pool", "constants=caller")
     with opened(bundle) as source:
         plan = read_plan(source)

@@ -1,5 +1,5 @@
-"""``ingot export --module-archive``: the layout and the metadata of the Model Library Format, the same bytes
-from the same bundles, objects and sources that another compiler takes."""
+"""``ingot export --module-archive``: the layout and the metadata of the Model Library Format, the
+same bytes from the same bundles, objects and sources that another compiler takes."""
 
 from __future__ import annotations
 
@@ -151,8 +151,8 @@ def test_two_models_of_one_name(
 
 @pytest.mark.gcc
 def test_objects_and_sources_are_of_use(bundles: Path, tmp_path: Path) -> None:
-    """A program is linked with the objects of both models, and with what gcc makes of the sources: the bits
-    are the loader's."""
+    """A program is linked with the objects of both models, and with what gcc makes of the sources:
+    the bits are the loader's."""
     archive = export(
         bundles, tmp_path / "m.tar", "--pool", "fast=internal", "--pool", "slow=internal"
     )

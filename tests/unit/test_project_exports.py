@@ -1,5 +1,5 @@
-"""``[export.NAME]``: what a bundle is exported as is written when the bundle is built, and left alone while
-nothing has changed."""
+"""``[export.NAME]``: what a bundle is exported as is written when the bundle is built, and left
+alone while nothing has changed."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def test_kinds_are_those_of_the_command() -> None:
 
 
 def test_exports_are_built_and_left_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """First they are written; then nothing has changed; a file that is gone or another one is written again, with
-    the same bytes."""
+    """First they are written; then nothing has changed; a file that is gone or another one is
+    written again, with the same bytes."""
     build(folder)
     assert "built export.lib" in capsys.readouterr().out
     first = contents(folder)

@@ -149,7 +149,8 @@ def test_refused(attributes: dict[str, Any], why: str) -> None:
 
 
 def test_counted_words_of_a_large_pool(tmp_path: Path) -> None:
-    """Native: pairs of words of rows whose length a run decides, with a weight for each of 5,000."""
+    """Native: pairs of words of rows whose length a run decides, with a weight for each of
+    5,000."""
     draw = np.random.default_rng(0)
     pool = [f"w{number}" for number in range(1000)]
     pairs = sorted({(int(a), int(b)) for a, b in draw.integers(0, 1000, (4000, 2))})

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CChoices:
-    """``name``: of the model in C, "" for that of the file; ``shapes``: of inputs, as the user wrote
-    them; ``form``: of C, by its name; ``weights_apart``: in a file that the program gives."""
+    """``name``: of the model in C, "" for that of the file; ``shapes``: of inputs, as the user
+    wrote them; ``form``: of C, by its name; ``weights_apart``: in a file that the program gives."""
 
     name: str = ""
     shapes: tuple[Mapping[str, str], ...] = ()

@@ -21,7 +21,8 @@ _C_TYPES = {"float32": "float", "float64": "double", "float16": "uint16_t", "boo
 
 @dataclass(frozen=True, slots=True)
 class CTensor:
-    """One input or output of fixed sizes, dense and row-major. ``name``: the user's; ``dtype``: ours."""
+    """One input or output of fixed sizes, dense and row-major. ``name``: the user's; ``dtype``:
+    ours."""
 
     name: str
     identifier: str
@@ -84,7 +85,8 @@ def _tensor(tensor: TensorPlan, identifier: str) -> CTensor:
 
 
 def struct_lines(tag: str, tensors: Sequence[CTensor], qualifier: str = "") -> Iterator[str]:
-    """Write a struct with a pointer for each tensor; ``qualifier``: "const " for what is only read."""
+    """Write a struct with a pointer for each tensor; ``qualifier``: "const " for what is only
+    read."""
     yield f"struct {tag} {{"
     for tensor in tensors:
         shape = ", ".join(map(str, tensor.shape))

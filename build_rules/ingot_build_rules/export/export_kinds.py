@@ -21,8 +21,8 @@ from ingot_build_rules.export.wasm import write_wasm
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """``values``: of the JSON report; ``says``: what there is to say for people, with the names of values
-    in braces."""
+    """``values``: of the JSON report; ``says``: what there is to say for people, with the names of
+    values in braces."""
 
     values: Mapping[str, object]
     says: str
@@ -30,7 +30,8 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class ExportChoices:
-    """``shared``: a library that is loaded when the program starts; ``others``: bundles beside the first."""
+    """``shared``: a library that is loaded when the program starts; ``others``: bundles beside the
+    first."""
 
     library: LibraryChoices = field(default_factory=LibraryChoices)
     shared: bool = False
@@ -40,9 +41,9 @@ class ExportChoices:
 
 @dataclass(frozen=True, slots=True)
 class ExportKind:
-    """``write`` takes a build, a bundle, a place, choices. The place is a file, or where ``in_folder`` is set the folder of
-    several. ``takes``: the options of the command that belong to it. ``of_model``: what is
-    exported is a model, and no bundle."""
+    """``write`` takes a build, a bundle, a place, choices. The place is a file, or where
+    ``in_folder`` is set the folder of several. ``takes``: the options of the command that belong to
+    it. ``of_model``: what is exported is a model, and no bundle."""
 
     write: Callable[[Scheduler, str, str, ExportChoices], Exported]
     takes: frozenset[str] = frozenset()

@@ -1,7 +1,8 @@
-"""The sizes of one call of a bundle that leaves some open: those that the user gives, and what follows.
+"""The sizes of one call of a bundle that leaves some open: those that the user gives, and what
+follows.
 
-In: a bundle's plan, shapes by input name. Out: inputs and outputs of fixed sizes. Not done here: what
-the call needs (``view.evaluate_call``).
+In: a bundle's plan, shapes by input name. Out: inputs and outputs of fixed sizes. Not done here:
+what the call needs (``view.evaluate_call``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from ingot_runtime.format.plan import BundlePlan, TensorPlan
 
 
 def sized_inputs(plan: BundlePlan, shapes: Mapping[str, str]) -> tuple[TensorPlan, ...]:
-    """Return the inputs with the sizes of ``shapes``, as ``--shape`` has them; those without one stay as they are.
+    """Return the inputs with the sizes of ``shapes``, as ``--shape`` has them; those without one
+    stay as they are.
 
     Raises:
         UserError: no such input, another rank, no size, or other sizes than the plan has.
@@ -50,7 +52,8 @@ def _sized(
 
 
 def sized_outputs(plan: BundlePlan, call: EvaluatedCall) -> Sequence[TensorPlan]:
-    """Return the outputs with the sizes that a call computes; those that only the data decide stay open."""
+    """Return the outputs with the sizes that a call computes; those that only the data decide stay
+    open."""
     found: list[TensorPlan] = []
     for number, tensor in enumerate(plan.outputs):
         shape = call.output_shapes.get(number, tensor.dims)

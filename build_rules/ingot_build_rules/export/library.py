@@ -32,7 +32,8 @@ _CHUNK_BYTES = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class WrittenLibrary:
-    """``files``: names in the folder; ``size_bytes``: of the library alone; ``digest``: the bundle's root digest."""
+    """``files``: names in the folder; ``size_bytes``: of the library alone; ``digest``: the
+    bundle's root digest."""
 
     files: tuple[str, ...]
     size_bytes: int
@@ -43,7 +44,8 @@ class WrittenLibrary:
 def write_library(
     build: Scheduler, bundle: str, folder: str, choices: LibraryChoices, *, shared: bool
 ) -> WrittenLibrary:
-    """Write ``libMODEL.a`` (``shared``: ``.so``) and ``MODEL.h``, and ``MODEL.constants`` where the caller gives them.
+    """Write ``libMODEL.a`` (``shared``: ``.so``) and ``MODEL.h``, and ``MODEL.constants`` where the
+    caller gives them.
 
     Raises:
         BundleError: no bundle. UnsupportedError, UserError: as ``library_facts``. OutputError: no

@@ -39,8 +39,9 @@ INSIDE_BYTES_MAX = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class LibraryFacts:
-    """``model``: its name in C; ``main_at``: where the function lies in the code; ``planned_bytes``: what is planned in each
-    pool that is written to; ``launches``: of a call whose loops run once."""
+    """``model``: its name in C; ``main_at``: where the function lies in the code;
+    ``planned_bytes``: what is planned in each pool that is written to; ``launches``: of a call
+    whose loops run once."""
 
     model: str
     digest: str

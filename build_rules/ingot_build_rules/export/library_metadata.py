@@ -21,10 +21,11 @@ def library_metadata(facts: LibraryFacts) -> str:
 
 
 def metadata_of(facts: LibraryFacts) -> dict[str, Any]:
-    """Return ``version``, ``model``, ``digest``, ``target``, ``features``, ``inputs``, ``outputs``, ``pools``, ``functions``.
+    """Return ``version``, ``model``, ``digest``, ``target``, ``features``, ``inputs``, ``outputs``,
+    ``pools``, ``functions``.
 
-    ``main`` of the functions has the bytes of all: of its pools that are written to, of constants, of inputs
-    and outputs; a kernel its number in the bundle and how often it is launched.
+    ``main`` of the functions has the bytes of all: of its pools that are written to, of constants,
+    of inputs and outputs; a kernel its number in the bundle and how often it is launched.
     """
     written = sum(pool.size_bytes for pool in facts.pools if not pool.is_constant)
     tensors = (*facts.inputs, *facts.outputs)

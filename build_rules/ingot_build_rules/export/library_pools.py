@@ -39,8 +39,9 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class PoolWishes:
-    """``places``: (pool, ``caller`` or ``internal``), perhaps with a limit: ``caller,64kB``; what is not
-    named: constants are internal, the rest is the caller's. ``tensors_in``: the pool that inputs and outputs lie in, "" for none."""
+    """``places``: (pool, ``caller`` or ``internal``), perhaps with a limit: ``caller,64kB``; what
+    is not named: constants are internal, the rest is the caller's. ``tensors_in``: the pool that
+    inputs and outputs lie in, "" for none."""
 
     places: tuple[tuple[str, str], ...] = ()
     tensors_in: str = ""

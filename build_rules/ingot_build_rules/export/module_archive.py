@@ -45,7 +45,8 @@ class ModuleArchive:
 def write_module_archive(
     build: Scheduler, bundles: Sequence[str], output: str, choices: LibraryChoices
 ) -> ModuleArchive:
-    """Write an archive of one variant of each bundle; Name, pools and shapes of ``choices`` are the first one's, the variant is every one's.
+    """Write an archive of one variant of each bundle; Name, pools and shapes of ``choices`` are the
+    first one's, the variant is every one's.
 
     Raises:
         BundleError: no bundle. UnsupportedError, UserError: as ``library_facts``; two models have

@@ -1,5 +1,5 @@
-"""What an archive of models says of them: the metadata of the Model Library Format, and the launches
-of each as a graph.
+"""What an archive of models says of them: the metadata of the Model Library Format, and the
+launches of each as a graph.
 
 In: facts, open bundles. Out: JSON, ASCII, with sorted keys. Not done here: the archive
 (``module_archive``).

@@ -3,9 +3,9 @@
 In: i32, i64 or strings [N, C], or one row. Out: f32 [N, columns], or one row. Not done here: how
 strings are found (``strings/lookup``): each is the number of its text in the pool.
 
-An n-gram is found item by item: the number of what was found so far and that of the next item make one
-number, which is looked up among those of the pool. Counts are added where the columns of n-grams are; what is none
-has a column of its own behind them.
+An n-gram is found item by item: the number of what was found so far and that of the next item make
+one number, which is looked up among those of the pool. Counts are added where the columns of
+n-grams are; what is none has a column of its own behind them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """A regular expression as a table of states and bytes of UTF-8.
 
 In: a pattern, by the syntax that RE2 and Python's ``re`` have in common. Out: ``Automaton``, which
-says whether a whole string matches. Not done here: matches inside of a string (``pattern_search``); groups that are
-referred to, looking ahead or behind, properties of Unicode (refused, as RE2 refuses some of them).
+says whether a whole string matches. Not done here: matches inside of a string (``pattern_search``);
+groups that are referred to, looking ahead or behind, properties of Unicode (refused, as RE2 refuses
+some of them).
 
 The parts of the pattern become states with ranges of bytes between them (a range of characters is a
-few sequences of ranges of bytes), and sets of such states, with what the byte before was, become the
-states of the table.
+few sequences of ranges of bytes), and sets of such states, with what the byte before was, become
+the states of the table.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class PatternError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """``classes``: of the end of the string, then of each byte; ``table``: of each state and class the
-    next state; ``accepts``: 1 for states in which a string may end. The first state is 0."""
+    """``classes``: of the end of the string, then of each byte; ``table``: of each state and class
+    the next state; ``accepts``: 1 for states in which a string may end. The first state is 0."""
 
     classes: tuple[int, ...]
     class_count: int
@@ -177,8 +178,8 @@ class States:
         self.steps[start].append((*steps[-1], end))
 
     def closed(self, states: Iterable[int], before: str, behind: str) -> set[int]:
-        """States with all that need no byte from there; ``before`` and ``behind``: what is next to the
-        place, "word" or "other", nothing at the ends."""
+        """States with all that need no byte from there; ``before`` and ``behind``: what is next to
+        the place, "word" or "other", nothing at the ends."""
         places = {"", "no boundary" if (before == "word") == (behind == "word") else "boundary"}
         places |= {name for name, side in (("start", before), ("end", behind)) if not side}
         found, waiting = set(states), list(states)

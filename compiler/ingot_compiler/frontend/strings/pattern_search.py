@@ -1,11 +1,11 @@
 """Where a regular expression matches inside of strings: from the left, none overlapping another,
 none empty, of the matches at one place the longest.
 
-In: a pattern; rows of bytes with their lengths. Out: ``SearchTable``; ``Matches``, begins and ends in
-the order in which they are found. Not done here: what a pattern may have (``automaton``).
+In: a pattern; rows of bytes with their lengths. Out: ``SearchTable``; ``Matches``, begins and ends
+in the order in which they are found. Not done here: what a pattern may have (``automaton``).
 
-A row is read byte by byte; where no state is left, its last match is taken and the search goes on behind it, or one
-byte behind its start if there was none.
+A row is read byte by byte; where no state is left, its last match is taken and the search goes on
+behind it, or one byte behind its start if there was none.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _DEAD: Key = ((), "")
 
 @dataclass(frozen=True, slots=True)
 class SearchTable:
-    """``classes``: of the end of the string, then of each byte. Of each state and class: ``table``, the
-    next state, 0 where none is left; ``matches``, 1 where a match ends before that byte. ``starts``:
-    the first state behind a byte of each class."""
+    """``classes``: of the end of the string, then of each byte. Of each state and class: ``table``,
+    the next state, 0 where none is left; ``matches``, 1 where a match ends before that byte.
+    ``starts``: the first state behind a byte of each class."""
 
     classes: tuple[int, ...]
     class_count: int
@@ -79,8 +79,8 @@ def _after(states: States, own: Iterable[int], byte: int, kind: str) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """``begin``, ``end``: i64[steps, rows], -1 where no match is found in a step. ``behind``: i64[rows],
-    the end of the last match."""
+    """``begin``, ``end``: i64[steps, rows], -1 where no match is found in a step. ``behind``:
+    i64[rows], the end of the last match."""
 
     begin: int
     end: int

@@ -142,7 +142,8 @@ def _numbers(context: OpContext, kept: int) -> tuple[int, int]:
 
 
 def _with_marks(context: OpContext, places: int, known: int) -> int:
-    """Where tokens begin or end, with the marks among them; ``known``: of the padding and the marks."""
+    """Where tokens begin or end, with the marks among them; ``known``: of the padding and the
+    marks."""
     if not context.bool_attribute("mark"):
         return places
     count = context.shape_of(places)[0]
