@@ -61,7 +61,7 @@ static double element(const struct ingot_tensor_info *info, const void *data, u6
 static double magnitude(double value) { return value < 0 ? -value : value; }
 
 // Returns the largest error by the largest finite magnitude expected, and whether few enough are beyond the tolerance.
-static double compare(const struct ingot_tensor_info *info, const struct ingot_tensor *got, const void *expected, const double limits[static 2], bool *good) {
+static double compare_output(const struct ingot_tensor_info *info, const struct ingot_tensor *got, const void *expected, const double limits[static 2], bool *good) {
   u64 count = got->size_bytes / info->element_bytes, apart = 0;
   double scale = 0, worst = 0;
   for (u64 index = 0; index < count; index++) {
@@ -121,7 +121,7 @@ static void prove_output(const ingot_session *session, u32 index, const struct t
     note_failure(proof, TEXT("%s: shape %s, expected %s", where, TUPLE(got->shape, info->rank), TUPLE(expected->shape, info->rank)));
     return;
   }
-  double error = compare(info, got, expected->data, test->limits[index], &good);
+  double error = compare_output(info, got, expected->data, test->limits[index], &good);
   if (error > proof->error) proof->error = error;
   if (!good) note_failure(proof, TEXT("%s: error %.3g, allowed %.3g", where, error, test->limits[index][0]));
 }

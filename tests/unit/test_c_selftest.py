@@ -59,6 +59,7 @@ CHANGES: list[Callable[[bytearray], object]] = [
 
 
 @pytest.mark.parametrize("change", [*CHANGES, *DAMAGES])
+@pytest.mark.sweep(3)
 def test_both_loaders_find_the_same(
     change: Callable[[bytearray], object],
     bundle: Path,
@@ -104,6 +105,7 @@ SPECIALS = {
 
 
 @pytest.mark.parametrize("dtype", SPECIALS)
+@pytest.mark.sweep(3)
 def test_numbers_of_all_kinds(dtype: TensorProto.DataType, tmp_path: Path) -> None:
     """Largest, smallest, infinite and no numbers as expected results: the same error."""
     graph = helper.make_graph(
