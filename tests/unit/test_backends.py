@@ -14,6 +14,7 @@ from ingot_build_rules.compilation.configure import KINDS_WITH_CODE
 from ingot_build_rules.compilation.own_code import code_digests
 from ingot_build_rules.rules.registry import LOADABLE, RULEBOOK
 from ingot_compiler.backends.backend import Backend
+from ingot_compiler.backends.c import C_KERNEL
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import parse_target as parse_processor
 from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
@@ -63,11 +64,12 @@ def test_every_hook_is_a_function(backend: Backend, name: str) -> None:
 
 def test_actions_may_load_hooks_and_nothing_else() -> None:
     """Every hook but the one for targets, which no action needs, is in the list of what inputs may
-    name."""
+    name, and what writes a kernel as C source, which is no device's."""
     listed = [where for found in LOADABLE.values() for where in found]
-    assert set(listed) == {
+    hooks = {
         getattr(backend, name) for backend in BACKENDS for name in HOOKS if name != "parse_target"
     }
+    assert set(listed) == hooks | {C_KERNEL}
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.kind)
@@ -118,8 +120,9 @@ def test_a_variant_has_a_main_and_a_library_has_none() -> None:
 def test_every_rule_that_loads_is_known() -> None:
     """The modules of a rule are its own and those of its hooks, each once."""
     modules = RULEBOOK.modules_of(RULEBOOK.by_name["codegen"])
-    hooks = [backend.compile_kernel.partition(":")[0] for backend in BACKENDS]
-    assert modules == ("ingot_build_rules.rules.codegen", *dict.fromkeys(hooks))
+    hooks = [C_KERNEL, *(backend.compile_kernel for backend in BACKENDS)]
+    own = [hook.partition(":")[0] for hook in hooks]
+    assert modules == ("ingot_build_rules.rules.codegen", *dict.fromkeys(own))
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.kind)

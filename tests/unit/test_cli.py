@@ -313,7 +313,7 @@ def test_no_space_leaves_nothing(tmp_path: Path) -> None:
     model = small_model(tmp_path / "m.onnx")
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000));"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000));"
         "from ingot_build_rules.cli.main import main;"
         f"sys.exit(main(['compile', {str(model)!r}, '-o', {str(tmp_path / 'o.ingot')!r}, '-q']))"
     )

@@ -89,8 +89,8 @@ def test_import_time() -> None:
 
 def test_sources_are_small() -> None:
     """Deflated, the loader's sources stay below 138 KiB (its wheel has 17 kB more: metadata, licence
-    and the archive itself), those for devices beside the host below 30 kB: 24 for OpenCL and the
-    devices that are processors, 6 for CUDA.
+    and the archive itself), those for devices beside the host below 33 kB: 24 for OpenCL and the
+    devices that are processors, 6 for CUDA, 2 for copies that begin early.
 
     It was 89 kB until sessions took several callers: the line, the lanes and async calls need 8 kB.
     Then came types of ``ml_dtypes``, what notebooks show, the text of a device, which compiling
@@ -105,4 +105,4 @@ def test_sources_are_small() -> None:
         return sum(len(zlib.compress(file.read_bytes())) for file in files)
 
     assert 0 < deflated_bytes(ingot_runtime) < 141_312
-    assert 0 < deflated_bytes(ingot_runtime_devices) < 30_000
+    assert 0 < deflated_bytes(ingot_runtime_devices) < 33_000
