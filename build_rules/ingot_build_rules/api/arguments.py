@@ -44,12 +44,7 @@ def read_plugin_texts(plugins: object) -> tuple[str, ...]:
     Raises:
         UserError: no texts.
     """
-    if isinstance(plugins, str):
-        return (plugins,)
-    found = _items(plugins)
-    if found is None or not all(isinstance(plugin, str) for plugin in found):
-        raise _wrong("plugins", "texts, such as ['accelerator:TARGET']", plugins)
-    return cast("tuple[str, ...]", found)
+    return _texts("plugins", "texts, such as ['accelerator:TARGET']", plugins)
 
 
 def read_pool_texts(pools: object) -> tuple[str, ...]:
@@ -58,11 +53,16 @@ def read_pool_texts(pools: object) -> tuple[str, ...]:
     Raises:
         UserError: no texts.
     """
-    if isinstance(pools, str):
-        return (pools,)
-    found = _items(pools)
-    if found is None or not all(isinstance(pool, str) for pool in found):
-        raise _wrong("pools", "texts, such as ['fast=200kB', 'slow']", pools)
+    return _texts("pools", "texts, such as ['fast=200kB', 'slow']", pools)
+
+
+def _texts(argument: str, expected: str, given: object) -> tuple[str, ...]:
+    """One text, or several."""
+    if isinstance(given, str):
+        return (given,)
+    found = _items(given)
+    if found is None or not all(isinstance(item, str) for item in found):
+        raise _wrong(argument, expected, given)
     return cast("tuple[str, ...]", found)
 
 
