@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ingot_artifacts.inspect.describe import opened
 from ingot_artifacts.store.atomic import atomic_file, sync_folders
 from ingot_build_rules.engine.scheduler import Scheduler
+from ingot_build_rules.export.host_alone import require_host
 from ingot_build_rules.export.loader_sources import loader_sources
 from ingot_build_rules.rules.compile_loader import COMPILE_LOADER, LoaderInputs
 from ingot_compiler.backends.host.targets.target import parse_target
@@ -64,11 +65,7 @@ def _chunk(source: Source, at: int) -> bytes:
 
 
 def _triple(bundle: str, plan: BundlePlan) -> str:
-    beside = [device for device in plan.devices if device.kind != "host"]
-    if beside:
-        why = f"the bundle has the device {beside[0].name!r} of kind {beside[0].kind}"
-        do = "compile it for the host alone, or run it by the Python loader"
-        raise UnsupportedError("an executable runs on the host alone", bundle, why, do)
+    require_host("an executable", bundle, plan)
     architectures = sorted({parse_target(variant.target).arch for variant in plan.variants})
     if len(architectures) > 1:
         why = f"the bundle has code for {', '.join(architectures)}, an executable runs on one"

@@ -15,6 +15,7 @@ from ingot_artifacts.inspect.describe import variant_program
 from ingot_build_rules.export.c_names import c_identifier
 from ingot_build_rules.export.c_tensors import CTensor, c_tensors
 from ingot_build_rules.export.given_sizes import sized_inputs, sized_outputs
+from ingot_build_rules.export.host_alone import require_host
 from ingot_build_rules.export.library_pools import (
     WORKSPACE,
     Pool,
@@ -85,7 +86,7 @@ def library_facts(bundle: str, source: Source, choices: LibraryChoices) -> Libra
             data decide, too many constants. UserError: no such variant or pool, a bad name.
     """
     plan = read_plan(source)
-    _require_host(bundle, plan)
+    require_host("a library", bundle, plan)
     given = sized_inputs(plan, dict(choices.shapes))
     inputs = c_tensors(bundle, plan, given, "input")
     variant = _variant(bundle, plan, choices.variant)
@@ -157,14 +158,6 @@ def _variant(bundle: str, plan: BundlePlan, wanted: str) -> int:
         why = f"a library has one, the bundle has {', '.join(targets)}"
         raise UserError("which variant?", bundle, why, f"--variant {targets[0]}")
     return targets.index(wanted) if wanted else 0
-
-
-def _require_host(bundle: str, plan: BundlePlan) -> None:
-    beside = [device for device in plan.devices if device.kind != "host"]
-    if beside:
-        why = f"the bundle has the device {beside[0].name!r} of kind {beside[0].kind}"
-        do = "compile it for the host alone, or run it by the Python loader"
-        raise UnsupportedError("a library runs on the host alone", bundle, why, do)
 
 
 def _require_known_sizes(bundle: str, plan: BundlePlan, program: Program) -> None:
