@@ -26,7 +26,7 @@ else:
 
 _CHARACTERS = ("LITERAL", "NOT_LITERAL", "ANY", "IN")
 _LAST = 0x10FFFF
-STATES_MAX = 4096
+_STATES_MAX = 4096
 _REPEATS_MAX = 1000  # as in RE2
 _BLOCKS = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000, _LAST))
 _CATEGORIES = {
@@ -106,7 +106,7 @@ class States:
 
     def new(self) -> int:
         """One more."""
-        if len(self.steps) > 16 * STATES_MAX:
+        if len(self.steps) > 16 * _STATES_MAX:
             raise PatternError("it is too large")
         self.steps.append([])
         self.free.append([])
@@ -189,6 +189,11 @@ class States:
                     found.add(state)
                     waiting.append(state)
         return found
+
+    def after(self, states: Iterable[int], byte: int) -> tuple[int, ...]:
+        """The states behind a byte, in the order of their numbers."""
+        steps = (step for state in states for step in self.steps[state])
+        return tuple(sorted({to for first, last, to in steps if first <= byte <= last}))
 
 
 def _byte_ranges(first: bytes, last: bytes) -> Iterator[list[tuple[int, int]]]:
@@ -283,8 +288,6 @@ def _table(states: States, end: int) -> Automaton:
         for low in cuts[:-1]:
             following = _after(states, key, low)
             row.append(numbers.setdefault(following, len(numbers)))
-        if len(numbers) > STATES_MAX:
-            raise PatternError(f"its table has more than {STATES_MAX} states")
         rows.append(row)
         accepts.append(int(end in states.closed(key[0], key[1], "")))
     flat = tuple(state for row in rows for state in row)
@@ -311,15 +314,20 @@ def kind_of(byte: int) -> str:
 def _after(states: States, key: Key, byte: int) -> Key:
     """What follows by a byte."""
     kind = kind_of(byte)
-    own = states.closed(key[0], key[1], kind)
-    steps = (step for state in own for step in states.steps[state])
-    return tuple(sorted({to for first, last, to in steps if first <= byte <= last})), kind
+    return states.after(states.closed(key[0], key[1], kind), byte), kind
 
 
 def growing(numbers: dict[Key, int]) -> Iterator[Key]:
-    """The keys of a dictionary that grows meanwhile."""
+    """The keys of a table's states, which grow meanwhile.
+
+    Raises:
+        PatternError: they are too many.
+    """
     at = 0
     while at < len(numbers):
         batch = list(numbers)[at:]
         at += len(batch)
-        yield from batch
+        for key in batch:
+            if len(numbers) > _STATES_MAX:
+                raise PatternError(f"its table has more than {_STATES_MAX} states")
+            yield key

@@ -10,17 +10,14 @@ behind it, or one byte behind its start if there was none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.frontend.compose import binary_scalar, cast, full, iota, reduce, reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.control import build_loop
 from ingot_compiler.frontend.strings.automaton import (
-    STATES_MAX,
     Key,
-    PatternError,
-    States,
     classes_of,
     cuts_of,
     growing,
@@ -62,19 +59,11 @@ def search_table(pattern: str) -> SearchTable:
     for key in growing(numbers):
         for place, kind in enumerate(kinds):
             own = states.closed(key[0], key[1], kind)
-            following = _after(states, own, cuts[place - 1], kind) if place else _DEAD
+            reached = states.after(own, cuts[place - 1]) if place else ()
+            following = (reached, kind) if reached else _DEAD
             table.append(numbers.setdefault(following, len(numbers)))
             matches.append(int(end in own))
-        if len(numbers) > STATES_MAX:
-            raise PatternError(f"its table has more than {STATES_MAX} states")
     return SearchTable(classes_of(cuts), len(cuts), tuple(table), tuple(matches), tuple(starts))
-
-
-def _after(states: States, own: Iterable[int], byte: int, kind: str) -> Key:
-    """What follows by a byte."""
-    steps = (step for state in own for step in states.steps[state])
-    found = tuple(sorted({to for first, last, to in steps if first <= byte <= last}))
-    return (found, kind) if found else _DEAD
 
 
 @dataclass(frozen=True, slots=True)
