@@ -154,15 +154,9 @@ class C99(CDialect):
             bits = f"({kind})(({whole}) >> {place * 8 * size_bytes(element)})"
         return self.from_unsigned(element, 0, bits)
 
-    def converted(self, element: str, lanes: int, text: str) -> str:
-        """A cast, or the compiler's own function for vectors."""
-        kind = self.type_name(element, lanes)
-        return f"__builtin_convertvector({text}, {kind})" if lanes > 1 else f"({kind})({text})"
-
-    def converted_unsigned(self, element: str, lanes: int, text: str) -> str:
-        """The same without a sign."""
-        kind = self.unsigned_name(element, lanes)
-        return f"__builtin_convertvector({text}, {kind})" if lanes > 1 else f"({kind})({text})"
+    def converted_lanes(self, kind: str, text: str) -> str:
+        """The compiler's own function."""
+        return f"__builtin_convertvector({text}, {kind})"
 
     def mask_of(self, element: str, lanes: int, text: str) -> str:
         """Lanes of 32 bits; comparisons have the width of what is compared."""

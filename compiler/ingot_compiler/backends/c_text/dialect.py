@@ -120,13 +120,20 @@ class CDialect(ABC):
 
     # -- numbers -----------------------------------------------------------------------------------
 
-    @abstractmethod
     def converted(self, element: str, lanes: int, text: str) -> str:
         """A number, or a piece of as many lanes, as another element."""
+        return self._converted_to(self.type_name(element, lanes), lanes, text)
 
-    @abstractmethod
     def converted_unsigned(self, element: str, lanes: int, text: str) -> str:
         """The same to the integer without a sign of the element's width."""
+        return self._converted_to(self.unsigned_name(element, lanes), lanes, text)
+
+    def _converted_to(self, kind: str, lanes: int, text: str) -> str:
+        return self.converted_lanes(kind, text) if lanes > 1 else f"({kind})({text})"
+
+    @abstractmethod
+    def converted_lanes(self, kind: str, text: str) -> str:
+        """A piece of several lanes as a type of as many, lane by lane."""
 
     @abstractmethod
     def mask_of(self, element: str, lanes: int, text: str) -> str:

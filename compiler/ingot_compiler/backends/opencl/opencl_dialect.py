@@ -96,15 +96,9 @@ class OpenClC(CDialect):
             return [f"as_{kind}(({wide})({low}, {high}))" for low, high in pairs]
         raise InternalError(f"{value.lanes} x {value.element} seen as {lanes} x {element}")
 
-    def converted(self, element: str, lanes: int, text: str) -> str:
+    def converted_lanes(self, kind: str, text: str) -> str:
         """``TO(float4, a)``."""
-        kind = self.type_name(element, lanes)
-        return f"TO({kind}, {text})" if lanes > 1 else f"({kind})({text})"
-
-    def converted_unsigned(self, element: str, lanes: int, text: str) -> str:
-        """``TO(uint4, a)``."""
-        kind = self.unsigned_name(element, lanes)
-        return f"TO({kind}, {text})" if lanes > 1 else f"({kind})({text})"
+        return f"TO({kind}, {text})"
 
     def mask_of(self, element: str, lanes: int, text: str) -> str:
         """Lanes of ``int``; comparisons have the width of what is compared."""
