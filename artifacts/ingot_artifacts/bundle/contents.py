@@ -4,13 +4,14 @@ In: nothing. Out: ``BundleContents`` and its parts, validated. Not done here: wr
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_artifacts.bundle.symbols import symbols_of
 from ingot_artifacts.errors import ArtifactError
 from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.limits import NAME_SIZE_BYTES_MAX
 from ingot_runtime.format.plan import DEVICE_KINDS
+from ingot_runtime.lazy_dataclass import dataclass
 
 Chunk = tuple[int, memoryview | Callable[[], memoryview]]
 """(offset in the weights of all devices, bytes or a function that brings them): read in order, then

@@ -6,7 +6,7 @@ here: what the sections hold, whether plan and sections still agree (the reader 
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.place_sections import Key, place_sections, reserve
@@ -14,6 +14,7 @@ from ingot_artifacts.store.atomic import atomic_file, sync_folders
 from ingot_runtime.format import header as head
 from ingot_runtime.format.sha256 import sha256
 from ingot_runtime.format.source import Source
+from ingot_runtime.lazy_dataclass import dataclass
 
 _CHUNK_SIZE_BYTES = 1 << 24
 

@@ -9,7 +9,6 @@ import os
 import struct
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -37,6 +36,7 @@ from ingot_runtime.format.sha256 import sha256
 from ingot_runtime.format.shapes import check_shape
 from ingot_runtime.format.states import ROW, decode_states
 from ingot_runtime.format.values import decode_values
+from ingot_runtime.lazy_dataclass import dataclass
 
 Payloads = dict[tuple[int, int], bytes]
 """(kind, number) of a section -> its bytes."""

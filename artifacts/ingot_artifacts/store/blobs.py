@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.blob_file import is_digest
+from ingot_runtime.lazy_dataclass import dataclass
 
 _DO = "build again: what made it runs again"
 

@@ -15,13 +15,13 @@ import shutil
 import time
 from collections import Counter
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 
 from ingot_artifacts.errors import ArtifactError, read_only_error
 from ingot_artifacts.store.atomic import output_error
 from ingot_artifacts.store.blob_file import blob_path
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.survey import Kept, RecordEntry, Survey, take_survey
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

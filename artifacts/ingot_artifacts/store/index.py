@@ -10,11 +10,11 @@ imports diskcache (20 ms).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ingot_artifacts.store.index_disk import VALUE_BYTES_MAX, is_key
 from ingot_artifacts.store.index_layer import IndexLayer
 from ingot_artifacts.store.trust import ANYONE, SEAL_BYTES, Trust
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

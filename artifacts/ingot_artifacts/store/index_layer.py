@@ -8,8 +8,9 @@ In: keys (32 bytes), rows. Out: ``IndexLayer``, ``Row``. Not done here: seals (`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,10 @@ here: printing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.records import RecordFacts
 from ingot_artifacts.store.survey import Survey, take_survey
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ A value is a map with ``refs`` (digests), and where an action was recorded ``rul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 from ingot_artifacts.store.blob_file import is_digest
 from ingot_artifacts.store.blobs import BlobStore
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

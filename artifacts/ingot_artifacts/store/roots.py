@@ -12,13 +12,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ingot_artifacts.errors import read_only_error
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_artifacts.store.blob_file import is_digest
 from ingot_artifacts.store.records import RecordError, unpack_map
 from ingot_runtime.format.msgpack_canonical import pack
+from ingot_runtime.lazy_dataclass import dataclass
 
 _SEAL_BYTES = 32
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ingot_artifacts.store.blobs import BlobStore, StoreError
 from ingot_artifacts.store.cache import Cache
@@ -18,6 +17,7 @@ from ingot_artifacts.store.index import Entry
 from ingot_artifacts.store.quarantine import set_aside
 from ingot_artifacts.store.records import RecordError, read_facts
 from ingot_artifacts.store.survey import walk_blobs
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

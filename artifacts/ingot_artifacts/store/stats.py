@@ -6,10 +6,10 @@ In: a cache. Out: ``CacheStats``. Not done here: how often a build hit (the buil
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.survey import Survey, take_survey
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ingot_artifacts.store.blob_file import is_digest
 from ingot_artifacts.store.blobs import StoreError
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.records import RecordError, RecordFacts, read_facts
 from ingot_artifacts.store.roots import Root
+from ingot_runtime.lazy_dataclass import dataclass
 
 _SHARD_DIGITS = 2
 

@@ -11,7 +11,8 @@ byte of what is made.
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 SEAL_BYTES = 32
 _PUBLIC = b""

@@ -5,10 +5,10 @@ In: a finished compilation. Out: ``BundleFacts``. Not done here: HTML (``html_ta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_runtime.html_table import html_table
+from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.printable import printable
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ export itself (``torch_model``), which graphs a folder has (``compilation.model_
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from ingot_build_rules.compilation.program_suffix import is_program
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_build_rules.api.torch_model import TorchModel, TorchOnnxProgram

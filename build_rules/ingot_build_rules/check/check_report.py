@@ -7,11 +7,12 @@ comparing.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import cast
 
 from ingot_build_rules.check.deviation import Deviation
 from ingot_compiler.ir.errors import VerificationError
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ Not done here: what the calls should have given (``self_check``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +21,7 @@ from ingot_compiler.ir.message import OptionRef, message
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.profile import fitting
 from ingot_compiler.lowering.versions import versions_of
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_build_rules.check.check_report import CheckReport

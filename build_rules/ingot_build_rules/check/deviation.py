@@ -11,7 +11,6 @@ elements may be sums that cancel.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from ingot_compiler.ir.op import Array, bf16_to_f32
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, LOW_BITS, DType, TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 # Of the largest magnitude; integers and booleans must be equal.
 TOLERANCES: dict[DType, float] = {"f64": 1e-9, "f32": 1e-4, "f16": 1e-2, "bf16": 5e-2}

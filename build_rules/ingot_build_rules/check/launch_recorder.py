@@ -10,7 +10,7 @@ Copies and haloes compute nothing that the graph names; they are judged here, at
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -35,6 +35,7 @@ from ingot_compiler.lowering.fused import (
     View,
     all_steps,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ingot_artifacts.inspect.describe import opened, verify_source
 from ingot_compiler.backends.host.support.host import HostDigests
@@ -26,6 +25,7 @@ from ingot_runtime.format.plan import BundlePlan
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.source import Source, weights_sizes_bytes
 from ingot_runtime.format.statement import signed_in
+from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.load_bundle import require_agreement
 from ingot_runtime.loader.image import read_exports
 from ingot_runtime.loader.signatures import require_signed

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_build_rules.engine.events.events import (
     ActionFinished,
@@ -19,6 +19,7 @@ from ingot_build_rules.engine.events.events import (
     TargetFinished,
 )
 from ingot_build_rules.engine.events.history import estimate
+from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.printable import printable
 
 LastActions = Callable[[str], Mapping[str, str] | None]

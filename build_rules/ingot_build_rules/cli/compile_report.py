@@ -7,11 +7,11 @@ In: the outcome of a compilation. Out: plain values, lines. Not done here: compi
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli.console import counted, format_bytes, format_seconds
 from ingot_build_rules.cli.placement_lines import placement_lines
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_build_rules.check.check_report import CheckReport

@@ -10,13 +10,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ingot_build_rules.compilation.kind_of_file import OTHER_KINDS
 from ingot_build_rules.project.names import is_glob, is_plain
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _SKIPPED = {"dist", "build", "node_modules", "__pycache__", "site-packages"}
 _NO_NAME = {"model", "network"}

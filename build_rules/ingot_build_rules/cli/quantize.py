@@ -10,11 +10,11 @@ import argparse
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,12 +10,12 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import arrays, console, usage
 from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session

@@ -13,13 +13,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.options import usable_cpu_count
 from ingot_build_rules.compilation.kind_of_file import check_bundle_kind, check_model_kind
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.header import MAGIC
+from ingot_runtime.lazy_dataclass import dataclass
 
 _ENDING = ".onnx"
 

@@ -8,11 +8,12 @@ In: names of bundles and tests. Out: explanations. Not done here: reasons (``eng
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.workspace.user_key import known_key
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,6 @@ a device (``device_options``), the libraries themselves (``compilation``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_build_rules.rules.compile_options import HOST, DeviceOption
 from ingot_compiler.backends.backend import Backend
 from ingot_compiler.backends.registry import backend_of
@@ -16,6 +14,7 @@ from ingot_compiler.ir.message import OptionRef
 from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
 from ingot_runtime.format.plan import DEVICE_KINDS
+from ingot_runtime.lazy_dataclass import dataclass
 
 Codes = tuple[tuple[str, str], ...]
 """Kind and target of what a device may be, the first choice first."""

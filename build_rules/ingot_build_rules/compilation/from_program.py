@@ -7,7 +7,6 @@ devices. Not done here: planning (``programs.planner``), compiling (``from_text`
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from ingot_build_rules.compilation.from_text import device_text, read_text
@@ -21,6 +20,7 @@ from ingot_compiler.programs.lower_program import ENTRY, LoweredProgram, lower_p
 from ingot_compiler.programs.parse_program import parse_program
 from ingot_compiler.programs.planner.plan import plan
 from ingot_compiler.programs.program import Program
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

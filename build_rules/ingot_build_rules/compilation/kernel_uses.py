@@ -7,9 +7,9 @@ their positions. Not done here: compiling and linking them (``target_stages``, `
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
 
 from ingot_build_rules.rules.kernel_object import KernelObject
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,14 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_build_rules.compilation.plain_values import as_list, as_table, as_text, as_texts
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.file import open_without_waiting
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_build_rules.engine.cache.code_digest import CodeDigests

@@ -7,11 +7,11 @@ the cache, too, and the answer is the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph, Launch

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ingot_build_rules.rules.model_file import FileState, opened_model, state_of
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @runtime_checkable

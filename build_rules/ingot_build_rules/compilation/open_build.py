@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.folder_layer import open_layer
@@ -41,6 +41,7 @@ from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
 from ingot_build_rules.rules.compile_options import PluginOption
 from ingot_build_rules.rules.registry import RULEBOOK
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ import importlib.machinery
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ingot_build_rules.engine.cache.file_facts import FileFacts
 from ingot_build_rules.engine.cache.source_files import SourceFile, source_file, source_files
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.lazy_dataclass import dataclass
 
 OWN = ("ingot", "ingot_artifacts", "ingot_build_rules", "ingot_compiler", "ingot_runtime",
        "ingot_runtime_devices")  # fmt: skip

@@ -7,7 +7,6 @@ In: the plug-ins of the options. Out: ``PluginTable``. Not done here: reading wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_build_rules.compilation.plugins import open_plugin
 from ingot_build_rules.engine.actions.artifact import Artifact
@@ -21,6 +20,7 @@ from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.plugins.plugin import Plugin
 from ingot_compiler.plugins.settings import PluginSettings
+from ingot_runtime.lazy_dataclass import dataclass
 
 OF_PLUGINS = ("claim", "codegen_claimed", "lower_claimed", "make_library", "rewrite")
 """Rules that run the code of plug-ins."""

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_compiler.ir.graph import Graph, Names, Node
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,8 @@ In: the constants of every variant. Out: ``WeightLayout``. Not done here: packin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 _ALIGNMENT_BYTES = 64
 _PAGE_BYTES = 4096

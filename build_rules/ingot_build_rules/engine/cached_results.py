@@ -6,7 +6,6 @@ In: actions, outcomes. Out: records, and where they are. Not done here: what the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
@@ -19,6 +18,7 @@ from ingot_build_rules.engine.actions.rule import FileDigests
 from ingot_build_rules.engine.actions.values import Values
 from ingot_build_rules.engine.cache.action_cache import ActionCache, Resolve
 from ingot_build_rules.engine.cache.file_digests import WatchedFiles
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

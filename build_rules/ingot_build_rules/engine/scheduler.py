@@ -16,7 +16,7 @@ import heapq
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeVar, cast
 
 from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
@@ -43,6 +43,7 @@ from ingot_build_rules.engine.cache.leases import ActionLeases
 from ingot_build_rules.engine.cached_results import CachedResults
 from ingot_build_rules.engine.executors.executor import Executor, Handle
 from ingot_build_rules.engine.tasks import Tasks, results
+from ingot_runtime.lazy_dataclass import dataclass
 
 Value = TypeVar("Value")
 _POLL_SECONDS = 0.02

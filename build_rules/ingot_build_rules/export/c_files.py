@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ingot_artifacts.store.atomic import atomic_file, sync_folders
 from ingot_build_rules.engine.scheduler import Scheduler
@@ -17,6 +16,7 @@ from ingot_build_rules.export.c_header import CFacts
 from ingot_build_rules.export.c_source import CChoices, CFiles, make_c_source, weight_bytes
 from ingot_compiler.backends.c.c_forms import read_form
 from ingot_compiler.backends.c.model_text import support_text
+from ingot_runtime.lazy_dataclass import dataclass
 
 _WORDS_IN_LINE = 5
 _WEIGHTS_HEAD = """\

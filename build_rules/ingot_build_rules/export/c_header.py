@@ -7,9 +7,10 @@ In: ``CFacts``. Out: text that compiles alone as C99 and C++11. Not done here: t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from ingot_build_rules.export.c_tensors import CTensor, size_lines, struct_lines
+from ingot_runtime.lazy_dataclass import dataclass
 
 _HEAD = """\
 // Written by `ingot export --c-source`: the model {model} as C99.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.compilation.options import make_options
@@ -30,6 +29,7 @@ from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import dtype_code
 from ingot_runtime.format.plan import TensorPlan
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_build_rules.compilation.compilation import Compilation

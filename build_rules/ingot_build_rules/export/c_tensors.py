@@ -7,13 +7,13 @@ In: a bundle's plan. Out: ``CTensor``, lines of a header. Not done here: the res
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from ingot_build_rules.export.c_names import c_identifiers
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_runtime.format.dtypes import DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
 from ingot_runtime.format.plan import BundlePlan, TensorPlan
+from ingot_runtime.lazy_dataclass import dataclass
 
 # By numpy's name. What C has no type for travels as its bits; a bool is a byte of 0 or 1.
 _C_TYPES = {"float32": "float", "float64": "double", "float16": "uint16_t", "bool": "uint8_t"}

@@ -7,7 +7,6 @@ In: an open build, a bundle. Out: a file. FORMAT.md, "Executable". Not done here
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from ingot_artifacts.inspect.describe import opened
 from ingot_artifacts.store.atomic import atomic_file, sync_folders
@@ -21,6 +20,7 @@ from ingot_runtime.format.file import TRAILER, TRAILER_MAGIC
 from ingot_runtime.format.limits import ALIGNMENT_MAPPED_BYTES
 from ingot_runtime.format.plan import BundlePlan
 from ingot_runtime.format.source import Source, read_plan
+from ingot_runtime.lazy_dataclass import dataclass
 
 _CHUNK_BYTES = 1 << 24
 

@@ -7,7 +7,7 @@ done here: arguments (``cli.export``), checking every byte of the bundle (``chec
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.export.c_files import write_c_source
@@ -17,6 +17,7 @@ from ingot_build_rules.export.library import write_library
 from ingot_build_rules.export.library_facts import LibraryChoices
 from ingot_build_rules.export.module_archive import write_module_archive
 from ingot_build_rules.export.wasm import write_wasm
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

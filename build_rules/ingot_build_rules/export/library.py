@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ingot_artifacts.inspect.describe import opened
 from ingot_artifacts.store.atomic import atomic_file, sync_folders
@@ -26,6 +25,7 @@ from ingot_build_rules.rules.compile_library import (
 )
 from ingot_runtime.format.header import WEIGHTS
 from ingot_runtime.format.source import Source
+from ingot_runtime.lazy_dataclass import dataclass
 
 _CHUNK_BYTES = 1 << 24
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_artifacts.inspect.describe import variant_program
 from ingot_build_rules.export.c_names import c_identifier
@@ -33,6 +33,7 @@ from ingot_runtime.format.header import CODE
 from ingot_runtime.format.plan import BundlePlan
 from ingot_runtime.format.program import CODES, Program
 from ingot_runtime.format.source import Source, read_plan, weights_sizes_bytes
+from ingot_runtime.lazy_dataclass import dataclass
 
 INSIDE_BYTES_MAX = 1 << 30
 """Constants within a library: code reaches over 2 GiB, and other code may lie between."""

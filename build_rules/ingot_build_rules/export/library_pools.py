@@ -8,13 +8,14 @@ and where in the first one everything lies. Not done here: planning within a poo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 
 from ingot_build_rules.export.c_names import c_identifiers
 from ingot_build_rules.export.c_tensors import CTensor
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format import abi
+from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.size_option import read_size
 
 ALIGNMENT_BYTES = 64

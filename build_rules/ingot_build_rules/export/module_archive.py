@@ -14,7 +14,7 @@ import os
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import BinaryIO
 
 from ingot_artifacts.inspect.describe import opened, variant_program
@@ -31,6 +31,7 @@ from ingot_compiler.host_program.print_program import print_program
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.header import CODE
 from ingot_runtime.format.source import Source, read_plan
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

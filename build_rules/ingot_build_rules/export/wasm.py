@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 
 from ingot_artifacts.store.atomic import atomic_file, sync_folders
@@ -20,6 +20,7 @@ from ingot_build_rules.export.c_tensors import CTensor
 from ingot_build_rules.rules.compile_wasm import COMPILE_WASM, WasmInputs
 from ingot_compiler.backends.c.c_forms import read_form
 from ingot_compiler.backends.c.model_text import support_text
+from ingot_runtime.lazy_dataclass import dataclass
 
 _FORM = "c-128"
 _ARRAYS = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_build_rules.compilation.host_target import resolve_target
 from ingot_build_rules.compilation.op_options import read_ops
@@ -18,6 +17,7 @@ from ingot_build_rules.compilation.tuning_file import read_tuning
 from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ModelSpec, ProjectModel
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_compiler.ir.errors import BuildError, PluginError, UnsupportedError, UserError
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ bundles ``B/STEM``, an export or a test T of B for ``T/STEM``; ``{stem}`` in the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from ingot_build_rules.project.lines import Path
@@ -28,6 +28,7 @@ from ingot_build_rules.project.names import NAME_RULE, is_glob, is_plain
 from ingot_build_rules.project.outputs import report_outputs
 from ingot_build_rules.project.problems import Findings, Locate, Place, did_you_mean, one_of
 from ingot_build_rules.project.wildcards import Glob, ListFolder, Match, find_files
+from ingot_runtime.lazy_dataclass import dataclass
 
 Spec = TypeVar("Spec", BundleSpec, ExportSpec, TestSpec)
 AnySpec = TypeVar("AnySpec", ModelSpec, BundleSpec, ExportSpec, TestSpec)

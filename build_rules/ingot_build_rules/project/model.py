@@ -9,11 +9,12 @@ Paths are relative to the project's folder, with ``/``. ``line`` is where the ta
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_build_rules.rules.compile_options import FORBID, GENERAL
 from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import F32
+from ingot_runtime.lazy_dataclass import dataclass
 
 FILE_NAME = "ingot.toml"
 NATIVE = "native"

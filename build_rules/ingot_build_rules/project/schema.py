@@ -8,13 +8,13 @@ In: nothing. Out: ``TABLES``. Not done here: checking values (``values``), what 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from ingot_build_rules.compilation.options import ALL_PLANNERS
 from ingot_build_rules.rules.compile_options import FALLBACKS, OTHER_SHAPES
 from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR
 from ingot_compiler.ir.precision import PRECISIONS
+from ingot_runtime.lazy_dataclass import dataclass
 
 ValueKind = Literal["text", "texts", "count", "number", "flag", "shapes", "pairs", "places"]
 EXECUTORS = ("aot", "vm")

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from ingot_build_rules.project.model import ProjectModel
 from ingot_build_rules.project.problems import Findings, Place, did_you_mean, one_of
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

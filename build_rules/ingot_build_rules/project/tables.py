@@ -7,7 +7,6 @@ types (``values``).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from ingot_build_rules.project.names import NAME_RULE, is_glob, is_plain
@@ -15,6 +14,7 @@ from ingot_build_rules.project.problems import Findings, did_you_mean
 from ingot_build_rules.project.schema import TABLES, Table
 from ingot_build_rules.project.toml_text import Tree
 from ingot_build_rules.project.values import describe, header, read_values
+from ingot_runtime.lazy_dataclass import dataclass
 
 Values = Mapping[str, Any]
 

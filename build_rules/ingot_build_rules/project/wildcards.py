@@ -13,9 +13,9 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from ingot_build_rules.project.names import is_glob
+from ingot_runtime.lazy_dataclass import dataclass
 
 DEEP = "**"
 Names = tuple[str, ...]

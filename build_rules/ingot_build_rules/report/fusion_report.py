@@ -8,7 +8,6 @@ decisions (they come as records with the stages), printing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from ingot_compiler.ir.dims import Dim
@@ -23,6 +22,7 @@ from ingot_compiler.lowering.fusion.movement import MOVEMENT
 from ingot_compiler.lowering.ops import has_element_rule
 from ingot_compiler.lowering.versions import versions_of
 from ingot_compiler.memory.memory_plan import MemoryPlan
+from ingot_runtime.lazy_dataclass import dataclass
 
 _USERS_MAX = 3
 _UNFINISHED = "another launch of the same operations goes on"

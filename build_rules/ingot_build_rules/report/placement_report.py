@@ -8,7 +8,6 @@ sentences (``view.device_chain``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_build_rules.report.version_report import describe_sizes
 from ingot_compiler.frontend.place_marks import matching_globs
@@ -24,6 +23,7 @@ from ingot_compiler.placement.place_region import (
 )
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.verify_placed import HOST
+from ingot_runtime.lazy_dataclass import dataclass
 
 Globs = Sequence[tuple[str, str]]
 

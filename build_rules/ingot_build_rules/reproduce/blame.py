@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 _DIGEST_DIGITS, _SHOWN_DIGITS = 64, 16
 _HEX = frozenset("0123456789abcdef")

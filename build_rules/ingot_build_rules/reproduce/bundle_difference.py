@@ -7,11 +7,11 @@ difference (``ingot_artifacts.inspect.diff``).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 from ingot_build_rules.reproduce.bundle_record import BundleRecord, RecordedLaunch
+from ingot_runtime.lazy_dataclass import dataclass
 
 # What runs comes first, then what only tells of it: a record that differs is no news where code
 # does. Manifest and tree repeat plan and weights.

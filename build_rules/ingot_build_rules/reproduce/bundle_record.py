@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ingot_build_rules.compilation.plain_values import (
@@ -23,6 +22,7 @@ from ingot_build_rules.reproduce.recorded_options import recorded_options
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_compiler.ir.errors import VerificationError
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _ONCE = ("infer_types", "optimize", "place")
 _PER_TARGET = ("plan_memory", "codegen_main", "link")

@@ -7,12 +7,12 @@ In: a lock file, the code of today. Out: ``ChangedCode``. Not done here: digests
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_build_rules.compilation.lock_file import CodeRecord, Pairs, record_code
 from ingot_build_rules.engine.cache.code_digest import CodeDigests
 from ingot_build_rules.reproduce.blame import Blame, shorten, tool_blames
 from ingot_build_rules.rules.registry import RULEBOOK
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ that it uses has changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_build_rules.compilation.lock_file import LockFile
 from ingot_build_rules.reproduce.blame import Blame, option_blames, tool_blames, weight_blames
@@ -27,6 +27,7 @@ from ingot_build_rules.reproduce.stage_origins import (
     unexplained,
 )
 from ingot_compiler.ir.graph import Names
+from ingot_runtime.lazy_dataclass import dataclass
 
 Load = Callable[[str], object]
 """Digest of an artifact -> its value, None where it is not to be had."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from ingot_build_rules.compilation.compile_model import CompiledModel
 from ingot_build_rules.compilation.lock_file import LockFile
@@ -16,6 +15,7 @@ from ingot_build_rules.engine.cache.file_digests import file_digest
 from ingot_build_rules.reproduce.bundle_record import BundleRecord
 from ingot_compiler.ir.digest import graph_digest
 from ingot_compiler.ir.errors import BuildError, InternalError, UnsupportedError, UserError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _ENDING = ".onnx"
 Start = Callable[[str], CompiledModel]

@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.check.verify_bundle import verify_whole_bundle
@@ -32,6 +32,7 @@ from ingot_build_rules.rules.compile_options import CompileOptions, PluginOption
 from ingot_build_rules.ship.as_made import as_made
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.message import OptionRef, message
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

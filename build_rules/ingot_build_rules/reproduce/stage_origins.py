@@ -7,9 +7,9 @@ does. Not done here: whose fault it is (``find_blame``).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 from ingot_build_rules.reproduce.bundle_record import BundleRecord, Stage
+from ingot_runtime.lazy_dataclass import dataclass
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     "infer_types": (),

@@ -9,7 +9,7 @@ The weights' bytes are not read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
@@ -22,6 +22,7 @@ from ingot_build_rules.rules.variant import Alternative, Library, Variant
 
 # Nothing else imports it: its code is in the key by this line.
 from ingot_compiler.placement.placed import PlacedGraph
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_artifacts.bundle.contents import (

@@ -7,12 +7,12 @@ list itself (``ingot_compiler.host_program.main_program``), its machine code
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.main_object import MainObject
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph

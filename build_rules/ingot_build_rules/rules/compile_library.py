@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
 
 from ingot_artifacts.inspect.describe import opened
 from ingot_build_rules.engine.actions.artifact import Artifact
@@ -18,6 +17,7 @@ from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.format.header import CODE, WEIGHTS
+from ingot_runtime.lazy_dataclass import dataclass
 
 OBJECT, STATIC, SHARED = "o", "a", "so"
 """What can be made, by its ending."""

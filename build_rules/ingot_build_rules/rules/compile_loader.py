@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
+from ingot_runtime.lazy_dataclass import dataclass
 
 # No inlining: the smallest program. A program that dies leaves nobody who would unwind its stack.
 _FLAGS = (

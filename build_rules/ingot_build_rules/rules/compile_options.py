@@ -6,13 +6,12 @@ In: checked values. Out: ``CompileOptions``. Not done here: texts of the user, `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_build_rules.rules.op_option import OpOption
 from ingot_build_rules.rules.tuning_option import TuningOption
 from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import F32
 from ingot_compiler.plugins.settings import PluginSettings
+from ingot_runtime.lazy_dataclass import dataclass
 
 HOST = "host"
 AUTO = "auto"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
+from ingot_runtime.lazy_dataclass import dataclass
 
 # Nothing is linked to, so no loop may become a call of memcpy; 1 MiB of stack is for one kernel.
 _FLAGS = (

@@ -6,9 +6,8 @@ In: nothing. Out: ``DefaultInput``. Not done here: reading it (``import_model``)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,11 @@ In: packed weights and their places. Out: the tree (FORMAT.md). Not done here: t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_compiler.ir.errors import InternalError
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ device (``ingot_compiler.backends``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
@@ -18,6 +17,7 @@ from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import F32
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.backends.backend import MakeDeviceRules

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from ingot_build_rules.rules.model_file import FileState, read_model
 from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
 from ingot_compiler.ir.errors import ModelError
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.frontend.imported import ImportedModel

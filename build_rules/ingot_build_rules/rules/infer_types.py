@@ -7,12 +7,12 @@ others may change without a new graph.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import FileDigests, Rule, RuleContext
 from ingot_build_rules.rules.custom_ops import custom_ops, op_file
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.frontend.imported import ImportedModel

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.dims import Dim, format_dim_in_names
@@ -23,6 +22,7 @@ from ingot_runtime.format.limits import (
     SYMBOL_COUNT_MAX,
     TENSOR_COUNT_MAX,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 _NAME_SHOWN = 64  # characters of a name that may be too long
 

@@ -5,10 +5,9 @@ In: objects. Out: an object. Not done here: the image (``link``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
+from ingot_runtime.lazy_dataclass import dataclass
 
 NamedObjects = tuple[tuple[str, tuple[tuple[str, Artifact[memoryview]], ...]], ...]
 """Plug-in -> name and content of objects."""

@@ -7,12 +7,12 @@ In: a group, a target, hooks of the plug-in. Out: ``Lowered``. Not done here: ca
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.lowered import Lowered
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import Group

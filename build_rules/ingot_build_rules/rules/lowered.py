@@ -5,10 +5,10 @@ In: nothing. Out: ``Lowered``. Not done here: making it (``lower``, ``lower_clai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.group_steps import GroupSteps

@@ -6,10 +6,9 @@ leaves those alone who read this.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_compiler.ir.message import Text
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ import errno
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from ingot_compiler.ir.errors import BuildError, UserError
 from ingot_runtime.format.file import open_without_waiting
+from ingot_runtime.lazy_dataclass import dataclass
 
 _NO_PERMISSION = (
     "the model file is not readable",

@@ -7,7 +7,7 @@ warnings of what the file says wrongly. Not done here: joining names to reports
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.interface import Interface, check_interface, make_interface
 from ingot_compiler.ir.in_names import text_in_names
 from ingot_compiler.ir.value_forms import count_of, of_tensors
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Names

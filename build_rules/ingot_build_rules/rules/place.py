@@ -6,12 +6,12 @@ here: placement itself (``ingot_compiler.placement``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.compile_options import FORBID
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.backends.backend import RefuseOpFor

@@ -10,9 +10,8 @@ CPU features that it uses: a pass on one machine says nothing of other code on a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

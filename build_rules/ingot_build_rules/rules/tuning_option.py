@@ -6,7 +6,7 @@ In: nothing. Out: ``TuningOption``. Not done here: reading and writing files
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ingot_runtime.lazy_dataclass import dataclass
 
 ALL_LAYERS = "*"
 """In the place of a node: each layer that can run by a method does, for a comparison of methods."""

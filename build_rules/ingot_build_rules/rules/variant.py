@@ -6,12 +6,12 @@ In: stages 6 to 10 for one target. Out: ``Variant``, ``Library``, ``Alternative`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.rules.kernel_object import KernelObject
 from ingot_build_rules.rules.main_object import MainObject
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph

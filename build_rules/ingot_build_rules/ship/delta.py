@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -25,6 +24,7 @@ from ingot_artifacts.store.atomic import atomic_file
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.delta import GIVEN, HEAD, MAGIC, STEP, VERSION
 from ingot_runtime.format.source import Source
+from ingot_runtime.lazy_dataclass import dataclass
 
 _ROW_BYTES = 64
 _CHUNK_ROWS_MIN = 32

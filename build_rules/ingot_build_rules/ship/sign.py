@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-from dataclasses import dataclass
 
 from ingot_artifacts.bundle.rewrite import Changes, rewrite_bundle
 from ingot_artifacts.inspect.describe import opened
@@ -22,6 +21,7 @@ from ingot_runtime.format import header as head
 from ingot_runtime.format.limits import SECTION_COUNT_MAX
 from ingot_runtime.format.source import Source
 from ingot_runtime.format.statement import PAYLOAD_TYPE, Signed, decode_envelope, signed_in
+from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.loader.public_keys import read_small
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import shlex
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.loader.ed25519 import verify
 from ingot_runtime.loader.public_keys import read_key, read_small
 

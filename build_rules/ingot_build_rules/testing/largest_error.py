@@ -9,11 +9,12 @@ be sums that cancel. Infinities, NaN and everything that is no float must be equ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 Array = npt.NDArray[Any]
 _NUMBERS = "fiu"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 import ingot_runtime
 from ingot_build_rules.testing.largest_error import (
@@ -20,6 +19,7 @@ from ingot_build_rules.testing.largest_error import (
     largest_error,
 )
 from ingot_compiler.ir.errors import UserError, VerificationError
+from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.npz import in_bits, read_npz
 
 with suppress(ImportError):

@@ -8,7 +8,6 @@ come from.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from ingot_compiler.backends.host.compile_kernel import compile_kernel
@@ -22,6 +21,7 @@ from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.parse_lowered import read_lowered
 from ingot_compiler.lowering.print_lowered import print_lowered
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.lazy_dataclass import dataclass
 
 Made = TypeVar("Made")
 

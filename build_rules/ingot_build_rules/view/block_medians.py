@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 CONFIDENCE = 0.95
 BLOCKS_MIN = 6

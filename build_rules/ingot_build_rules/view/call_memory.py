@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_artifacts.inspect.describe import opened, variant_program
 from ingot_build_rules.view.evaluate_call import EvaluatedCall, evaluate_call
@@ -17,6 +16,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.debug import named_message
 from ingot_runtime.format.plan import BundlePlan
 from ingot_runtime.format.source import Source, read_plan
+from ingot_runtime.lazy_dataclass import dataclass
 
 Shapes = Mapping[str, tuple[int, ...]]
 

@@ -14,7 +14,6 @@ import contextlib
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ingot_build_rules.view.block_medians import (
     BLOCKS_MIN,
@@ -24,6 +23,7 @@ from ingot_build_rules.view.block_medians import (
 )
 from ingot_build_rules.view.peer import INGOT, Peer
 from ingot_compiler.ir.errors import BuildError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _ROUNDS = 60  # short turns: a neighbour that comes and goes meets both alike
 _WARM_UP_CALLS = 3

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from ingot_build_rules.view.place_sentence import PlacedRow, sentence
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _SHOWN_MAX = 3
 _PAIR = 2

@@ -7,11 +7,12 @@ value that the program reads from a buffer counts as 1, and a loop runs once); t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from ingot_runtime.executor.vm_values import NUMBERS, wrap
 from ingot_runtime.format.program import OPCODES, Program
+from ingot_runtime.lazy_dataclass import dataclass
 
 Origin = Literal["input", "output", "weights", "workspace", "grown"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_build_rules.view.evaluate_call import LaunchStep
 from ingot_compiler.ir.dims import Dim, evaluate, symbol_set
@@ -38,6 +38,7 @@ from ingot_compiler.lowering.loops import (
     Value,
     Winograd,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

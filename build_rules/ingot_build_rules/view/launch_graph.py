@@ -7,10 +7,10 @@ Not done here: names, positions on a page (``layered_layout``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ingot_build_rules.view.evaluate_call import BufferSpan, CopyStep, EvaluatedCall
 from ingot_build_rules.view.memory_timeline import Lifetime
+from ingot_runtime.lazy_dataclass import dataclass
 
 Vertex = int | tuple[str, int]
 """A step by its position in the call, or ``("input", n)``, ``("output", n)``."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 _ROUNDS = 8
 _BEND_WIDTH = 0.2

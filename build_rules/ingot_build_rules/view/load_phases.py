@@ -11,12 +11,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING
 
 from ingot_runtime.executor.session import Session
 from ingot_runtime.format import source
+from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.loader import bind_devices, choose, cpu, image, pool, weights
 
 if TYPE_CHECKING:

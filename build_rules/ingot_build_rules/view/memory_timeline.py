@@ -7,9 +7,10 @@ is what the program says), drawing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_build_rules.view.evaluate_call import BufferSpan, CopyStep, EvaluatedCall, LaunchStep
+from ingot_runtime.lazy_dataclass import dataclass
 
 Writes = Callable[[LaunchStep], Sequence[bool]]
 """For each operand of a launch, whether it is written."""

@@ -7,8 +7,10 @@ In: a row of the debug section. Out: ``PlacedRow``, sentences. Not done here: wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 Globs = Sequence[tuple[str, str]]
 

@@ -7,7 +7,7 @@ measuring (``measure``), HTML (``report_page``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from ingot_build_rules.text.assembly import kernel_assembly
@@ -18,6 +18,7 @@ from ingot_build_rules.view.memory_timeline import Lifetime, memory_timeline
 from ingot_build_rules.view.report_graph import report_graph
 from ingot_build_rules.view.report_subject import ReportSubject
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

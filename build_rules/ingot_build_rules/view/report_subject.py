@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ingot_artifacts.inspect.describe import describe_bundle, opened, variant_program
@@ -25,6 +25,7 @@ from ingot_compiler.lowering.loops import LoopProgram
 from ingot_runtime.format.dtypes import DTYPE_SIZES_BYTES
 from ingot_runtime.format.plan import BundlePlan, TensorPlan
 from ingot_runtime.format.source import read_plan
+from ingot_runtime.lazy_dataclass import dataclass
 
 OPEN_SIZE = 64
 """What an open dimension counts as where nobody says its size, as in the plan of memory."""

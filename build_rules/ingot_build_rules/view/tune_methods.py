@@ -10,12 +10,12 @@ since what else runs on a machine only ever adds to it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import ingot_runtime
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_compiler.backends.host.choose_winograd import METHODS
+from ingot_runtime.lazy_dataclass import dataclass
 
 _GAIN_MIN = 1.03
 """Below it another method than the one that is chosen without measuring is not worth a line that

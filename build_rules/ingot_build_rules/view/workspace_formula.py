@@ -10,7 +10,6 @@ workspaces, or where the data decide, there is no formula.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ingot_build_rules.view.largest_parts import largest_parts
@@ -28,6 +27,7 @@ from ingot_compiler.ir.errors import LimitError
 from ingot_runtime.executor.vm_values import NUMBERS
 from ingot_runtime.format.plan import TensorPlan
 from ingot_runtime.format.program import OPCODES, Program
+from ingot_runtime.lazy_dataclass import dataclass
 
 _WAYS_MAX = 16
 _ARITHMETIC: Mapping[str, Callable[[Dim, Dim], Dim]] = {

@@ -14,7 +14,7 @@ import functools
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.atomic import output_error
@@ -39,6 +39,7 @@ from ingot_build_rules.rules.import_model import IMPORT_MODEL
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
 from ingot_build_rules.workspace.target_result import TargetResult
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.lazy_dataclass import dataclass
 
 Check = Callable[[CompileRequest, TargetResult], None]
 """Raises what forbids that a bundle of this root and these sources is the project's."""

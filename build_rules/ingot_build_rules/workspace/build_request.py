@@ -6,9 +6,8 @@ done here: reading either, building (``run_build``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_artifacts.store.trust import Trust
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

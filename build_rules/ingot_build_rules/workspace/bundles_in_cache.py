@@ -6,8 +6,6 @@ records and blobs by their own digests (``ingot_artifacts.store.lookup``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.survey import take_survey
 from ingot_build_rules.engine.actions.codec import Codec
@@ -15,6 +13,7 @@ from ingot_build_rules.engine.actions.values import Values
 from ingot_build_rules.engine.cache.action_cache import ActionCache
 from ingot_build_rules.rules.bundle import BUNDLE, BundleParts
 from ingot_build_rules.rules.registry import RULEBOOK
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_build_rules.engine.cache.file_digests import stamp_of
 from ingot_build_rules.engine.cache.unchanged import Stamp
@@ -17,6 +16,7 @@ from ingot_build_rules.project.model import ProjectModel
 from ingot_build_rules.project.selection import Selection, select
 from ingot_build_rules.project.wildcards import Glob
 from ingot_build_rules.workspace.declared_project import DeclaredProject
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from ingot_build_rules.compilation.open_build import BuildSettings, code_digests_of, open_build
@@ -47,6 +47,7 @@ from ingot_build_rules.workspace.state import (
     write_workspace,
 )
 from ingot_build_rules.workspace.tools import Tools, tools_of
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(slots=True)

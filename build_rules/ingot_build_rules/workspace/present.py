@@ -5,8 +5,6 @@ In: a project. Out: ``Present``. Not done here: building; what the last build le
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_build_rules.compilation.open_build import (
     BuildSettings,
     code_digests_of,
@@ -18,6 +16,7 @@ from ingot_build_rules.engine.cache.file_digests import DiskFiles
 from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_folder
 from ingot_build_rules.workspace.open_workspace import LoadedProject
 from ingot_build_rules.workspace.tools import Tools, tools_of
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

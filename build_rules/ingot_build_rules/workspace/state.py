@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import os
 import urllib.parse
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from ingot_build_rules.engine.cache.state_file import read_state, write_state
 from ingot_build_rules.engine.cache.unchanged import Stamp
+from ingot_runtime.lazy_dataclass import dataclass
 
 _KIND = "workspace 5"
 FOLDER_NAME = ".ingot"

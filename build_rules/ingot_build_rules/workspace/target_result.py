@@ -6,11 +6,11 @@ In: nothing. Out: ``TargetResult``. Not done here: deciding it (``build_project`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.engine.cache.unchanged import Stamp
 from ingot_build_rules.engine.events.trace_file import TracedAction
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(slots=True)

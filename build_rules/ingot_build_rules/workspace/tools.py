@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 
 from ingot_build_rules.compilation.own_code import (
     PACKAGE_FOLDERS,
@@ -22,6 +21,7 @@ from ingot_build_rules.engine.cache.code_digest import CodeDigests
 from ingot_build_rules.engine.events.explain import Code
 from ingot_build_rules.rules.registry import RULEBOOK, RULES
 from ingot_compiler.backends.tags.read_tags import TAGS_PATH
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

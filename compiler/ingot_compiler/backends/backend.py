@@ -12,10 +12,10 @@ need.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ingot_compiler.placement.device_costs import DeviceCosts
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, Node

@@ -7,7 +7,6 @@ where asked for. Not done here: the forms of operands and masks (``ops/microsoft
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce as fold
 from math import sqrt
 
@@ -23,6 +22,7 @@ from ingot_compiler.frontend.compose import (
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, symbols_of
 from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def attend(
     k: int,
     v: int,
     masks: Masks,
-    softmax: Softmax = Softmax(),  # frozen
+    softmax: Softmax = Softmax(),  # noqa: B008 (a value)
 ) -> tuple[int, int | None]:
     """[B, H, S, E] of q[B, H, S, D], k[B, G, T, D], v[B, G, T, E], and the scores."""
     scale, mask = scale_of(context, context.shape_of(q)[3]), masks.total(context)

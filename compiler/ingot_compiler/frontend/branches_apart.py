@@ -16,7 +16,7 @@ output has.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from ingot_compiler.frontend import value_kinds
@@ -36,6 +36,7 @@ from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.message import Text, message
 from ingot_compiler.ir.types import TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 Numbered = tuple[int, ImportedNode]
 """A node and its ordinal."""

@@ -11,13 +11,13 @@ Functions that call others twice, some levels deep, are a small file and an endl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from ingot_compiler.frontend.check_nodes import canonical_domain
 from ingot_compiler.frontend.sort_nodes import all_nodes, describe_node
 from ingot_compiler.ir.errors import LimitError
+from ingot_runtime.lazy_dataclass import dataclass
 
 NODE_COUNT_MAX = 1 << 17
 SIZE_BYTES_MAX = 1 << 29

@@ -7,7 +7,6 @@ loop over nodes (``infer_types``), common constructions (``compose``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from math import isfinite, prod
 from typing import Any
@@ -37,6 +36,7 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX, SIZE_BYTES_MAX
+from ingot_runtime.lazy_dataclass import dataclass
 
 RANK_MAX = 64  # of an intermediate tensor; inputs and outputs have the bundle format's own limit
 INDEX_DTYPES = ("i32", "i64")  # of ONNX's indices

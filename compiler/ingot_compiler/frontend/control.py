@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from ingot_compiler.frontend.compose import binary_scalar, reshape
 from ingot_compiler.frontend.context import OpContext, Unsupported
@@ -29,6 +28,7 @@ from ingot_compiler.ir.ops.if_ import unified
 from ingot_compiler.ir.ops.loop import loop_results
 from ingot_compiler.ir.region_rules import hole_count, output_types
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 Fill = Callable[[Sequence[int]], Sequence[int]]
 """Translates a region: value ids of its inputs -> those of its outputs, in the builder of the

@@ -6,10 +6,9 @@ into the place of nodes (``inline_op``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.types import TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

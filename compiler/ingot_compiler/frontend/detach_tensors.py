@@ -12,9 +12,9 @@ TensorProto.raw_data = 9.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ingot_compiler.ir.errors import ModelError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import onnx.defs
@@ -34,6 +34,7 @@ from ingot_compiler.frontend.tensor_data import UnsupportedDtype, tensor_bytes
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.message import message, nodes_text
 from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_runtime.lazy_dataclass import dataclass
 
 TranslateNode = Callable[[OpContext], Sequence[int]]
 Environment = dict[str, int | None]

@@ -7,7 +7,7 @@ finds itself (``import_model``), the translation (``infer_types``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.findings import ImportFinding
@@ -20,6 +20,7 @@ from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Names
 from ingot_compiler.ir.in_names import text_in_names
 from ingot_compiler.ir.message import NodeRef, message
+from ingot_runtime.lazy_dataclass import dataclass
 
 _SMALL_BYTES_MAX = 1 << 16
 

@@ -7,11 +7,11 @@ finding them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.frontend.op_schemas import OF_DOMAIN, newest_opset
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.message import NodeRef, OptionRef, OutputRef, Text, message
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

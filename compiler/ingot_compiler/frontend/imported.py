@@ -11,11 +11,11 @@ absent optional tensor.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 ABSENT = -1
 

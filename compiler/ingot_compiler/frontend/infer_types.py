@@ -9,7 +9,7 @@ simplification beyond what is known of shapes (``passes``).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from ingot_compiler.frontend.check_declared import check_declared
@@ -29,6 +29,7 @@ from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.value_forms import TENSOR, count_of
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

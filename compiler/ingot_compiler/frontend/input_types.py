@@ -9,7 +9,7 @@ binding the sizes (``ir/specialise``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from onnx import TensorShapeProto, ValueInfoProto
 
@@ -25,6 +25,7 @@ from ingot_compiler.ir.message import OptionRef, Text, message
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_runtime.format.limits import RANK_MAX
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

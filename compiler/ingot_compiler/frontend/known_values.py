@@ -11,13 +11,13 @@ expression: its value is that integer, exactly.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.ir.dims import Dim, Sum, terms_of
+from ingot_runtime.lazy_dataclass import dataclass
 
 Element = Dim | float | None
 KnownValues = npt.NDArray[Any]

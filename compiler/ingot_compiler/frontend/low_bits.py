@@ -10,7 +10,6 @@ of two alone, by ``Rounding``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf, nan
 from typing import Literal
 
@@ -18,6 +17,7 @@ from ingot_compiler.frontend.compose import binary_scalar, cast
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.types import LOW_BITS, DType
+from ingot_runtime.lazy_dataclass import dataclass
 
 Rounding = Literal["up", "down", "nearest"]
 ROUNDINGS: tuple[Rounding, ...] = ("up", "down", "nearest")

@@ -7,13 +7,13 @@ becomes part of (``context``), what an attribute means (``ops``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ingot_compiler.frontend.imported import ImportedAttribute
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import DType
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

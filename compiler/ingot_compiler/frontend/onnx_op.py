@@ -7,9 +7,9 @@ ops (``ir/ops``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.frontend.context import OpContext
+from ingot_runtime.lazy_dataclass import dataclass
 
 Translate = Callable[[OpContext], Sequence[int]]
 """Builds core ops for one node; returns value ids of its results; ABSENT, or too few, for optional

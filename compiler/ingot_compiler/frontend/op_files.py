@@ -12,7 +12,6 @@ function in ONNX's own text form.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import onnx.parser
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # no types there
@@ -24,6 +23,7 @@ from ingot_compiler.frontend.sort_nodes import all_nodes, describe_node
 from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_compiler.ir.message import OptionRef
+from ingot_runtime.lazy_dataclass import dataclass
 
 PROGRAM_SUFFIX = ".ingot-text"
 MODEL_SUFFIX = ".onnx"

@@ -20,7 +20,7 @@ weights, which are beside the model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.frontend.imported import (
     ABSENT,
@@ -44,6 +44,7 @@ from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.read_terms import at_float, read_dtype, read_float, read_profile, read_type
 from ingot_compiler.ir.text_reader import Reader, Token
 from ingot_compiler.ir.types import DTYPES, TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def parse_imported(text: str) -> ImportedModel:

@@ -12,7 +12,6 @@ the slot. M, and then the turns, are looked for until no two keys share a slot.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from ingot_compiler.frontend.compose import cast
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.strings.pool import written
 from ingot_compiler.ir.errors import InternalError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _FEW = 64  # keys that get a slot each without turns
 _TRIES = 1024

@@ -8,7 +8,6 @@ of single elements (``known_arithmetic``), deciding what to do with it (``contex
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from functools import reduce as fold
 from typing import Any
@@ -32,6 +31,7 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 ELEMENT_COUNT_MAX = 1024
 _DEFERRED_DEPTH_MAX = 100  # each is some calls deep in Python

@@ -9,7 +9,6 @@ activations.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from ingot_compiler.frontend.round_weights import Matrix, RoundedWeights, round_weights
 from ingot_compiler.frontend.weight_layers import WeightLayer
 from ingot_compiler.ir.errors import ModelError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _DOMAIN = "com.microsoft"
 _SIZE_BYTES_MAX = (1 << 31) - 1

@@ -7,7 +7,6 @@ In: a context of one of the three, its cell. Out: its results. Not done here: th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.frontend.compose import (
     as_vector,
@@ -28,6 +27,7 @@ from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.recurrent import ACTIVATIONS, CELLS
+from ingot_runtime.lazy_dataclass import dataclass
 
 _DEFAULTS = {"gru": ("Sigmoid", "Tanh"), "lstm": ("Sigmoid", "Tanh", "Tanh"), "rnn": ("Tanh",)}
 _ALPHAS = {

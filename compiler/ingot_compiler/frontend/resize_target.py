@@ -7,13 +7,13 @@ which axes, and how elements are sampled (``ops/resize``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from ingot_compiler.frontend.compose import binary_scalar, broadcast_to, cast, reduce
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _POLICIES = ("stretch", "not_larger", "not_smaller")
 

@@ -10,10 +10,10 @@ by the squared error of the product.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 Matrix = npt.NDArray[np.float32]
 _SHRINKS = tuple(1 - number / 32 for number in range(11))

@@ -13,7 +13,7 @@ graph is as good as if the file had said so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Call, Dim, Sum, dim_product, symbol, symbol_set, terms_of
@@ -21,6 +21,7 @@ from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.shape_constraints import BroadcastSizes, EqualSizes, ShapeConstraint, Size
 from ingot_compiler.ir.types import TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 Groups = tuple[tuple[str, ...], ...]
 """Symbols of one name each, in order of appearance."""

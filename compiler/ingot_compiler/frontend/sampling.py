@@ -7,12 +7,12 @@ mean (the ops).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 
 from ingot_compiler.frontend.compose import binary_scalar, clamp, concat, reshape, size_scalar
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim
+from ingot_runtime.lazy_dataclass import dataclass
 
 PixelIndex = Callable[[int, int], tuple[int, int | None]]
 """(axis, i64 index that may be outside) -> (index inside, None or whether it counts)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from ingot_compiler.frontend.branches_apart import Apart, Numbered
@@ -32,6 +32,7 @@ from ingot_compiler.ir.errors import InternalError, LimitError, ModelError
 from ingot_compiler.ir.message import NodeRef, OptionRef, Text, joined, message, with_makers
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 class _Incomplete(Exception):

@@ -8,7 +8,7 @@ done here: what is made of one node (``context``), what follows from known value
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.types import LOW_BITS, DType, dtype_size_bytes
+from ingot_runtime.lazy_dataclass import dataclass
 
 _VALUE_MAX = -2  # greatest id of a value that is no tensor; -1 is an absent result
 

@@ -7,7 +7,7 @@ tensors. Not done here: branches and loops themselves (``control``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingot_compiler.frontend.compose import full
 from ingot_compiler.frontend.context import OpContext, Unsupported
@@ -25,6 +25,7 @@ from ingot_compiler.frontend.values import (
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ has it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

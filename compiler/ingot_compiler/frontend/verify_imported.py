@@ -11,7 +11,7 @@ operands, results and attributes as ONNX's schema of it asks for.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from onnx import AttributeProto, NodeProto
 
@@ -31,6 +31,7 @@ from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.problem import Path, Problem, require_none
 from ingot_compiler.ir.value_forms import count_of
+from ingot_runtime.lazy_dataclass import dataclass
 
 INPUT, INITIALIZER, OUTPUT, DECLARED, DEFAULT = -1, -2, -3, -4, -5
 """First numbers of paths of what is no node."""

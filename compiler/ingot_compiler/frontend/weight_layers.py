@@ -6,13 +6,12 @@ Not done here: rounding (``round_weights``), rewriting (``quantise_model``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # no types there
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from ingot_compiler.ir.errors import ModelError, UserError
+from ingot_runtime.lazy_dataclass import dataclass
 
 Model = ModelProto
 """A model file as ONNX's own data, for those outside of the frontend."""

@@ -8,7 +8,6 @@ machine code (``backends.host.main``), stepping (the vm).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.host_program.main_assembler import Assembler
 from ingot_compiler.host_program.main_outputs import finish_outputs, written_by
@@ -41,6 +40,7 @@ from ingot_runtime.format.limits import (
     REGISTER_COUNT_MAX,
 )
 from ingot_runtime.format.program import Program
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ the data decide (``main_outputs``); the same totals as numbers (``workspace_byte
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.host_program.main_assembler import TOO_LARGE, Assembler
 from ingot_compiler.host_program.main_messages import cut
@@ -23,6 +22,7 @@ from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.versions import Version
 from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, BufferPlacement, MemoryPlan
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ inputs, outputs and devices are there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.problem import Part, Problem, require_none
 from ingot_runtime.format.dtypes import DTYPE_NAMES
 from ingot_runtime.format.program import OPCODES, Instruction, Program, operand_kinds
+from ingot_runtime.lazy_dataclass import dataclass
 
 Operand = int | tuple[int, ...]
 COPIES = ("copy", "begin_copy", "end_copy")

@@ -9,7 +9,6 @@ execution (``interpret``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_compiler.ir.attributes import (
@@ -29,6 +28,7 @@ from ingot_compiler.ir.attributes import (
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.ir.types import TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:  # a new op changes no code that only moves nodes about
     from ingot_compiler.ir.op_names import OpName

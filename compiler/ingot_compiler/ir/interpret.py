@@ -9,7 +9,6 @@ bundle (numpy's differ between machines).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES, f32_to_bf16
 from ingot_compiler.ir.types import TensorType, dtype_code
 from ingot_runtime.format.dtypes import NUMPY_NAMES
+from ingot_runtime.lazy_dataclass import dataclass
 
 Settle = Callable[[int, tuple[Array, ...], Mapping[str, int]], tuple[Array, ...]]
 """(node index, its results, the symbols known so far) -> what the nodes after it read in their

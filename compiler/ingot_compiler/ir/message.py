@@ -8,11 +8,11 @@ has a name of the user's, else a ``Message``. Not done here: the names (``in_nam
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from ingot_compiler.ir.dims import Sum, symbols_of
 from ingot_compiler.ir.types import TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ generation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ rules (``verify_*``), places in a text (``text_reader``).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ingot_compiler.ir.errors import InternalError
+from ingot_runtime.lazy_dataclass import dataclass
 
 Path = tuple[int, ...]
 """Where a part is: its index, or index of the part, of its body, of the part in there, and so

@@ -7,10 +7,10 @@ the user wrote (``given_shape``), the test in ``main`` (``host_program``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.message import Text, joined, message
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

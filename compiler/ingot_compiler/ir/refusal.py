@@ -6,7 +6,7 @@ In: nothing. Out: ``Refusal``. Not done here: deciding (the passes, ``lowering.f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ingot_runtime.lazy_dataclass import dataclass
 
 INTEGER_PRODUCT = "integer product"
 """The pattern of a product of floats in a quantised model."""

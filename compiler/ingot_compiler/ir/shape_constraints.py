@@ -12,10 +12,10 @@ leaves its buffers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.message import Text, message
+from ingot_runtime.lazy_dataclass import dataclass
 
 Shape = tuple[Dim, ...]
 

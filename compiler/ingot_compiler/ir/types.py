@@ -6,11 +6,11 @@ In: dtype names and dimensions. Out: ``TensorType``. Not done here: inference (`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, format_dim
 from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_SIZES_BYTES
+from ingot_runtime.lazy_dataclass import dataclass
 
 DType = Literal[
     "f32",

@@ -11,7 +11,6 @@ input, or bound by an earlier node.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ingot_compiler.ir.attributes import Attribute
@@ -25,6 +24,7 @@ from ingot_compiler.ir.region_rules import bound_symbols
 from ingot_compiler.ir.types import DTYPES, TensorType
 from ingot_compiler.ir.typing_rules import require_computable
 from ingot_compiler.ir.used_symbols import symbols_in
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def verify(graph: Graph) -> None:

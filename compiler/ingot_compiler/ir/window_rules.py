@@ -9,7 +9,6 @@ them into pads).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from ingot_compiler.ir.typing_rules import (
     require_same_dtype,
     require_sizes,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 BYTES: frozenset[DType] = frozenset(("i8", "u8"))
 """The element types that a convolution sums in i32."""

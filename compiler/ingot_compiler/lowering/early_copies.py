@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ingot_compiler.ir.dims import symbol_set
 from ingot_compiler.lowering.fused import (
@@ -29,6 +29,7 @@ from ingot_compiler.lowering.fused import (
     buffers_of,
     symbols_set,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def begin_copies_early(steps: Sequence[Step], buffers: Sequence[BufferSpec]) -> tuple[Step, ...]:

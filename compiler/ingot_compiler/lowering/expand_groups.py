@@ -7,7 +7,7 @@ its buffers. Not done here: kernels (``lower``), places of buffers (``plan_memor
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingot_compiler.lowering.fused import (
     BufferSpec,
@@ -23,6 +23,7 @@ from ingot_compiler.lowering.fused import (
 )
 from ingot_compiler.lowering.group_steps import GroupLaunch, GroupStep, GroupSteps
 from ingot_compiler.lowering.versions import versions_of
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def expand_groups(fused: FusedGraph, group_steps: Sequence[GroupSteps]) -> FusedGraph:

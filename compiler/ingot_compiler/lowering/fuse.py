@@ -8,7 +8,6 @@ nothing is searched.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.graph import Graph, Node
@@ -36,6 +35,7 @@ from ingot_compiler.lowering.ops import INDEXED_OPERANDS, has_element_rule
 from ingot_compiler.lowering.states import states_of
 from ingot_compiler.lowering.tuned_methods import Pairs, TunedMethods
 from ingot_compiler.placement.placed import PlacedGraph
+from ingot_runtime.lazy_dataclass import dataclass
 
 _MOVEMENT: dict[str, MovementRule] = {**MOVEMENT, "append": append}
 

@@ -11,7 +11,6 @@ are views, never work.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from ingot_compiler.ir.dims import Dim
@@ -19,6 +18,7 @@ from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

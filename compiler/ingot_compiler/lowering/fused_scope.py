@@ -8,12 +8,12 @@ Not done here: the steps themselves (``verify_fused``).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ingot_compiler.ir.dims import Dim, is_symbol_name, symbol_set
 from ingot_compiler.ir.problem import Path, Problem
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(slots=True)

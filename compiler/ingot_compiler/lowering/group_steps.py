@@ -11,11 +11,12 @@ order, then its workspace.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import LoopProgram
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from ingot_compiler.lowering.loops import (
     Transpose,
     Winograd,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 Results = Iterator[tuple[Symbols, Names]]
 """What an epilogue finds: the symbols of its place, and the values that the block made."""

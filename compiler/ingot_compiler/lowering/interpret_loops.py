@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import InternalError, ModelError
@@ -31,6 +30,7 @@ from ingot_compiler.lowering.loops import (
     Statement,
     Store,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def interpret_loops(

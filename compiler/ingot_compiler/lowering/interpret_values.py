@@ -7,7 +7,6 @@ In: a value, the buffers, what its symbols and names are. Out: a number. Not don
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
@@ -32,6 +31,7 @@ from ingot_compiler.lowering.loops import (
     Local,
     Value,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 Array = npt.NDArray[Any]
 Symbols = Mapping[str, int]

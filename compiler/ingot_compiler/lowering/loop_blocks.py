@@ -7,8 +7,6 @@ In: a block, what it sees. Out: ``BlockParts``. Not done here: whether that is r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.dims import Dim, dim_add
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_scope import LoopScope
@@ -23,6 +21,7 @@ from ingot_compiler.lowering.loops import (
     Value,
     Winograd,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 PANEL_COLUMNS = 16  # of a blocked product, and of a convolution by Winograd's algorithm
 

@@ -7,7 +7,6 @@ block has (``parse_loop_blocks``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.read_terms import read_dim
@@ -15,6 +14,7 @@ from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import RegisterTile, Statement
 from ingot_compiler.lowering.parse_loop_values import read_access, read_range, read_type_behind
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ indices and names. Not done here: values (``verify_loop_values``), statements (`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_min, evaluate, is_symbol_name, symbols_of
 from ingot_compiler.ir.errors import LimitError
@@ -22,6 +22,7 @@ from ingot_compiler.lowering.loops import (
     Load,
     Value,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 POINT_COUNT_MAX = 64  # iterations at which accesses are tried
 Point = Mapping[str, int]

@@ -11,12 +11,12 @@ computed in f32 and rounded where they are stored or cast; bool is one byte in m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import get_args
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
+from ingot_runtime.lazy_dataclass import dataclass
 
 Comparison = OneOf["less", "less_equal", "equal"]
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)

@@ -8,7 +8,7 @@ here: what the nodes of a kernel are (``parse_group``), whether steps are well f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingot_compiler.ir.message import InputRef, Message, NodeRef, OutputRef, Piece, Text
 from ingot_compiler.ir.parse_graph import Places, read_source
@@ -28,6 +28,7 @@ from ingot_compiler.lowering.fused import (
     SymbolSet,
 )
 from ingot_compiler.lowering.parse_group import read_group
+from ingot_runtime.lazy_dataclass import dataclass
 
 _REFERENCES: Mapping[str, Callable[[int], Piece]] = {
     "node": NodeRef,

@@ -6,7 +6,7 @@ other steps (``parse_fused``), whether the group is well formed (``verify_group`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.parse_graph import Places, read_node, read_source
@@ -15,6 +15,7 @@ from ingot_compiler.ir.read_terms import read_dim, read_type
 from ingot_compiler.ir.text_reader import Reader, Token
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import Group, Operand, View
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def read_group(reader: Reader, places: Places, path: Path) -> Group:

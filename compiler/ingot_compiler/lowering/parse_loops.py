@@ -8,7 +8,7 @@ does not say.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal as OneOf
 
 from ingot_compiler.ir.problem import Path
@@ -36,6 +36,7 @@ from ingot_compiler.lowering.parse_loop_values import (
     read_value,
 )
 from ingot_compiler.lowering.verify_loops import find_loop_problems
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def parse_loops(text: str) -> LoopProgram:

@@ -7,7 +7,7 @@ accepts, or ``ModelError`` with line and column. Not done here: the loops of a k
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.problem import Path
@@ -24,6 +24,7 @@ from ingot_compiler.lowering.group_steps import (
 )
 from ingot_compiler.lowering.parse_loops import read_loops
 from ingot_compiler.lowering.verify_lowered import find_lowered_problems
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def parse_lowered(text: str) -> LoweredGroup:

@@ -6,8 +6,6 @@ In: runs of axes, each enumerated by one flat variable. Out: buffer offsets and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.views import (
@@ -17,6 +15,7 @@ from ingot_compiler.lowering.views import (
     flat_offset,
     stretch_factor,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

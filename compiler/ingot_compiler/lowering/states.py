@@ -9,9 +9,9 @@ A graph with devices beside the host has none: its ``append`` is a ``concat``.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from ingot_compiler.placement.placed import PlacedGraph
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ is (``backends``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.graph import Node
+from ingot_runtime.lazy_dataclass import dataclass
 
 ALL = -1
 """In the place of a node: every layer that may run by a method does, for a comparison."""

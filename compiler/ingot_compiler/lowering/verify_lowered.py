@@ -12,7 +12,7 @@ written, and every way writes its results.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.ir.problem import Path, Problem, require_none
 from ingot_compiler.ir.types import DType
@@ -25,6 +25,7 @@ from ingot_compiler.lowering.group_steps import (
     launches_in,
 )
 from ingot_compiler.lowering.loops import Buffer, LoopProgram
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def verify_lowered(

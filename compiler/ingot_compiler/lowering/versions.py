@@ -7,10 +7,9 @@ the choice in ``main`` (``host_program.main_versions``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.lowering.fused import FusedGraph, Requirement, Step, all_steps, buffers_named
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,10 @@ In: placements. Out: ``MemoryPlan``. Not done here: planning (``plan_memory``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.types import dtype_size_bytes
 from ingot_compiler.lowering.fused import FusedGraph
+from ingot_runtime.lazy_dataclass import dataclass
 
 ALIGNMENT_BYTES = 64
 

@@ -12,13 +12,13 @@ Source: ONNX Attention-23.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import symbols_of
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.passes.match import is_number, orders, without_factor
 from ingot_compiler.passes.rewrite import Interior, Rewriter, in_shape, rewrite
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

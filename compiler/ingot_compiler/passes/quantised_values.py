@@ -8,12 +8,12 @@ MatMulInteger and ConvInteger. Out: the integers, zero point and scale. Not done
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import SIGNED, UNSIGNED, DType, dtype_size_bits
 from ingot_compiler.passes.match import orders, scalar
 from ingot_compiler.passes.rewrite import Rewriter
+from ingot_runtime.lazy_dataclass import dataclass
 
 _WIDTHS = (8, 16)
 

@@ -12,7 +12,7 @@ node then stays as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from ingot_compiler.ir.shape_constraints import Shape
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.used_symbols import attribute_symbols
+from ingot_runtime.lazy_dataclass import dataclass
 
 RewriteRule = Callable[["Rewriter", Node], Sequence[int] | None]
 """(state, node with current operands) -> the values that stand for its results, or None to keep the

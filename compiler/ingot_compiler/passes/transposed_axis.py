@@ -6,7 +6,7 @@ In: sizes of the kernel, pads. Out: ``TransposedAxis``. Not done here: the convo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ they are. (decision 24)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 
 import numpy as np
@@ -25,6 +25,7 @@ from ingot_compiler.placement.least_cost import FORBIDDEN, Costs, Table, least_c
 from ingot_compiler.placement.op_work import Setting, bytes_of, setting_of, work_of
 from ingot_compiler.placement.place_region import HOST_OPS
 from ingot_compiler.placement.predicted_time import DeviceTimes, copy_picoseconds
+from ingot_runtime.lazy_dataclass import dataclass
 
 _JOINT_UNITS_MAX = 4
 """The copies of a value that more units touch are variables, so that tables stay small."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.message import OptionRef, message
@@ -22,6 +22,7 @@ from ingot_compiler.placement.virtual_device import (
     DeclaredDevice,
     VirtualDevice,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 HOST = "host"
 _WHERE = "devices"

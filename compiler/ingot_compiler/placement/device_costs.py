@@ -6,7 +6,7 @@ end), how much work an op is (``op_work``), the decision (``choose_devices``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

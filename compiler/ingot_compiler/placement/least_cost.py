@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 COMBINATION_COUNT_MAX = 1 << 14
 FORBIDDEN = 1 << 60

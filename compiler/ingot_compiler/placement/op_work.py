@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typical import typical
+from ingot_runtime.lazy_dataclass import dataclass
 
 _STORED = frozenset(("average_pool", "concat", "copy", "max_pool"))
 """An elementwise op behind one of them is a launch of its own."""

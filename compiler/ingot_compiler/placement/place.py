@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import AUTO, Graph, Node, OptimizedGraph, make_attributes
@@ -28,6 +28,7 @@ from ingot_compiler.placement.place_region import HOST_OPS, Around, RegionPlacer
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.placing_rules import PlacingRules
 from ingot_compiler.placement.virtual_device import DeclaredDevice
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ people (``report.placement_report``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 PlaceReasonKind = Literal[
     "input",  # the caller gives it, on the host

@@ -13,10 +13,11 @@ copied outside, once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.types import TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 HOST_OPS = ("read_dim", "require_dim")
 """Ops of sizes, which are the host's."""

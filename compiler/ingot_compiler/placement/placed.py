@@ -5,11 +5,10 @@ In: a graph, devices. Out: ``PlacedGraph``. Not done here: placing (``place``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.placement.place_reason import PlaceReason
 from ingot_compiler.placement.virtual_device import DeclaredDevice
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ device takes (``predicted_time``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import Text
 from ingot_compiler.placement.predicted_time import DeviceTimes
+from ingot_runtime.lazy_dataclass import dataclass
 
 Fallback = Literal["forbid", "warn", "allow"]
 """``forbid``: the model is refused; ``warn``, ``allow``: the node runs on the host, and the user is

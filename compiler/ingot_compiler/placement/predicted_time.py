@@ -7,12 +7,13 @@ In: nodes, devices, a placed graph. Out: picoseconds, so that sums are exact. No
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.op_work import Setting, Work, bytes_of, setting_of, work_of
 from ingot_compiler.placement.placed import PlacedGraph
+from ingot_runtime.lazy_dataclass import dataclass
 
 PICOSECONDS = 10**12
 ProductShare = Callable[[Node, Setting], float]

@@ -8,11 +8,11 @@ loader binds them).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.plan import DEVICE_KINDS
+from ingot_runtime.lazy_dataclass import dataclass
 
 _Field = TypeVar("_Field", str, int)
 

@@ -13,7 +13,8 @@ candidates and their order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 EXACT_MAX = 16
 

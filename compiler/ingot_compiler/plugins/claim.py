@@ -5,10 +5,9 @@ In: nothing. Out: ``Offer``, ``OpClaim``. Not done here: what becomes of them (`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.plugins.settings import PluginSettings
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

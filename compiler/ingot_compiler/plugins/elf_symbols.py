@@ -7,7 +7,8 @@ all targets are (ELF-64 Object File Format, version 1.5).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")

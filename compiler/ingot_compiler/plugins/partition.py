@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.renumber import first_free_id, renumber
@@ -26,6 +26,7 @@ from ingot_compiler.plugins.make_composites import TakenClaim, run_order, with_c
 from ingot_compiler.plugins.offer import offered_nodes, waits_for
 from ingot_compiler.plugins.plugin import ClaimOps
 from ingot_compiler.plugins.settings import PluginSettings
+from ingot_runtime.lazy_dataclass import dataclass
 
 Claimer = tuple[PluginSettings, ClaimOps]
 """A plug-in that claims, and its hook."""

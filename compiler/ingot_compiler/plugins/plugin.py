@@ -11,11 +11,12 @@ of that module in its key.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from ingot_compiler.ir.errors import PluginError
 from ingot_compiler.plugins.settings import AttributeValue, PluginSettings
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph

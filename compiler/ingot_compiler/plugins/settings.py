@@ -5,7 +5,7 @@ In: nothing. Out: ``PluginSettings``. Not done here: reading what the user write
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ingot_runtime.lazy_dataclass import dataclass
 
 AttributeValue = str | int | bool
 

@@ -8,7 +8,7 @@ read belongs to the innermost block around all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.programs.expressions import (
     Expression,
@@ -21,6 +21,7 @@ from ingot_compiler.programs.expressions import (
 )
 from ingot_compiler.programs.operators import is_source
 from ingot_compiler.programs.walk import post_order
+from ingot_runtime.lazy_dataclass import dataclass
 
 LET = -1
 """In the place of an operand: the block that a ``let`` inside an expression opens."""

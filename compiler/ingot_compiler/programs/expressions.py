@@ -11,13 +11,14 @@ chains of any depth are fine (``walk``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice
 from ingot_compiler.programs.types import Type
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ expression, and what is wrong. Not done here: names and devices (``verify_progra
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.op_type_error import OpTypeError, require
@@ -45,6 +45,7 @@ from ingot_compiler.programs.types import (
     Type,
 )
 from ingot_compiler.programs.walk import post_order
+from ingot_runtime.lazy_dataclass import dataclass
 
 _BOOL = TensorType("bool", ())
 

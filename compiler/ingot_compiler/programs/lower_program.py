@@ -14,7 +14,7 @@ that is written in a branch.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
@@ -45,6 +45,7 @@ from ingot_compiler.programs.program import Program
 from ingot_compiler.programs.recover_devices import recover_devices
 from ingot_compiler.programs.show import show
 from ingot_compiler.programs.steps import finish
+from ingot_runtime.lazy_dataclass import dataclass
 
 ENTRY = "main"
 

@@ -6,13 +6,14 @@ which device reads what (``interpret_program``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.ir.errors import VerificationError
 from ingot_compiler.ir.op import Array
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import Expression
 from ingot_compiler.programs.show import show
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

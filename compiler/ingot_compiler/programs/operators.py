@@ -7,7 +7,6 @@ host reads. Not done here: the core ops (``ir.ops``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.programs.expressions import Expression, OperatorCall
 from ingot_compiler.programs.types import StorageType, TupleType, Type
+from ingot_runtime.lazy_dataclass import dataclass
 
 OperatorRule = Callable[[Sequence[Type], Attributes], Type]
 OperatorReference = Callable[[Sequence[Any], Attributes], Any]

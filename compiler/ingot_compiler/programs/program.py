@@ -7,13 +7,14 @@ In: expressions. Out: ``Program``. Not done here: checking (``verify_program``),
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 from ingot_compiler.programs.expressions import NOWHERE, FunctionLiteral, TextSpan
 from ingot_compiler.programs.types import FunctionType, Type
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

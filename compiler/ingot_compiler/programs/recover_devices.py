@@ -11,7 +11,7 @@ it, a fixed annotation too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice
 from ingot_compiler.programs.expressions import (
@@ -25,6 +25,7 @@ from ingot_compiler.programs.expressions import (
 )
 from ingot_compiler.programs.program import Program
 from ingot_compiler.programs.walk import with_devices
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

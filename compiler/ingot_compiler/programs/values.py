@@ -7,11 +7,12 @@ here: running (``interpret_program``).
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import Expression, FunctionLiteral, Variable
 from ingot_compiler.programs.memories import Tensor
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

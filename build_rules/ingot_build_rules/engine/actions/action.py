@@ -7,12 +7,13 @@ an executor gets (``action_spec``).
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from ingot_build_rules.engine.actions.key import Key
 from ingot_build_rules.engine.actions.record import Record
 from ingot_build_rules.engine.actions.rule import AnyRule, Timestamp
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(slots=True, eq=False)

@@ -10,12 +10,13 @@ and can only run where these files are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_artifacts.store.blobs import blob_missing
 from ingot_build_rules.engine.actions.key import LOADED, Key
 from ingot_build_rules.engine.actions.rule import AnyRule
 from ingot_build_rules.engine.actions.values import Values
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

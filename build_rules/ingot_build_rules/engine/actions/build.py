@@ -10,11 +10,11 @@ depend on the results of earlier ones.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule
+from ingot_runtime.lazy_dataclass import dataclass
 
 Value = TypeVar("Value")
 _LOADING_SECONDS = 0.2

@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.leaves import leaves
 from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule, module_of
+from ingot_runtime.lazy_dataclass import dataclass
 
 _TEXT_MAX = 2000
 LOADED = "code "

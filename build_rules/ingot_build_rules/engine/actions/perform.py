@@ -10,7 +10,7 @@ import importlib
 import time
 import traceback
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from ingot_artifacts.errors import ArtifactError
@@ -20,6 +20,7 @@ from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.errors import ActionError
 from ingot_build_rules.engine.actions.rule import AnyRule, Rulebook
 from ingot_build_rules.engine.actions.values import Values
+from ingot_runtime.lazy_dataclass import dataclass
 
 Value = TypeVar("Value")
 

@@ -7,10 +7,10 @@ Not done here: storage.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 from ingot_build_rules.engine.actions.message_pack import pack
+from ingot_runtime.lazy_dataclass import dataclass
 
 _VERSION = 1
 _HEX = frozenset("0123456789abcdef")

@@ -8,10 +8,11 @@ anything about what is being built.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, Protocol, TypeVar
 
 from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_runtime.lazy_dataclass import dataclass
 
 Inputs = TypeVar("Inputs")
 Output = TypeVar("Output")

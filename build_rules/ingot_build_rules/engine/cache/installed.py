@@ -10,9 +10,10 @@ import csv
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_build_rules.engine.cache.file_facts import FileFacts
+from ingot_runtime.lazy_dataclass import dataclass
 
 _ENDING = ".dist-info"
 

@@ -10,10 +10,10 @@ import functools
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ingot_build_rules.engine.cache.file_facts import Fact, FileFacts
 from ingot_build_rules.engine.cache.source_references import references
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

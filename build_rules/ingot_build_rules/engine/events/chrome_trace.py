@@ -11,7 +11,7 @@ the build faster than that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ingot_build_rules.engine.events.events import (
@@ -23,6 +23,7 @@ from ingot_build_rules.engine.events.events import (
     TargetFinished,
 )
 from ingot_build_rules.engine.events.trace_entries import Entry, TraceProcess, trace_text
+from ingot_runtime.lazy_dataclass import dataclass
 
 _CRITICAL_LANE, _POINTS_LANE, _FIRST_JOB_LANE = 1, 2, 3
 _ARGUMENTS = ("number", "status", "key", "seconds")

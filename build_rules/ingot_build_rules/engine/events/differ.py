@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 Path = tuple[str | int, ...]
 

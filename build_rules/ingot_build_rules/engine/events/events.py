@@ -11,8 +11,9 @@ has neither); ``ActionFinished`` is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 ActionStatus = Literal["ran", "hit", "failed"]
 TargetStatus = Literal["built", "passed", "unchanged", "failed", "skipped"]

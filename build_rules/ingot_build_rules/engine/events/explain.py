@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_build_rules.engine.actions.key import LOADED, Ingredient
 from ingot_build_rules.engine.events.trace_file import TargetTrace, TracedAction
+from ingot_runtime.lazy_dataclass import dataclass
 
 _MAKERS_MAX = 3
 _ALIKE = 0.5

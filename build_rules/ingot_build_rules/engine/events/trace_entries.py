@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 Entry = dict[str, Any]
 VERSION = 1

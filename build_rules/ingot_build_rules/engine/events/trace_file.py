@@ -8,12 +8,12 @@ In: actions. Out: ``TargetTrace``, as a small file and again. Not done here: com
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, cast
 
 from ingot_build_rules.engine.actions.action import Action
 from ingot_build_rules.engine.actions.key import Ingredient
 from ingot_build_rules.engine.cache.state_file import read_state, write_state
+from ingot_runtime.lazy_dataclass import dataclass
 
 _KIND = "target trace 2"
 

@@ -7,7 +7,6 @@ what runs (``scheduler``).
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Protocol
 
 from ingot_build_rules.engine.actions.action_spec import ActionSpec
@@ -15,6 +14,7 @@ from ingot_build_rules.engine.actions.errors import ActionError
 from ingot_build_rules.engine.actions.perform import Outcome, open_action, perform
 from ingot_build_rules.engine.actions.rule import AnyRule, Rulebook
 from ingot_build_rules.engine.actions.values import Values
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

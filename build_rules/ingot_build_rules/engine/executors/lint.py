@@ -18,7 +18,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from ingot_build_rules.engine.actions.errors import UndeclaredReadError
@@ -28,6 +28,7 @@ from ingot_build_rules.engine.actions.rule import AnyRule, Rulebook
 from ingot_build_rules.engine.actions.values import Values
 from ingot_build_rules.engine.cache.file_digests import DiskFiles, WatchedFiles
 from ingot_build_rules.engine.executors.executor import InlineExecutor
+from ingot_runtime.lazy_dataclass import dataclass
 
 _CODE = tuple(importlib.machinery.all_suffixes())
 _PYTHON = ("stdlib", "platstdlib", "purelib", "platlib")

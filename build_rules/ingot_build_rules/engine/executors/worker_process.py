@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import IO
 
 from ingot_build_rules.engine.actions.action_spec import ActionSpec
@@ -24,6 +24,7 @@ from ingot_build_rules.engine.actions.errors import ActionError
 from ingot_build_rules.engine.actions.rule import Rulebook
 from ingot_build_rules.engine.executors.executor import Handle
 from ingot_build_rules.engine.executors.wire import framed
+from ingot_runtime.lazy_dataclass import dataclass
 
 # There are as many workers as cores: threads of a library's own would only be in their way.
 _BOOT = """

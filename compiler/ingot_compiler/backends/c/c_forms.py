@@ -6,10 +6,9 @@ In: a name. Out: ``CForm``. Not done here: the text (``c99_dialect``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import resources
 
 from ingot_compiler.backends.c.c_forms import CForm
@@ -22,6 +21,7 @@ from ingot_compiler.backends.c.straight_line import (
     StraightLine,
 )
 from ingot_runtime.format.abi import RC_REQUIREMENT
+from ingot_runtime.lazy_dataclass import dataclass
 
 _HEAD = """\
 #include "{model}.h"

@@ -11,11 +11,12 @@ from __future__ import annotations
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.ir.errors import LimitError, UnsupportedError, UserError
 from ingot_compiler.ir.message import Text
 from ingot_runtime.format.program import OPCODES, Program
+from ingot_runtime.lazy_dataclass import dataclass
 
 INPUT, OUTPUT, WEIGHTS, WORKSPACE = "input", "output", "weights", "workspace"
 _STEPS_MAX = 1 << 16

@@ -9,11 +9,11 @@ Integers wrap: C leaves signed overflow open, so they are computed without a sig
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.backends.c_text.dialect import CDialect
 from ingot_compiler.backends.c_text.values import size_bytes
 from ingot_compiler.ir.errors import InternalError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _FLOAT = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}
 _WRAPPING = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.backends.c_text import arithmetic, lanes, memory
 from ingot_compiler.backends.c_text.arithmetic import Shape
@@ -27,6 +26,7 @@ from ingot_compiler.backends.host.ir_text import (
     typed,
 )
 from ingot_compiler.ir.errors import InternalError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _BINARY = (
     "add", "sub", "mul", "sdiv", "udiv", "srem", "urem", "and", "or", "xor", "shl", "ashr", "lshr",

@@ -9,9 +9,8 @@ each; lanes of pointers are byte offsets (``i64`` lanes) from one base.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.backends.host.llvm_value import SIZES_BYTES
+from ingot_runtime.lazy_dataclass import dataclass
 
 GLOBAL, PRIVATE, CONSTANT = "global", "private", "constant"
 """Address spaces: buffers and scratch, the stack, tables."""

@@ -10,7 +10,7 @@ version, as ``cuDriverGetVersion`` counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ In: a function of LLVM IR. Out: ``MemoryRoots``. Not done here: instructions (``
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.ir_text import Instruction, IrFunction, operands, parts, typed
 from ingot_compiler.backends.host.llvm_value import SIZES_BYTES
+from ingot_runtime.lazy_dataclass import dataclass
 
 Roots = frozenset[str]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.backends.cuda.architectures import ARCHITECTURES, Architecture
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _BETWEEN = "+"
 

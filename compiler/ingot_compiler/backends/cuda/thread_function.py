@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ingot_compiler.backends.cuda import thread_lanes
 from ingot_compiler.backends.cuda.lane_group import MASK, pieces_of
@@ -27,6 +26,7 @@ from ingot_compiler.backends.host.ir_text import (
 )
 from ingot_compiler.backends.host.llvm_value import SIZES_BYTES, LlvmValue, element_bits
 from ingot_compiler.ir.errors import InternalError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _CALL = re.compile(r"(<\d+ x \w+>|\w+) @llvm\.([\w.]+)\((.*)\)$")
 _ALIGN = re.compile(r"align (\d+)")

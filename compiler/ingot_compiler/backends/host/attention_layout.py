@@ -9,10 +9,9 @@ Scratch: keys transposed in panels ``[keys / panel][depth][panel]``, values
 queries ``[rows][keys_padded]``; all f32, every part a multiple of 64 bytes.
 """
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_runtime.lazy_dataclass import dataclass
 
 _ALIGN_ELEMENTS = 16  # 64 bytes
 _MANY_REGISTERS = 32

@@ -10,7 +10,7 @@ to its largest number. A block whose step would be no normal number, or no numbe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.ops.matmul_blocks import (
@@ -37,6 +37,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.views import dense_view, flat_offset
+from ingot_runtime.lazy_dataclass import dataclass
 
 EXACT, ROUNDED = 3, 1
 """Digits that are as exact as f32; those of ``matmul_blocks`` that is ``rounded``."""

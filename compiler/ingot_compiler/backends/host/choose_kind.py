@@ -7,8 +7,6 @@ asks for (``anchors``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.backends.host.kinds.conv import CONV
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE, byte_steps
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
@@ -19,6 +17,7 @@ from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_runtime.lazy_dataclass import dataclass
 
 PLANE_STRIDE_MAX = 2  # pixels further apart share no vectors
 _PLANE_RANKS = (3, 4)

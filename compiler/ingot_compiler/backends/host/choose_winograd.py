@@ -21,7 +21,6 @@ Errors against float64, relative to those of one chain of multiply-adds, as meas
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.tiles import panel_columns
 from ingot_compiler.backends.host.winograd_tiles import (
@@ -37,6 +36,7 @@ from ingot_compiler.ir.message import nodes_text
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_runtime.lazy_dataclass import dataclass
 
 Taps = tuple[Dim, ...]
 _SHAPES: Mapping[Taps, tuple[WinogradShape, WinogradShape]] = {

@@ -12,7 +12,6 @@ depth of each tap; a B made at run time is read in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
 from ingot_compiler.backends.host.tiles import (
@@ -39,6 +38,7 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Contraction, LoopProgram, PackedPanels
 from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_runtime.lazy_dataclass import dataclass
 
 # A B that stays in L2 beside the rows: iterate rows outside, panels inside.
 _SMALL_B_BYTES = 192 * 1024

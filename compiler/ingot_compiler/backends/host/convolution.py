@@ -7,11 +7,10 @@ kernels. Not done here: which buffer gets a halo (``fuse``). Source: ONNX Conv-2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.dims import Dim, dim_mul, substitute, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.fused import Operand
+from ingot_runtime.lazy_dataclass import dataclass
 
 TAP_NAMES = ("tap0", "tap1", "tap2", "tap3")
 

@@ -7,10 +7,9 @@ of its row, or a refusal. Not done here: the text (one back end each), how a loa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import LoopProgram
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_runtime.lazy_dataclass import dataclass
 
 _TYPE = re.compile(r"(?:<(\d+) x (\w+)>|(\w+))(?: |$)")
 _ARRAY = re.compile(r"@(\w+) = private unnamed_addr constant \[\d+ x (\w+)\] \[(.*)\], align \d+$")

@@ -7,13 +7,12 @@ In: a node and its setting. Out: a share of 1. Not done here: what the products 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.backends.host.choose_winograd import WinogradFacts, cycle_share
 from ingot_compiler.backends.host.dense_values import is_dense
 from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.placement.op_work import Setting
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ In: a group of one ``recurrent``. Out: ``RecurrentLayer``. Not done here: the ce
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.backends.host.quantised_rows import QuantisedRows
 from ingot_compiler.backends.host.recurrent_math import RecurrentMath
 from ingot_compiler.backends.host.tiles import (
@@ -36,6 +34,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import ceil_div, point, round_up
+from ingot_runtime.lazy_dataclass import dataclass
 
 _BLOCKS_ROWS_MAX = 32
 

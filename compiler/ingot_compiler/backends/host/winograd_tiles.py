@@ -10,7 +10,6 @@ stays in L2, while the weights of a unit pass by once for each block.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 from ingot_compiler.backends.host.tiles import cycles_of_step, panel_columns
@@ -19,6 +18,7 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import RegisterTile, Winograd
 from ingot_compiler.lowering.space import ceil_div
 from ingot_compiler.lowering.views import Shape
+from ingot_runtime.lazy_dataclass import dataclass
 
 PARTIAL_SUMS = 4
 """Chains that a sum over channels is made of, each a quarter of them: what keeps the error below

@@ -7,11 +7,11 @@ here: what to compute (``emit``), compiling the text (``object``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.function_text import Lines
 from ingot_compiler.backends.host.instructions import Instructions
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_runtime.lazy_dataclass import dataclass
 
 Values = tuple[LlvmValue, ...]
 LoopBody = Callable[[LlvmValue, Values], Sequence[LlvmValue]]

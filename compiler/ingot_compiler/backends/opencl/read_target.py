@@ -7,9 +7,9 @@ says what is missing).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.lazy_dataclass import dataclass
 
 TARGET = "opencl-c-1.2"
 

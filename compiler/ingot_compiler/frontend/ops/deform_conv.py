@@ -7,7 +7,6 @@ In: x[N, C, h, w], weights, offsets, perhaps a bias and a factor for each tap. O
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.frontend.compose import (
     cast,
@@ -24,6 +23,7 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.sampling import clamp_index, linear_weights, weighted
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError, require
+from ingot_runtime.lazy_dataclass import dataclass
 
 _SPATIAL = 2
 

@@ -7,7 +7,6 @@ In: x[N, C, spatial..], grid[N, points.., axes], coordinates in [-1, 1], last ax
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.frontend.compose import (
     binary_scalar,
@@ -32,6 +31,7 @@ from ingot_compiler.frontend.sampling import (
 )
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _CUBIC = -0.75
 _FAR = 8.0  # pixels outside of the image: no sample there touches it

@@ -7,7 +7,6 @@ Out: core ``resize``. Not done here: ``tf_half_pixel_for_nn`` of opset 11 (repor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.frontend.compose import cast
 from ingot_compiler.frontend.context import OpContext, Unsupported
@@ -19,6 +18,7 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.resize import COORDINATES, NEAREST_MODES
 from ingot_compiler.ir.types import FLOATS
+from ingot_runtime.lazy_dataclass import dataclass
 
 _FOR_NEAREST = "tf_half_pixel_for_nn"
 _MODES = ("nearest", "linear", "bilinear", "trilinear", "cubic")

@@ -7,7 +7,6 @@ types (``ir/ops``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from functools import reduce as fold
 from itertools import product
@@ -29,6 +28,7 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import sizes_of
 from ingot_compiler.frontend.sampling import clamp_index
 from ingot_compiler.ir.dims import Dim
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ n-grams are; what is none has a column of its own behind them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.frontend.compose import (
     binary_scalar,
@@ -28,6 +27,7 @@ from ingot_compiler.frontend.strings.pool import strings_of, written
 from ingot_compiler.ir.dims import dim_max
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.op_type_error import require
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:  # what the stubs call the two modules, which have no public names
     import sre_constants as codes

@@ -11,7 +11,6 @@ behind it, or one byte behind its start if there was none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.frontend.compose import binary_scalar, cast, full, iota, reduce, reshape
 from ingot_compiler.frontend.context import OpContext
@@ -26,6 +25,7 @@ from ingot_compiler.frontend.strings.automaton import (
 )
 from ingot_compiler.frontend.strings.pool import written
 from ingot_compiler.ir.dims import dim_product
+from ingot_runtime.lazy_dataclass import dataclass
 
 _DEAD: Key = ((), "")
 

@@ -9,7 +9,6 @@ first way then. ``x < t`` is ``x <= before(t)``, where ``before`` is the next sm
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -23,6 +22,7 @@ from ingot_compiler.frontend.trees.ensemble import (
     Mode,
     require,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

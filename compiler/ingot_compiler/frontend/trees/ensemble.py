@@ -7,11 +7,12 @@ In: nothing. Out: ``Ensemble``, ``Mode``, ``TreeError``. Not done here: reading 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

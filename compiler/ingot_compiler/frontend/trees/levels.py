@@ -8,11 +8,10 @@ Branches may be reached from several others: converters of categorical splits wr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ingot_compiler.frontend.trees.ensemble import Branches, Ensemble, Ints, TreeError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _FEW = 32  # branches of a level, up to which a loop is faster than arrays
 _NONE, _SEVERAL = -1, -2

@@ -7,7 +7,6 @@ they mean.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from onnx import AttributeProto, NodeProto, numpy_helper
 
 from ingot_compiler.frontend.trees.ensemble import Ints, TreeError, require
+from ingot_runtime.lazy_dataclass import dataclass
 
 _TEXT_MAX = 16
 

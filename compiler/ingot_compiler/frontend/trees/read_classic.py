@@ -7,8 +7,6 @@ that never end (``depth``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ingot_compiler.frontend.trees.ensemble import (
@@ -21,6 +19,7 @@ from ingot_compiler.frontend.trees.ensemble import (
     require,
 )
 from ingot_compiler.frontend.trees.node_arrays import NodeArrays
+from ingot_runtime.lazy_dataclass import dataclass
 
 _LEAF = 255
 _KEYS_MAX = 1 << 62

@@ -9,7 +9,7 @@ Leaves are the first nodes, so that the number of a node where a row ends is tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ingot_compiler.frontend.trees.levels import levels
 from ingot_compiler.frontend.trees.node_arrays import NodeArrays
 from ingot_compiler.frontend.trees.read_classic import read_classic
 from ingot_compiler.frontend.trees.read_ensemble import read_ensemble
+from ingot_runtime.lazy_dataclass import dataclass
 
 _FEATURES_MAX = _TARGETS_MAX = 1 << 24
 _DENSE_MAX_BYTES = 1 << 31

@@ -17,7 +17,6 @@ DynamicQuantizeLinear, and the product is one of integers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,6 +39,7 @@ from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_dtype
 from ingot_compiler.ir.window_rules import BYTES
+from ingot_runtime.lazy_dataclass import dataclass
 
 CELLS: Mapping[str, tuple[int, int]] = {"gru": (3, 2), "lstm": (4, 3), "rnn": (1, 1)}
 """cell -> (gates, activations)."""

@@ -7,10 +7,10 @@ back ends).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.fusion.fuser import Fuser
+from ingot_runtime.lazy_dataclass import dataclass
 
 AnchorRule = Callable[[Fuser, int, Node], None]
 """(fuser, index of the node, node): asks for the operands and defers the node, or computes it at

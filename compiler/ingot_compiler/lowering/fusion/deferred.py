@@ -7,11 +7,11 @@ the kernel (``make_group``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.pointwise import POINTWISE
+from ingot_runtime.lazy_dataclass import dataclass
 
 Leaf = tuple[int, Stored]
 """A value that a kernel reads, and where it lies."""

@@ -6,11 +6,12 @@ In: nothing. Out: ``DeviceRules``. Not done here: any back end's rules.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.legalise import Expansion
 from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ are those that they become. Not done here: what runs when (``fusion.control``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fusion.legalise import Expansion, expand
 from ingot_compiler.placement.place_region import device_inside
 from ingot_compiler.placement.placed import PlacedGraph
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ deferred value becomes one kernel when somebody needs it stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node
@@ -39,6 +38,7 @@ from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.tuned_methods import TunedMethods
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ haloes. Not done here: buffers (``storage``), copies into another layout (``rela
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_max
 from ingot_compiler.ir.graph import Node
@@ -16,6 +15,7 @@ from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.kinds.kind import ResultLayout
 from ingot_compiler.lowering.views import storage_order
+from ingot_runtime.lazy_dataclass import dataclass
 
 IMAGE_RANK_MIN = 3
 

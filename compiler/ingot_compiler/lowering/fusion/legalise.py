@@ -9,12 +9,12 @@ values in the whole graph (``flatten``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import TensorType
+from ingot_runtime.lazy_dataclass import dataclass
 
 Expansion = Callable[[GraphBuilder, Node], Sequence[int]]
 """(builder whose inputs are the node's operands, node) -> the values that stand for its results,

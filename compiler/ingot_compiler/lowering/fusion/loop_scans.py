@@ -6,8 +6,6 @@ it. Not done here: the loop (``control``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import Grow, Requirement, View
@@ -21,6 +19,7 @@ from ingot_compiler.lowering.fusion.control_symbols import (
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.views import dense_view
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

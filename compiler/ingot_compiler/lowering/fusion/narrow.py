@@ -10,13 +10,12 @@ it costs to store and load: whoever reads it may compute it again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import SIGNED, UNSIGNED, dtype_size_bits
 from ingot_compiler.lowering.fusion.deferred import Deferred
 from ingot_compiler.lowering.fusion.values import FusionValues
+from ingot_runtime.lazy_dataclass import dataclass
 
 _SIMPLE = Trait.ELEMENTWISE | Trait.EXACT  # arithmetic, no series
 _NODES_MAX = 4  # beside literals: a cast, a zero point, a scale, a cast to f16

@@ -8,7 +8,6 @@ them).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min
 from ingot_compiler.ir.graph import Node
@@ -20,6 +19,7 @@ from ingot_compiler.ir.shape_constraints import requirements
 from ingot_compiler.lowering.fused import Requirement
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ done here: which layout (``layout``), kernels and copies (``fuser``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import BufferSpec, View
 from ingot_compiler.lowering.fusion.layout import Halo
 from ingot_compiler.lowering.views import dense_view, haloed_view
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ In: a group anchored by ``group_norm``. Out: what runs. Units are (image, group)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
@@ -35,6 +33,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import Run, Space
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ keeps them exact where positions are many.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingot_compiler.ir.dims import (
     Dim,
@@ -43,6 +43,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_runtime.lazy_dataclass import dataclass
 
 _CHANNELS = 128  # of a unit, about: rows of some cache lines, and enough units for threads
 _CHUNK = 64  # positions whose sum is one chain

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import LoopProgram
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 class ResultLayout(Enum):

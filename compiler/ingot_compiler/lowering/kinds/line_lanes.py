@@ -10,7 +10,6 @@ Where the lines themselves lie together, or nothing does, each line is a unit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.typical import typical
@@ -20,6 +19,7 @@ from ingot_compiler.lowering.kinds.program import INDEX
 from ingot_compiler.lowering.loops import For, Statement
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import Shape
+from ingot_runtime.lazy_dataclass import dataclass
 
 _LANE = "lane"
 _BLOCK = 1024  # lines of a unit: rows of this length stay in the first cache from step to step

@@ -7,8 +7,6 @@ than the result (``transposed_plane``), reductions and contractions (their own k
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
@@ -20,6 +18,7 @@ from ingot_compiler.lowering.kinds.transposed_plane import find_plane, lower_pla
 from ingot_compiler.lowering.loops import For, LoopProgram
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import storage_order
+from ingot_runtime.lazy_dataclass import dataclass
 
 BLOCK_ELEMENTS = 2048  # a unit of a tensor that is one long run: 8 KB of f32
 SHORT_AXIS = 8  # an innermost axis below this wastes lanes; look for a longer one

@@ -11,7 +11,6 @@ not averaged so, for workspace would round their sums.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import (
     Dim,
@@ -52,6 +51,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import Run, Space, ceil_div, point, round_up
+from ingot_runtime.lazy_dataclass import dataclass
 
 _ALIGNED = 16  # lanes of every target divide it
 _ROWS = 8  # of a unit with rows in workspace: none is read right after it was written

@@ -8,13 +8,13 @@ In: a pool, a position. Out: ``PoolWindow``, the divisor. Not done here: loops (
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mul, dim_product
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.space import Space
 from ingot_compiler.lowering.views import Shape
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

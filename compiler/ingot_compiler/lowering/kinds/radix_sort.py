@@ -10,7 +10,6 @@ first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_mul, symbol
 from ingot_compiler.ir.types import DType, TensorType, dtype_size_bytes
@@ -37,6 +36,7 @@ from ingot_compiler.lowering.loops import (
     Store,
     Value,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 DIGITS = 256
 _ROW = symbol(INDEX)

@@ -6,7 +6,6 @@ In: a group anchored by ``reduce``. Out: ``Reduction``. Not done here: its loops
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from ingot_compiler.ir.dims import Dim, dim_product, symbol
@@ -19,6 +18,7 @@ from ingot_compiler.lowering.kinds.program import INDEX
 from ingot_compiler.lowering.loops import Apply, For, FromIndex, Statement, Value
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import storage_order
+from ingot_runtime.lazy_dataclass import dataclass
 
 ReduceFunction = OneOf["sum", "product", "max", "min"]
 LANE = "j"

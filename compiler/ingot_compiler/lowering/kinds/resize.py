@@ -10,7 +10,6 @@ sums.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import FLOATS
@@ -37,6 +36,7 @@ from ingot_compiler.lowering.loops import (
 )
 from ingot_compiler.lowering.space import Run, Space, point
 from ingot_compiler.lowering.views import storage_order
+from ingot_runtime.lazy_dataclass import dataclass
 
 Chosen = Mapping[int, Dim]
 """The index of x that was chosen along each axis so far, before clamping."""

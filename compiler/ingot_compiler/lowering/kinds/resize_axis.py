@@ -8,7 +8,7 @@ axes (``resize``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.lowering.guards import is_within
@@ -16,6 +16,7 @@ from ingot_compiler.lowering.kinds.resize_coordinate import ResizedIndex, coordi
 from ingot_compiler.lowering.kinds.resize_scope import ResizeScope, apply, number
 from ingot_compiler.lowering.kinds.resize_whole import whole_step
 from ingot_compiler.lowering.loops import Apply, FromIndex, Value
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

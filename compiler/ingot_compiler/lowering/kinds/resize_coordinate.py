@@ -8,10 +8,10 @@ lie there (``resize_axis``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ingot_compiler.lowering.kinds.resize_scope import ResizeScope, apply, number
 from ingot_compiler.lowering.loops import FromIndex, Value
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

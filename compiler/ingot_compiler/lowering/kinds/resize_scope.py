@@ -8,7 +8,6 @@ In: a group anchored by ``resize``. Out: ``ResizeScope``. Not done here: coordin
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
@@ -18,6 +17,7 @@ from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.loops import COMPARISONS, Apply, Constant, FromIndex, Value
 from ingot_compiler.lowering.space import point
+from ingot_runtime.lazy_dataclass import dataclass
 
 _WRITTEN_OUT_MAX = 16
 

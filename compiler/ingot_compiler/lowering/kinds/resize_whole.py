@@ -7,10 +7,9 @@ factors (``resize_axis``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
 from ingot_compiler.ir.graph import Node
+from ingot_runtime.lazy_dataclass import dataclass
 
 _TIMES_MAX = 16
 _PARTS = (2, 4, 8)  # of whose inverse every multiple is exact

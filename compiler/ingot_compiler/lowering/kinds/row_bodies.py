@@ -7,7 +7,7 @@ the result. Not done here: loops over rows, what is fused behind (``rows``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal as OneOf
 
 from ingot_compiler.ir.dims import Dim, symbol
@@ -28,6 +28,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import Run, Space
+from ingot_runtime.lazy_dataclass import dataclass
 
 Statements = tuple[Statement, ...]
 Element = tuple[Statements, Value]

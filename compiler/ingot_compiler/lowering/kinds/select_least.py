@@ -10,7 +10,6 @@ all that it costs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, symbol
 from ingot_compiler.ir.types import DType
@@ -37,6 +36,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import ceil_div
+from ingot_runtime.lazy_dataclass import dataclass
 
 COUNT_MAX = 64
 """Of results, to which a row's list is moved at every insertion."""

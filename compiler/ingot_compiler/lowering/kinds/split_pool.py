@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingot_compiler.ir.attributes import Attribute, Attributes
 from ingot_compiler.ir.graph import Node, make_attributes
@@ -22,6 +22,7 @@ from ingot_compiler.ir.window_rules import infer_pool
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kinds.launches_in_turn import workspace_number
 from ingot_compiler.lowering.views import dense_view, storage_order
+from ingot_runtime.lazy_dataclass import dataclass
 
 _GAIN_MIN = 2  # so many times fewer comparisons are worth a launch more
 _SHORT_MAX = 7  # elements of a window that stays one

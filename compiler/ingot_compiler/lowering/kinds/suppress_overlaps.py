@@ -7,7 +7,6 @@ program: units are rows; kept boxes in lanes. Not done here: sorting.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_product, symbol
 from ingot_compiler.ir.types import TensorType
@@ -33,6 +32,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import point
+from ingot_runtime.lazy_dataclass import dataclass
 
 _TRUE = Constant(True, "bool")
 _ZERO = Constant(0.0, "f32")

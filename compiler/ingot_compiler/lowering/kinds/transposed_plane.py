@@ -7,8 +7,6 @@ Not done here: groups all of whose operands lie alike (``pointwise``), registers
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import dtype_size_bits
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
@@ -18,6 +16,7 @@ from ingot_compiler.lowering.kinds.touched_views import are_one_run, touched_vie
 from ingot_compiler.lowering.loops import Local, LoopProgram, Transpose, Value
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import Shape, broadcast_view, storage_order
+from ingot_runtime.lazy_dataclass import dataclass
 
 # Multiples of the lanes of every target: few rows at a time, so that each is written in one go.
 BLOCK_ROWS, BLOCK_COLUMNS = 16, 256

@@ -11,7 +11,6 @@ rows that are left, each in several trees. The result holds where a way has come
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.types import DType
@@ -35,6 +34,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import ceil_div
+from ingot_runtime.lazy_dataclass import dataclass
 
 TOGETHER = 8
 _ROWS = 64  # of a block: a tree's nodes are loaded into the cache once for all of them

@@ -8,8 +8,10 @@ bound that no plan can beat. Not done here: placement of buffers (the planners),
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 Plan = dict[str, tuple[str, int]]
 """buffer name -> (pool name, offset in bytes)."""

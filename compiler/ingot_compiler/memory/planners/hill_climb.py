@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import repeat
 
 from ingot_compiler.ir.errors import UserError
@@ -23,6 +23,7 @@ from ingot_compiler.memory.planners.buffers import (
 from ingot_compiler.memory.planners.greedy_by_size import size_order
 from ingot_compiler.memory.planners.placing import first_fit, place_in_order
 from ingot_compiler.memory.planners.smallest_plan import smallest_plan
+from ingot_runtime.lazy_dataclass import dataclass
 
 ATTEMPTS_MAX = 500
 _CONFLICT_VISITS_MAX = 1_500_000  # bounds the time (about a second), the same on every machine

@@ -10,7 +10,7 @@ known from where it is bound. The value of a ``let`` is always fixed: passes mov
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
@@ -29,6 +29,7 @@ from ingot_compiler.programs.planner.network import Domain, FunctionDomain, Netw
 from ingot_compiler.programs.planner.solution import Solution
 from ingot_compiler.programs.program import Program, ProgramKernel
 from ingot_compiler.programs.walk import post_order, with_devices
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def capture(program: Program, network: Network, solution: Solution) -> Program:

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from ingot_compiler.placement.least_cost import FORBIDDEN, Costs, Table, forbidden, least_cost
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice, join
 from ingot_compiler.programs.planner.network import LinkKind
+from ingot_runtime.lazy_dataclass import dataclass
 
 Label = tuple[VirtualDevice, str]
 

@@ -11,7 +11,7 @@ says where it is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_compiler.placement.configuration import HOST, Configuration
@@ -53,6 +53,7 @@ from ingot_compiler.programs.program import Program
 from ingot_compiler.programs.show import show
 from ingot_compiler.programs.types import FunctionType, Type
 from ingot_compiler.programs.walk import post_order, with_devices
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def collect(

@@ -8,11 +8,12 @@ In: nothing. Out: ``Network``. Not done here: which program asks for what (``col
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import IntEnum
 
 from ingot_compiler.placement.virtual_device import ANY_SCOPE, VirtualDevice
 from ingot_compiler.programs.expressions import Expression
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 class LinkKind(IntEnum):

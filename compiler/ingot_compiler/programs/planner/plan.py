@@ -6,8 +6,6 @@ Not done here: the steps (one file each).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.placement.configuration import Configuration
 from ingot_compiler.programs.infer_types import infer_types
 from ingot_compiler.programs.plan_devices import plan_configuration
@@ -21,6 +19,7 @@ from ingot_compiler.programs.planner.prepare import prepare
 from ingot_compiler.programs.planner.solution import Solution
 from ingot_compiler.programs.planner.solve import solve
 from ingot_compiler.programs.program import Program
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import Expression, TextSpan
 from ingot_compiler.programs.planner.network import Link, Pin, result_cell
 from ingot_compiler.programs.planner.plan import Plan
 from ingot_compiler.programs.show import show
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

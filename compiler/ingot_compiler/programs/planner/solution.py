@@ -6,11 +6,12 @@ links hold (``solve``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice, join
 from ingot_compiler.programs.planner.classes import Classes
 from ingot_compiler.programs.planner.network import Link, Pin
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def join_scopes(one: str, other: str) -> str | None:

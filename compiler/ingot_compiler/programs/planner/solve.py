@@ -7,7 +7,7 @@ here: defaults (``defaults``), which links a region breaks (``choose_copies``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice, join
 from ingot_compiler.programs.planner.choose_copies import CopyChoice, CopyRegion, choose_copies
@@ -15,6 +15,7 @@ from ingot_compiler.programs.planner.classes import Classes
 from ingot_compiler.programs.planner.conflict import conflict
 from ingot_compiler.programs.planner.network import Link, LinkKind, Network
 from ingot_compiler.programs.planner.solution import Solution
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def solve(network: Network) -> Solution:

@@ -6,13 +6,13 @@ In: partial results. Out: their combination. Not done here: the loops (``reduce`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.convert import REGISTER, compute_dtype
 from ingot_compiler.backends.host.emit.math import FUNCTIONS
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, element_bits
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
+from ingot_runtime.lazy_dataclass import dataclass
 
 _COMBINERS = {"sum": "add", "product": "mul", "max": "max", "min": "min"}
 _INFINITY = float("inf")

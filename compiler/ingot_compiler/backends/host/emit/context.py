@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ingot_compiler.backends.host.function_text import Lines
@@ -22,6 +22,7 @@ from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Buffer
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ hold.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.context import EmitContext, Emitters
 from ingot_compiler.backends.host.emit.control import for_each
@@ -44,6 +43,7 @@ from ingot_compiler.lowering.loops import (
     Winograd,
 )
 from ingot_compiler.lowering.print_loops import print_loops
+from ingot_runtime.lazy_dataclass import dataclass
 
 # Part of every symbol: counts up when the same program gets other code.
 CODEGEN_VERSION = "1"

@@ -5,7 +5,7 @@ the table of launches. Not done here: the functions.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.backends.host.main.helpers import SIZES_DONE
 from ingot_compiler.backends.host.main.instruction import (
@@ -17,6 +17,7 @@ from ingot_compiler.backends.host.main.instruction import (
 from ingot_compiler.backends.host.main.registers import Registers
 from ingot_runtime.format import abi
 from ingot_runtime.format.program import Instruction
+from ingot_runtime.lazy_dataclass import dataclass
 
 COPIES = {"copy": 0, "begin_copy": abi.COPY_BEGINS, "end_copy": abi.COPY_ENDS}
 """Opcode of a copy -> the bit of its bytes."""

@@ -5,7 +5,7 @@ In: counts of a program. Out: offsets in bytes, and the line of IR that applies 
 other code.
 """
 
-from dataclasses import dataclass
+from ingot_runtime.lazy_dataclass import dataclass
 
 _HEAD_BYTES = 16
 _DEVICE_WORDS = 2  # extent and grain

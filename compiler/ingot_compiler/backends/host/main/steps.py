@@ -9,7 +9,7 @@ time is quadratic in the length of a block, and one block is what straight-line 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.backends.host.main.arithmetic import arithmetic
 from ingot_compiler.backends.host.main.calls import CALLS, Calls
@@ -19,6 +19,7 @@ from ingot_compiler.backends.host.main.instruction import numbers_of, opcode_nam
 from ingot_compiler.backends.host.main.registers import Registers
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format.program import Instruction, Program
+from ingot_runtime.lazy_dataclass import dataclass
 
 _STRETCH_MAX = 60
 _WITH_OFFSET = ("buffer_workspace", "buffer_device_weights")  # a register, a number

@@ -4,7 +4,7 @@ In: nothing. Out: ``TargetFamily`` and ``Feature``. Not done here: the families 
 each), parsing.
 """
 
-from dataclasses import dataclass
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

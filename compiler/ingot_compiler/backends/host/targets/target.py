@@ -9,12 +9,12 @@ opencl).
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.targets import TARGETS
 from ingot_compiler.backends.host.targets.family import TargetFamily
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.features import LEVELS
+from ingot_runtime.lazy_dataclass import dataclass
 
 _WIDEST_BITS = 512
 _ENDS = ("", "+", "-")

@@ -12,7 +12,6 @@ new rows are all there is begins a prompt: no sample has a past then, and shorte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.frontend.as_onnx import as_onnx
 from ingot_compiler.frontend.attention_heads import (
@@ -42,6 +41,7 @@ from ingot_compiler.frontend.ops.microsoft.rotary_embedding import rotated
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ranges import maximum
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ activations of 8 bits. Not done here: ``g_idx`` (refused).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.frontend.block_weights import is_stored, multiply
 from ingot_compiler.frontend.compose import cast, reshape, slice_axis, transpose
@@ -18,6 +17,7 @@ from ingot_compiler.frontend.nibbles import spread
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.matmul_blocks import BITS, WORD_BITS
+from ingot_runtime.lazy_dataclass import dataclass
 
 _LEVEL_OF_BYTES = 4
 

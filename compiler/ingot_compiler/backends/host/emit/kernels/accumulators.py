@@ -7,13 +7,13 @@ In: pointers, element types, index expressions. Out: records. Not done here: cod
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import Dim, coefficient
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType
+from ingot_runtime.lazy_dataclass import dataclass
 
 Step = int | LlvmValue
 Pointers = tuple[tuple[LlvmValue, int], ...]

@@ -6,8 +6,6 @@ here: the layout of scratch (``attention_layout``), what is computed (``attentio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.backends.host.attention_layout import AttentionLayout, attention_layout
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
@@ -18,6 +16,7 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import Dim, substitute
 from ingot_compiler.lowering.loops import Attention
+from ingot_runtime.lazy_dataclass import dataclass
 
 F32 = Factors("f32", "f32", "f32")
 # Beyond, a scale times a constant may leave the range of f32.

@@ -6,8 +6,6 @@ products (``blocked_product``, ``digit_products``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory
 from ingot_compiler.backends.host.emit.operands import i64
@@ -15,6 +13,7 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.tiles import panel_columns
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.lowering.loops import BlockedProduct
+from ingot_runtime.lazy_dataclass import dataclass
 
 WORD_BITS = 32
 

@@ -6,8 +6,6 @@ here: the panels (``contraction``) and their rows (``contraction_rows``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
@@ -23,6 +21,7 @@ from ingot_compiler.backends.host.tiles import lanes_of, rows_together
 from ingot_compiler.ir.dims import Dim, coefficient, dim_mul, substitute, symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import Contraction
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

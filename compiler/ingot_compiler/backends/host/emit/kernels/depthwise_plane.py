@@ -12,8 +12,6 @@ the edges are written apart, with masks and without the rows outside.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import REGISTER
 from ingot_compiler.backends.host.emit.index import emit_index
@@ -31,6 +29,7 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constan
 from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
 from ingot_compiler.ir.dims import Dim, substitute, symbol
 from ingot_compiler.lowering.loops import DepthwisePlane
+from ingot_runtime.lazy_dataclass import dataclass
 
 _MASKED_LOAD_BITS_MIN = 256  # vectors below it have no masked loads: masks must be constants
 _TAP = "tap column"  # the run-time loop's symbol; no other name has a space

@@ -10,7 +10,6 @@ that carries the accumulators. Every element is one chain, taps outer to inner.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
@@ -29,6 +28,7 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
 from ingot_compiler.ir.dims import Dim, coefficient, dim_mul, substitute, symbol
 from ingot_compiler.lowering.loops import Depthwise
+from ingot_runtime.lazy_dataclass import dataclass
 
 Tap = tuple[int, ...]  # a number for each loop over taps that is not at run time
 TapLoops = Sequence[tuple[str, int]]

@@ -11,7 +11,6 @@ stack, where it stays in L1.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.control import for_each
@@ -31,6 +30,7 @@ from ingot_compiler.lowering.loops import (
     Store,
     Value,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 _DIRECT_INSTRUCTIONS_MAX = 400  # LLVM is quadratic in a block's length
 _MEMORY_INSTRUCTIONS = 2

@@ -8,8 +8,6 @@ B is prefetched ahead: worth 3-10 % where the panel comes from L2, never harmful
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.backends.host.emit.convert import MEMORY, emit_cast, from_memory
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
@@ -29,6 +27,7 @@ from ingot_compiler.backends.host.llvm_value import (
 )
 from ingot_compiler.backends.host.tiles import rows_together
 from ingot_compiler.backends.host.writer import Writer
+from ingot_runtime.lazy_dataclass import dataclass
 
 _PREFETCH_STEPS = 8
 _INTO_L1, _INTO_L2 = 3, 2

@@ -7,7 +7,6 @@ here: what is computed in them (``depthwise_plane``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from ingot_compiler.backends.host.emit.context import EmitContext
@@ -15,6 +14,7 @@ from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.lowering.loops import DepthwisePlane
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

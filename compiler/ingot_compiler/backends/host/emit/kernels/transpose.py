@@ -11,7 +11,6 @@ columns is one contiguous vector in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.control import for_each, if_below, multiple_below
@@ -27,6 +26,7 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import Dim, dim_add, dim_min, substitute, symbol
 from ingot_compiler.ir.types import DType, dtype_size_bits
 from ingot_compiler.lowering.loops import Transpose
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

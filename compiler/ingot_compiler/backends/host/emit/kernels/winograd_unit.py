@@ -7,7 +7,6 @@ parts (``winograd_input``, ``winograd_products``, ``winograd_output``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.control import for_each
@@ -34,6 +33,7 @@ from ingot_compiler.ir.dims import (
     symbol,
 )
 from ingot_compiler.lowering.loops import Winograd
+from ingot_runtime.lazy_dataclass import dataclass
 
 _TILE = "tile number"  # no other name has a space
 
