@@ -456,6 +456,7 @@ print("alive", flush=True)
 """
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     "access",
     ["ctypes.string_at(scale.y.address, 4)", "ctypes.memset(scale.x.address, 1, 4)"],

@@ -263,6 +263,7 @@ def test_interrupt(tmp_path: Path) -> None:
     check(bench, tmp_path, expected)
 
 
+@pytest.mark.broad
 def test_two_builds_at_once(tmp_path: Path) -> None:
     """Two commands in one folder over one empty cache: both end well, with the same bundles."""
     bench = Workbench(tmp_path / "project", tmp_path / "cache")

@@ -137,6 +137,7 @@ def every_action(builds: int) -> set[object]:
     return found
 
 
+@pytest.mark.broad
 def test_three_builders_on_one_cache(tmp_path: Path) -> None:
     """Three builders, ten random builds each: no wrong answer, and no action runs twice."""
     ran, turns = check_crowd(tmp_path, 3, 10)

@@ -52,6 +52,7 @@ def require_schedules(folder: Path, count: int, expected: frozenset[str]) -> Non
     assert expected <= set().union(*seen.values())
 
 
+@pytest.mark.broad
 def test_some_schedules(tmp_path: Path) -> None:
     """20 random schedules."""
     require_schedules(tmp_path, QUICK_SCHEDULES, frozenset({"right"}))

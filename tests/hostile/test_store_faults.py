@@ -234,6 +234,7 @@ def wanted() -> list[Action]:
     return actions(160, seed=11)
 
 
+@pytest.mark.broad
 def test_a_check_finds_every_fault_and_the_next_build_heals(
     tmp_path: Path, wanted: list[Action]
 ) -> None:

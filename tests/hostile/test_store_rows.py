@@ -329,6 +329,7 @@ def _damage(content: bytes, generator: random.Random) -> bytes:
     return bytes(spoiled)
 
 
+@pytest.mark.broad
 def test_a_damaged_database_never_gives_a_wrong_value(tmp_path: Path) -> None:
     """60 random damages: each value read is right or missing, writing works, and a check leaves a
     sound index."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, interpret, run_program
@@ -186,6 +187,7 @@ def _arrays() -> list[Array]:
     return [*inputs, *(np.zeros(_SIZE, NUMPY[dtype]) for dtype in _INPUTS)]
 
 
+@pytest.mark.broad
 @settings(max_examples=100, derandomize=True)
 @given(
     program=_programs(), n=st.integers(0, 40), m=st.integers(0, 9), level=st.sampled_from(RUNNABLE)

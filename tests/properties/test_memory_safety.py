@@ -111,6 +111,7 @@ def test_lower_bound_is_a_clique(buffers: tuple[PlannedBuffer, ...]) -> None:
     assert bound_bytes <= total_bytes(buffers, plan_with("best", buffers, unlimited))
 
 
+@pytest.mark.broad
 def test_two_thousand_buffers_plan_in_seconds() -> None:
     """A program of 2,000 buffers with short and long lifetimes plans quickly and near the bound."""
     live = [

@@ -99,6 +99,7 @@ def test_digits_stand_for_the_rows(count: int, parts: int) -> None:
         np.testing.assert_array_equal(arrays[1][is_plain], digits[is_plain])
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("count", [EXACT, ROUNDED])
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize(("signed", "with_zeros"), [(False, False), (True, True), (False, True)])

@@ -72,6 +72,7 @@ def copy(tmp_path: Path) -> Copy:
     return copy
 
 
+@pytest.mark.broad
 def test_code_concerns_its_rules(copy: Copy) -> None:
     """A planner, a kernel's function, a translation, a pass without and with effect: their rules,
     and what differs after them."""
@@ -108,6 +109,7 @@ def test_code_concerns_its_rules(copy: Copy) -> None:
     assert copy.build()[0] == {}
 
 
+@pytest.mark.broad
 def test_code_of_a_back_end_concerns_its_devices(tmp_path: Path) -> None:
     """What one back end does not share runs nothing again for another; what they share runs again
     for both."""
@@ -137,6 +139,7 @@ def test_code_of_a_back_end_concerns_its_devices(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.broad
 def test_users_and_commands_give_the_same_bytes(tmp_path: Path) -> None:
     """Another user, time zone, locale, hash seed; `ingot compile`: the same bundle, without an
     action."""

@@ -97,6 +97,7 @@ def test_cmake_builds_again_for_the_files_that_a_model_reads(
     assert "Compiling" not in project.build()
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_cmake_leaves_alone_what_depends_on_an_unchanged_bundle(
     generator: str, tmp_path: Path

@@ -251,6 +251,7 @@ def test_failed_test_fails_until_it_passes(bench: Workbench) -> None:
     assert bench.build().named("passed") == ["test.a"]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("workers", [False, True])
 def test_same_bytes_whatever_the_way(
     alone: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: bool

@@ -206,6 +206,7 @@ def test_dry_run(bench: Workbench) -> None:
     assert outcome(bench.build(dry_run=True)) == "would-run"
 
 
+@pytest.mark.broad
 def test_workers_and_lint(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test runs in a worker, whose errors keep their class and exit code; under lint it reads
     what its key knows."""

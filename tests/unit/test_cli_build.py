@@ -430,6 +430,7 @@ def test_log_has_the_users_names_of_sizes(run: Command) -> None:
     assert "place rows = 3 " in told
 
 
+@pytest.mark.broad
 def test_why_a_bundle_is_in_the_cache(run: Command) -> None:
     """The digest that a build prints leads to the record that made the bundle."""
     run.build("a", "b")

@@ -168,6 +168,7 @@ sys.exit(main(["compile", sys.argv[1], "-o", sys.argv[2], "-q", "--workers", sys
 """
 
 
+@pytest.mark.broad
 def test_the_same_bytes_everywhere(tmp_path: Path) -> None:
     """Folder, spelling of the path, HOME, hash seed, time zone, locale, umask and workers leave no
     trace."""

@@ -229,6 +229,7 @@ def test_bits_do_not_depend_on_tile_block_or_threads(level: str, depth: int) -> 
     assert len(results) == 1
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("columns", [3, 8, 24, 37])

@@ -152,6 +152,7 @@ def test_attention_of_several_kinds(model: str, tmp_path: Path) -> None:
                 assert_close(array, result[name], RELATIVE_ERROR_MAX)
 
 
+@pytest.mark.broad
 def test_the_commands_work_on_such_a_bundle(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,6 +109,7 @@ def renewed(shown: str, printed: str, digests: dict[str, str]) -> str | None:
     return "".join(texts)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "page", ["README.md", pytest.param("docs/building.md", marks=pytest.mark.slow)]
 )

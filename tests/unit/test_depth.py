@@ -62,6 +62,7 @@ def sums(count: int) -> ModelProto:
     return make_model(nodes, [tensor("t0", ["n", 2])], [tensor(f"t{count}", None)])
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("make", [elementwise, shapes, read_shapes, sums])
 def test_stages_of_a_long_chain(make: Callable[[int], ModelProto]) -> None:
     """Import, types, texts, verifier and interpreter; twice as long as Python's stack is deep."""

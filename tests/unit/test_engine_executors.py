@@ -169,6 +169,7 @@ class _FilesHere:
         self.remote.close(kill=kill)
 
 
+@pytest.mark.broad
 def test_our_rules_run_where_nothing_is_shared(tmp_path: Path) -> None:
     """A whole compilation, all actions but those that say that they read files in processes without
     the cache: equal bytes."""

@@ -213,6 +213,7 @@ def test_a_cancelled_action_has_one_outcome(tmp_path: Path, kind: str) -> None:
         check_result(place, outcome, value_of(2, ()), padding_of(2))
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("kind", ELSEWHERE)
 @pytest.mark.parametrize("wrong", ["kill", "segfault", "exit"])
 def test_a_lost_worker_is_an_error_of_its_action(tmp_path: Path, kind: str, wrong: str) -> None:

@@ -40,6 +40,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return text
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("model", "options"), [("lstm", ()), ("gpt2", ()), ("gpt2", DEVICE), ("detector", ())]
 )

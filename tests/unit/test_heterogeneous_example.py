@@ -51,6 +51,7 @@ def told(capsys: Output, *words: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.broad
 def test_the_commands_print_what_the_page_shows(printed: tuple[Path, str]) -> None:
     """All of the page's commands; the output of the last one is on the page."""
     shown = re.search(r"prints:\n\n```\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

@@ -55,6 +55,7 @@ def _refused(*arguments: object) -> str:
     return done.stderr
 
 
+@pytest.mark.broad
 def test_bad_input(bundle: Path) -> None:
     """No bundle, no prompt and no numbers are told without a traceback."""
     assert "cannot open 'none.ingot'" in _refused("none.ingot", "--ids", "1,2")

@@ -140,6 +140,7 @@ def test_two_devices_of_the_kind() -> None:
     assert edges["other", "one"][0] == 1
 
 
+@pytest.mark.broad
 def test_the_commands_work_on_such_a_bundle(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -353,6 +353,7 @@ def test_memory_stays_near_the_result() -> None:
     assert peak_bytes < 1.1 * (16 << 20)
 
 
+@pytest.mark.broad
 def test_same_bytes_under_other_dispatch_levels() -> None:
     """numpy folds the same bytes with all, some and none of the vector extensions that it could
     use."""

@@ -102,6 +102,7 @@ def test_without_a_lock_file_the_model_is_found_by_content(
     assert report(capsys, copy.arguments(), 0)["model"] == "models/z.onnx"
 
 
+@pytest.mark.broad
 def test_a_bundle_over_two_devices(tmp_path: Path, capsys: Output) -> None:
     """Devices and placement are in its record: made again it has the same bytes; a weight that a
     device alone reads is named."""
@@ -182,6 +183,7 @@ def test_a_weight_that_was_equal_to_another(built: Built, tmp_path: Path, capsys
     assert [item["name"] for item in found["blame"]] == ["weight 3 of the recorded ones"]
 
 
+@pytest.mark.broad
 def test_external_data(tmp_path: Path, capsys: Output) -> None:
     """A byte of a file beside the model: the weight, and that file."""
     write_project(tmp_path / "e")
@@ -223,6 +225,7 @@ def test_a_name(built: Built, tmp_path: Path, capsys: Output) -> None:
     assert (found["section"], found["kernel"]) == ("debug 0", None)
 
 
+@pytest.mark.broad
 def test_an_option_of_the_project(built: Built, tmp_path: Path, capsys: Output) -> None:
     """The recorded option makes the bundle, the project asks for another one: both are named."""
     copy = built.copy(tmp_path / "o")
@@ -235,6 +238,7 @@ def test_an_option_of_the_project(built: Built, tmp_path: Path, capsys: Output) 
     assert [item["name"] for item in blamed(capsys, copy)["blame"]] == ["option shapes"]
 
 
+@pytest.mark.broad
 def test_a_forged_option(built: Built, tmp_path: Path, capsys: Output) -> None:
     """A bundle that records another option than it was made with: the lock file says so, or its own
     contents do."""
@@ -276,6 +280,7 @@ def test_a_recorded_weight_of_a_forged_bundle(built: Built, tmp_path: Path, caps
     assert blamed(capsys, copy)["name"] == "weight 1 'scale'"
 
 
+@pytest.mark.broad
 def test_a_compiler_pass(built: Built, tmp_path: Path) -> None:
     """One byte of a pass: its rule, by the stages that agree before it; with the lock file the
     source file, too."""

@@ -104,12 +104,14 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     return [compile_in(root, place) for place in SURROUNDINGS]
 
 
+@pytest.mark.broad
 def test_one_digest(bundles: list[bytes]) -> None:
     """Three folders, spellings, homes, hash seeds, time zones, locales and umasks, one and two
     workers: one file."""
     assert len(set(bundles)) == 1
 
 
+@pytest.mark.broad
 def test_a_model_in_memory_gives_the_same_kernels(
     bundles: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

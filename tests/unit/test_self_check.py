@@ -166,6 +166,7 @@ def test_both_ways_to_run_are_checked(tmp_path: Path) -> None:
         assert 0 < given.launches < report.launches
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("op", "name"), [("relu", "relu0"), ("max_pool", "pool"), ("softmax", "softmax")]
 )

@@ -274,6 +274,7 @@ def post(port: int, body: bytes) -> tuple[int, bytes]:
         return response.status, response.read()
 
 
+@pytest.mark.sweep(3)
 def test_served(server: "subprocess.Popen[str]") -> None:
     """Callers from several threads get right answers; after SIGTERM, a request that was accepted is
     still answered, and the server ends without a word."""

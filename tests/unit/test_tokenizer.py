@@ -148,6 +148,7 @@ def test_refused(attributes: dict[str, Any], why: str) -> None:
         translate(tokens([tokenizer(**attributes)], ("y", TEXT)), MemoryStore())
 
 
+@pytest.mark.broad
 def test_counted_words_of_a_large_pool(tmp_path: Path) -> None:
     """Native: pairs of words of rows whose length a run decides, with a weight for each of
     5,000."""

@@ -49,6 +49,7 @@ def answer(session: Session) -> Array:
 EXPECTED = reference(MODEL, {"x": normal(3, 2, 3, 6, 6)})["y"]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 def test_each_forced_in_turn(bundle: Path, target: str, executor: str) -> None:
