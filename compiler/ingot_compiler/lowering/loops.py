@@ -201,6 +201,16 @@ class PackedPanels:
 
 
 @dataclass(frozen=True, slots=True)
+class Team:
+    """So many ``units`` that follow one another in the parallel index, of which this one has the
+    place ``place``, from 0 on, have the columns of a contraction in common, and may bring what they
+    multiply into a memory that they share."""
+
+    units: int
+    place: Dim
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction:
     """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one
     multiply-add chain in
@@ -219,6 +229,10 @@ class Contraction:
     and bf16 for f32, 8 and 16 bits for i32), which is widened where it is read. Where the sums are
     i32, the depth is a number and has factor 1 in A, B may hold two i16 together, or four of 8
     bits, for as many of A: their products are added by one instruction, or few.
+
+    Units of a ``team`` have a row block of one tile each, and the parallel index is a multiple of
+    the team's units: those that lie behind the last row have none. Who has no memory that units
+    share computes each unit by itself, with tiles of its own.
     """
 
     row: str
@@ -240,6 +254,7 @@ class Contraction:
     accumulator: str
     epilogue: tuple[Statement, ...]
     tile: RegisterTile
+    team: Team | None = None
 
 
 @dataclass(frozen=True, slots=True)
