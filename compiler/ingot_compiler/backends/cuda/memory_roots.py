@@ -68,7 +68,10 @@ def memory_roots(function: IrFunction) -> MemoryRoots:
         roots,
         common,
         tuple(own.items()),
-        *(tuple((name, _bytes(slots[name])) for name in slots if name in part) for part in (shared, team)),
+        *(
+            tuple((name, _bytes(slots[name])) for name in slots if name in part)
+            for part in (shared, team)
+        ),
     )
 
 

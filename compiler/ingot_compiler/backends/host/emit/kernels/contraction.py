@@ -139,4 +139,3 @@ def _vectors_of_b(unit: Unit, column: LlvmValue, count: int) -> Pointers:
         )
     others = [unit.address_of_b(w.add(column, i64(start))) for start in starts[1:]]
     return tuple((pointer, 0) for pointer in (first, *others))
-

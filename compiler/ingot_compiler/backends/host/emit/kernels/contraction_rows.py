@@ -151,4 +151,3 @@ def row_pointers(unit: Unit, row: LlvmValue, count: int, valid: LlvmValue | None
         clamped = here if last is None else w.intrinsic("smin", here, last)
         pointers.append((unit.address_of_a(clamped), 0))
     return tuple(pointers)
-

@@ -135,15 +135,11 @@ def _tile_columns(unit: Unit, column: LlvmValue, count: int) -> Columns:
     return Columns(unit.statement.column, column, -(-count // unit.lanes), unit.lanes, mask)
 
 
-def _emit_rows(
-    unit: Unit, row: LlvmValue, columns: Columns, sums: Operands, units: int
-) -> None:
+def _emit_rows(unit: Unit, row: LlvmValue, columns: Columns, sums: Operands, units: int) -> None:
     """The epilogue, of the rows that are there."""
     w, statement, count = unit.context.writer, unit.statement, unit.statement.tile.rows
     vectors = statement.tile.vectors
-    kept = tuple(
-        total for number, total in enumerate(sums) if number % vectors < columns.vectors
-    )
+    kept = tuple(total for number, total in enumerate(sums) if number % vectors < columns.vectors)
 
     def rows(valid: LlvmValue | None) -> None:
         results = Results(

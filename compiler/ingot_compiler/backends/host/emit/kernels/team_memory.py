@@ -30,9 +30,9 @@ from ingot_compiler.backends.host.emit.operands import Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
 from ingot_compiler.ir.types import DType
 
-_TOGETHER_MAX = 4  # elements that a thread reads at once
-_ALIGNMENT_BYTES = 16
-_BANK_ELEMENTS = 4
+READ_AT_ONCE = 4
+"""Elements that a thread reads by one instruction."""
+_ALIGNMENT_BYTES = 16  # of so many
 
 Count = int | LlvmValue
 """How many steps of depth there are: a number, or one that a run knows."""
@@ -64,12 +64,12 @@ class TeamMemory:
     @property
     def row_pitch(self) -> int:
         """Elements from a row of A to the next."""
-        return self.steps + _BANK_ELEMENTS
+        return self.steps + READ_AT_ONCE
 
     @property
     def together(self) -> int:
         """How many vectors of B have their lanes beside each other."""
-        return min(len(self.columns), _TOGETHER_MAX)
+        return min(len(self.columns), READ_AT_ONCE)
 
     def bring(self, axis: Axis, at: Offsets, count: Count) -> None:
         """Fill it with the ``count`` steps, at most ``steps``, from ``at`` on."""
@@ -90,9 +90,7 @@ class TeamMemory:
             value = self._widened(found, dtype)
             w.store(value, w.offset(self.a, i64(number * self.row_pitch + first), value.element))
 
-    def _lanes_of_row(
-        self, place: LlvmValue, axis: Axis, mask: LlvmValue | None
-    ) -> LlvmValue:
+    def _lanes_of_row(self, place: LlvmValue, axis: Axis, mask: LlvmValue | None) -> LlvmValue:
         w, lanes, element = self.unit.context.writer, self.unit.lanes, MEMORY[self.unit.factors.a]
         if axis.a_step == 1:
             return load_lanes(w, place, element, lanes, mask)
@@ -113,7 +111,11 @@ class TeamMemory:
         found = [
             self._widened(
                 load_lanes(
-                    w, w.offset(each.pointer, offset, MEMORY[dtype]), MEMORY[dtype], unit.lanes, each.mask
+                    w,
+                    w.offset(each.pointer, offset, MEMORY[dtype]),
+                    MEMORY[dtype],
+                    unit.lanes,
+                    each.mask,
                 ),
                 dtype,
             )
@@ -127,16 +129,20 @@ class TeamMemory:
         w = self.unit.context.writer
         return emit_cast(w, from_memory(w, value, dtype), dtype, self.unit.factors.sum)
 
-    def factors(self, index: LlvmValue, step: int) -> tuple[Operands, Operands]:
+    def factors(
+        self, index: LlvmValue, step: int, *, is_aligned: bool
+    ) -> tuple[Operands, Operands]:
         """An element of each row of A, in all lanes, and the vectors of B, of the step ``step`` steps
-        behind ``index``."""
+        behind ``index``, which is known to be a multiple of ``READ_AT_ONCE`` if ``is_aligned``."""
         w, unit = self.unit.context.writer, self.unit
         element, lanes = REGISTER[unit.factors.sum], unit.lanes
         row = w.offset(self.a, index, element)
-        a = tuple(
-            w.splat(w.load(w.offset(row, i64(number * self.row_pitch + step), element), element), lanes)
+        align = _ALIGNMENT_BYTES if is_aligned and step % READ_AT_ONCE == 0 else 0
+        places = (
+            w.offset(row, i64(number * self.row_pitch + step), element)
             for number in range(len(self.rows))
         )
+        a = tuple(w.splat(w.load(place, element, align=align), lanes) for place in places)
         width = len(self.columns) * lanes
         b = w.offset(self.b, w.mul(index, i64(width)), element)
         found = list[LlvmValue]()
@@ -147,12 +153,10 @@ class TeamMemory:
         return a, tuple(found)
 
 
-def team_slots(
-    unit: Unit, units: int, place: LlvmValue
-) -> tuple[LlvmValue, LlvmValue]:
+def team_slots(unit: Unit, units: int, place: LlvmValue) -> tuple[LlvmValue, LlvmValue]:
     """The memory for A, of the unit at ``place``, and the one for B."""
     w, element, tile = unit.context.writer, REGISTER[unit.factors.sum], unit.statement.tile
-    own = tile.rows * (units + _BANK_ELEMENTS) + _BANK_ELEMENTS
+    own = tile.rows * (units + READ_AT_ONCE) + READ_AT_ONCE
     a = w.team_slot(element, units * own)
     b = w.team_slot(element, units * unit.width)
     return w.offset(a, w.mul(place, i64(own)), element), b

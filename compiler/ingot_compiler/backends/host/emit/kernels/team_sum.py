@@ -14,11 +14,9 @@ from ingot_compiler.backends.host.emit.convert import REGISTER
 from ingot_compiler.backends.host.emit.kernels.accumulators import Axis
 from ingot_compiler.backends.host.emit.kernels.multiply import moved, operand
 from ingot_compiler.backends.host.emit.kernels.multiply_step import Offsets
-from ingot_compiler.backends.host.emit.kernels.team_memory import Count, TeamMemory
+from ingot_compiler.backends.host.emit.kernels.team_memory import READ_AT_ONCE, Count, TeamMemory
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, Round, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-
-_UNROLL = 4  # steps, of which a thread reads its elements of a row of A at once
 
 
 def emit_team_sum(memory: TeamMemory) -> Operands:
@@ -50,7 +48,9 @@ def _emit_depth(memory: TeamMemory, axis: Axis, start: Offsets, sums: Operands) 
     if not isinstance(extent, int):
         whole = w.binary("and", extent, i64(-steps))
         sums = w.loop(ZERO, whole, steps, sums, filled)
-        return w.loop(whole, extent, steps, sums, _filled(memory, axis, start, w.sub(extent, whole)))
+        return w.loop(
+            whole, extent, steps, sums, _filled(memory, axis, start, w.sub(extent, whole))
+        )
     whole, rest = extent // steps * steps, extent % steps
     sums = w.loop(ZERO, i64(whole), steps, sums, filled)
     return _filled(memory, axis, start, rest)(i64(whole), sums) if rest else sums
@@ -72,22 +72,21 @@ def _filled(memory: TeamMemory, axis: Axis, start: Offsets, count: Count) -> Rou
 def _emit_products(memory: TeamMemory, sums: Operands, count: Count) -> Operands:
     w = memory.unit.context.writer
     if not isinstance(count, int):
-        return w.loop(ZERO, count, 1, sums, _steps(memory, 1))
-    whole, rest = count // _UNROLL * _UNROLL, count % _UNROLL
-    sums = w.loop(ZERO, i64(whole), _UNROLL, sums, _steps(memory, _UNROLL))
-    return _steps(memory, rest)(i64(whole), sums) if rest else sums
+        return w.loop(ZERO, count, 1, sums, _steps(memory, 1, is_aligned=False))
+    whole, rest = count // READ_AT_ONCE * READ_AT_ONCE, count % READ_AT_ONCE
+    block = _steps(memory, READ_AT_ONCE, is_aligned=True)
+    sums = w.loop(ZERO, i64(whole), READ_AT_ONCE, sums, block)
+    return _steps(memory, rest, is_aligned=True)(i64(whole), sums) if rest else sums
 
 
-def _steps(memory: TeamMemory, count: int) -> Round:
+def _steps(memory: TeamMemory, count: int, *, is_aligned: bool) -> Round:
     w = memory.unit.context.writer
 
     def body(index: LlvmValue, carried: Operands) -> Operands:
         for step in range(count):
-            rows, columns = memory.factors(index, step)
+            rows, columns = memory.factors(index, step, is_aligned=is_aligned)
             pairs = [(row, column) for row in rows for column in columns]
-            carried = tuple(
-                w.fma(*pair, total) for pair, total in zip(pairs, carried, strict=True)
-            )
+            carried = tuple(w.fma(*pair, total) for pair, total in zip(pairs, carried, strict=True))
         return carried
 
     return body
