@@ -18,6 +18,7 @@ import numpy as np
 from tests.ptx.grid import Grid
 from tests.ptx.memory import GlobalMemory
 from tests.ptx.ptx_text import PtxError, PtxKernel, PtxModule, read_ptx
+from tests.ptx.traffic import Traffic
 
 PTX_OF_DRIVER = {10000: (6, 3), 11000: (7, 0), 11010: (7, 1), 11040: (7, 4), 11080: (7, 8)}
 
@@ -41,7 +42,7 @@ class MemoryError(Error):  # noqa: A001  # pycuda's name
 class Machine:
     """``gpus``: the compute capability of each; ``driver_version`` as CUDA counts it. ``fails``: the
     call that fails, "" for none; ``calls``: how many there were of each; ``loaded``: every module;
-    ``lanes``: see ``grid``."""
+    ``lanes``: see ``grid``; ``traffic``: counts what launches read, if there is one."""
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class Machine:
         self.calls: dict[str, int] = {}
         self.contexts: list[Context] = []
         self.loaded: list[PtxModule] = []
+        self.traffic: Traffic | None = None
 
     def note(self, call: str) -> None:
         """Count a call, or fail it."""
@@ -170,8 +172,8 @@ class Function:
         memory = self._machine.current().memory
         shape = (grid[0], block[0])
         try:
-            lanes = self._machine.lanes
-            Grid(self._kernel, self._tables, memory, shape, arguments, lanes).run()
+            lanes, traffic = self._machine.lanes, self._machine.traffic
+            Grid(self._kernel, self._tables, memory, shape, arguments, lanes, traffic).run()
         except PtxError as error:
             raise LaunchError(f"cuLaunchKernel failed: {error}") from error
 

@@ -22,7 +22,7 @@ _COLUMNS_MIN = 16
 _ROWS_SYMBOLIC = 512  # stands for unknown extents
 _SIZES = (2, 4, 8)
 _TEAMS_AT_ONCE = 128  # that a GPU has room for, about
-_STEP_CYCLES = 4  # of a step of depth, beside multiplying: addresses, waiting for each other
+_STEP_CYCLES = 16  # of a step of depth beside multiplying: of memory, of waiting for each other
 
 
 def choose_team_tile(
