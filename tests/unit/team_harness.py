@@ -33,6 +33,7 @@ from ingot_compiler.lowering.loops import (
 from ingot_runtime_devices.device import Device
 
 UNITS = TEAM_MACHINE.team_units
+LARGE = RegisterTile(8, 8)
 _M, _N = symbol("m"), symbol("n")
 
 
@@ -44,7 +45,7 @@ class Case:
     rows: int
     columns: int
     depth: int
-    tile: RegisterTile = RegisterTile(8, 8)
+    tile: RegisterTile = LARGE
     is_packed: bool = True
     open_rows: bool = False
     open_depth: bool = False

@@ -3,7 +3,7 @@ all edges, bit by bit what each unit gives alone, with less to read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -183,8 +183,10 @@ def convolutions() -> tuple[ModelProto, Mapping[str, Array]]:
     results = {"e": (1, 36, 9, 8), "f": (1, 18, 9, 7), "h": (2, 33, 19)}
     draw = np.random.default_rng(5)
     feed = {name: draw.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
-    declared = [[tensor(*item) for item in each.items()] for each in (shapes, results)]
-    return make_model(nodes, *declared, weights), feed
+    inputs, outputs = (
+        [tensor(name, list(shape)) for name, shape in each.items()] for each in (shapes, results)
+    )
+    return make_model(nodes, inputs, outputs, weights), feed
 
 
 def test_convolutions_are_right(tmp_path: Path) -> None:

@@ -66,8 +66,10 @@ def _contraction(scope: LoopScope, s: Contraction) -> BlockParts:
     inside = inside.blocked(s.column, s.columns, s.column_start, s.tile.vectors)
     reading = inside.over((*s.taps, (s.depth, s.depth_extent)))
     taps = tuple(size for _, size in s.taps)
-    others = (s.b_panels.step,) if s.b_panels else ()
-    others += (s.team.place,) if s.team else ()
+    others: tuple[Dim, ...] = (
+        *((s.b_panels.step,) if s.b_panels else ()),
+        *((s.team.place,) if s.team else ()),
+    )
     units = (("team", s.team.units),) if s.team else ()
     return BlockParts(
         (s.row, s.column, *(name for name, _ in s.taps), s.depth),

@@ -45,15 +45,15 @@ def _emit_depth(memory: TeamMemory, axis: Axis, start: Offsets, sums: Operands) 
     """The innermost loop: as many steps as the memory holds, and what its extent leaves."""
     w, steps, extent = memory.unit.context.writer, memory.steps, axis.extent
     filled = _filled(memory, axis, start, steps)
-    if not isinstance(extent, int):
-        whole = w.binary("and", extent, i64(-steps))
-        sums = w.loop(ZERO, whole, steps, sums, filled)
-        return w.loop(
-            whole, extent, steps, sums, _filled(memory, axis, start, w.sub(extent, whole))
-        )
-    whole, rest = extent // steps * steps, extent % steps
-    sums = w.loop(ZERO, i64(whole), steps, sums, filled)
-    return _filled(memory, axis, start, rest)(i64(whole), sums) if rest else sums
+    if isinstance(extent, int):
+        rest = extent % steps
+        end = i64(extent - rest)
+        sums = w.loop(ZERO, end, steps, sums, filled)
+        return _filled(memory, axis, start, rest)(end, sums) if rest else sums
+    whole = w.binary("and", extent, i64(-steps))
+    sums = w.loop(ZERO, whole, steps, sums, filled)
+    last = _filled(memory, axis, start, w.sub(extent, whole))
+    return w.loop(whole, extent, steps, sums, last)
 
 
 def _filled(memory: TeamMemory, axis: Axis, start: Offsets, count: Count) -> Round:
