@@ -17,10 +17,10 @@ from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import RegisterTile
 
-_ROWS_MIN = 32  # with fewer, most threads of a team would have none
+_ROWS_MIN = 8  # with fewer, most threads of a team would have none
 _COLUMNS_MIN = 16
 _ROWS_SYMBOLIC = 512  # stands for unknown extents
-_SIZES = (2, 4, 8)
+_HEIGHTS, _VECTORS = (1, 2, 4, 8), (2, 4, 8)
 _TEAMS_AT_ONCE = 128  # that a GPU has room for, about
 _STEP_CYCLES = 16  # of a step of depth beside multiplying: of memory, of waiting for each other
 
@@ -41,7 +41,7 @@ def choose_team_tile(
 
 @cache
 def _cheapest(outer: int, rows: int, columns: int, target: KernelTarget) -> RegisterTile:
-    tiles = [RegisterTile(height, vectors) for height in _SIZES for vectors in _SIZES]
+    tiles = [RegisterTile(height, vectors) for height in _HEIGHTS for vectors in _VECTORS]
 
     def cost(tile: RegisterTile) -> tuple[float, int]:
         teams = -(-rows // (tile.rows * target.team_units))
