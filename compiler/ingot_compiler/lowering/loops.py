@@ -202,9 +202,8 @@ class PackedPanels:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """So many ``units`` that follow one another in the parallel index, of which this one has the
-    place ``place``, from 0 on, have the columns of a contraction in common, and may bring what they
-    multiply into a memory that they share."""
+    """``units`` beside each other, each with one tile of rows or none (``place``: which is this one),
+    may bring what they multiply into a memory that they share; without one each works alone."""
 
     units: int
     place: Dim
@@ -212,9 +211,8 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one
-    multiply-add chain in
-    the order taps (outer to inner), then depth. Sums of integers wrap.
+    """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one multiply-add
+    chain in the order taps (outer to inner), then depth. Sums of integers wrap.
 
     This unit covers rows ``[row_start, min(row_start + row_block, rows))`` and columns
     ``[column_start, min(column_start + tile.vectors * lanes, columns))``. ``a_index`` (over row,
@@ -229,10 +227,6 @@ class Contraction:
     and bf16 for f32, 8 and 16 bits for i32), which is widened where it is read. Where the sums are
     i32, the depth is a number and has factor 1 in A, B may hold two i16 together, or four of 8
     bits, for as many of A: their products are added by one instruction, or few.
-
-    Units of a ``team`` have a row block of one tile each, and the parallel index is a multiple of
-    the team's units: those that lie behind the last row have none. Who has no memory that units
-    share computes each unit by itself, with tiles of its own.
     """
 
     row: str
