@@ -18,7 +18,7 @@ from tests.unit.opencl_harness import DevicePrograms
 from tests.unit.test_contraction import P, ceil_div, panels, product_program
 
 from ingot_compiler.backends.host.team_machine import TEAM_MACHINE
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -40,7 +40,7 @@ _M, _N = symbol("m"), symbol("n")
 @dataclass(frozen=True, slots=True)
 class Case:
     """A product: sizes, the tile of a unit, whether B is in panels, which sizes are open, whether the
-    epilogue is a long one; the element type of B."""
+    epilogue is a long one; how far elements of A along the depth are apart; the element type of B."""
 
     rows: int
     columns: int
@@ -51,12 +51,17 @@ class Case:
     open_depth: bool = False
     is_heavy: bool = False
     depth_pitch: int = 1
+    open_pitch: bool = False
     b_dtype: DType = "f32"
 
     @property
     def scalars(self) -> dict[str, int]:
         """The sizes that are open."""
-        found = (("M", self.rows, self.open_rows), ("K", self.depth, self.open_depth))
+        found = (
+            ("M", self.rows, self.open_rows),
+            ("K", self.depth, self.open_depth),
+            ("S", self.depth_pitch, self.open_pitch),
+        )
         return {name: size for name, size, is_open in found if is_open}
 
     def arrays(self, seed: int = 0) -> list[Array]:
@@ -83,7 +88,8 @@ def alone_program(case: Case) -> LoopProgram:
     """The product, of units that each read their operands themselves."""
     rows: Dim = symbol("M") if case.open_rows else case.rows
     depth: Dim = symbol("K") if case.open_depth else case.depth
-    strides = None if case.depth_pitch == 1 else (case.depth * case.depth_pitch, case.depth_pitch)
+    pitch: Dim = symbol("S") if case.open_pitch else case.depth_pitch
+    strides = None if pitch == 1 else (dim_mul(case.depth, pitch), pitch)
     made = product_program(
         TEAM_MACHINE, rows, case.columns, depth, case.tile, row_block=case.tile.rows,
         packed=case.is_packed, a_strides=strides,
@@ -91,7 +97,7 @@ def alone_program(case: Case) -> LoopProgram:
     )  # fmt: skip
     buffers = list(made.buffers)
     buffers[1] = replace(buffers[1], dtype=case.b_dtype)
-    return replace(made, buffers=tuple(buffers))
+    return replace(made, buffers=tuple(buffers), scalars=tuple(case.scalars))
 
 
 def team_program(case: Case) -> LoopProgram:

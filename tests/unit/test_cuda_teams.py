@@ -48,6 +48,7 @@ CASES = (
     Case(50, 20, 35, RegisterTile(2, 4), is_packed=False, open_rows=True, open_depth=True),
     Case(50, 20, 35, RegisterTile(4, 2), is_heavy=True),
     Case(40, 24, 20, RegisterTile(2, 2), depth_pitch=3),
+    Case(40, 24, 20, RegisterTile(2, 2), depth_pitch=2, open_pitch=True),
     Case(40, 24, 20, RegisterTile(2, 2), is_packed=False, b_dtype="f16"),
 )
 _BARRIER = "bar.sync \t0;"
