@@ -4,7 +4,8 @@ In: a library section, which is PTX. Out: ``Cuda``, by the contract of ``device`
 other thing than the driver does: it compiles the PTX at load, and keeps what it made.
 
 Launches and copies are queued in a stream of the device's own, so that the host goes on while the
-device works; reads and ``wait`` wait. The driver knows contexts by thread, and callers come from
+device works; reads and ``wait`` wait. Reads that begin early have a second stream (``cuda_reads``).
+The driver knows contexts by thread, and callers come from
 any thread: each call of the driver is made with the context pushed.
 """
 
@@ -16,6 +17,7 @@ from ingot_runtime.errors import IncompatibleError
 from ingot_runtime.format.plan import LibraryPlan
 
 from .cuda_library import GROUP_THREADS, CudaLibrary, CudaModule, read_library
+from .cuda_reads import CudaReads
 from .table_device import DriverMemory, TableDevice, host_bytes, room_bytes
 
 TYPE_CHECKING = False
@@ -149,9 +151,9 @@ class _Queue:
 
 
 class Cuda(TableDevice):
-    """One device, with a stream of its own."""
+    """One device, with streams of its own."""
 
-    __slots__ = ("__weakref__", "_functions", "_library", "_module", "_queue", "_report")
+    __slots__ = ("__weakref__", "_functions", "_library", "_module", "_queue", "_reads", "_report")
 
     def __init__(self, name: str, queue: _Queue, library: CudaLibrary, module: CudaModule) -> None:
         super().__init__(name, library.kernels, queue.release)
@@ -159,6 +161,7 @@ class Cuda(TableDevice):
         self._queue = queue
         self._functions: list[Any] = []
         with queue.pushed():
+            self._reads = CudaReads(queue.drv)
             # Functions do not keep their module.
             self._module = queue.drv.module_from_buffer(module.text.encode() + b"\0")
             for kernel in library.kernels:
@@ -197,6 +200,22 @@ class Cuda(TableDevice):
         if size_bytes:
             with self._failing("read"):
                 self._read(target, address, size_bytes)
+
+    def begin_read(self, target: int, address: int, size_bytes: int) -> None:
+        """Queue a copy to the host beside what is queued next: it waits for what was queued."""
+        self._require("read", address, size_bytes)
+        if not size_bytes:
+            return
+        with self._failing("read"):
+            if not self._reads.begin(self._queue.stream, target, address, size_bytes):
+                self._read(target, address, size_bytes)
+
+    def end_read(self, target: int) -> "tuple[float, float] | None":
+        """Wait for such a copy; nobody asked the driver when it ran."""
+        self.require_open()
+        with self._failing("read"):
+            self._reads.end(target)
+        return None
 
     def _read(self, target: int, address: int, size_bytes: int) -> None:
         place = host_bytes(target, size_bytes)
@@ -243,10 +262,11 @@ class Cuda(TableDevice):
         return self._code_of(kernel, code.value)
 
     def wait(self) -> None:
-        """Wait for the stream."""
+        """Wait for the streams."""
         self.require_open()
         with self._failing("wait"):
             self._queue.stream.synchronize()
+            self._reads.end_all()
 
     def close(self) -> None:
         """Refuse everything; wait for what was queued."""
@@ -256,6 +276,7 @@ class Cuda(TableDevice):
             try:
                 with self._queue.pushed():
                     self._queue.stream.synchronize()
+                    self._reads.end_all()
             except self._queue.drv.Error:  # there is nobody left to tell
                 return
 

@@ -2,7 +2,8 @@
 
 In: PTX, launches, copies. Out: what pycuda would give. Not done here: running threads (``grid``).
 
-The names, arguments and errors are those of pycuda 2025.1. What a stream is asked is done at once.
+The names, arguments and errors are those of pycuda 2025.1. When a stream does what it is asked,
+``streams`` knows.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Any
 
 import numpy as np
 from tests.ptx.grid import Grid
-from tests.ptx.memory import GlobalMemory
+from tests.ptx.memory import Array, GlobalMemory
 from tests.ptx.ptx_text import PtxError, PtxKernel, PtxModule, read_ptx
+from tests.ptx.streams import AT_ONCE, Event, Stream
+from tests.ptx.traffic import Traffic
 
 PTX_OF_DRIVER = {10000: (6, 3), 11000: (7, 0), 11010: (7, 1), 11040: (7, 4), 11080: (7, 8)}
 
@@ -41,7 +44,8 @@ class MemoryError(Error):  # noqa: A001  # pycuda's name
 class Machine:
     """``gpus``: the compute capability of each; ``driver_version`` as CUDA counts it. ``fails``: the
     call that fails, "" for none; ``calls``: how many there were of each; ``loaded``: every module;
-    ``lanes``: see ``grid``."""
+    ``lanes``: see ``grid``; ``order``: see ``streams``; ``locked``: host memory with locked pages, of
+    which there is at most ``locked_bytes_max``; ``traffic``: counts what launches read, if there is one."""
 
     def __init__(
         self,
@@ -49,6 +53,7 @@ class Machine:
         driver_version: int = 12080,
         memory_bytes: int = 1 << 30,
         lanes: Sequence[int] = (),
+        order: str = AT_ONCE,
     ) -> None:
         self.lanes = lanes
         self.gpus = tuple(gpus)
@@ -58,6 +63,15 @@ class Machine:
         self.calls: dict[str, int] = {}
         self.contexts: list[Context] = []
         self.loaded: list[PtxModule] = []
+        self.traffic: Traffic | None = None
+        self.order = order
+        self.streams: list[Stream] = []
+        self.locked: list[Array] = []
+        self.locked_bytes_max = memory_bytes
+
+    def is_locked(self, data: Array) -> bool:
+        """Whether host memory has pages that stay where they are."""
+        return any(np.may_share_memory(data, each) for each in self.locked)
 
     def note(self, call: str) -> None:
         """Count a call, or fail it."""
@@ -119,7 +133,8 @@ class Device:
 class DeviceAllocation:
     """``pycuda.driver.DeviceAllocation``."""
 
-    def __init__(self, memory: GlobalMemory, address: int) -> None:
+    def __init__(self, machine: Machine, memory: GlobalMemory, address: int) -> None:
+        self._machine = machine
         self._memory = memory
         self._address = address
 
@@ -127,19 +142,10 @@ class DeviceAllocation:
         return self._address
 
     def free(self) -> None:
-        """Give it back; once."""
+        """Give it back, once, when all that was asked is done."""
+        for stream in self._machine.streams:
+            stream.catch_up()
         self._memory.free(self._address)
-
-
-class Stream:
-    """``pycuda.driver.Stream``."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-
-    def synchronize(self) -> None:
-        """Wait for all that was asked of it."""
-        self._machine.note("synchronize")
 
 
 class Function:
@@ -161,19 +167,22 @@ class Function:
         self, grid: tuple[int, ...], block: tuple[int, ...], stream: Stream, *arguments: int
     ) -> None:
         """Launch it."""
-        del stream
         self._machine.note("launch")
         assert len(arguments) == len(self._formats), "arguments as they were prepared"
         if len(arguments) != len(self._kernel.parameters):
             raise LogicError("cuLaunchKernel failed: invalid value")
         assert grid[1:] == block[1:] == (1, 1), "blocks in a row"
         memory = self._machine.current().memory
-        shape = (grid[0], block[0])
-        try:
-            lanes = self._machine.lanes
-            Grid(self._kernel, self._tables, memory, shape, arguments, lanes).run()
-        except PtxError as error:
-            raise LaunchError(f"cuLaunchKernel failed: {error}") from error
+        lanes, traffic = self._machine.lanes, self._machine.traffic
+
+        def run() -> None:
+            shape = (grid[0], block[0])
+            try:
+                Grid(self._kernel, self._tables, memory, shape, arguments, lanes, traffic).run()
+            except PtxError as error:
+                raise LaunchError(f"cuLaunchKernel failed: {error}") from error
+
+        stream.ask(run)
 
 
 class Module:
@@ -216,6 +225,22 @@ def _put(memory: GlobalMemory, data: bytes) -> int:
     return address
 
 
+def _fill(memory: GlobalMemory, target: int, count: int, value: int) -> None:
+    memory.bytes_at(target, count)[:] = value
+
+
+def _write(memory: GlobalMemory, target: int, data: Array) -> None:
+    memory.bytes_at(target, data.size)[:] = data
+
+
+def _read(memory: GlobalMemory, data: Array, source: int) -> None:
+    data[:] = memory.bytes_at(source, data.size)
+
+
+def _copy(memory: GlobalMemory, target: int, source: int, size: int) -> None:
+    memory.bytes_at(target, size)[:] = memory.bytes_at(source, size)
+
+
 def driver_module(machine: Machine) -> Any:
     """``pycuda.driver`` of a machine."""
     made: Any = types.ModuleType("pycuda.driver")
@@ -237,7 +262,7 @@ def driver_module(machine: Machine) -> Any:
         address = machine.current().memory.allocate(size_bytes)
         if not address:
             raise MemoryError("cuMemAlloc failed: out of memory")
-        return DeviceAllocation(machine.current().memory, address)
+        return DeviceAllocation(machine, machine.current().memory, address)
 
     def mem_get_info() -> tuple[int, int]:
         memory = machine.current().memory
@@ -245,27 +270,33 @@ def driver_module(machine: Machine) -> Any:
 
     def memset_d8_async(target: int, value: int, count: int, stream: Stream) -> None:
         machine.note("memset")
-        del stream
-        machine.current().memory.bytes_at(int(target), count)[:] = value
+        stream.ask(partial(_fill, machine.current().memory, int(target), count, value))
 
     def memcpy_htod_async(target: int, source: Any, stream: Stream) -> None:
         machine.note("memcpy_htod")
-        del stream
         data = np.frombuffer(source, np.uint8)
-        machine.current().memory.bytes_at(int(target), data.size)[:] = data
+        given = data if machine.is_locked(data) else data.copy()
+        stream.ask(partial(_write, machine.current().memory, int(target), given))
 
     def memcpy_dtoh_async(target: Any, source: int, stream: Stream) -> None:
         machine.note("memcpy_dtoh")
-        del stream
         data = np.frombuffer(target, np.uint8)
-        data[:] = machine.current().memory.bytes_at(int(source), data.size)
+        stream.ask(partial(_read, machine.current().memory, data, int(source)))
+        if not machine.is_locked(data):
+            stream.catch_up()
 
     def memcpy_dtod_async(target: int, source: int, size: int, stream: Stream) -> None:
         machine.note("memcpy_dtod")
-        del stream
         assert abs(target - source) >= size, "copies of CUDA must not overlap"
-        memory = machine.current().memory
-        memory.bytes_at(target, size)[:] = memory.bytes_at(source, size)
+        stream.ask(partial(_copy, machine.current().memory, target, source, size))
+
+    def pagelocked_empty(shape: int, dtype: str) -> Array:
+        machine.note("pagelocked_empty")
+        if machine.locked_bytes_max < sum(each.nbytes for each in machine.locked) + shape:
+            raise MemoryError("cuMemHostAlloc failed: out of memory")
+        made = np.full(shape, 0xAB, dtype)
+        machine.locked.append(made)
+        return made
 
     made.init, made.Device, made.mem_alloc, made.mem_get_info = (
         init,
@@ -275,7 +306,10 @@ def driver_module(machine: Machine) -> Any:
     )
     made.memset_d8_async, made.memcpy_htod_async = memset_d8_async, memcpy_htod_async
     made.memcpy_dtoh_async, made.memcpy_dtod_async = memcpy_dtoh_async, memcpy_dtod_async
-    made.Stream = lambda: Stream(machine)
+    made.Stream = partial(Stream, machine)
+    made.Event = partial(Event, machine)
+    made.event_flags = types.SimpleNamespace(DISABLE_TIMING=2)
+    made.pagelocked_empty = pagelocked_empty
     made.get_driver_version = lambda: machine.driver_version
     made.module_from_buffer = partial(Module, machine)
     return made

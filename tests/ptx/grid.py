@@ -20,6 +20,7 @@ import numpy as np
 from tests.ptx import numbers
 from tests.ptx.memory import Array, GlobalMemory, Rows, require_aligned
 from tests.ptx.ptx_text import PtxError, PtxInstruction, PtxKernel
+from tests.ptx.traffic import Traffic
 
 WARP = 32
 STEPS_MAX = 50_000_000
@@ -40,8 +41,10 @@ class Grid:
         shape: tuple[int, int],
         arguments: Sequence[int],
         lanes: Sequence[int] = (),
+        traffic: Traffic | None = None,
     ) -> None:
         self.lanes = lanes
+        self.traffic = traffic
         self.kernel = kernel
         self.tables = tables
         self.memory = memory
@@ -180,6 +183,8 @@ class Grid:
             if not now.size:
                 return
         name, opcode, operands = found.opcode[0], found.opcode, found.operands
+        if self.traffic and name == "fma":
+            self.traffic.products += now.size
         if name == "ld":
             self._load(opcode, operands, now)
         elif name == "st":
@@ -240,6 +245,11 @@ class Grid:
             return
         address = self._address(operands[1], now)
         require_aligned(address, len(targets) * np.dtype(kind).itemsize)
+        if self.traffic and space == "global":
+            size = len(targets) * np.dtype(kind).itemsize
+            self.traffic.note_load(self._warp[now], address, size)
+        elif self.traffic and space == "shared":
+            self.traffic.shared_loads += now.size
         for number, target in enumerate(targets):
             at = address + np.uint64(number * np.dtype(kind).itemsize)
             if space == "global":

@@ -39,8 +39,10 @@ def open_programs(programs: Sequence[LoopProgram], target: str = "sm_75") -> Dev
     return open_library(library_of(programs, target), len(programs))
 
 
-def assemble(section: bytes, kernel_count: int, folder: Path) -> None:
-    """Let ``ptxas`` compile every module of a library for its architecture."""
+def assemble(section: bytes, kernel_count: int, folder: Path) -> str:
+    """Let ``ptxas`` compile every module of a library for its architecture; what it says of registers
+    and memory."""
+    told = list[str]()
     ptxas = distribution("nvidia-cuda-nvcc-cu12").locate_file("nvidia/cuda_nvcc/bin/ptxas")
     for module in read_library(section, kernel_count, WHERE).modules:
         source = folder / f"sm_{module.architecture}.ptx"
@@ -49,9 +51,12 @@ def assemble(section: bytes, kernel_count: int, folder: Path) -> None:
         command = [
             str(ptxas),
             architecture,
+            "--verbose",
             str(source),
             "--output-file",
             str(folder / "out.cubin"),
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:2000]
+        told.append(done.stderr)
+    return "".join(told)

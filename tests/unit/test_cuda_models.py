@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.ptx.fake_driver import Machine, installed
+from tests.ptx.streams import AT_ONCE, FIRST_LATE, LATE
 from tests.unit import cuda_harness
 from tests.unit.codegen_harness import Array
 from tests.unit.lowering_harness import assert_close
@@ -98,10 +99,12 @@ def expected() -> Array:
     return result
 
 
-def test_some_placements(expected: Array) -> None:
-    """In turns over the host, a GPU and another one; copies go by way of the host."""
+@pytest.mark.parametrize("order", [AT_ONCE, LATE, FIRST_LATE])
+def test_some_placements(expected: Array, order: str) -> None:
+    """In turns over the host, a GPU and another one; copies go by way of the host. When a driver does
+    what it is asked makes no difference."""
     bundle = placed(["acc", "host", "other", "acc"], {"acc": "cuda", "other": "cuda:1"})
-    with ingot_runtime.load(bundle) as session:
+    with installed(Machine(order=order)), ingot_runtime.load(bundle) as session:
         assert_close(expected, session.run({"x": _FEED})["y"], _ERROR_MAX)
         counts = session.device_counts()
     assert counts.launches["acc"] >= 2

@@ -88,6 +88,23 @@ kernel(b0: f32, b1: f32, b2: write f32) scratch 0 {
 }
 """
 
+TEAM = """\
+kernel(b0: f32, b1: f32, b2: write f32) scratch 0 {
+  parallel p in 16 grain 1 {
+    contraction
+      row=r rows=20 row_start=2*mod(p, 16) row_block=2
+      column=c columns=16 column_start=0
+      taps=() depth=d in 5 tile=2x2
+      team=16 place=mod(p, 16)
+      a=b0[d + 5*r]
+      b=b1[c + 16*d] panels=None
+      acc: f32 -> {
+      b2[c + 16*r] = %acc:f32
+    }
+  }
+}
+"""
+
 EXTERN = """\
 kernel(b0: f32, b1: write f32; n) scratch 0 {
   parallel p in 1 grain 1 {
@@ -97,7 +114,7 @@ kernel(b0: f32, b1: write f32; n) scratch 0 {
 """
 
 
-@pytest.mark.parametrize("text", [ROWS, BLOCKS, EXTERN])
+@pytest.mark.parametrize("text", [ROWS, BLOCKS, TEAM, EXTERN])
 def test_every_statement_is_read_back(text: str) -> None:
     """The text of a program that has every statement and value gives the program whose text it
     is."""
@@ -156,6 +173,12 @@ def test_every_statement_is_read_back(text: str) -> None:
         (BLOCKS, "scale=0.5", "scale=1", "line 39, column 13", "expected a float"),
         (BLOCKS, "mask=b1[k + 3*q]", "mask=b1[3*q - k]", "line 32, column 5", "got -2 at"),
         (BLOCKS, "t0=b0[8*tc", "t0=b5[8*tc", "line 44, column 5", "buffers of the kernel"),
+        (TEAM, "place=mod(p, 16)", "place=p", "line 3, column 5", "places of a team: expected mod(p, 16), got p"),
+        (TEAM, "p in 16", "p in 24", "line 3, column 5", "units of teams: expected a multiple of 16, got 24"),
+        (TEAM, "row_block=2", "row_block=4", "line 3, column 5", "tiles of a team: expected one tile of rows"),
+        (TEAM, "tile=2x2", "tile=2x3", "line 3, column 5", "of 1 or 2 or 4 or 8 vectors, got row_block=2 tile=2x3"),
+        (TEAM, "columns=16", "columns=p", "line 3, column 5", "sums of a team: expected f32, a number of columns, got f32, columns=p"),
+        (TEAM, "team=16", "team=0", "line 3, column 5", "team of a block: expected at least 1, got 0"),
         (EXTERN, "extern 0", "extern x", "line 3, column 12", "expected an integer"),
         (EXTERN, "extern 0", "extern -1", "line 3, column 5", "numbers of requirements: expected at least 0, got -1"),
         (EXTERN, "accelerate(", "(", "line 3, column 15", "expected a function"),

@@ -59,7 +59,7 @@ _MODULES = {
     "ingot_compiler.lowering.loops": (
         "Address Apply Attention BlockedProduct Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane Digits For "
         "FromIndex If Let LetIndex Load Local LoopProgram PackedPanels Reduce Require Store "
-        "RegisterTile Transpose Winograd"
+        "RegisterTile Team Transpose Winograd"
     ),
     "ingot_compiler.memory.memory_plan": "MemoryPlan BufferPlacement PoolPlan",
     "ingot_compiler.placement.device_costs": "DeviceCosts",

@@ -143,6 +143,9 @@ class _Count:
         depth = math.prod(self.size(extent) for _, extent in tile.taps)
         depth *= self.size(tile.depth_extent)
         block_rows = _mean_block(rows, tile.row_block)
+        if tile.team is not None:  # some of its units may have no rows
+            together = tile.team.units
+            block_rows = _mean_block(rows, tile.row_block * together) / together
         lanes = self.vector_bits // dtype_size_bits(tile.dtype)
         block_columns = _mean_block(columns, tile.tile.vectors * lanes)
         cells = trips * block_rows * block_columns

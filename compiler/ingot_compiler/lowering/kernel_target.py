@@ -36,6 +36,11 @@ class KernelTarget(Protocol):
         ...
 
     @property
+    def team_units(self) -> int:
+        """How many units of a kernel run beside each other and share a memory; 1: none do."""
+        ...
+
+    @property
     def has_fma(self) -> bool:
         """Whether multiply-add is one instruction, so that it needs no register for the product."""
         ...

@@ -65,11 +65,15 @@ def _contraction(scope: LoopScope, s: Contraction) -> BlockParts:
     inside = inside.blocked(s.column, s.columns, s.column_start, s.tile.vectors)
     reading = inside.over((*s.taps, (s.depth, s.depth_extent)))
     taps = tuple(size for _, size in s.taps)
-    panels = (s.b_panels.step,) if s.b_panels else ()
+    others: tuple[Dim, ...] = (
+        *((s.b_panels.step,) if s.b_panels else ()),
+        *((s.team.place,) if s.team else ()),
+    )
+    units = (("team", s.team.units),) if s.team else ()
     return BlockParts(
         (s.row, s.column, *(name for name, _ in s.taps), s.depth),
-        (s.rows, s.row_start, s.columns, s.column_start, s.depth_extent, *taps, *panels),
-        (("row_block", s.row_block), ("tile", min(s.tile.rows, s.tile.vectors))),
+        (s.rows, s.row_start, s.columns, s.column_start, s.depth_extent, *taps, *others),
+        (("row_block", s.row_block), ("tile", min(s.tile.rows, s.tile.vectors)), *units),
         ((reading, s.a, s.a_index), (reading, s.b, s.b_index)),
         inside,
         ((s.accumulator, s.dtype),),

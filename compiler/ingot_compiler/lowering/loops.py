@@ -201,10 +201,18 @@ class PackedPanels:
 
 
 @dataclass(frozen=True, slots=True)
+class Team:
+    """``units`` beside each other, each with one tile of rows or none (``place``: which is this one),
+    may bring what they multiply into a memory that they share; without one each works alone."""
+
+    units: int
+    place: Dim
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction:
-    """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one
-    multiply-add chain in
-    the order taps (outer to inner), then depth. Sums of integers wrap.
+    """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one multiply-add
+    chain in the order taps (outer to inner), then depth. Sums of integers wrap.
 
     This unit covers rows ``[row_start, min(row_start + row_block, rows))`` and columns
     ``[column_start, min(column_start + tile.vectors * lanes, columns))``. ``a_index`` (over row,
@@ -240,6 +248,7 @@ class Contraction:
     accumulator: str
     epilogue: tuple[Statement, ...]
     tile: RegisterTile
+    team: Team | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from ingot_compiler.lowering.loops import (
     Digits,
     PackedPanels,
     Statement,
+    Team,
     Transpose,
     Winograd,
 )
@@ -42,11 +43,13 @@ def _contraction(fields: LoopFields) -> Contraction:
     rectangle, taps = fields.rectangle(), fields.taps()
     reader.expect("depth", "=")
     depth = read_range(reader)
-    tile = fields.register_tile("tile")
+    tile, team = fields.register_tile("tile"), None
+    if reader.at("team"):
+        team = Team(fields.integer("team"), fields.dim("place"))
     a, b = fields.access("a"), fields.access("b")
     panels, accumulator = _panels(fields), fields.accumulator()
     epilogue = fields.epilogue()
-    return Contraction(*rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile)
+    return Contraction(*rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile, team)
 
 
 def _panels(fields: LoopFields) -> PackedPanels | None:

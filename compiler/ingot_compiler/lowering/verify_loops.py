@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ingot_compiler.ir.dims import Dim, format_dim, is_symbol_name, substitute
+from ingot_compiler.ir.dims import Dim, dim_mod, format_dim, is_symbol_name, substitute, symbol
 from ingot_compiler.ir.problem import Problem, require_none
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_blocks import BlockParts, block_parts
@@ -35,12 +35,15 @@ from ingot_compiler.lowering.loops import (
     Require,
     Statement,
     Store,
+    Team,
 )
 from ingot_compiler.lowering.verify_loop_values import (
     EXTERN_NUMBERS,
     INTEGERS,
     find_value_problems,
 )
+
+_TEAM_VECTORS = (1, 2, 4, 8)
 
 
 def verify_loops(program: LoopProgram, element_counts: Sequence[Dim] = ()) -> None:
@@ -63,6 +66,9 @@ def find_loop_problems(
     scope = LoopScope(program.buffers, element_counts, frozenset(program.scalars), {}, ({},), ())
     yield from scope.sizes("kernel", program.extent, program.scratch_bytes)
     yield from _body(scope.looped(program.index, program.extent), program.body)
+    for number, statement in enumerate(program.body):
+        if isinstance(statement, Contraction) and statement.team:
+            yield from _team(scope.at(number), program, statement, statement.team)
 
 
 def _body(scope: LoopScope, body: Sequence[Statement]) -> Iterator[Problem]:
@@ -176,6 +182,8 @@ def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
         yield from find_value_problems(seen, name, mask)
     if isinstance(block, Contraction):
         yield from _factors(scope, block)
+        if block.team and len(scope.path) > 1:
+            yield scope.problem(name, "no statement around it", "one", "teams, who wait together")
     yield from _ranges(scope, name, parts)
     if isinstance(block, Contraction) and block.b_panels:
         yield from _panels(scope, block, block.b_panels)
@@ -216,6 +224,28 @@ def _factors(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
             expected, got = " or ".join(allowed) or "other sums", scope.buffers[buffer].dtype
             rule = f"{side} of a contraction whose sums are {s.dtype}"
             yield scope.problem("contraction", expected, got, rule)
+
+
+def _team(scope: LoopScope, program: LoopProgram, s: Contraction, team: Team) -> Iterator[Problem]:
+    """Units of a team follow one another, and each has one tile."""
+    if team.units < 1:
+        return
+    place = dim_mod(symbol(program.index), team.units)
+    if team.place != place:
+        yield scope.problem(
+            "contraction", format_dim(place), format_dim(team.place), "places of a team"
+        )
+    if dim_mod(program.extent, team.units) != 0:
+        extent = format_dim(program.extent)
+        yield scope.problem("contraction", f"a multiple of {team.units}", extent, "units of teams")
+    if s.row_block != s.tile.rows or s.tile.vectors not in _TEAM_VECTORS:
+        expected = f"one tile of rows, of {' or '.join(map(str, _TEAM_VECTORS))} vectors"
+        got = f"row_block={s.row_block} tile={s.tile.rows}x{s.tile.vectors}"
+        yield scope.problem("contraction", expected, got, "tiles of a team")
+    is_together = s.b_panels is not None and s.b_panels.together > 1
+    if s.dtype != "f32" or is_together or not isinstance(s.columns, int):
+        got = f"{s.dtype}, columns={format_dim(s.columns)}"
+        yield scope.problem("contraction", "f32, a number of columns", got, "sums of a team")
 
 
 def _panels(scope: LoopScope, s: Contraction, panels: PackedPanels) -> Iterator[Problem]:

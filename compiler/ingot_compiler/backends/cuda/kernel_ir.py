@@ -15,31 +15,31 @@ from ingot_compiler.backends.cuda.thread_function import ThreadBody, thread_body
 from ingot_compiler.backends.host.device_kernel import DeviceKernel, kernel_row
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.ir_text import reports, without_arguments
-from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
+from ingot_compiler.backends.host.team_machine import TEAM_MACHINE
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import LoopProgram
 
-_BLOCK_GROUPS = 16
 _SHARED_BYTES_MAX = 48 << 10
 _ALIGNMENT_BYTES = 64
+
+Slots = tuple[tuple[str, int], ...]
 
 
 def kernel_ir(program: LoopProgram) -> DeviceKernel:
     """Write the kernel of a program."""
-    module = kernel_module(program, VECTOR_MACHINE)
+    module = kernel_module(program, TEAM_MACHINE)
     symbol, has_report = module.symbol, reports(module.text)
     body = thread_body(without_arguments(module.text), symbol)
-    shared = [-(-size // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES for _, size in body.shared]
-    groups = _block_groups(sum(shared), symbol)
+    groups = _block_groups(body, symbol)
     row = f"{kernel_row(program, symbol, has_report=has_report)} {groups * LANES}"
     memory = f"@{symbol}_shared"
     lines = [
         *body.tables,
-        *_shared_table(memory, sum(shared) * groups),
+        *_shared_table(memory, _room(body.team) + _room(body.shared) * groups),
         f"define ptx_kernel void @{symbol}({_parameters(program)}) nounwind {{",
         *_start(program, body, groups),
-        *_shared_places(memory, body, shared),
+        *_shared_places(memory, body),
         "  br i1 %g.any, label %entry, label %g.finish",
         *_with_report(body.lines, has_report=has_report),
         "g.finish:",
@@ -50,13 +50,13 @@ def kernel_ir(program: LoopProgram) -> DeviceKernel:
     return DeviceKernel(symbol, row, "\n".join(lines))
 
 
-def _block_groups(shared_bytes: int, symbol: str) -> int:
-    """How many times eight threads are a block: as many as have room in its memory."""
-    groups = _BLOCK_GROUPS
-    while groups > 1 and groups * shared_bytes > _SHARED_BYTES_MAX:
+def _block_groups(body: ThreadBody, symbol: str) -> int:
+    """How many times eight threads are a block: a team, or as many as have room in its memory."""
+    groups, own, team = TEAM_MACHINE.team_units, _room(body.shared), _room(body.team)
+    while groups > 1 and not team and groups * own > _SHARED_BYTES_MAX:
         groups //= 2
-    if groups * shared_bytes > _SHARED_BYTES_MAX:
-        why = f"{shared_bytes} bytes, of {_SHARED_BYTES_MAX} that a block has"
+    if team + groups * own > _SHARED_BYTES_MAX:
+        why = f"{team} bytes and {groups} times {own}, of {_SHARED_BYTES_MAX} that a block has"
         raise InternalError("a kernel needs too much shared memory", where=symbol, why=why)
     return groups
 
@@ -104,19 +104,30 @@ def _shared_table(name: str, size_bytes: int) -> list[str]:
     return [f"{name} = internal addrspace(3) global {kind} poison, align {_ALIGNMENT_BYTES}"]
 
 
-def _shared_places(memory: str, body: ThreadBody, sizes: list[int]) -> list[str]:
-    """Where the slots of these threads lie in the block's memory."""
-    if not sizes:
+def _shared_places(memory: str, body: ThreadBody) -> list[str]:
+    """Where the slots of the team, then those of these threads, lie in the block's memory."""
+    if not body.team and not body.shared:
         return []
     generic = f"addrspacecast (ptr addrspace(3) {memory} to ptr)"
-    lines = [
-        f"  %g.shared_at = mul i64 %g.in_block, {sum(sizes)}",
-        f"  %g.shared = getelementptr i8, ptr {generic}, i64 %g.shared_at",
+    return [
+        *_slots(f"ptr {generic}", body.team),
+        f"  %g.shared_at = mul i64 %g.in_block, {_room(body.shared)}",
+        f"  %g.shared_behind = add i64 %g.shared_at, {_room(body.team)}",
+        f"  %g.shared = getelementptr i8, ptr {generic}, i64 %g.shared_behind",
+        *_slots("ptr %g.shared", body.shared),
     ]
-    for number, (name, _) in enumerate(body.shared):
-        at = sum(sizes[:number])
-        lines.append(f"  {name} = getelementptr i8, ptr %g.shared, i64 {at}")
-    return lines
+
+
+def _slots(memory: str, slots: Slots) -> list[str]:
+    return [
+        f"  {name} = getelementptr i8, {memory}, i64 {_room(slots[:number])}"
+        for number, (name, _) in enumerate(slots)
+    ]
+
+
+def _room(slots: Slots) -> int:
+    """Bytes of slots, each of which begins at a multiple of the alignment."""
+    return sum(-(-size // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES for _, size in slots)
 
 
 def _with_report(lines: tuple[str, ...], *, has_report: bool) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ingot_compiler.backends.cuda.lane_group import GROUPS_MAX
 from ingot_compiler.backends.host.lower_in_places import lower_in_places
+from ingot_compiler.backends.host.team_machine import TEAM_MACHINE
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup
 
@@ -18,4 +19,4 @@ from ingot_compiler.lowering.group_steps import LoweredGroup
 def lower_group(group: Group, target: str) -> LoweredGroup:
     """Return what runs for the group: launches, and the loops of their kernels."""
     del target
-    return lower_in_places(group, GROUPS_MAX)
+    return lower_in_places(group, GROUPS_MAX, TEAM_MACHINE)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ingot_compiler.backends.cuda.lane_group import pieces_of
+from ingot_compiler.backends.host.function_text import LANE_SLOT, TEAM_SLOT
 from ingot_compiler.backends.host.ir_text import Instruction, IrFunction, operands, parts, typed
 from ingot_compiler.backends.host.llvm_value import SIZES_BYTES
 from ingot_runtime.lazy_dataclass import dataclass
@@ -19,12 +21,19 @@ class MemoryRoots:
     """``roots``: what each address may point into: an argument, or memory of the function.
     ``common``: memories that are written and read. ``own``: (name, LLVM's text) of memory that each
     thread may have for itself, as only scalars lie there; ``shared``: (name, bytes) of what threads
-    have together."""
+    have together, ``team`` of what all threads of a block have together."""
 
     roots: Mapping[str, Roots]
     common: Roots
     own: tuple[tuple[str, str], ...]
     shared: tuple[tuple[str, int], ...]
+    team: tuple[tuple[str, int], ...]
+
+    def lane_slot(self, place: str) -> int:
+        """The lanes of the vectors of which each thread keeps its own lanes at an address; 0 where
+        it is none of such memory."""
+        found = {_lanes_of_slot(root) for root in self.roots.get(place, frozenset((place,)))}
+        return found.pop() if len(found) == 1 else 0
 
     def may_be_read_by_others(self, place: str) -> bool:
         """Whether another thread may read what is written at an address."""
@@ -47,10 +56,39 @@ def memory_roots(function: IrFunction) -> MemoryRoots:
                 found = roots.get(place, frozenset((place,)))
                 (read if _place_read(each) else written).update(found)
                 in_lanes.update(found if "<" in each.rest else ())
-    own = {name: text for name, text in slots.items() if name not in in_lanes}
-    shared = tuple((name, _bytes(text)) for name, text in slots.items() if name in in_lanes)
-    common = frozenset(read & written) - own.keys()
-    return MemoryRoots(roots, common, tuple(own.items()), shared)
+    team = {name for name in slots if name.startswith(TEAM_SLOT)}
+    own = {
+        name: _own_slot(name, text)
+        for name, text in slots.items()
+        if _lanes_of_slot(name) or name not in {*in_lanes, *team}
+    }
+    shared = slots.keys() - own.keys() - team
+    common = frozenset(read & written) - own.keys() - team
+    return MemoryRoots(
+        roots,
+        common,
+        tuple(own.items()),
+        *(
+            tuple((name, _bytes(slots[name])) for name in slots if name in part)
+            for part in (shared, team)
+        ),
+    )
+
+
+def _lanes_of_slot(name: str) -> int:
+    """Of memory in which each lane keeps what is its own; else 0."""
+    lanes, _, _ = name.removeprefix(LANE_SLOT).partition("_")
+    return int(lanes) if name.startswith(LANE_SLOT) else 0
+
+
+def _own_slot(name: str, text: str) -> str:
+    """The memory that a thread has for itself: of vectors, that of its lanes."""
+    lanes = _lanes_of_slot(name)
+    if not lanes:
+        return text
+    element, count, *rest = parts(text)
+    own = int(count.removeprefix("i64 ")) // lanes * pieces_of(lanes)
+    return ", ".join((element, f"i64 {own}", *rest))
 
 
 def _sources(roots: Mapping[str, Roots], found: Instruction) -> Roots:

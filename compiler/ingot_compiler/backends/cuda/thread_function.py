@@ -36,12 +36,14 @@ _BARRIER = f"call void @llvm.nvvm.bar.warp.sync(i32 {MASK})"
 @dataclass(frozen=True, slots=True)
 class ThreadBody:
     """``tables``: lines before the function; ``start``: what runs before ``lines``, which begin with
-    the block ``entry``; ``shared``: (name, bytes) of memory that the threads share."""
+    the block ``entry``; ``shared``: (name, bytes) of memory that the threads share, ``team`` of
+    memory that all threads of a block share."""
 
     tables: tuple[str, ...]
     start: tuple[str, ...]
     lines: tuple[str, ...]
     shared: tuple[tuple[str, int], ...]
+    team: tuple[tuple[str, int], ...]
 
 
 def thread_body(text: str, prefix: str) -> ThreadBody:
@@ -61,7 +63,7 @@ def thread_body(text: str, prefix: str) -> ThreadBody:
             _translate(scope, roots, Instruction(found.result, found.opcode, rest))
     own = tuple(f"  {name} = alloca {text}" for name, text in roots.own)
     return ThreadBody(
-        (*arrays, *scope.tables), (*own, *scope.start), tuple(scope.lines), roots.shared
+        (*arrays, *scope.tables), (*own, *scope.start), tuple(scope.lines), roots.shared, roots.team
     )
 
 
@@ -77,7 +79,12 @@ def _translate(scope: ThreadScope, roots: MemoryRoots, found: Instruction) -> No
         return
     if opcode == "store":
         value, place = parts(rest)[:2]
-        _synchronised(scope, roots, place.rpartition(" ")[2], lambda: _store(scope, value, rest))
+        pointer = place.rpartition(" ")[2]
+        _synchronised(scope, roots, pointer, lambda: _store(scope, roots, value, rest))
+    elif opcode == "load" and "<" in rest:
+        _load(scope, roots, name, rest)
+    elif opcode == "getelementptr" and roots.lane_slot(_base(rest)):
+        _own_vectors(scope, name, rest, roots.lane_slot(_base(rest)))
     elif opcode == "call":
         _call(scope, roots, found)
     elif opcode == "bitcast":
@@ -104,8 +111,25 @@ def _synchronised(
         scope.line(_BARRIER)
 
 
-def _place(scope: ThreadScope, pointer: str, kind: LlvmValue) -> str:
+def _base(rest: str) -> str:
+    return parts(rest)[1].rpartition(" ")[2]
+
+
+def _own_vectors(scope: ThreadScope, name: str, rest: str, lanes: int) -> None:
+    """An address in memory that has, of each vector, the lanes of one thread."""
+    element, pointer, index = parts(rest)
+    threads, number = lanes // pieces_of(lanes), index.rpartition(" ")[2]
+    if number.isdigit():
+        own = str(int(number) // threads)
+    else:
+        own = scope.define(f"sdiv exact i64 {number}, {threads}")
+    scope.line(f"{name} = getelementptr {element}, {pointer}, i64 {own}")
+
+
+def _place(scope: ThreadScope, roots: MemoryRoots, pointer: str, kind: LlvmValue) -> str:
     """Where the lanes of a thread lie, of lanes that lie beside each other from ``pointer`` on."""
+    if roots.lane_slot(pointer):
+        return pointer
     at = scope.thread_offset(kind.lanes)
     return scope.define(f"getelementptr {kind.element}, ptr {pointer}, i64 {at}")
 
@@ -122,20 +146,20 @@ def _own_lanes(kind: LlvmValue) -> int:
     return pieces_of(kind.lanes)
 
 
-def _load(scope: ThreadScope, name: str, rest: str) -> None:
+def _load(scope: ThreadScope, roots: MemoryRoots, name: str, rest: str) -> None:
     kind, pointer, *_ = parts(rest)
     shape = typed(f"{kind} x")
-    at = _place(scope, pointer.rpartition(" ")[2], shape)
+    at = _place(scope, roots, pointer.rpartition(" ")[2], shape)
     scope.line(f"{name} = load {scope.own(kind)}, ptr {at}, align {_alignment(shape, rest)}")
 
 
-def _store(scope: ThreadScope, value: str, rest: str) -> None:
+def _store(scope: ThreadScope, roots: MemoryRoots, value: str, rest: str) -> None:
     """Threads that have the same lane, or a scalar, write the same number."""
     shape, pointer = typed(value), parts(rest)[1].rpartition(" ")[2]
     if not shape.lanes:
         scope.line(f"store {rest}")
         return
-    at = _place(scope, pointer, shape)
+    at = _place(scope, roots, pointer, shape)
     scope.line(f"store {scope.own(value)}, ptr {at}, align {_alignment(shape, rest)}")
 
 
@@ -150,7 +174,7 @@ def _call(scope: ThreadScope, roots: MemoryRoots, found: Instruction) -> None:
         _multiply_pairs(scope, found.result, arguments, typed(f"{result} x"))
     elif function.startswith("masked.load"):
         given = parts(arguments)
-        given[0] = _masked_place(scope, given[0], typed(f"{result} x"))
+        given[0] = _masked_place(scope, roots, given[0], typed(f"{result} x"))
         _call_with(scope, found.result, result, function, given)
     elif function.startswith(("masked.store", "masked.scatter")):
         given = parts(arguments)
@@ -158,7 +182,7 @@ def _call(scope: ThreadScope, roots: MemoryRoots, found: Instruction) -> None:
 
         def write() -> None:
             if function.startswith("masked.store"):
-                given[1] = _masked_place(scope, given[1], typed(given[0]))
+                given[1] = _masked_place(scope, roots, given[1], typed(given[0]))
             _call_with(scope, "", result, function, given)
 
         _synchronised(scope, roots, place, write)
@@ -166,9 +190,9 @@ def _call(scope: ThreadScope, roots: MemoryRoots, found: Instruction) -> None:
         _call_with(scope, found.result, result, function, parts(arguments))
 
 
-def _masked_place(scope: ThreadScope, pointer: str, kind: LlvmValue) -> str:
+def _masked_place(scope: ThreadScope, roots: MemoryRoots, pointer: str, kind: LlvmValue) -> str:
     head, _, name = pointer.rpartition(" ")
-    return f"{head} {_place(scope, name, kind)}"
+    return f"{head} {_place(scope, roots, name, kind)}"
 
 
 def _call_with(scope: ThreadScope, name: str, result: str, function: str, given: list[str]) -> None:
@@ -237,7 +261,6 @@ def _extract(scope: ThreadScope, name: str, rest: str) -> None:
 
 _STATEMENTS: dict[str, Callable[[ThreadScope, str, str], None]] = {
     "extractelement": _extract,
-    "load": _load,
     "select": _select,
     "shufflevector": _shuffle,
 }

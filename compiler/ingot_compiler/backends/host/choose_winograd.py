@@ -104,8 +104,9 @@ def allowed_shapes(
 def fastest_shape(
     allowed: Sequence[WinogradShape], facts: WinogradFacts, target: KernelTarget
 ) -> WinogradShape | None:
-    """The tiles that cost least; None where a direct convolution costs less."""
-    if not allowed:
+    """The tiles that cost least; None where a direct convolution costs less, or where units come in
+    teams: the algorithm has scratch, of which a GPU has few places, and no team."""
+    if not allowed or target.team_units > 1:
         return None
     best = min(allowed, key=lambda shape: winograd_cycles(shape, facts, target))
     is_faster = _GAIN_MIN * winograd_cycles(best, facts, target) < direct_cycles(facts, target)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
+from ingot_compiler.backends.host.team_tiles import choose_team_tile
 from ingot_compiler.backends.host.tiles import (
     choose_row_block,
     choose_tile,
@@ -36,7 +37,13 @@ from ingot_compiler.ir.types import DType, dtype_size_bytes
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import Contraction, LoopProgram, PackedPanels
+from ingot_compiler.lowering.loops import (
+    Contraction,
+    LoopProgram,
+    PackedPanels,
+    RegisterTile,
+    Team,
+)
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -136,10 +143,15 @@ def contraction_program(
     block = tile.rows
     if product.spans is None:
         block = choose_row_block(product.rows, product.columns, tile, target, dtype)
+    team = _team(product, target, dtype)
+    if team is not None:
+        tile, width, block = team, team.vectors * lanes_of(dtype, target), team.rows
     panels = _packed_panels(product, product.b, dtype) if isinstance(product.b, Panels) else None
     b_count = typical(dim_mul(product.total_depth, product.columns))
     is_b_small = b_count * dtype_size_bytes(b.type.dtype) <= _SMALL_B_BYTES
     units = _units(product, width, block, rows_outside=is_b_small)
+    if team is not None:
+        units = _team_units(product, width, block, target.team_units, rows_outside=is_b_small)
     column_start = dim_mul(units.panel, width)
     taps, moved = _taps_inside(product, units, block)
     statement = Contraction(
@@ -149,6 +161,7 @@ def contraction_program(
         anchored.number(0), substitute(units.of_product(product.a_index), moved),
         anchored.number(1), substitute(_b_index(product, units, panels), moved), panels,
         dtype, ACCUMULATOR, anchored.epilogue(_result_space(anchored, product, units)), tile,
+        None if team is None else Team(target.team_units, dim_mod(symbol("p"), target.team_units)),
     )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
     grain = grain_for(dim_floordiv(work, 16 * together))
@@ -165,6 +178,28 @@ def _taps_inside(
     spans = product.spans(units.outer, units.row_start, last)
     taps = tuple((name, spans[name][1]) for name, _ in product.taps)
     return taps, {name: start + symbol(name) for name, (start, _) in spans.items()}
+
+
+def _team(product: Product, target: KernelTarget, dtype: DType) -> RegisterTile | None:
+    """The tile of each unit where a team computes the product: what the units sum is the same, an
+    element at a time."""
+    if product.spans is not None or (isinstance(product.b, Panels) and product.b.together > 1):
+        return None
+    return choose_team_tile(product.outer, product.rows, product.columns, target, dtype)
+
+
+def _team_units(
+    product: Product, width: int, row_block: int, team_units: int, *, rows_outside: bool
+) -> _Units:
+    """The same for units of which so many beside each other have the same columns, and row blocks
+    that follow one another."""
+    teams = _units(product, width, row_block * team_units, rows_outside=rows_outside)
+    index, place = (each(symbol("p"), team_units) for each in (dim_floordiv, dim_mod))
+    outer, panel, start = (
+        substitute(each, {"p": index}) for each in (teams.outer, teams.panel, teams.row_start)
+    )
+    row_start = start + dim_mul(place, row_block)
+    return _Units(dim_mul(teams.extent, team_units), outer, panel, row_start)
 
 
 def _units(product: Product, width: int, row_block: int, *, rows_outside: bool) -> _Units:

@@ -14,6 +14,8 @@ from ingot_compiler.backends.host.llvm_value import FLOAT_ELEMENTS, LlvmValue, f
 from ingot_compiler.backends.host.targets.target import Target
 
 Lines = list["str | Lines"]
+LANE_SLOT, TEAM_SLOT = "%own", "%team"
+"""What the names of slots begin with that are no plain ones; behind the first one stand the lanes."""
 
 
 class FunctionText:
@@ -88,6 +90,24 @@ class FunctionText:
         """Stack memory of the function, allocated once at its entry."""
         result = self.fresh("ptr")
         self._slots.append(f"  {result.text} = alloca {element}, i64 {count}, align {align}")
+        return result
+
+    def lane_slot(self, element: str, lanes: int, vectors: int) -> LlvmValue:
+        """A slot for whole vectors, of which each lane reads what it wrote itself: where lanes are
+        threads, memory of each thread's own."""
+        if self.target.team_units == 1:
+            return self.slot(element, lanes * vectors)
+        return self._named_slot(f"{LANE_SLOT}{lanes}_", element, lanes * vectors)
+
+    def team_slot(self, element: str, count: int) -> LlvmValue:
+        """Memory that the units of a team share; between what one writes and another reads stands
+        ``team_barrier``."""
+        return self._named_slot(TEAM_SLOT, element, count)
+
+    def _named_slot(self, prefix: str, element: str, count: int) -> LlvmValue:
+        self._counter += 1
+        result = LlvmValue(f"{prefix}{self._counter}", "ptr")
+        self._slots.append(f"  {result.text} = alloca {element}, i64 {count}, align 64")
         return result
 
     def array(

@@ -214,6 +214,10 @@ class Instructions(FunctionText):
         """The same pointer, made by code of which LLVM knows nothing; for machine code alone."""
         return self.define(f'call ptr asm "", "=r,0"({pointer.typed})', "ptr")
 
+    def team_barrier(self) -> None:
+        """Wait for all units of the team; what they wrote before is there after it."""
+        self.call_void("llvm.nvvm.barrier.cta.sync.aligned.all", (constant(0, "i32"),))
+
     def prefetch(self, pointer: LlvmValue, locality: int = 3) -> None:
         """Hint that the cache line is read soon (3: into L1, 2: into L2)."""
         arguments = (pointer, constant(0, "i32"), constant(locality, "i32"), constant(1, "i32"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot_compiler.backends.host.kinds import KINDS
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.ir.dims import dim_mul
 from ingot_compiler.lowering.fused import Group
@@ -17,9 +18,11 @@ from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.lower import lower
 
 
-def lower_in_places(group: Group, place_count: int) -> LoweredGroup:
+def lower_in_places(
+    group: Group, place_count: int, machine: Target = VECTOR_MACHINE
+) -> LoweredGroup:
     """Return what runs for the group: launches, and the loops of their kernels."""
-    lowered = lower(group, VECTOR_MACHINE, KINDS)
+    lowered = lower(group, machine, KINDS)
     programs = (
         replace(program, scratch_bytes=dim_mul(program.scratch_bytes, place_count))
         for program in lowered.programs

@@ -108,6 +108,11 @@ class Target:
         return wide in self.features or "asimddp" in self.features
 
     @property
+    def team_units(self) -> int:
+        """1: a thread of a processor runs its units one after the other."""
+        return 1
+
+    @property
     def has_fma(self) -> bool:
         """Whether multiply-add rounds once in one instruction."""
         return self.family.always_has_fma or "fma" in self.features

@@ -32,8 +32,8 @@ from ingot_compiler.backends.host.emit.kernels.contraction_unit import (
 )
 from ingot_compiler.backends.host.emit.kernels.epilogue import load_numbers
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
+from ingot_compiler.backends.host.emit.kernels.team_contraction import emit_alone, emit_team
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask, tail_mask
-from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import lanes_of_rest
@@ -42,6 +42,12 @@ from ingot_compiler.lowering.loops import Contraction
 
 def emit_contraction(context: EmitContext, statement: Contraction) -> None:
     """Emit one unit of a contraction: its row block and its panel of columns."""
+    if statement.team is not None:
+        if context.target.team_units == statement.team.units:
+            emit_team(context, statement, statement.team)
+        else:
+            emit_alone(context, statement, emit_contraction)
+        return
     unit = contraction_unit(context, statement)
     start = emit_index(context, statement.column_start)
     with context.scope():
@@ -122,7 +128,7 @@ def _starts(unit: Unit, b: Pointers) -> Operands:
 
 def _vectors_of_b(unit: Unit, column: LlvmValue, count: int) -> Pointers:
     """Where the vectors of B from ``column`` begin in a step of depth."""
-    first, panels = _address_of_b(unit, column), unit.statement.b_panels
+    first, panels = unit.address_of_b(column), unit.statement.b_panels
     if panels is None:
         return side_by_side(first, count, unit.lanes * unit.factors.together)
     w, starts = unit.context.writer, range(0, count * unit.lanes, unit.lanes)
@@ -131,12 +137,5 @@ def _vectors_of_b(unit: Unit, column: LlvmValue, count: int) -> Pointers:
         return tuple(
             (first, panel * panels.step + at * unit.factors.together) for panel, at in places
         )
-    others = [_address_of_b(unit, w.add(column, i64(start))) for start in starts[1:]]
+    others = [unit.address_of_b(w.add(column, i64(start))) for start in starts[1:]]
     return tuple((pointer, 0) for pointer in (first, *others))
-
-
-def _address_of_b(unit: Unit, column: LlvmValue) -> LlvmValue:
-    context, statement = unit.context, unit.statement
-    with context.scope():
-        context.bind({statement.column: column})
-        return emit_address(context, statement.b, unit.b_index)

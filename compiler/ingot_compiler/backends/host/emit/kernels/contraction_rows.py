@@ -18,7 +18,6 @@ from ingot_compiler.backends.host.emit.kernels.epilogue import (
 )
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask
-from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
@@ -81,7 +80,7 @@ def _emit_tile(
 ) -> None:
     """Emit one register tile and its epilogue; `valid` rows of it exist (None: all)."""
     statement, context = unit.statement, unit.context
-    pointers = _row_pointers(unit, row, count, valid)
+    pointers = row_pointers(unit, row, count, valid)
     w, last = context.writer, _last_lanes(panel, pointers)
     tile = AccumulatorTile(
         w, pointers, panel.b, unit.lanes, unit.factors, _mask_of_b(unit, panel, last),
@@ -138,23 +137,17 @@ def _widened(w: Writer, value: LlvmValue, lanes: int) -> LlvmValue:
     return w.shuffle(value, [lane % value.lanes for lane in range(lanes)])
 
 
-def _row_pointers(unit: Unit, row: LlvmValue, count: int, valid: LlvmValue | None) -> Pointers:
+def row_pointers(unit: Unit, row: LlvmValue, count: int, valid: LlvmValue | None) -> Pointers:
     """Return the rows of A: one pointer for all where the pitch is known."""
     w = unit.context.writer
     pitch = coefficient(unit.a_index, unit.statement.row)
     if valid is None and isinstance(pitch, int):
-        base = _row_address(unit, row)
+        base = unit.address_of_a(row)
         return tuple((base, number * pitch) for number in range(count))
     last = None if valid is None else w.add(row, w.sub(valid, i64(1)))
     pointers: list[tuple[LlvmValue, int]] = []
     for number in range(count):
         here = w.add(row, i64(number))
         clamped = here if last is None else w.intrinsic("smin", here, last)
-        pointers.append((_row_address(unit, clamped), 0))
+        pointers.append((unit.address_of_a(clamped), 0))
     return tuple(pointers)
-
-
-def _row_address(unit: Unit, row: LlvmValue) -> LlvmValue:
-    with unit.context.scope():
-        unit.context.bind({unit.statement.row: row})
-        return emit_address(unit.context, unit.statement.a, unit.a_index)

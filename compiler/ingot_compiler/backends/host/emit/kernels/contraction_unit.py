@@ -15,6 +15,7 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     SumLoops,
     merged_dims,
 )
+from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import Operands
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import lanes_of, rows_together
@@ -47,6 +48,19 @@ class Unit:
         """Whether a tile begins and ends where panels of B do, or divides one."""
         panels = self.statement.b_panels
         return not panels or self.width % panels.columns == 0 or panels.columns % self.width == 0
+
+    def address_of_a(self, row: LlvmValue) -> LlvmValue:
+        """Where a row of A begins."""
+        return self._address(self.statement.row, row, self.statement.a, self.a_index)
+
+    def address_of_b(self, column: LlvmValue) -> LlvmValue:
+        """Where a column of B begins."""
+        return self._address(self.statement.column, column, self.statement.b, self.b_index)
+
+    def _address(self, name: str, value: LlvmValue, buffer: int, index: Dim) -> LlvmValue:
+        with self.context.scope():
+            self.context.bind({name: value})
+            return emit_address(self.context, buffer, index)
 
 
 @dataclass(frozen=True, slots=True)

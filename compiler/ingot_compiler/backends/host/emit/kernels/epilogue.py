@@ -114,7 +114,7 @@ def _emit_through_stack(context: EmitContext, results: Results, sums: Sequence[L
     w, rows, columns, element = context.writer, results.rows, results.columns, sums[0].element
     lanes = columns.lanes
     align = lanes * element_bits(element) // 8
-    tile = w.slot(element, len(sums) * lanes)
+    tile = w.lane_slot(element, lanes, len(sums))
     for number, value in enumerate(sums):
         w.store(value, w.offset(tile, i64(number * lanes), element), align)
 

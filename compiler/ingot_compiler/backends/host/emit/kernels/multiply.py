@@ -45,9 +45,9 @@ def _emit_loops(tile: AccumulatorTile, loops: SumLoops, start: Offsets, sums: Op
     within = SumLoops(tuple(inner), loops.rest)
 
     def body(index: LlvmValue, carried: Operands) -> Operands:
-        return _emit_loops(tile, within, _moved(tile.writer, start, index, axis), carried)
+        return _emit_loops(tile, within, moved(tile.writer, start, index, axis), carried)
 
-    return tile.writer.loop(ZERO, _operand(axis.extent), 1, sums, body)
+    return tile.writer.loop(ZERO, operand(axis.extent), 1, sums, body)
 
 
 def _emit_depth(tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operands) -> Operands:
@@ -71,7 +71,7 @@ def _emit_rest(
     tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operands, count: int
 ) -> Operands:
     """Emit the step behind the last whole one, of the last `count` elements."""
-    here = _moved(tile.writer, start, _operand(axis.extent), axis)
+    here = moved(tile.writer, start, operand(axis.extent), axis)
     return emit_step(tile, axis, here, 0, sums, Rest(count, behind_others=axis.extent != 0))
 
 
@@ -79,7 +79,7 @@ def _steps(tile: AccumulatorTile, axis: Axis, start: Offsets, count: int) -> Rou
     """One round of the innermost loop: so many steps of depth."""
 
     def steps(index: LlvmValue, carried: Operands) -> Operands:
-        here = _moved(tile.writer, start, index, axis)
+        here = moved(tile.writer, start, index, axis)
         for step in range(count):
             carried = emit_step(tile, axis, here, step, carried)
         return carried
@@ -95,11 +95,12 @@ def _unroll(tile: AccumulatorTile) -> int:
     return unroll
 
 
-def _moved(w: Writer, start: Offsets, index: LlvmValue, axis: Axis) -> Offsets:
+def moved(w: Writer, start: Offsets, index: LlvmValue, axis: Axis) -> Offsets:
     """Move both offsets by `index` rounds."""
-    a = w.add(start.a, w.mul(index, _operand(axis.a_step)))
-    return Offsets(a, w.add(start.b, w.mul(index, _operand(axis.b_step))))
+    a = w.add(start.a, w.mul(index, operand(axis.a_step)))
+    return Offsets(a, w.add(start.b, w.mul(index, operand(axis.b_step))))
 
 
-def _operand(value: Step) -> LlvmValue:
+def operand(value: Step) -> LlvmValue:
+    """An extent or a step as an i64."""
     return i64(value) if isinstance(value, int) else value
