@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper, load
+from onnx import ModelProto, helper
 from onnx.reference import ReferenceEvaluator
 from tests.json_schemas import checked
 from tests.unit.end_to_end_harness import make_model, tensor
@@ -20,6 +20,7 @@ from ingot_build_rules.report.integer_report import products_in_floats_line
 from ingot_compiler.frontend.calibrated.channel_weights import channel_weights
 from ingot_compiler.frontend.calibrated.choose_tensors import choose_tensors
 from ingot_compiler.frontend.calibrated.ranges import METHODS, Range, parameters
+from ingot_compiler.frontend.weight_layers import load_model
 from ingot_compiler.passes.pipeline import optimize
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -107,7 +108,7 @@ def reference(model: ModelProto, names: Sequence[str]) -> list[Array]:
     probe.CopyFrom(model)
     known = {value.name for value in model.graph.output}
     probe.graph.output.extend(tensor(name, None) for name in names if name not in known)
-    run = ReferenceEvaluator(probe)
+    run: Any = ReferenceEvaluator(probe)
     found: list[Any] = [run.run(list(names), {"x": x}) for x in calls()]
     return [np.concatenate(parts).astype(np.float64) for parts in zip(*found, strict=True)]
 
@@ -127,7 +128,7 @@ def test_errors_are_those_of_the_reference(
     assert told["layers"][0]["shape"] == [8, 3, 3, 3]
     assert told["left_out"] == []
     results = ["r0", "r1", "sum", "r3", "gated", "y"]
-    made = load(told["output"])
+    made = load_model(told["output"])
     expected, got = reference(network(), results), reference(made, results)
     for layer, wanted, given in zip(told["layers"], expected, got, strict=True):
         apart = float(np.sqrt(((given - wanted) ** 2).mean() / (wanted**2).mean()))
@@ -144,7 +145,7 @@ def test_no_product_runs_in_floats(capsys: pytest.CaptureFixture[str]) -> None:
     first = Path(told["output"]).read_bytes()
     assert quantised(capsys) == told
     assert Path(told["output"]).read_bytes() == first
-    made = load(told["output"])
+    made = load_model(told["output"])
     graph, names = translate(made, MemoryStore())
     assert products_in_floats_line(optimize(graph).refusals, names) == ""
     read = {name for node in made.graph.node for name in node.input}
@@ -162,7 +163,7 @@ def test_a_node_that_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     told = quantised(capsys, "--keep", "node c[34]", "--ranges", "minmax", "-o", "kept.onnx")
     reason = "--keep names it"
     assert told["left_out"] == [{"node": f"node c{n}", "reason": reason} for n in (3, 4)]
-    made = {node.name: node for node in load("kept.onnx").graph.node}
+    made = {node.name: node for node in load_model("kept.onnx").graph.node}
     assert list(made["node c3"].input) == ["mean", "w8", "w9"]
 
 

@@ -78,7 +78,7 @@ def steps(session: Any) -> Iterator[tuple[dict[str, Array], list[int]]]:
             item.name: rng.standard_normal((BATCH, max(rows), item.shape[2])).astype(np.float32)
             for item in fresh
         }
-        mask = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)
+        mask: Array = np.less(np.arange(lengths.max()), lengths[:, None]).astype(np.int64)
         is_prompt = lengths.max() == max(rows)
         yield {**given, "mask": mask}, [max(rows)] * BATCH if is_prompt else lengths.tolist()
 
@@ -89,7 +89,7 @@ def test_every_call_gives_the_bits_of_one_with_all_caches(bundle: Path, executor
     caches themselves, in which what no sample has is 0."""
     with ingot_runtime.load(bundle, threads=2, executor=executor) as session:
         assert session.states == {f"past.{name}": f"present.{name}" for name in NAMES}
-        sequence = session.sequence()
+        sequence, longest = session.sequence(), 0
         caches = {f"past.{n}": np.zeros((BATCH, GROUPS, 0, DEPTH), np.float32) for n in NAMES}
         for inputs, lengths in steps(session):
             expected, got = session.run({**inputs, **caches}), sequence.run(inputs)
@@ -98,10 +98,11 @@ def test_every_call_gives_the_bits_of_one_with_all_caches(bundle: Path, executor
             caches = {f"past.{name}": expected[f"present.{name}"] for name in NAMES}
             for name, cache in caches.items():
                 assert (sequence.state(name) == cache).all()
+                longest = max(lengths)
                 for sample, length in enumerate(lengths):
                     assert cache[sample, :, :length].all()
                     assert not cache[sample, :, length:].any()
-        assert len(sequence) == max(lengths)
+        assert len(sequence) == longest
 
 
 def test_rows_of_a_sample_are_its_own(bundle: Path) -> None:
