@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from tests.json_schemas import checked
 from tests.unit.end_to_end_harness import make_model, tensor
@@ -19,7 +20,9 @@ from ingot_build_rules.cli.main import main
 from ingot_build_rules.report.integer_report import products_in_floats_line
 from ingot_compiler.frontend.calibrated.channel_weights import channel_weights
 from ingot_compiler.frontend.calibrated.choose_tensors import choose_tensors
+from ingot_compiler.frontend.calibrated.prepare_model import prepare_model
 from ingot_compiler.frontend.calibrated.ranges import METHODS, Range, parameters
+from ingot_compiler.frontend.calibrated.write_integers import write_integers
 from ingot_compiler.frontend.weight_layers import load_model
 from ingot_compiler.passes.pipeline import optimize
 
@@ -45,6 +48,12 @@ class Layers:
         name = f"w{len(self.stored)}"
         depth = int(np.prod(shape[1:])) if len(shape) > 1 else 4
         self.stored[name] = (self.random.standard_normal(shape) / depth**0.5).astype(np.float32)
+        return name
+
+    def whole(self, *numbers: int) -> str:
+        """Integers."""
+        name = f"i{len(self.stored)}"
+        self.stored[name] = np.array(numbers)
         return name
 
     def conv(self, name: str, x: str, *shape: int, **attributes: Any) -> str:
@@ -267,3 +276,67 @@ def test_refusals(words: list[str], told: str, capsys: pytest.CaptureFixture[str
     assert main(["quantize", "m.onnx", *words]) == 1
     assert told in capsys.readouterr().err
     assert not Path("m.int8.onnx").exists()
+
+
+def _written(model: ModelProto, limit: float) -> ModelProto:
+    """Quantised as if each tensor had one range, and checked by ONNX."""
+    plan = choose_tensors(model)
+    found = {name: parameters(-limit, limit) for name in plan.roots.values()}
+    made = write_integers(model, plan, found, signed=False)
+    onnx.checker.check_model(made, full_check=True)  # pyright: ignore[reportUnknownMemberType]  # half typed
+    return made
+
+
+def test_old_models_are_brought_into_a_form_that_has_scales_per_channel() -> None:
+    """Opset 11, weights in Constant nodes, a name that a new tensor would have: the same numbers but
+    for rounding."""
+    random = np.random.default_rng(5)
+    w, bias = (random.standard_normal(shape).astype(np.float32) / 3 for shape in ((6, 5), (6,)))
+    nodes = [
+        helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(w)),
+        helper.make_node("Identity", ["x"], ["x_quantized"]),
+        helper.make_node("Gemm", ["x", "w", "b"], ["h"], "layer", transB=1),
+        helper.make_node("Add", ["h", "sum"], ["y"]),
+        helper.make_node("ReduceSum", ["x_quantized"], ["sum"], axes=[1], keepdims=1),
+    ]
+    nodes = [*nodes[:3], nodes[4], nodes[3]]
+    old = make_model(nodes, [tensor("x", [4, 5])], [tensor("y", [4, 6])], {"b": bias})
+    old.opset_import[0].version = 11
+    new = prepare_model(old)
+    assert new.opset_import[0].version == 13
+    assert prepare_model(new).SerializeToString() == new.SerializeToString()
+    x = random.standard_normal((4, 5)).astype(np.float32)
+    written = _written(new, 3.0)
+    written.opset_import[0].version = 19  # the reference knows no older scales per channel
+    runs: list[Any] = [ReferenceEvaluator(model) for model in (old, written)]
+    expected, got = (run.run(None, {"x": x})[0] for run in runs)
+    assert 0 < np.abs(got - expected).max() < 0.06
+
+
+def test_what_is_no_layer_is_told() -> None:
+    """Transposed convolutions, weights that an input gives, computed ones, scaled products; weights
+    that two layers read are rounded for each."""
+    layers = Layers()
+    w = layers.weights(8, 8)
+    layers.add("first", "MatMul", ["x", w])
+    layers.add("second", "Gemm", ["first", w])
+    layers.add("scaled", "Gemm", ["second", w], alpha=0.5)
+    layers.add("turned", "Transpose", [w])
+    layers.add("computed", "MatMul", ["scaled", "turned"])
+    layers.add("given", "Gemm", ["computed", "x"])
+    layers.add("image", "Unsqueeze", ["given", layers.whole(0, 1)])
+    layers.add("y", "ConvTranspose", ["image", layers.weights(1, 2, 3, 3)])
+    model = make_model(
+        layers.nodes, [tensor("x", [8, 8])], [tensor("y", [1, 2, 10, 10])], layers.stored
+    )
+    plan = choose_tensors(model)
+    assert [layer.name for layer in plan.layers] == ["node first", "node second"]
+    assert dict(plan.left) == {
+        "node scaled": "a Gemm that is transposed or scaled",
+        "node computed": "its weights are computed from others",
+        "node given": "its weights are computed when the model runs",
+        "node y": "it has no kernel for integers",
+    }
+    made = _written(model, 9.0)
+    read = {name for node in made.graph.node for name in node.input}
+    assert len({name for name in read if name.startswith(w) and "dequantized" in name}) == 2
