@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,7 @@ SINGLE = frozenset(["Erf", "Gelu", "HardSwish"])
 _JUMP_FACTOR = 64.0
 _SIGNS = (1.0, -1.0, 0.0, 0.0)  # all up, all down, each as it comes
 _SINGLE_EPSILON = 2.0**-24
+_THREE_ROUNDINGS = Fraction(1, 1 << 22)
 _OWN_ROUNDING_ULPS = 4.0
 
 
@@ -147,7 +149,9 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
                     bounds, base, _run(evaluator, node, moved), strict=True
                 ):
                     np.maximum(bound, _distance(before, after), out=bound)
-        if all(amount is None for amount in moves) and (op in EXACT or op in JUMPS):
+        if op == "QLinearMatMul" and (middles := near_middles(arrays)).any():
+            bounds = [np.maximum(bound, middles) for bound in bounds]
+        elif all(amount is None for amount in moves) and (op in EXACT or op in JUMPS):
             return [Value(array) for array in base]
         if node.op_type in CANCELS:
             size = np.abs(arrays[0].astype(np.float64)) + (
@@ -163,6 +167,26 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
         terms = _OWN_ROUNDING_ULPS * _SINGLE_EPSILON * _tree_magnitude(node)
         bounds = [bound + terms if terms else bound for bound in bounds]
         return [_rounded(op, array, bound) for array, bound in zip(base, bounds, strict=True)]
+
+
+def near_middles(arrays: Sequence[Array]) -> Array:
+    """1.0 where the quotient of a QLinearMatMul with one scale each is so near to the middle of two
+    integers that three roundings to f32 (the factor of the scales, the product) decide; else 0.0.
+
+    ONNX says what is divided, and not how it is rounded on the way: its reference has the factor in
+    f32 and the product in f64, ONNX Runtime both in f32. Computed exactly.
+    """
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale = (array for array in arrays[:7])
+    sums = np.matmul(
+        a.astype(np.int64) - a_zero.astype(np.int64), b.astype(np.int64) - b_zero.astype(np.int64)
+    )
+    own, other, result = (Fraction(float(scale.item())) for scale in (a_scale, b_scale, y_scale))
+    found = np.zeros(sums.shape)
+    for at, total in np.ndenumerate(sums):
+        quotient = abs(int(total) * own * other / result)
+        middle = quotient.__floor__() + Fraction(1, 2)
+        found[at] = abs(quotient - middle) <= quotient * _THREE_ROUNDINGS
+    return found
 
 
 def _tree_magnitude(node: NodeProto) -> float:

@@ -107,6 +107,20 @@ def test_undefined_numbers_are_left_out() -> None:
     assert result.array.tolist() == [0, -13824]
 
 
+def test_products_in_the_middle_of_two_integers() -> None:
+    """Either integer is right where the exact quotient is within some roundings to f32 of the middle,
+    and only there: nearly 119.5, as found by fuzzing; 2**-20 beside it; the middle itself."""
+    node = helper.make_node("QLinearMatMul", [f"x{at}" for at in range(8)], ["y"])
+    for scale, is_near in ((0.5, True), (0.5 + 2.0**-24, True), (0.5 + 2.0**-20, False)):
+        numbers = (239, scale, 0, 1, 1.0, 0, 1.0, 0)
+        types = (np.uint8, np.float32, np.uint8, np.int8, np.float32, np.int8, np.float32, np.uint8)
+        arrays = [np.array(n, t) for n, t in zip(numbers, types, strict=True)]
+        arrays[0], arrays[3] = arrays[0].reshape(1, 1), arrays[3].reshape(1, 1)
+        (result,) = run_node(node, [Value(array) for array in arrays])
+        assert (result.bound is not None) == is_near
+        assert result.array[0, 0] == 120
+
+
 def test_dead_parts_are_left_out() -> None:
     """What no output needs is not in a model."""
     program = Program(

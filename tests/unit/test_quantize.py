@@ -102,6 +102,23 @@ def test_the_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "w0" not in [item.name for item in made.graph.initializer]
 
 
+@pytest.mark.usefixtures("folder")
+def test_calls_in_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows in two calls count as those of one."""
+    x = np.load("x.npz")["x"]
+    Path("calls").mkdir()
+    for number, rows in enumerate((x[:4], x[4:])):
+        np.savez(f"calls/{number}.npz", x=rows)
+    made: list[bytes] = []
+    told: list[Any] = []
+    for inputs in ("x.npz", "calls"):
+        told.append(quantised(capsys, "--weights", "int4", "--block", "16", "--calibrate", inputs))
+        made.append(Path("m.int4.onnx").read_bytes())
+    assert made[0] == made[1]
+    one, two = (found["outputs"][0]["error"] for found in told)
+    assert one == pytest.approx(two, rel=1e-6)
+
+
 def test_rounding() -> None:
     """No number leaves the range, zeros stay zeros, and knowing the activations lowers the error
     that they see."""

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+from ingot_compiler.frontend.model_bytes import drop_unread, model_bytes
 from ingot_compiler.frontend.round_weights import Matrix, RoundedWeights, round_weights
 from ingot_compiler.frontend.weight_layers import WeightLayer
 from ingot_compiler.ir.errors import ModelError
 from ingot_runtime.lazy_dataclass import dataclass
 
 _DOMAIN = "com.microsoft"
-_SIZE_BYTES_MAX = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,6 @@ class LayerError:
 
 
 Squares = npt.NDArray[np.float64]
-
-
-def with_activations(model: ModelProto, layers: Sequence[WeightLayer]) -> bytes:
-    """The model with what its layers multiply as further outputs."""
-    probe = ModelProto()
-    probe.CopyFrom(model)
-    known = {value.name for value in probe.graph.output}
-    for name in dict.fromkeys(layer.activation for layer in layers):
-        if name not in known:
-            probe.graph.output.append(helper.make_empty_tensor_value_info(name))
-    return _serialised(probe)
 
 
 def quantise_model(
@@ -73,10 +62,10 @@ def quantise_model(
         nodes[layer.node] = _product(model.graph.node[layer.node], layer, names, bits, block)
     del changed.graph.node[:]
     changed.graph.node.extend(node for made in nodes.values() for node in made)
-    _drop_unread(changed)
+    drop_unread(changed)
     if all(entry.domain != _DOMAIN for entry in changed.opset_import):
         changed.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
-    return _serialised(changed), errors
+    return model_bytes(changed), errors
 
 
 def _stored(
@@ -119,24 +108,3 @@ def _product(
         return [product]
     name = f"{node.name}/bias" if node.name else ""
     return [product, helper.make_node("Add", [result, bias], [node.output[0]], name)]
-
-
-def _drop_unread(model: ModelProto) -> None:
-    """Leave out the initializers that nothing reads any more."""
-    graph = model.graph
-    inner = [attribute for node in graph.node for attribute in node.attribute]
-    if any(attribute.HasField("g") or attribute.graphs for attribute in inner):
-        return  # a branch may read them
-    read = {name for node in graph.node for name in node.input}
-    read |= {value.name for value in graph.output}
-    kept = [tensor for tensor in graph.initializer if tensor.name in read]
-    del graph.initializer[:]
-    graph.initializer.extend(kept)
-
-
-def _serialised(model: ModelProto) -> bytes:
-    if model.ByteSize() > _SIZE_BYTES_MAX:
-        why = f"expected at most {_SIZE_BYTES_MAX} bytes, got {model.ByteSize()}"
-        raise ModelError("a model file cannot be so large", "the new model", why)
-    data: bytes = model.SerializeToString(deterministic=True)
-    return data

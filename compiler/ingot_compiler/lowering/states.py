@@ -16,8 +16,8 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Output number ``output`` is input number ``input`` with more behind it along ``axis``;
-    ``result``: the value."""
+    """Output number ``output`` is input number ``input``, or its first rows, with more behind it
+    along ``axis``; ``result``: the value."""
 
     input: int
     output: int
@@ -30,14 +30,13 @@ def states_of(placed: PlacedGraph) -> tuple[State, ...]:
     if len(placed.devices) > 1:
         return ()
     graph, outputs = placed.graph, Counter(placed.graph.outputs)
-    return tuple(
-        State(
-            graph.inputs.index(node.operands[0]),
-            graph.outputs.index(node.results[0]),
-            node.integer("axis"),
-            node.results[0],
-        )
-        for node in graph.nodes
-        if node.op == "append" and node.operands[0] in graph.inputs
-        if outputs[node.results[0]] == 1
-    )
+    cut_from = {node.results[0]: node.operands[0] for node in graph.nodes if node.op == "slice"}
+    found: list[State] = []
+    for node in graph.nodes:
+        if node.op != "append" or outputs[node.results[0]] != 1:
+            continue
+        past = cut_from.get(node.operands[0], node.operands[0])
+        if past in graph.inputs:
+            result, axis = node.results[0], node.integer("axis")
+            found.append(State(graph.inputs.index(past), graph.outputs.index(result), axis, result))
+    return tuple(found)

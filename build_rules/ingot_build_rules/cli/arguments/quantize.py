@@ -7,16 +7,34 @@ ARGUMENTS = (Argument("model", "MODEL", "an .onnx file, external data beside it"
 OPTIONS = (
     Option(
         "--weights",
-        "what the weights of products become",
+        "what the weights of products become, in blocks; activations stay floats",
         choices=("int8", "int4"),
-        required=True,
     ),
-    Option("--block", "numbers along the depth that share a scale (default 32)", "N", default="32"),
+    Option("--block", "numbers along the depth that share a scale (default 32)", "N"),
     Option(
         "--calibrate",
-        "inputs by name: choose scales by what the layers multiply, and measure the outputs",
+        "inputs by name, or a folder of such files, one for each call. Without --weights: "
+        "activations become integers, too, by their ranges in these calls. With it: scales are "
+        "chosen by what the layers multiply, and the outputs measured",
         "F.npz",
         "arrays",
+    ),
+    Option(
+        "--activations",
+        "what activations become without --weights (default uint8)",
+        choices=("uint8", "int8"),
+    ),
+    Option(
+        "--ranges",
+        "which numbers an activation's range holds: all, all but one in 100,000 "
+        "on each side, or those of the least squared error (default mse)",
+        choices=("minmax", "percentile", "mse"),
+    ),
+    Option(
+        "--keep",
+        "a node that stays in floats without --weights, perhaps with wildcards",
+        "NODE",
+        repeats=True,
     ),
     Option(
         "-o --output",
@@ -28,6 +46,7 @@ OPTIONS = (
     JSON,
 )
 EXAMPLES = (
+    Example("ingot quantize model.onnx --calibrate x.npz", "activations and weights of 8 bits"),
     Example("ingot quantize model.onnx --weights int4", "model.int4.onnx, the error of each layer"),
     Example(
         "ingot quantize model.onnx --weights int4 --calibrate x.npz",

@@ -24,11 +24,14 @@ from ingot_compiler.frontend.attention_heads import (
 )
 from ingot_compiler.frontend.compose import (
     binary_scalar,
+    broadcast_to,
     cast,
     clamp,
+    concat,
     full,
     iota,
     range_mask,
+    reduce,
     reshape,
     size_scalar,
     slice_axis,
@@ -47,12 +50,14 @@ from ingot_runtime.lazy_dataclass import dataclass
 @dataclass(frozen=True, slots=True)
 class _Lengths:
     """``past`` and ``total``: i64 [B, 1, 1, 1], the keys of each sample before and after this call;
-    ``new``: the rows of this call; ``keys``: the rows of the present."""
+    ``new``: the rows of this call; ``keys``: the rows of the present, the first ``kept`` of which
+    each sample has from the past."""
 
     past: int
     total: int
     new: Dim
     keys: Dim
+    kept: Dim
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -113,12 +118,24 @@ def _lengths(context: OpContext, q: int) -> _Lengths:
     total = binary_scalar(context, "add", total, 1)
     keys = read_size(context, context.operand(6))
     if past_operand is None:
-        return _Lengths(full(context, "i64", 0, (batch, 1, 1, 1)), total, new, maximum(keys, new))
+        return _Lengths(
+            full(context, "i64", 0, (batch, 1, 1, 1)), total, new, maximum(keys, new), 0
+        )
     held = context.shape_of(past_operand)[2]
     is_first = context.add("equal", size_scalar(context, new), size_scalar(context, keys))
     before = context.add("sub", total, size_scalar(context, new))
     past = context.add("select", is_first, context.scalar("i64", 0), before)
-    return _Lengths(past, total, new, maximum(keys, held))
+    kept = _least(context, reshape(context, past, (batch,)), held)
+    return _Lengths(past, total, new, maximum(keys, held), kept)
+
+
+def _least(context: OpContext, lengths: int, most: Dim) -> Dim:
+    """The least of some lengths, at least 0 and at most ``most``."""
+    bound = reshape(context, size_scalar(context, most), (1,))
+    least = reduce(context, concat(context, [lengths, bound], 0), "min", (0,))
+    return read_size(
+        context, clamp(context, least, context.scalar("i64", 0), size_scalar(context, most))
+    )
 
 
 def _normalised(context: OpContext, x: int, position: int) -> int:
@@ -153,24 +170,26 @@ def _positions(context: OpContext, q: int, lengths: _Lengths, rows: Dim) -> int:
 
 
 def _present(context: OpContext, new: int, past: int | None, lengths: _Lengths) -> int:
-    """[B, groups, keys, D]: the past of each sample, the new rows, zeros."""
-    batch, groups, _, size = context.shape_of(new)
-    shape = (batch, groups, lengths.keys, size)
+    """[B, groups, keys, D]: the past of each sample, the new rows, zeros. The rows that every sample
+    has from the past stay as they are, so that they need not be moved (``passes.hold_state``)."""
     if past is None:
         return _padded(context, new, lengths.keys)
-    place = range_mask(context, shape, 2)
-    written = as_onnx(
-        context,
-        "TensorScatter",
-        _padded(context, past, lengths.keys),
-        new,
-        reshape(context, lengths.past, (batch,)),
-        opset=24,
-        axis=2,
-    )
-    end = context.add("add", lengths.past, size_scalar(context, lengths.new))
+    held, kept = context.shape_of(past)[2], lengths.kept
+    rest = lengths.keys - kept
+    own = _padded(context, slice_axis(context, past, 2, kept, held - kept), rest)
+    own_shape = context.shape_of(own)
+    numbers = range_mask(context, own_shape, 2)
+    place = context.add("add", numbers, size_scalar(context, kept))
+    offset = context.add("sub", place, lengths.past)
+    zero, count = context.scalar("i64", 0), size_scalar(context, lengths.new)
+    inside = context.add("less", offset, count)
+    last = context.add("sub", count, context.scalar("i64", 1))
+    wide = broadcast_to(context, clamp(context, offset, zero, last), own_shape)
+    moved = context.add("gather_elements", new, wide, axis=2)
     nothing = context.scalar(context.dtype_of(new), 0)
-    return context.add("select", context.add("less", place, end), written, nothing)
+    behind = context.add("select", inside, moved, nothing)
+    tail = context.add("select", context.add("less", place, lengths.past), own, behind)
+    return concat(context, [slice_axis(context, past, 2, 0, kept), tail], 2)
 
 
 def _padded(context: OpContext, x: int, rows: Dim) -> int:

@@ -1,0 +1,18 @@
+"""A model that the verb ``quantize`` has made.
+
+In: nothing. Out: ``QuantisedModel``. Not done here: making it (``quantize_blocks``, ``quantize_static``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class QuantisedModel:
+    """A new model: its bytes, what is told of it, the heading of its layers."""
+
+    data: bytes
+    told: dict[str, Any]
+    heading: str

@@ -1,0 +1,105 @@
+"""The products of a model that can run on integers of 8 bits.
+
+In: a ``ModelView``, a product with its epilogue. Out: a ``ProductLayer``, or why it stays in floats. Not
+done here: rounding weights (``channel_weights``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from onnx import NodeProto, TensorProto
+
+from ingot_compiler.frontend.calibrated.epilogues import Epilogue
+from ingot_compiler.frontend.calibrated.model_view import ModelView
+from ingot_compiler.frontend.calibrated.op_classes import FLOAT_PRODUCTS
+
+
+@dataclass(frozen=True, slots=True)
+class ProductLayer:
+    """Node ``node`` multiplies ``activations`` by stored ``weights`` (empty: by each other), whose
+    outputs lie along ``axis``; ``bias``: stored, one number for each output, or empty. ``result``
+    is what its epilogue gives."""
+
+    node: int
+    name: str
+    activations: tuple[str, ...]
+    weights: str
+    shape: tuple[int, ...]
+    axis: int
+    bias: str
+    result: str
+
+
+def find_layer(
+    view: ModelView, epilogue: Epilogue, kept: Sequence[str]
+) -> ProductLayer | str | None:
+    """A layer, why the product is none, or None for one that computes no floats of 32 bits."""
+    node, name = view.nodes[epilogue.start], view.name(epilogue.start)
+    if node.domain not in ("", "ai.onnx"):
+        return None
+    if any(fnmatchcase(name, pattern) for pattern in kept):
+        return "--keep names it"
+    if node.op_type in FLOAT_PRODUCTS:
+        return "it has no kernel for integers"
+    own = tuple(dict.fromkeys(view.activations(node)[:2]))
+    if node.input[0] in view.constants:
+        return "its first operand is constant"
+    if node.input[1] not in view.constants:
+        return _of_activations(view, epilogue, own)
+    weights = view.stored.get(node.input[1])
+    if weights is None:
+        return "its weights are computed from others"
+    why = _reason(node, weights)
+    if why:
+        return why
+    axis = 1 if node.op_type == "MatMul" or not _attribute(node, "transB", 0) else 0
+    axis = 0 if node.op_type == "Conv" else axis
+    shape = tuple(weights.dims)
+    bias = _bias(view, node, shape[axis])
+    return ProductLayer(
+        epilogue.start, name, own[:1], weights.name, shape, axis, bias, epilogue.exit
+    )
+
+
+def _of_activations(
+    view: ModelView, epilogue: Epilogue, own: tuple[str, ...]
+) -> ProductLayer | str:
+    name = view.name(epilogue.start)
+    if view.nodes[epilogue.start].op_type != "MatMul":
+        return "its weights are computed when the model runs"
+    dtype = view.types.get(own[0], TensorProto.FLOAT)
+    if dtype != TensorProto.FLOAT:
+        return f"operands of type {TensorProto.DataType.Name(dtype).lower()}"
+    return ProductLayer(epilogue.start, name, own, "", (), 0, "", epilogue.exit)
+
+
+def _reason(node: NodeProto, weights: TensorProto) -> str:
+    """Why a product with stored weights stays in floats; empty where it need not."""
+    if weights.data_type != TensorProto.FLOAT:
+        return f"weights of type {TensorProto.DataType.Name(weights.data_type).lower()}"
+    if node.op_type != "Conv" and len(weights.dims) != 2:
+        return f"weights of {len(weights.dims)} axes"
+    if node.op_type == "Gemm" and (
+        _attribute(node, "transA", 0)
+        or _attribute(node, "alpha", 1) != 1
+        or _attribute(node, "beta", 1) != 1
+    ):
+        return "a Gemm that is transposed or scaled"
+    return "" if all(weights.dims) else "weights without numbers"
+
+
+def _bias(view: ModelView, node: NodeProto, count: int) -> str:
+    """The stored bias, if it has one number for each output."""
+    tensor = view.stored.get(node.input[2]) if len(node.input) > 2 else None
+    fits = tensor is not None and tuple(tensor.dims) == (count,)
+    return tensor.name if tensor is not None and fits else ""
+
+
+def _attribute(node: NodeProto, name: str, default: float) -> float:
+    for attribute in node.attribute:
+        if attribute.name == name:
+            return float(attribute.i if attribute.type == attribute.INT else attribute.f)
+    return default
