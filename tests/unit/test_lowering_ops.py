@@ -84,6 +84,25 @@ def test_pad(mode: str) -> None:
     check([normal(0, 4, 5)], lambda b: b.op("pad", b.op("relu", 0), b.literal(9.0), **attributes))
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("width", [3, 40])
+def test_pad_of_rows(mode: str, width: int, is_open: bool) -> None:
+    """Rows shorter and longer than a vector, of known and of open size, with something fused
+    behind; a tensor of one row; one side alone."""
+    open_type = TensorType("f32", (symbol("n"), symbol("w")))
+    for shape, before, after in (
+        ((3, width), (1, 2), (0, 1)),
+        ((3, width), (0, 0), (1, 2)),
+        ((1, width), (0, 2), (0, 0)),
+    ):
+        attributes: dict[str, Attribute] = {"before": before, "after": after, "mode": mode}
+        builder = Builder([open_type if is_open else f32(*shape)])
+        padded = builder.op("pad", 0, builder.literal(9.0), **attributes)
+        result = builder.op("mul", builder.op("neg", padded), padded)
+        check_graph(builder, [result], [normal(0, *shape)], targets=RUNNABLE)
+
+
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
 def test_scatter(reduction: str) -> None:
     """Both scatters; repeated indices combine in row-major order, and the scattered tensor itself
