@@ -13,6 +13,7 @@ from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.before_loop import before_loop
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.padded_axis import PaddedAxis, padded_axis
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
@@ -60,9 +61,14 @@ def _lower_scan(group: Group) -> LoopProgram:
         extent, length = outer_count, inner_count
     buffers = GroupBuffers(group)
     elements = Elements(group, buffers)
+    stored = elements.stored(result, space)
+    before: tuple[Statement, ...] = ()
+    if isinstance(length, int) and length > 0:
+        written = [number for number, each in enumerate(buffers.buffers) if each.written]
+        before, stored = before_loop(stored, "j", written)
     # A single element needs no lanes.
-    loop = For("j", length, "vector" if loops.inner else "serial", elements.stored(result, space))
-    return finish_program(buffers, (loop,), extent, grain_for(length))
+    loop = For("j", length, "vector" if loops.inner else "serial", stored)
+    return finish_program(buffers, (*before, loop), extent, grain_for(length))
 
 
 def _lower_padded(
