@@ -52,7 +52,7 @@ class CallFrame:
     `main`'s argument."""
 
     __slots__ = (
-        "_at", "_data", "_item_bytes", "_memory", "call", "input_bytes", "input_shapes", "is_data_dependent",
+        "_at", "_data", "_item_bytes", "_memory", "_shapes", "call", "input_bytes", "input_shapes", "is_data_dependent",
         "lent", "n_devices", "output_bytes", "output_shapes", "scratch_bytes", "small",
         "small_inputs", "small_outputs", "workspace_bytes",
     )  # fmt: skip
@@ -212,9 +212,11 @@ class CallFrame:
         """Read what `main` computed: -1 where only the data decide, which is kept as 0."""
         shapes: list[Shape] = []
         data_dependent: list[bool] = []
+        self._shapes: list[tuple[str, int]] = []
         at, known = self._at["output_shapes"], _symbols(plan.inputs, self.input_shapes)
         for tensor in plan.outputs:
-            shape: Shape = struct.unpack_from(f"<{len(tensor.dims)}q", self._data, at)
+            self._shapes.append((f"<{len(tensor.dims)}q", at))
+            shape: Shape = struct.unpack_from(self._shapes[-1][0], self._data, at)
             at += 8 * len(shape)
             pairs = zip(tensor.dims, shape, strict=True)
             is_open = -1 in [size for dim, size in pairs if dim < 0 and dim not in known]
@@ -246,8 +248,7 @@ class CallFrame:
     def final_shape(self, index: int) -> Shape:
         """Return the shape that `main` left for output `index`; ``RunError`` where it is negative,
         or larger than `main` asked for."""
-        before = sum(map(len, self.output_shapes[:index]))
-        form, at = f"<{len(self.output_shapes[index])}q", self._at["output_shapes"] + 8 * before
+        form, at = self._shapes[index]
         shape: Shape = struct.unpack_from(form, self._data, at)
         most = self.output_bytes[index]
         if self.is_data_dependent[index]:
