@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 from onnx import TensorProto
-from tests.benchmarks.single_node import Array, Case, normal, one, random
+from tests.benchmarks.single_node import Array, Case, normal, one, opened, random
 
 _I64, _F16, _BOOL = TensorProto.INT64, TensorProto.FLOAT16, TensorProto.BOOL
 
@@ -39,7 +39,7 @@ def _rois(count: int) -> Callable[[], Case]:
     )  # fmt: skip
 
 
-EVERYDAY: dict[str, Callable[[], Case]] = {
+_FIXED: dict[str, Callable[[], Case]] = {
     "top 5 of 1000": _top(5, 1, 1000),
     "top 50 of 32000": _top(50, 1, 32000),
     "top 100 of 8400x80": _top(100, 80, 8400),
@@ -174,3 +174,14 @@ EVERYDAY: dict[str, Callable[[], Case]] = {
         result=_BOOL,
     ),
 }  # fmt: skip
+_OPENED = (
+    "top 5 of 1000", "top 50 of 32000", "argmax 32x1000", "gather rows 32000x64",
+    "gather elements 512x512", "where 8x128x128", "reflected pad 32@128", "zero pad 32@127",
+    "lower triangle 8x256x256", "one hot 512 of 1000", "tile 64x64 by 4x5", "rois 100 of 64@50",
+    "gru 10 steps of 128", "layer norm 16x64", "instance norm 64@64", "softmax 21@128 axis 1",
+    "softmax 8x77x77", "mean over 256@14", "mean over rows 128x768", "transposed 0213 128x12x64",
+    "transposed 3@640", "transposed 2130 17x31x29x13", "split 8400x85", "concat 8400x(4,1,80)",
+    "slice every second 64@128", "depth to space 64@64", "cast to integers 262144",
+    "einsum bhid,bhjd->bhij", "einsum bchw,cd->bdhw", "added channels 64@56",
+)  # fmt: skip
+EVERYDAY = {**_FIXED, **{f"{name}, open": opened(_FIXED[name]) for name in _OPENED}}
