@@ -69,7 +69,7 @@ def test_memory_of_a_result_that_is_gone_is_given_out_again(session: Session, na
 
     found: dict[str, Array] = {}
     places: list[int] = []
-    for seed in range(6):
+    for _ in range(6):
         found, want = _call(session, 0, 0.5)
         places.append(address(found))
         np.testing.assert_array_equal(found[name], want[name])
