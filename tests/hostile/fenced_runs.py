@@ -90,7 +90,7 @@ def fenced_array(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
 def fence_everything() -> None:
     """Let the loader get all its memory here."""
     room.Block = lane.Block = frame.Block = block.Block = FencedBlock  # type: ignore[misc,attr-defined]
-    arrays.Block = grow.Block = FencedBlock  # type: ignore[misc,attr-defined]
+    arrays.Block = grow.Block = FencedBlock  # type: ignore[attr-defined]
     weights.Block = pool.Block = ZeroBlock  # type: ignore[attr-defined]
     weights.Area = image.Area = FencedArea  # type: ignore[attr-defined]
     arrays.aligned_empty = fenced_array

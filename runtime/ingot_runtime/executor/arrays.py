@@ -138,10 +138,11 @@ def _leased(
     block: Block, free: "list[Block]", shape: Shape, dtype: "np.dtype[np.generic]"
 ) -> "Array":
     """Return an array over a block, which goes to `free` with the last array over it."""
-    if block.lease is None:
+    kind: Any = block.lease
+    if kind is None:
         methods = {"__del__": _give_back}
-        block.lease = type("Lease", (ctypes.c_char * block.size_bytes,), methods)
-    lease: Any = block.lease.from_address(block.address)
+        kind = block.lease = type("Lease", (ctypes.c_char * block.size_bytes,), methods)
+    lease: Any = kind.from_address(block.address)
     lease.block, lease.free = block, free
     return np.ndarray(shape, dtype, lease)
 
