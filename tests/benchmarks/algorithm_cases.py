@@ -1,60 +1,18 @@
 """Single ops for which the algorithm decides: models with inputs, of small, large and odd sizes.
 
-In: nothing. Out: ``CASES`` by name. Not done here: measuring (``bench_algorithms``).
+In: nothing. Out: ``ALGORITHMS`` by name. Not done here: measuring (``bench_algorithms``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from tests.benchmarks.single_node import Case, normal, one, random
 
-Array = npt.NDArray[Any]
-Case = tuple[ModelProto, Mapping[str, Array]]
-_OPSET, _ML_OPSET = 20, 4
-_F32, _I64 = TensorProto.FLOAT, TensorProto.INT64
-
-
-def _random(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
-
-
-def _normal(*shape: int) -> Array:
-    return _random().standard_normal(shape).astype(np.float32)
-
-
-def one(
-    op: str,
-    inputs: Mapping[str, Array],
-    weights: Mapping[str, Array] | None = None,
-    result: int = _F32,
-    domain: str = "",
-    **attributes: Any,
-) -> Callable[[], Case]:
-    """One node of some inputs, with weights behind them; a name that begins with "-" is left out."""
-    constants = weights or {}
-    names = ["" if name.startswith("-") else name for name in (*inputs, *constants)]
-    kept = {name: array for name, array in constants.items() if not name.startswith("-")}
-    node = helper.make_node(op, names, ["y"], domain=domain, **attributes)
-    opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
-
-    def case() -> Case:
-        declared = [
-            helper.make_tensor_value_info(
-                name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
-            )
-            for name, array in inputs.items()
-        ]
-        graph = helper.make_graph(
-            [node], "op", declared, [helper.make_tensor_value_info("y", result, None)],
-            [numpy_helper.from_array(array, name) for name, array in kept.items()],
-        )  # fmt: skip
-        return helper.make_model(graph, opset_imports=opsets, ir_version=10), inputs
-
-    return case
+_I64 = TensorProto.INT64
 
 
 def pool(
@@ -64,7 +22,7 @@ def pool(
     rank = len(shape) - 2
     around = kernel // 2 if pad is None else pad
     return one(
-        op, {"x": _normal(*shape)},
+        op, {"x": normal(*shape)},
         kernel_shape=[kernel] * rank, strides=[stride] * rank, pads=[around] * 2 * rank,
     )  # fmt: skip
 
@@ -75,33 +33,33 @@ def conv_transpose(
     """A transposed convolution that makes a square image ``stride`` times as large."""
     added = (kernel - stride) % 2
     return one(
-        "ConvTranspose", {"x": _normal(1, channels, size, size)},
-        {"w": _normal(channels, to, kernel, kernel)},
+        "ConvTranspose", {"x": normal(1, channels, size, size)},
+        {"w": normal(channels, to, kernel, kernel)},
         strides=[stride] * 2, pads=[(kernel - stride + added) // 2] * 4, output_padding=[added] * 2,
     )  # fmt: skip
 
 
 def dilated(channels: int, to: int, size: int, dilation: int) -> Callable[[], Case]:
     """A convolution of 3x3 taps far apart."""
-    weights = {"w": _normal(to, channels, 3, 3)}
-    image = {"x": _normal(1, channels, size, size)}
+    weights = {"w": normal(to, channels, 3, 3)}
+    image = {"x": normal(1, channels, size, size)}
     return one("Conv", image, weights, pads=[dilation] * 4, dilations=[dilation] * 2)
 
 
 def suppression(boxes: int, classes: int = 1) -> Callable[[], Case]:
     """Boxes of a detector, some of which overlap."""
-    random = _random(1)
-    centre, size = random.uniform(0, 640, (1, boxes, 2)), random.uniform(10, 100, (1, boxes, 2))
+    numbers = random(1)
+    centre, size = numbers.uniform(0, 640, (1, boxes, 2)), numbers.uniform(10, 100, (1, boxes, 2))
     sides = np.concatenate([centre - size / 2, centre + size / 2], -1).astype(np.float32)
-    scores = random.uniform(0, 1, (1, classes, boxes)).astype(np.float32)
+    scores = numbers.uniform(0, 1, (1, classes, boxes)).astype(np.float32)
     limits = {"most": np.array([100]), "overlap": np.array([0.5], np.float32), "least": np.array([0.1], np.float32)}  # fmt: skip
     return one("NonMaxSuppression", {"boxes": sides, "scores": scores}, limits, _I64)
 
 
 def compress(shape: Sequence[int], axis: int, part: float) -> Callable[[], Case]:
     """A part of the rows."""
-    mask = _random().random(shape[axis]) < part
-    return one("Compress", {"x": _normal(*shape), "mask": mask}, axis=axis)
+    mask = random().random(shape[axis]) < part
+    return one("Compress", {"x": normal(*shape), "mask": mask}, axis=axis)
 
 
 def resize(shape: Sequence[int], scale: float, mode: str, coordinates: str) -> Callable[[], Case]:
@@ -109,29 +67,29 @@ def resize(shape: Sequence[int], scale: float, mode: str, coordinates: str) -> C
     scales = np.array([1, 1, scale, scale], np.float32)
     rounding: dict[str, Any] = {"nearest_mode": "floor"} if mode == "nearest" else {}
     return one(
-        "Resize", {"x": _normal(*shape)}, {"-roi": scales, "scales": scales},
+        "Resize", {"x": normal(*shape)}, {"-roi": scales, "scales": scales},
         mode=mode, coordinate_transformation_mode=coordinates, **rounding,
     )  # fmt: skip
 
 
 def grid_sample(shape: Sequence[int], size: int, mode: str, padding: str) -> Callable[[], Case]:
     """Points anywhere in an image, some outside."""
-    grid = _random(1).uniform(-1.1, 1.1, (shape[0], size, size, 2)).astype(np.float32)
-    return one("GridSample", {"x": _normal(*shape), "grid": grid}, mode=mode, padding_mode=padding)
+    grid = random(1).uniform(-1.1, 1.1, (shape[0], size, size, 2)).astype(np.float32)
+    return one("GridSample", {"x": normal(*shape), "grid": grid}, mode=mode, padding_mode=padding)
 
 
 def labels(count: int, rows: int) -> Callable[[], Case]:
     """A label encoder from integers to integers."""
-    random = _random(3)
-    keys = random.permutation(10 * count)[:count]
-    values = random.permutation(count)
+    numbers = random(3)
+    keys = numbers.permutation(10 * count)[:count]
+    values = numbers.permutation(count)
     return one(
-        "LabelEncoder", {"x": keys[random.integers(0, count, rows)]}, result=_I64, domain="ai.onnx.ml",
+        "LabelEncoder", {"x": keys[numbers.integers(0, count, rows)]}, result=_I64, domain="ai.onnx.ml",
         keys_int64s=keys.tolist(), values_int64s=values.tolist(),
     )  # fmt: skip
 
 
-CASES: dict[str, Callable[[], Case]] = {
+ALGORITHMS: dict[str, Callable[[], Case]] = {
     "max pool 2x2 by 2 64@112": pool("MaxPool", (1, 64, 112, 112), 2, 2, 0),
     "max pool 3x3 by 2 64@112": pool("MaxPool", (1, 64, 112, 112), 3, 2),
     "max pool 3x3 64@56": pool("MaxPool", (1, 64, 56, 56), 3),
@@ -163,23 +121,23 @@ CASES: dict[str, Callable[[], Case]] = {
     "linear 2x 64@64": resize((1, 64, 64, 64), 2, "linear", "half_pixel"),
     "grid sample zeros 64@64": grid_sample((1, 64, 64, 64), 64, "linear", "zeros"),
     "grid sample border 64@64": grid_sample((1, 64, 64, 64), 64, "linear", "border"),
-    "cumsum 1000x1000 axis 0": one("CumSum", {"x": _normal(1000, 1000)}, {"axis": np.array(0)}),
-    "cumsum 1000x1000 axis 1": one("CumSum", {"x": _normal(1000, 1000)}, {"axis": np.array(1)}),
-    "cumsum 8x4000x64 axis 1": one("CumSum", {"x": _normal(8, 4000, 64)}, {"axis": np.array(1)}),
+    "cumsum 1000x1000 axis 0": one("CumSum", {"x": normal(1000, 1000)}, {"axis": np.array(0)}),
+    "cumsum 1000x1000 axis 1": one("CumSum", {"x": normal(1000, 1000)}, {"axis": np.array(1)}),
+    "cumsum 8x4000x64 axis 1": one("CumSum", {"x": normal(8, 4000, 64)}, {"axis": np.array(1)}),
     "labels 1000, 100000 rows": labels(1000, 100000),
     "labels 10, 10000 rows": labels(10, 10000),
-    "argmax 21x128x128 axis 1": one("ArgMax", {"x": _normal(1, 21, 128, 128)}, result=_I64, axis=1),
-    "nonzero 256x1024": one("NonZero", {"x": _normal(256, 1024)}, result=_I64),
-    "unique rows 2000x4": one("Unique", {"x": _normal(2000, 4)}, axis=0),
+    "argmax 21x128x128 axis 1": one("ArgMax", {"x": normal(1, 21, 128, 128)}, result=_I64, axis=1),
+    "nonzero 256x1024": one("NonZero", {"x": normal(256, 1024)}, result=_I64),
+    "unique rows 2000x4": one("Unique", {"x": normal(2000, 4)}, axis=0),
     "gather points 10000x16": one(
-        "GatherND", {"x": _normal(100, 100, 16), "at": _random().integers(0, 100, (10000, 2))}
+        "GatherND", {"x": normal(100, 100, 16), "at": random().integers(0, 100, (10000, 2))}
     ),
     "scatter points 5000x16": one(
         "ScatterND",
         {
-            "x": _normal(100, 100, 16),
-            "at": _random().integers(0, 100, (5000, 2)),
-            "updates": _normal(5000, 16),
+            "x": normal(100, 100, 16),
+            "at": random().integers(0, 100, (5000, 2)),
+            "updates": normal(5000, 16),
         },
     ),
 }  # fmt: skip

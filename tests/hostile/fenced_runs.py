@@ -12,6 +12,7 @@ by ctypes are not.
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -21,7 +22,7 @@ from tests.hostile import trials
 from tests.hostile.fences import POISONS, Array, Fenced, filled
 
 import ingot_runtime
-from ingot_runtime.executor import arrays, frame, lane, room, session
+from ingot_runtime.executor import arrays, frame, grow, lane, room, session
 from ingot_runtime.loader import area, block, image, pool, system, weights
 
 SECONDS = 300.0
@@ -51,7 +52,7 @@ class FencedBlock(block.Block):
     def __init__(self, size_bytes: int) -> None:
         """Poisoned where a block is zeroed, but for the pool page, which is made of zeros."""
         made = new_fenced(size_bytes, _ALIGNMENT_BYTES)
-        self.size_bytes, self.address = size_bytes, made.address
+        self.size_bytes, self.address, self.lease = size_bytes, made.address, None
         self.memory = made.memory  # type: ignore[assignment]  # a buffer all the same
 
 
@@ -79,19 +80,20 @@ def fenced_struct(size_bytes: int) -> ctypes.Array[ctypes.c_char]:
     return (ctypes.c_char * size_bytes).from_address(made.address)
 
 
-def fenced_array(size_bytes: int) -> Array:
-    """What ``arrays`` makes for a result."""
-    return np.frombuffer(
-        new_fenced(size_bytes + _ALIGNMENT_BYTES, _ALIGNMENT_BYTES).memory, np.uint8
-    )
+def fenced_array(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
+    """What ``arrays`` makes for an input that lies where nobody can read it."""
+    count = math.prod(shape)
+    place = new_fenced(count * dtype.itemsize, _ALIGNMENT_BYTES)
+    return np.frombuffer(place.memory, dtype, count).reshape(shape)
 
 
 def fence_everything() -> None:
     """Let the loader get all its memory here."""
     room.Block = lane.Block = frame.Block = block.Block = FencedBlock  # type: ignore[misc,attr-defined]
+    arrays.Block = grow.Block = FencedBlock  # type: ignore[attr-defined]
     weights.Block = pool.Block = ZeroBlock  # type: ignore[attr-defined]
     weights.Area = image.Area = FencedArea  # type: ignore[attr-defined]
-    arrays._block = fenced_array  # pyright: ignore[reportPrivateUsage]
+    arrays.aligned_empty = fenced_array
     ctypes.create_string_buffer = fenced_struct  # type: ignore[assignment]
 
 

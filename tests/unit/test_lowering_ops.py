@@ -11,7 +11,7 @@ from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import Builder, check_graph, f32, normal
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.dims import Sum, symbol
 from ingot_compiler.ir.types import DType, TensorType
 
 Build = Callable[[Builder], int]
@@ -82,6 +82,25 @@ def test_pad(mode: str) -> None:
     """Every mode, on both sides of both axes."""
     attributes: dict[str, Attribute] = {"before": (1, 2), "after": (3, 2), "mode": mode}
     check([normal(0, 4, 5)], lambda b: b.op("pad", b.op("relu", 0), b.literal(9.0), **attributes))
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("width", [3, 40])
+def test_pad_of_rows(mode: str, width: int, is_open: bool) -> None:
+    """Rows shorter and longer than a vector, of known and of open size, with something fused
+    behind; a tensor of one row; one side alone."""
+    open_type = TensorType("f32", (symbol("n"), symbol("w")))
+    for shape, before, after in (
+        ((3, width), (1, 2), (0, 1)),
+        ((3, width), (0, 0), (1, 2)),
+        ((1, width), (0, 2), (0, 0)),
+    ):
+        attributes: dict[str, Attribute] = {"before": before, "after": after, "mode": mode}
+        builder = Builder([open_type if is_open else f32(*shape)])
+        padded = builder.op("pad", 0, builder.literal(9.0), **attributes)
+        result = builder.op("mul", builder.op("neg", padded), padded)
+        check_graph(builder, [result], [normal(0, *shape)], targets=RUNNABLE)
 
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
@@ -160,6 +179,39 @@ def test_softmax(op: str, axis: int) -> None:
         [normal(0, 3, 5, 19)],
         lambda b: b.op("add", b.op(op, b.op("mul", 0, b.literal(2.0)), axis=axis), b.literal(1.0)),
     )
+
+
+@pytest.mark.parametrize("op", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("shape", [(2, 5, 4, 9), (2, 5, 40, 30), (3, 70, 1, 2), (2, 5, 1, 1)])
+def test_softmax_over_channels(op: str, shape: tuple[int, ...]) -> None:
+    """Pixels of an image in lanes: fewer than a vector, more than a unit, too few; open sizes; an
+    operand that lies otherwise."""
+    sizes = (symbol("n"), shape[1], symbol("h"), symbol("w"))
+    batch, channels, *image = shape
+    for first in (f32(*shape), TensorType("f32", sizes)):
+        builder = Builder([first, f32(batch, *image, channels)])
+        lies = builder.op("transpose", 1, permutation=(0, 3, 1, 2))
+        results = [builder.op(op, x, axis=1) for x in (0, lies)]
+        inputs = [normal(0, *shape), normal(1, batch, *image, channels)]
+        check_graph(builder, results, inputs, targets=RUNNABLE)
+
+
+@pytest.mark.parametrize("function", ["sum", "mean", "max", "product"])
+@pytest.mark.parametrize("shape", [(3, 7, 7, 7), (2, 3, 40, 30), (2, 3, 1, 5)])
+def test_reduce_over_an_image(function: str, shape: tuple[int, ...]) -> None:
+    """Axes that lie as one and axes that do not; what is fused before has operands of every shape;
+    open sizes."""
+    sizes = (symbol("n"), shape[1], symbol("h"), symbol("w"))
+    rows = (1, 1, *shape[2:])
+    inputs = [normal(0, *shape), normal(1, *rows)]
+    for first in (f32(*shape), TensorType("f32", sizes)):
+        builder = Builder([first, f32(*rows)])
+        attributes: dict[str, Attribute] = {"axes": (2, 3), "function": function, "keepdims": True}
+        squares = builder.op("mul", 0, 0)
+        joined = builder.op("mul", 0, builder.op("broadcast_to", 1, shape=shape))
+        made = [squares] if isinstance(first.shape[0], Sum) else [squares, joined]
+        results = [builder.op("reduce", x, **attributes) for x in made]
+        check_graph(builder, results, inputs, 1e-4, RUNNABLE, floor=1e-5)
 
 
 @pytest.mark.parametrize("axis", [1, 2])

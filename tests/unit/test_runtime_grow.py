@@ -43,7 +43,7 @@ def test_devices_do_not_share_blocks() -> None:
 def test_a_limit_holds_with_the_blocks_of_the_last_call() -> None:
     """Spare blocks give way, and do not count against what a call may have."""
     grow = Grow()
-    grow.room_bytes = 10_000
+    grow.limit(10_000)
     assert grow.allocate(0, 9_000)
     grow.next_call()
     assert grow.allocate(0, 5_000)

@@ -12,6 +12,7 @@ from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fused import Group, Operand, requirements_of
+from ingot_compiler.lowering.index_range import Extents
 from ingot_compiler.lowering.loops import (
     Buffer,
     Let,
@@ -57,7 +58,7 @@ class GroupBuffers:
 
 class Elements:
     """Builds element values; ``given`` are values that are already computed (an anchor's
-    accumulator)."""
+    accumulator). ``extents``: loop variables of which it is known how far they count."""
 
     def __init__(
         self, group: Group, buffers: GroupBuffers, given: Mapping[int, Value] | None = None
@@ -71,6 +72,7 @@ class Elements:
         self.statements: list[Statement] = []
         self.known: dict[tuple[int, Space], Value] = {}
         self.counter = 0
+        self.extents: Extents = {}
 
     def dtype(self, value: int) -> DType:
         """Element type of a value."""

@@ -9,16 +9,19 @@ import math
 
 import numpy as np
 
-from ..errors import InputError, ResourceError
+from ..errors import InputError, ResourceError, RunError
 from ..format.dtypes import DTYPE_NAMES, ML_DTYPES
 from ..format.plan import BundlePlan, TensorPlan
-from .frame import ALIGNMENT_BYTES, CallFrame, Shape
+from ..loader.block import Block
+from .frame import ALIGNMENT_BYTES, SMALL_SIZE_BYTES, CallFrame, Shape
 from .numpy_dtypes import bits_of, dtype_of, with_dtype
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
+
+    from .grow import Grow
 
     Array = np.ndarray
 
@@ -28,7 +31,7 @@ class Views:
     of up to 64 KiB are copied; of a larger one, whose view is None, `main` gets the address."""
 
     __slots__ = (
-        "_aligned", "_measured", "_recyclers", "frame", "inputs", "is_small", "large_inputs",
+        "_aligned", "_free", "_measured", "frame", "inputs", "is_small", "large_inputs",
         "large_outputs", "ndarray", "outputs",
     )  # fmt: skip
 
@@ -52,7 +55,7 @@ class Views:
             for index, (tensor, shape, place) in enumerate(made)
             if place < 0
         ]
-        self._recyclers = {index: Recycler() for index, _, _, _ in self.large_outputs}
+        self._free: dict[int, list[Block]] = {index: [] for index, _, _, _ in self.large_outputs}
         # Places for large inputs that lie where `main` cannot read them.
         self._aligned: dict[int, Array] = {}
         # Outputs with a size of their own: `main` knows it at the end, the array given is for the
@@ -76,7 +79,10 @@ class Views:
         held: list[Array] = []
         for index, name in self.large_inputs:
             array = arrays[name]
-            address = array.__array_interface__["data"][0]
+            try:
+                address = ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]  # is one
+            except (TypeError, ValueError):  # slower, also of what is read-only
+                address = array.__array_interface__["data"][0]
             if address % array.itemsize or not array.flags.c_contiguous:
                 if index not in self._aligned:
                     self._aligned[index] = aligned_empty(array.shape, array.dtype)
@@ -91,92 +97,87 @@ class Views:
         """Make arrays for the large outputs and point `main` at them."""
         made: dict[str, Array] = {}
         for index, name, shape, dtype in self.large_outputs:
-            made[name] = self._recyclers[index].take(shape, dtype)
-            self.frame.set_output(index, made[name].__array_interface__["data"][0])
+            made[name], address = _recycled(self._free[index], shape, dtype)
+            self.frame.set_output(index, address)
         return made
 
-    def collect(self, large: "Mapping[str, Array]") -> "dict[str, Array]":
-        """Return all outputs in order and in their final size, `large` and copies of the others."""
+    def collect(self, large: "Mapping[str, Array]", grow: "Grow") -> "dict[str, Array]":
+        """Return all outputs in order and in their final size: `large`, blocks of `grow`, and
+        copies of small ones."""
         results: dict[str, Array] = {}
         for index, (name, view) in enumerate(self.outputs):
-            array = large[name] if view is None else view.copy()
             if self.frame.is_data_dependent[index]:
-                array = _copied(self.frame, index, array.dtype)
-            elif index in self._measured:
+                assert view is not None  # of no elements
+                results[name] = _grown(self.frame, index, view.dtype, grow)
+                continue
+            array = large[name] if view is None else view.copy()
+            if index in self._measured:
                 shape = self.frame.final_shape(index)
-                count = math.prod(shape)
-                array = array.reshape(-1)[:count].reshape(shape)
+                array = array.reshape(-1)[: math.prod(shape)].reshape(shape)
             results[name] = array
         return results
 
 
-class Recycler:
-    """Blocks for one large output, given out again once nobody holds an array over them: fresh
-    memory costs a page fault per 4 KiB, more than many a kernel takes."""
-
-    __slots__ = ("_free",)
-
-    def __init__(self) -> None:
-        self._free: list[Array] = []
-
-    def take(self, shape: Shape, dtype: "np.dtype[np.generic]") -> "Array":
-        """Return an uninitialised array, as `aligned_empty`."""
-        size_bytes = dtype.itemsize * math.prod(shape)
-        if size_bytes > _RECYCLED_SIZE_BYTES_MAX:
-            return aligned_empty(shape, dtype)
-        try:
-            block = self._free.pop()
-        except IndexError:
-            block = _block(size_bytes)
-        lease = _Lease(_aligned_part(block, size_bytes), self._free)
-        return np.asarray(lease).view(dtype).reshape(shape)
+def _recycled(
+    free: "list[Block]", shape: Shape, dtype: "np.dtype[np.generic]"
+) -> "tuple[Array, int]":
+    """Return an uninitialised array and its address. Its block is given out again once nobody holds
+    an array over it: fresh memory costs a page fault per 4 KiB, more than many a kernel takes."""
+    size_bytes = dtype.itemsize * math.prod(shape)
+    if size_bytes > _RECYCLED_SIZE_BYTES_MAX:
+        array = aligned_empty(shape, dtype)
+        return array, array.__array_interface__["data"][0]
+    try:
+        block = free.pop()
+    except IndexError:
+        block = Block(size_bytes)
+    return _leased(block, free, shape, dtype), block.address
 
 
-class _Lease:
-    """The base of every array over one result: gone with the last of them, it frees the block."""
+def _leased(
+    block: Block, free: "list[Block]", shape: Shape, dtype: "np.dtype[np.generic]"
+) -> "Array":
+    """Return an array over a block, which goes to `free` with the last array over it."""
+    kind: Any = block.lease
+    if kind is None:
+        methods = {"__del__": _give_back}
+        kind = block.lease = type("Lease", (ctypes.c_char * block.size_bytes,), methods)
+    lease: Any = kind.from_address(block.address)
+    lease.block, lease.free = block, free
+    return np.ndarray(shape, dtype, lease)
 
-    __slots__ = ("__array_interface__", "_free", "_part")
 
-    def __init__(self, part: "Array", free: "list[Array]") -> None:
-        self._part = part
-        self._free = free
-        self.__array_interface__ = part.__array_interface__
-
-    def __del__(self) -> None:
-        if len(self._free) < _RECYCLED_BLOCKS_MAX:
-            self._free.append(self._part)
+def _give_back(lease: "Any") -> None:
+    if len(lease.free) < _RECYCLED_BLOCKS_MAX:
+        lease.free.append(lease.block)
 
 
 _RECYCLED_BLOCKS_MAX = 2
 _RECYCLED_SIZE_BYTES_MAX = 1 << 25
 
 
-def _copied(frame: CallFrame, index: int, dtype: "np.dtype[np.generic]") -> "Array":
-    """Return a copy of an output whose size `main` alone knew."""
-    array: Array = np.empty(frame.final_shape(index), dtype)
-    if array.nbytes:
-        target = array.__array_interface__["data"][0]
-        ctypes.memmove(target, frame.data_dependent_address(index), array.nbytes)
-    return array
+def _grown(frame: CallFrame, index: int, dtype: "np.dtype[np.generic]", grow: "Grow") -> "Array":
+    """Return an output whose size `main` alone knew: a copy, or a large one as it lies."""
+    shape, address = frame.final_shape(index), frame.grown(index)
+    for at, (_, block) in enumerate(grow.blocks):
+        if isinstance(block, Block) and block.address == address:
+            if dtype.itemsize * math.prod(shape) <= SMALL_SIZE_BYTES:
+                return np.ndarray(shape, dtype, block.memory).copy()
+            grow.blocks[at] = 0, None
+            return _leased(block, grow.returned, shape, dtype)
+    raise RunError("an output lies in no block", f"output {index}", hex(address))
 
 
 def aligned_empty(shape: Shape, dtype: "np.dtype[np.generic]") -> "Array":
     """Return an uninitialised C-contiguous array whose address is a multiple of 64."""
     size_bytes = dtype.itemsize * math.prod(shape)
-    return _aligned_part(_block(size_bytes), size_bytes).view(dtype).reshape(shape)
-
-
-def _block(size_bytes: int) -> "Array":
     try:
-        return np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
+        block = np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
     except MemoryError as error:
         where = f"an array of {size_bytes} bytes"
         raise ResourceError("not enough memory", where, str(error)) from error
-
-
-def _aligned_part(block: "Array", size_bytes: int) -> "Array":
     start = -block.__array_interface__["data"][0] % ALIGNMENT_BYTES
-    return block[start : start + size_bytes]
+    return block[start : start + size_bytes].view(dtype).reshape(shape)
 
 
 def _view(frame: CallFrame, place: int, tensor: TensorPlan, shape: Shape) -> "Array | None":

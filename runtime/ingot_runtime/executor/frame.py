@@ -52,7 +52,7 @@ class CallFrame:
     `main`'s argument."""
 
     __slots__ = (
-        "_at", "_data", "_memory", "call", "input_bytes", "input_shapes", "is_data_dependent",
+        "_at", "_data", "_item_bytes", "_memory", "_shapes", "call", "input_bytes", "input_shapes", "is_data_dependent",
         "lent", "n_devices", "output_bytes", "output_shapes", "scratch_bytes", "small",
         "small_inputs", "small_outputs", "workspace_bytes",
     )  # fmt: skip
@@ -74,6 +74,7 @@ class CallFrame:
         self.input_shapes = input_shapes
         self.lent: Memory | None = None
         self.n_devices = len(plan.devices)
+        self._item_bytes = [DTYPE_SIZES_BYTES[tensor.dtype] for tensor in plan.outputs]
         self.input_bytes = _bytes(plan.inputs, input_shapes)
         self._layout(plan.inputs, plan.outputs, loaded.image.frame_size_bytes)
         self._fill(loaded, grow_address)
@@ -211,9 +212,11 @@ class CallFrame:
         """Read what `main` computed: -1 where only the data decide, which is kept as 0."""
         shapes: list[Shape] = []
         data_dependent: list[bool] = []
+        self._shapes: list[tuple[str, int]] = []
         at, known = self._at["output_shapes"], _symbols(plan.inputs, self.input_shapes)
         for tensor in plan.outputs:
-            shape: Shape = struct.unpack_from(f"<{len(tensor.dims)}q", self._data, at)
+            self._shapes.append((f"<{len(tensor.dims)}q", at))
+            shape: Shape = struct.unpack_from(self._shapes[-1][0], self._data, at)
             at += 8 * len(shape)
             pairs = zip(tensor.dims, shape, strict=True)
             is_open = -1 in [size for dim, size in pairs if dim < 0 and dim not in known]
@@ -245,28 +248,20 @@ class CallFrame:
     def final_shape(self, index: int) -> Shape:
         """Return the shape that `main` left for output `index`; ``RunError`` where it is negative,
         or larger than `main` asked for."""
-        ranks = [len(shape) for shape in self.output_shapes]
-        at = self._at["output_shapes"] + 8 * sum(ranks[:index])
-        shape: Shape = struct.unpack_from(f"<{ranks[index]}q", self._data, at)
-        most = math.prod(self.output_shapes[index])
+        form, at = self._shapes[index]
+        shape: Shape = struct.unpack_from(form, self._data, at)
+        most = self.output_bytes[index]
         if self.is_data_dependent[index]:
-            most = self._data_dependent_count(index)
-        if any(size < 0 for size in shape) or math.prod(shape) > most:
+            most = self.grown(index, "bytes")
+        if min(shape, default=0) < 0 or math.prod(shape) * self._item_bytes[index] > most:
             why = f"main leaves {list(shape)} where {list(self.output_shapes[index])} was made"
             raise RunError("an output outgrew its upper bound", f"output {index}", why)
         return shape
 
-    def _data_dependent_count(self, index: int) -> int:
-        """Return the elements of the block that `main` grew for output `index`."""
-        row = self._at["outputs"] + index * abi.TENSOR.size_bytes
-        (size_bytes,) = _U64.unpack_from(self._data, row + abi.TENSOR.offsets["bytes"])
-        (dtype,) = _U32.unpack_from(self._data, row + abi.TENSOR.offsets["dtype"])
-        return int(size_bytes) // DTYPE_SIZES_BYTES[int(dtype)]
-
-    def data_dependent_address(self, index: int) -> int:
-        """Return where `main` left output `index`, which is data-dependent, until the next call."""
-        row = self._at["outputs"] + index * abi.TENSOR.size_bytes
-        return int(_U64.unpack_from(self._data, row + abi.TENSOR.offsets["data"])[0])
+    def grown(self, index: int, name: str = "data") -> int:
+        """Return where `main` left output `index`, which is data-dependent, or its bytes."""
+        at = self._at["outputs"] + index * 32 + abi.TENSOR.offsets[name]
+        return int(_U64.unpack_from(self._data, at)[0])
 
     def set_input(self, index: int, address: int) -> None:
         """Point input `index` at `address`."""

@@ -29,13 +29,13 @@ class Grow:
     so only the programs that ask for one get one.
     """
 
-    __slots__ = ("_given", "_native", "address", "blocks", "failure")
+    __slots__ = ("_given", "_native", "address", "blocks", "failure", "returned")
 
     def __init__(self, attached: "Attached | None" = None) -> None:
         """Give blocks on the devices of `attached`, too, whose ``failure`` is then the same."""
         self.failure: list[BaseException] = [] if attached is None else attached.failure
         self._given = _Given(attached, self.failure)
-        self.blocks = self._given.blocks
+        self.blocks, self.returned = self._given.blocks, self._given.returned
         self.address = 0
         self._native: object = None
 
@@ -52,17 +52,12 @@ class Grow:
         self.address = ctypes.c_uint64.from_buffer(native).value  # `cast` would make a cycle
 
     def allocate(self, device: int, size_bytes: int) -> int:
-        """Return the address of a block, or 0 after keeping the failure (the vm calls this)."""
+        """Return an address, or 0 after keeping the failure."""
         return self._given.allocate(device, size_bytes)
 
-    @property
-    def room_bytes(self) -> int:
-        """Bytes that all blocks of a call may have together."""
-        return self._given.room_bytes
-
-    @room_bytes.setter
-    def room_bytes(self, value: int) -> None:
-        self._given.room_bytes = value
+    def limit(self, room_bytes: int) -> None:
+        """Let all blocks of a call have that many bytes together."""
+        self._given.room_bytes = room_bytes
 
     def next_call(self) -> None:
         """Forget the failure of the last call; its blocks may be given again."""
@@ -76,16 +71,17 @@ class Grow:
 
 
 class _Given:
-    """``blocks``: of this call, each with its device. ``spare``: those of the last one, by device
-    and size."""
+    """``blocks``: of this call, each with its device, None where an array has it; ``returned``: by
+    arrays. ``spare``: those of the last call, by device and size."""
 
-    __slots__ = ("_attached", "_failure", "blocks", "room_bytes", "spare")
+    __slots__ = ("_attached", "_failure", "blocks", "returned", "room_bytes", "spare")
 
     def __init__(self, attached: "Attached | None", failure: list[BaseException]) -> None:
         self._attached = attached
         self._failure = failure
         self.room_bytes = _UNLIMITED_BYTES
-        self.blocks: "list[tuple[int, Memory]]" = []
+        self.blocks: "list[tuple[int, Memory | None]]" = []
+        self.returned: "list[Block]" = []
         self.spare: "dict[tuple[int, int], list[Memory]]" = {}
 
     def allocate(self, device: int, size_bytes: int) -> int:
@@ -101,20 +97,19 @@ class _Given:
     def next_call(self) -> None:
         """Let the next call have the blocks of the last one."""
         self.spare.clear()
+        while self.returned:
+            self.blocks.append((0, self.returned.pop()))
         for device, block in self.blocks:
-            self.spare.setdefault((device, block.size_bytes), []).append(block)
+            if block is not None:
+                self.spare.setdefault((device, block.size_bytes), []).append(block)
         self.blocks.clear()
 
     def _block(self, device: int, size_bytes: int) -> "Memory":
+        used = 0
         if self.room_bytes == _UNLIMITED_BYTES:
             size_bytes = _rounded(size_bytes)
-            alike = self.spare.get((device, size_bytes))
-            if alike:
-                return alike.pop()
-        return self._fresh(device, size_bytes)
-
-    def _fresh(self, device: int, size_bytes: int) -> "Memory":
-        used = sum(block.size_bytes for _, block in self.blocks)
+        else:
+            used = sum(block.size_bytes for _, block in self.blocks if block is not None)
         if used + size_bytes > self.room_bytes:
             why = f"max_bytes leaves {self.room_bytes} bytes for them, got {used + size_bytes}"
             what = "tensors whose size the data decide need too much memory"
@@ -122,9 +117,8 @@ class _Given:
         alike = self.spare.get((device, size_bytes))
         if alike:
             return alike.pop()
-        kept = sum(block.size_bytes for blocks in self.spare.values() for block in blocks)
-        if used + kept + size_bytes > self.room_bytes:
-            self.spare.clear()
+        if self.room_bytes != _UNLIMITED_BYTES:
+            self.spare.clear()  # they count as well
         try:
             return self._new(device, size_bytes)
         except ResourceError:

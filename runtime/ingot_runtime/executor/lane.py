@@ -111,7 +111,7 @@ class Lane:
         results = views.new_outputs()
         self.call(views.frame)
         del held
-        return views.collect(results)
+        return views.collect(results, self._grow)
 
     def new_frame(self, shapes: tuple[Shape, ...]) -> CallFrame:
         """Return a frame of its own for `shapes`, whose addresses ``bind`` fixes."""
@@ -175,7 +175,7 @@ class Lane:
             if frame.lent is not self._memory:
                 frame.lend(self._memory, loaded.pool.page)
             if self._room.max_bytes is not None:
-                grow.room_bytes = self._room.max_bytes - self._room.needed_bytes(frame)
+                grow.limit(self._room.max_bytes - self._room.needed_bytes(frame))
             rc = self._main(frame.call)
             if rc or self.attached is not None:
                 rc = self._recover(rc, frame)

@@ -15,13 +15,15 @@ _HUGE_PAGE_SIZE_BYTES = 1 << 21
 
 
 class Block:
-    """``size_bytes`` of zeroed memory at ``address``, which is never null: whole pages."""
+    """``size_bytes`` of zeroed memory at ``address``, which is never null: whole pages. ``lease``: a
+    type of objects that stand for it while arrays lie over it."""
 
-    __slots__ = ("address", "memory", "size_bytes")
+    __slots__ = ("address", "lease", "memory", "size_bytes")
 
     def __init__(self, size_bytes: int) -> None:
         """Map the memory, or raise ``ResourceError``."""
         self.size_bytes = size_bytes
+        self.lease: type[ctypes.Array[ctypes.c_char]] | None = None
         try:
             if size_bytes > SIZE_BYTES_MAX:
                 raise OSError(f"more than {SIZE_BYTES_MAX} bytes")

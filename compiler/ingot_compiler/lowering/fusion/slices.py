@@ -24,7 +24,7 @@ def lay_slices_together(fuser: Fuser, node: Node, operand: int) -> None:
     assert isinstance(depth, int)
     last = kind.shape[-1]
     has_slices = node.integer("batch_dims") + depth < kind.rank
-    if not has_slices or not isinstance(last, int) or last < _LANES_MIN:
+    if not has_slices or typical(last) < _LANES_MIN:
         return
     picked = dim_mul(result.element_count, fuser.values.use_count(operand) * _PICKED_MIN)
     if typical(picked) >= typical(kind.element_count):

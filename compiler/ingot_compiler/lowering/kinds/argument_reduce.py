@@ -41,7 +41,7 @@ def lower_argument_reduce(group: Group, target: KernelTarget) -> LoopProgram:
         Load(buffers.number(x), lines.place(symbol(variable)).offset(x.view))
         for variable in ("i", "j")
     )
-    along = lines.lane_axis is None
+    along = lines.are_alone
     function: ReduceFunction = "max" if anchor.op == "argmax" else "min"
     extreme = Reduce("extreme", function, "i", shape[axis], dtype, (), here, lanes=along)
     found: Value = Apply("equal", (there, Local("extreme", dtype)), "bool")

@@ -63,7 +63,7 @@ def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
             statements.append(Store(buffers.number(result), offset(result, step), total))
         return tuple(statements)
 
-    at_once = _TOGETHER if lines.lane_axis is None else 1
+    at_once = _TOGETHER if lines.are_alone else 1
     rounds, rest = dim_floordiv(shape[axis], at_once), dim_mod(shape[axis], at_once)
     last = dim_mul(rounds, at_once) + symbol("i")
     loops = [For("g", rounds, "serial", lines.in_lanes(steps(symbol("g") * at_once, at_once)))]

@@ -27,22 +27,33 @@ _BLOCK = 1024  # lines of a unit: rows of this length stay in the first cache fr
 
 @dataclass(frozen=True, slots=True)
 class LineLanes:
-    """Lines along ``axis`` of a tensor of ``shape``; those along ``lane_axis`` are in lanes."""
+    """Lines along ``axis`` of a tensor of ``shape``; those along ``lane_axes``, neighbours that lie
+    as one, are in lanes."""
 
     shape: Shape
     axis: int
-    lane_axis: int | None
+    lane_axes: tuple[int, ...]
 
     @staticmethod
     def of(x: Operand, axis: int) -> LineLanes:
         """Choose the lanes."""
         shape, strides = x.type.shape, x.view.strides
-        lanes = [
+        innermost = [
             other
             for other in other_axes(shape, axis)
             if strides[other] == 1 and typical(shape[other]) > 1
         ]
-        return LineLanes(shape, axis, lanes[0] if lanes else None)
+        lanes = innermost[:1]
+        while lanes and lanes[0] - 1 in other_axes(shape, axis):
+            if strides[lanes[0] - 1] != dim_mul(strides[lanes[0]], shape[lanes[0]]):
+                break
+            lanes.insert(0, lanes[0] - 1)
+        return LineLanes(shape, axis, tuple(lanes))
+
+    @property
+    def are_alone(self) -> bool:
+        """Whether no lines are in lanes: each is a unit."""
+        return not self.lane_axes
 
     @property
     def unit_count(self) -> Dim:
@@ -52,7 +63,12 @@ class LineLanes:
     @property
     def lines_of_unit(self) -> int:
         """How many lines a unit has, about."""
-        return 1 if self.lane_axis is None else min(typical(self.shape[self.lane_axis]), _BLOCK)
+        return 1 if self.are_alone else min(typical(self.lane_count), _BLOCK)
+
+    @property
+    def lane_count(self) -> Dim:
+        """How many lines lie together."""
+        return dim_product(tuple(self.shape[axis] for axis in self.lane_axes))
 
     def place(self, index: Dim) -> Space:
         """Where ``axis`` has ``index``, in the line of this unit and lane."""
@@ -66,26 +82,26 @@ class LineLanes:
 
     def in_lanes(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         """The statements for all lanes of the unit."""
-        if self.lane_axis is None:
+        if self.are_alone:
             return body
-        extent = dim_min(_BLOCK, self.shape[self.lane_axis] - self._first)
+        extent = dim_min(_BLOCK, self.lane_count - self._first)
         return (For(_LANE, extent, "vector", body),)
 
     def _runs(self, renamed: Callable[[int], int]) -> tuple[Run, ...]:
         unit = dim_floordiv(symbol(INDEX), self._blocks)
         runs = (Run(tuple(map(renamed, self._outer)), unit),)
-        if self.lane_axis is None:
+        if self.are_alone:
             return runs
-        return (*runs, Run((renamed(self.lane_axis),), self._first + symbol(_LANE)))
+        return (*runs, Run(tuple(map(renamed, self.lane_axes)), self._first + symbol(_LANE)))
 
     @property
     def _outer(self) -> tuple[int, ...]:
         others = other_axes(self.shape, self.axis)
-        return tuple(other for other in others if other != self.lane_axis)
+        return tuple(other for other in others if other not in self.lane_axes)
 
     @property
     def _blocks(self) -> Dim:
-        return 1 if self.lane_axis is None else ceil_div(self.shape[self.lane_axis], _BLOCK)
+        return 1 if self.are_alone else ceil_div(self.lane_count, _BLOCK)
 
     @property
     def _first(self) -> Dim:

@@ -11,11 +11,13 @@ from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.before_loop import before_loop
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
+from ingot_compiler.lowering.kinds.padded_axis import PaddedAxis, padded_axis
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.touched_views import are_one_run, touched_views
 from ingot_compiler.lowering.kinds.transposed_plane import find_plane, lower_plane
-from ingot_compiler.lowering.loops import For, LoopProgram
+from ingot_compiler.lowering.loops import For, LoopProgram, Statement
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import storage_order
 from ingot_runtime.lazy_dataclass import dataclass
@@ -48,6 +50,8 @@ def _lower_scan(group: Group) -> LoopProgram:
     outer_count = dim_product(tuple(shape[axis] for axis in loops.outer))
     inner_count = dim_product(tuple(shape[axis] for axis in loops.inner))
     unit, lane = symbol("p"), symbol("j")
+    if (pad := padded_axis(group)) is not None and loops.inner == (pad.axis,):
+        return _lower_padded(group, loops.outer, pad, outer_count)
     if outer_count == 1:
         space = Space(shape, (Run(loops.inner, dim_mul(unit, BLOCK_ELEMENTS) + lane),))
         extent, length = ceil_div(inner_count, BLOCK_ELEMENTS), _block_length(inner_count, unit)
@@ -56,9 +60,31 @@ def _lower_scan(group: Group) -> LoopProgram:
         extent, length = outer_count, inner_count
     buffers = GroupBuffers(group)
     elements = Elements(group, buffers)
+    stored = elements.stored(result, space)
+    before: tuple[Statement, ...] = ()
+    if isinstance(length, int) and length > 0:
+        written = [number for number, each in enumerate(buffers.buffers) if each.written]
+        before, stored = before_loop(stored, "j", written)
     # A single element needs no lanes.
-    loop = For("j", length, "vector" if loops.inner else "serial", elements.stored(result, space))
-    return finish_program(buffers, (loop,), extent, grain_for(length))
+    loop = For("j", length, "vector" if loops.inner else "serial", stored)
+    return finish_program(buffers, (*before, loop), extent, grain_for(length))
+
+
+def _lower_padded(
+    group: Group, outer: tuple[int, ...], pad: PaddedAxis, outer_count: Dim
+) -> LoopProgram:
+    """Loops for what is before, in and behind the tensor that is padded."""
+    result, inner = group.results[0], pad.axis
+    shape = result.type.shape
+    buffers, body, counter = GroupBuffers(group), list[Statement](), 0
+    for start, length in pad.spans():
+        elements = Elements(group, buffers)
+        elements.counter, elements.extents = counter, {"j": length}
+        runs = Run(outer, symbol("p")), Run((inner,), start + symbol("j"))
+        stored = elements.stored(result, Space(shape, runs))
+        counter = elements.counter
+        body.append(For("j", length, "vector", stored))
+    return finish_program(buffers, tuple(body), outer_count, grain_for(shape[inner]))
 
 
 def _block_length(total: Dim, unit: Dim) -> Dim:

@@ -42,7 +42,7 @@ def grain_for(work_per_unit: Dim) -> int:
     return max(1, size)
 
 
-def _walk(item: object) -> Iterator[object]:
+def nested(item: object) -> Iterator[object]:
     """Everything inside of nested tuples and dataclasses, each before what it is made of."""
     waiting = [item]
     while waiting:
@@ -63,7 +63,7 @@ def _field_names(kind: type) -> tuple[str, ...]:
 
 def used_symbols(items: object) -> Iterator[str]:
     """The symbols in all sizes and indices inside nested tuples and dataclasses."""
-    for item in _walk(items):
+    for item in nested(items):
         if isinstance(item, Sum):
             yield from symbols_of(item)
 
@@ -71,7 +71,7 @@ def used_symbols(items: object) -> Iterator[str]:
 def bound_names(body: tuple[Statement, ...]) -> set[str]:
     """The names that loops and ``let`` of the body give a value."""
     names: set[str] = set()
-    for item in _walk(body):
+    for item in nested(body):
         if isinstance(item, (For, Reduce)):
             names.add(item.variable)
         elif isinstance(item, LetIndex):

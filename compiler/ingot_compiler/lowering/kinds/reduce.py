@@ -10,7 +10,7 @@ results are two launches (``split_reduce``).
 
 from __future__ import annotations
 
-from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, symbol
+from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
@@ -25,7 +25,12 @@ from ingot_compiler.lowering.kinds.reduction import (
     in_lanes,
     store_total,
 )
-from ingot_compiler.lowering.kinds.split_reduce import is_worth_while, lower_split, may_split
+from ingot_compiler.lowering.kinds.split_reduce import (
+    is_one_run,
+    is_worth_while,
+    lower_split,
+    may_split,
+)
 from ingot_compiler.lowering.loops import Local, LoopProgram, Reduce, Statement, Value
 from ingot_compiler.lowering.space import Run, Space
 
@@ -82,17 +87,19 @@ def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
 def _whole(reduction: Reduction) -> LoopProgram:
     """Units are the kept positions outside the vector axis."""
     group, shape = reduction.group, reduction.source.shape
-    variables = {axis: f"axis{axis}" for axis in sorted(reduction.reduced)}
-    runs = [
-        Run(reduction.outer, symbol(INDEX)),
-        *(Run((axis,), symbol(variable)) for axis, variable in variables.items()),
-    ]
+    inner_runs = _runs(reduction)
+    runs = [Run(reduction.outer, symbol(INDEX)), *inner_runs]
     if reduction.lane_axis is not None:
         runs.append(Run((reduction.lane_axis,), symbol(LANE)))
     buffers = GroupBuffers(group)
     elements = Elements(group, buffers)
     value = elements.value(reduction.anchor.operands[0], Space(shape, tuple(runs)))
-    loops = _while_inner_runs([(variables[axis], shape[axis]) for axis in reduction.reduced])
+    loops = _while_inner_runs(
+        [
+            (f"axis{run.axes[-1]}", dim_product(tuple(shape[axis] for axis in run.axes)))
+            for run in inner_runs
+        ]
+    )
     statements: list[Statement] = []
     if loops:
         inner, dtype = (elements.take(), value), reduction.result.dtype
@@ -104,6 +111,14 @@ def _whole(reduction: Reduction) -> LoopProgram:
     body = (*statements, *store_total(reduction, group, elements, value))
     work = dim_mul(reduction.element_count, reduction.lane_count)
     return finish_program(buffers, in_lanes(reduction, body), reduction.unit_count, grain_for(work))
+
+
+def _runs(reduction: Reduction) -> list[Run]:
+    """The reduced axes, outermost first: one run of all where their elements lie as one and are in
+    lanes, so that whole vectors cross the ends of short rows."""
+    if reduction.lane_axis is None and len(reduction.reduced) > 1 and is_one_run(reduction):
+        return [Run(reduction.reduced, symbol(f"axis{reduction.reduced[-1]}"))]
+    return [Run((axis,), symbol(f"axis{axis}")) for axis in reduction.reduced]
 
 
 REDUCE = Kind("reduce", lower_reduce, ResultLayout.ROW_MAJOR)

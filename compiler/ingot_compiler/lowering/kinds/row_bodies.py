@@ -38,7 +38,8 @@ Element = tuple[Statements, Value]
 @dataclass(frozen=True, slots=True)
 class RowScope:
     """What a row body works with. ``space``: the point of a variable in the row; ``outer`` knows
-    which names are taken."""
+    which names are taken; ``in_lanes``: whether the row's elements are in lanes, else other rows
+    are."""
 
     group: Group
     anchor: Node
@@ -46,6 +47,7 @@ class RowScope:
     extent: Dim
     dtype: DType
     outer: Elements
+    in_lanes: bool
 
     def x(self, variable: str) -> Element:
         """Element ``variable`` of the row."""
@@ -63,7 +65,7 @@ class RowScope:
         variable = f"{name}_j"
         body, x = self.x(variable)
         return Reduce(
-            name, function, variable, self.extent, self.dtype, body, map_value(x), lanes=True
+            name, function, variable, self.extent, self.dtype, body, map_value(x), self.in_lanes
         )
 
     @property

@@ -46,13 +46,20 @@ _WIDE = frozenset(
 
 
 def may_split(reduction: Reduction) -> bool:
-    """Whether the elements can be counted in the order in which they lie: nothing but elementwise
-    ops before the reduction, all of whose operands lie in that order, or are one element."""
-    group, shape = reduction.group, reduction.source.shape
+    """Whether the elements can be counted in the order in which they lie, and partial results can
+    be stored."""
+    group = reduction.group
     in_place = {operand.buffer for operand in group.operands} & {
         result.buffer for result in group.results
     }
-    if reduction.result.dtype not in _WIDE or not reduction.reduced or in_place:
+    return reduction.result.dtype in _WIDE and not in_place and is_one_run(reduction)
+
+
+def is_one_run(reduction: Reduction) -> bool:
+    """Whether the elements can be counted in the order in which they lie: nothing but elementwise
+    ops before the reduction, all of whose operands lie in that order, or are one element."""
+    group, shape = reduction.group, reduction.source.shape
+    if not reduction.reduced:
         return False
     before = _needed(group, reduction.anchor.operands[0])
     nodes = [node for node in group.nodes if before & set(node.results)]

@@ -14,6 +14,7 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fused import Operand
+from ingot_compiler.lowering.index_range import Extents
 from ingot_compiler.lowering.loops import Apply, Load, Local, Value
 from ingot_compiler.lowering.space import Space
 
@@ -38,6 +39,11 @@ class ElementScope(Protocol):
     @property
     def buffers(self) -> BufferNumbers:
         """The kernel's arguments."""
+        ...
+
+    @property
+    def extents(self) -> Extents:
+        """Loop variables of which it is known how far they count."""
         ...
 
     def dtype(self, value: int) -> DType:

@@ -109,10 +109,10 @@ def _float_to_integer(w: Writer, value: LlvmValue, target: DType) -> LlvmValue:
 def _to_signed(w: Writer, value: LlvmValue, element: str) -> LlvmValue:
     """The least number of ``element`` for what does not fit, NaN too: what x86-64 gives, whose
     instruction LLVM leaves undefined there."""
-    if element == "i32" and value.element == "float":
-        converted = _converted_by_x86(w, value)
-        if converted is not None:
-            return converted
+    by_x86 = _to_i64_by_x86 if element == "i64" else _to_i32_by_x86
+    converted = by_x86(w, value) if w.target.arch == "x86-64" else None
+    if converted is not None:
+        return converted
     least = _least(element, value.lanes)
     name = f"llvm.fptosi.sat.{suffix(least)}.{suffix(value)}"
     saturated = w.call(name, (value,), element, value.lanes)
@@ -120,16 +120,32 @@ def _to_signed(w: Writer, value: LlvmValue, element: str) -> LlvmValue:
     return w.select(fits, saturated, least)
 
 
-def _converted_by_x86(w: Writer, value: LlvmValue) -> LlvmValue | None:
+def _to_i32_by_x86(w: Writer, value: LlvmValue) -> LlvmValue | None:
     """``cvttps2dq``, where the target has it for so many lanes."""
     feature, name = _TRUNCATIONS.get(value.lanes, ("", ""))
-    if not name or w.target.arch != "x86-64" or feature not in w.target.features:
+    if not name or value.element != "float" or feature not in w.target.features:
         return None
     if feature != "avx512f":
         return w.call(name, (value,), "i32", value.lanes)
-    everywhere, rounding = constant(-1, "i16"), constant(_CURRENT_ROUNDING, "i32")
-    others = constant(0, "i32", value.lanes)
-    return w.call(name, (value, others, everywhere, rounding), "i32", value.lanes)
+    return _truncated(w, name, value, "i32")
+
+
+def _to_i64_by_x86(w: Writer, value: LlvmValue) -> LlvmValue | None:
+    """``vcvttps2qq`` and ``vcvttpd2qq``, for each register of results."""
+    if "avx512dq" not in w.target.features or value.lanes not in (8, 16):
+        return None
+    name = f"llvm.x86.avx512.mask.cvttp{value.element[0].replace('f', 's')}2qq.512"
+    starts = range(0, value.lanes, 8)
+    parts = [w.shuffle(value, range(start, start + 8)) for start in starts]
+    low, *high = (_truncated(w, name, part, "i64") for part in parts)
+    return w.shuffle(low, range(16), high[0]) if high else low
+
+
+def _truncated(w: Writer, name: str, value: LlvmValue, element: str) -> LlvmValue:
+    """All lanes by an instruction that takes a mask and a way to round."""
+    everywhere, rounding = constant(-1, f"i{value.lanes}"), constant(_CURRENT_ROUNDING, "i32")
+    operands = value, constant(0, element, value.lanes), everywhere, rounding
+    return w.call(name, operands, element, value.lanes)
 
 
 def _upper_half(element: str, like: LlvmValue) -> LlvmValue:

@@ -13,7 +13,12 @@ from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.lane_index import emit_lanes, lane_repeat, lane_stride
 from ingot_compiler.backends.host.emit.lanes import all_lanes, lane_numbers, load_lanes
 from ingot_compiler.backends.host.emit.operands import i64
-from ingot_compiler.backends.host.emit.spread_loads import APART_MAX, load_apart, load_repeated
+from ingot_compiler.backends.host.emit.spread_loads import (
+    APART_MAX,
+    load_apart,
+    load_backwards,
+    load_repeated,
+)
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
 from ingot_compiler.ir.dims import Dim, substitute, terms_of
 from ingot_compiler.ir.errors import InternalError
@@ -105,6 +110,8 @@ def _load_spread(context: EmitContext, buffer: int, index: Dim, stride: Dim | No
     w, lanes, mask = context.writer, context.vector.lanes, context.active()
     element = MEMORY[context.dtypes[buffer]]
     if context.uniform_guard() is None:  # where it does not hold, more is read than is spare
+        if stride == -1:
+            return load_backwards(w, emit_address(context, buffer, index), element, lanes, mask)
         if isinstance(stride, int) and 1 < stride <= APART_MAX:
             pointer = emit_address(context, buffer, index)
             return load_apart(w, pointer, element, lanes, stride, mask)

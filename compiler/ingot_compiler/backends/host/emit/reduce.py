@@ -115,6 +115,8 @@ def _multiply_add(context: EmitContext, statement: Reduce, total: LlvmValue) -> 
 def _over_lanes(context: EmitContext, statement: Reduce) -> LlvmValue:
     w, lanes, combiner = context.writer, context.lanes, _combiner(context, statement)
     count, extent = _partial_count(statement), loop_extent(context, statement.extent)
+    while extent.integer is not None and count > 1 and extent.integer < lanes * count:
+        count //= 2  # no partial results that nothing is added to
     turns, whole = multiple_below(w, extent, lanes * count), multiple_below(w, extent, lanes)
 
     def turn(index: LlvmValue, carried: Operands) -> Operands:

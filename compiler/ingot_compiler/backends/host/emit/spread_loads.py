@@ -1,5 +1,5 @@
-"""Lanes that lie a few elements apart, or several of which are one element: whole vectors are
-loaded and shuffled, for a gather takes as long as a load for every lane.
+"""Lanes that lie a few elements apart, or backwards, or several of which are one element: whole
+vectors are loaded and shuffled, for a gather takes as long as a load for every lane.
 
 In: the address of lane 0, how the lanes lie, a mask (None: all). Out: the lanes; 0 where the mask
 does not hold, and nothing is read there. Not done here: other lanes (``memory``).
@@ -41,6 +41,16 @@ def _spread_mask(w: Writer, mask: LlvmValue, start: int, step: int) -> LlvmValue
     wanted = [divmod(start + place, step) for place in range(lanes)]
     order = [lanes if rest else lane for lane, rest in wanted]
     return w.shuffle(mask, order, zeros("i1", lanes))
+
+
+def load_backwards(
+    w: Writer, pointer: LlvmValue, element: str, lanes: int, mask: LlvmValue | None
+) -> LlvmValue:
+    """Each element in front of that of the lane before."""
+    order = range(lanes - 1, -1, -1)
+    own = None if mask is None else w.shuffle(mask, order)
+    first = w.offset(pointer, i64(1 - lanes), element)
+    return w.shuffle(load_lanes(w, first, element, lanes, own), order)
 
 
 def load_repeated(

@@ -1,0 +1,38 @@
+"""What is the same in all rounds of a loop is computed before it.
+
+In: the statements of a round, the loop's variable. Out: those before the loop, those in it. Not
+done here: index expressions, which are written outside of loops anyway (``emit.context``).
+
+Of what is loaded, LLVM cannot see that the loop's stores leave it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ingot_compiler.lowering.kinds.program import nested, used_symbols
+from ingot_compiler.lowering.loops import Let, LetIndex, Load, Local, Statement
+
+
+def before_loop(
+    statements: Sequence[Statement], variable: str, written: Collection[int]
+) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
+    """(Before, in) a loop that runs at least once; ``written``: buffers that it stores to."""
+    before: list[Statement] = []
+    inside: list[Statement] = []
+    changing = {variable}
+    for statement in statements:
+        named = isinstance(statement, (Let, LetIndex))
+        loads = {item.buffer for item in nested(statement) if isinstance(item, Load)}
+        if named and changing.isdisjoint(_names(statement)) and loads.isdisjoint(written):
+            before.append(statement)
+        else:
+            inside.append(statement)
+            changing |= {statement.name} if isinstance(statement, (Let, LetIndex)) else set()
+    return tuple(before), tuple(inside)
+
+
+def _names(statement: Statement) -> Iterator[str]:
+    """What a statement reads."""
+    yield from used_symbols(statement)
+    yield from (item.name for item in nested(statement) if isinstance(item, Local))

@@ -1,0 +1,56 @@
+"""The axis along which a kernel's rows are cut where they enter and leave a tensor that is padded.
+
+In: a group. Out: ``PaddedAxis``. Not done here: loops (``pointwise``), what lies outside of the
+tensor (``ops.pad``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.typical import typical
+from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.views import Shape
+
+_LONGEST_SINGLE = 65536  # elements of a tensor of one row that one thread copies
+
+
+@dataclass(frozen=True, slots=True)
+class PaddedAxis:
+    """``before`` elements, ``extent`` of the tensor, ``after`` elements."""
+
+    axis: int
+    before: Dim
+    extent: Dim
+    after: Dim
+
+    def spans(self) -> list[tuple[Dim, Dim]]:
+        """(first, how many) of what is not empty."""
+        ends = [
+            (0, self.before),
+            (self.before, self.extent),
+            (self.before + self.extent, self.after),
+        ]
+        return [span for span in ends if span[1] != 0]
+
+
+def padded_axis(group: Group) -> PaddedAxis | None:
+    """The innermost axis that the group's pads enlarge, where they agree and give the result's
+    shape."""
+    types, result = dict(group.types), group.results[0].type
+    pads = [node for node in group.nodes if node.op == "pad"]
+    found = {_innermost(node, types[node.operands[0]].shape) for node in pads}
+    if len(found) != 1 or any(types[node.results[0]].shape != result.shape for node in pads):
+        return None
+    (axis,) = found
+    if axis is not None and result.shape[axis.axis] == result.element_count:
+        return axis if typical(result.element_count) <= _LONGEST_SINGLE else None
+    return axis
+
+
+def _innermost(pad: Node, shape: Shape) -> PaddedAxis | None:
+    pads = list(zip(pad.dims("before"), shape, pad.dims("after"), strict=True))
+    padded = [axis for axis, (before, _, after) in enumerate(pads) if before != 0 or after != 0]
+    return PaddedAxis(padded[-1], *pads[padded[-1]]) if padded else None

@@ -1,0 +1,94 @@
+"""Results above 64 KiB are arrays over memory that the session gives out again once nobody holds
+them: of sizes that the shapes give, and of sizes that only the data decide."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+from tests.unit.codegen_harness import Array
+from tests.unit.end_to_end_harness import make_model, node, tensor
+
+import ingot
+import ingot_runtime
+from ingot_runtime import Session
+
+_ROWS, _WIDTH = 2000, 64
+
+
+@pytest.fixture(params=["aot", "vm"])
+def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]:
+    """The rows that a mask picks, and all rows doubled."""
+    made = make_model(
+        [node("Compress", "x mask", "picked", axis=0), node("Add", "x x", "all")],
+        [tensor("x", (_ROWS, _WIDTH)), tensor("mask", (_ROWS,), TensorProto.BOOL)],
+        [tensor("picked", ("n", _WIDTH)), tensor("all", (_ROWS, _WIDTH))],
+    )
+    ingot.compile(made).save(tmp_path / "m.ingot")
+    with ingot_runtime.load(tmp_path / "m.ingot", executor=request.param) as loaded:
+        yield loaded
+
+
+def _call(session: Session, seed: int, part: float) -> tuple[dict[str, Array], dict[str, Array]]:
+    """(What comes, what should come)."""
+    random = np.random.default_rng(seed)
+    x = random.standard_normal((_ROWS, _WIDTH)).astype(np.float32)
+    mask = random.random(_ROWS) < part
+    return session.run({"x": x, "mask": mask}), {"picked": x[mask], "all": x + x}
+
+
+@pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 1.0])
+def test_results_that_are_held_stay_as_they_are(session: Session, part: float) -> None:
+    """Also a view of one alone, and when the session is closed."""
+    held = [_call(session, seed, part) for seed in range(5)]
+    views = [(found["picked"][1:], want["picked"][1:]) for found, want in held[3:]]
+    for found, want in held[:3]:
+        for name, array in want.items():
+            np.testing.assert_array_equal(found[name], array)
+            assert found[name].flags.writeable
+    del held
+    gc.collect()
+    for seed in range(5, 8):
+        _call(session, seed, part)
+    session.close()
+    for view, array in views:
+        np.testing.assert_array_equal(view, array)
+
+
+@pytest.mark.parametrize("name", ["picked", "all"])
+def test_memory_of_a_result_that_is_gone_is_given_out_again(session: Session, name: str) -> None:
+    """A caller that keeps the last result has two blocks, in turns."""
+
+    def address(found: dict[str, Array]) -> int:
+        place: int = found[name].__array_interface__["data"][0]
+        return place
+
+    found: dict[str, Array] = {}
+    places: list[int] = []
+    for _ in range(6):
+        found, want = _call(session, 0, 0.5)
+        places.append(address(found))
+        np.testing.assert_array_equal(found[name], want[name])
+    assert places[2:] == [places[0], places[1]] * 2
+
+
+def test_inputs_of_every_kind(session: Session) -> None:
+    """Read-only, not contiguous and not aligned ones are read as they are."""
+    x = np.random.default_rng(0).standard_normal((_ROWS, _WIDTH)).astype(np.float32)
+    spread = np.repeat(x, 2, axis=1)[:, ::2]
+    shifted = np.frombuffer(b"-" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape)
+    makers: list[Callable[[], Array]] = [
+        lambda: x,
+        lambda: spread,
+        lambda: shifted,
+        lambda: np.asfortranarray(x),
+    ]
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    for given in (frozen, *(make() for make in makers)):
+        found = session.run({"x": given, "mask": np.ones(_ROWS, np.bool_)})
+        np.testing.assert_array_equal(found["picked"], x)
