@@ -5,8 +5,9 @@ In: nothing. Out: ``QuantisedModel``. Not done here: making it (``quantize_block
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ into 32 bits, the scale of the weights is larger than they need.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 _WEIGHT_MAX = 127
 _BIAS_MAX = 1 << 30

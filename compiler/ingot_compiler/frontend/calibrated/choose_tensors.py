@@ -10,7 +10,7 @@ numbers. Softmax, normalisation and their like compute in floats, and what only 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from onnx import ModelProto, NodeProto
 
@@ -25,6 +25,7 @@ from ingot_compiler.frontend.calibrated.op_classes import (
     SUMS,
     UNARY,
 )
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ingot_compiler.frontend.calibrated.model_view import ModelView
 from ingot_compiler.frontend.calibrated.op_classes import ELEMENTWISE
+from ingot_runtime.lazy_dataclass import dataclass
 
 _NODES_MAX = 24
 

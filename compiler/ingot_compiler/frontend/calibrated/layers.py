@@ -7,7 +7,6 @@ done here: rounding weights (``channel_weights``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from onnx import NodeProto, TensorProto
@@ -15,6 +14,7 @@ from onnx import NodeProto, TensorProto
 from ingot_compiler.frontend.calibrated.epilogues import Epilogue
 from ingot_compiler.frontend.calibrated.model_view import ModelView
 from ingot_compiler.frontend.calibrated.op_classes import FLOAT_PRODUCTS
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ In: a ``ModelProto``. Out: ``ModelView``. Not done here: choosing what is quanti
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,12 @@ the limits of the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
+
+from ingot_runtime.lazy_dataclass import dataclass
 
 Floats = npt.NDArray[np.float64]
 _BIN_COUNT = 4096

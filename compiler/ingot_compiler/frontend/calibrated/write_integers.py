@@ -9,7 +9,7 @@ Names of tensors stay; those of new ones are theirs with an ending.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from ingot_compiler.frontend.calibrated.layers import ProductLayer
 from ingot_compiler.frontend.calibrated.ranges import Parameters
 from ingot_compiler.frontend.model_bytes import drop_unread
 from ingot_compiler.ir.errors import ModelError
+from ingot_runtime.lazy_dataclass import dataclass
 
 _SIGNED_ZERO = 128
 

@@ -6,13 +6,12 @@ tensor (``ops.pad``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.views import Shape
+from ingot_runtime.lazy_dataclass import dataclass
 
 _LONGEST_SINGLE = 65536  # elements of a tensor of one row that one thread copies
 

@@ -13,7 +13,6 @@ widened when it is brought.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.convert import MEMORY, REGISTER, emit_cast, from_memory
 from ingot_compiler.backends.host.emit.kernels.accumulators import Axis
@@ -29,6 +28,7 @@ from ingot_compiler.backends.host.emit.lanes import (
 from ingot_compiler.backends.host.emit.operands import Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
 from ingot_compiler.ir.types import DType
+from ingot_runtime.lazy_dataclass import dataclass
 
 READ_AT_ONCE = 4
 """Elements that a thread reads by one instruction."""
