@@ -90,7 +90,7 @@ REGISTRIES = (
     Registry(
         "compiler/ingot_compiler/backends/host/emit/math",
         "compiler/ingot_compiler/backends/host/emit/math/__init__.py",
-        ("emitter", "quarter_turns"),
+        ("emitter", "quarter_turns", "table"),
     ),
     Registry(
         "build_rules/ingot_build_rules/rules",

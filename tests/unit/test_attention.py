@@ -290,6 +290,21 @@ def test_query_blocks_are_even() -> None:
             assert -(-queries // block) * block - queries < 6 * -(-queries // block)
 
 
+def test_rows_of_the_next_head_are_prefetched() -> None:
+    """Two lines of 20 elements, of each of six queries, keys and values; none of many keys,
+    and none of numbers that only a call tells."""
+    target = parse_target("x86-64-v3")
+    for queries, keys, block, count in (
+        (13, 13, 6, 6 * 3 * 2),
+        (2000, 2000, 96, 0),
+        (13, 14, 6, 0),
+        (symbol("Q"), symbol("T"), 96, 0),
+    ):
+        program = attention_program(target, 2, queries, keys, 20, 20, block=block)
+        text = kernel_module(program, target).text
+        assert text.count("i32 0, i32 2, i32 1)") == count
+
+
 def test_foreign_targets_compile() -> None:
     """Kernels for machines that are not this one become objects."""
     for name in ("aarch64", "riscv64"):

@@ -141,8 +141,10 @@ def test_trigonometry_reduces_the_largest_arguments(target: Target) -> None:
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 def test_gelu_is_absolutely_accurate(target: Target) -> None:
-    """Both forms of GELU are within 1.1e-6 of the exact value in f32, 4e-15 in f64."""
-    for dtype, bound in zip(_WIDTHS, (1.1e-6, 4e-15), strict=True):
+    """Both forms of GELU are within 1.1e-6 of the exact value in f32, by tables within 3e-7, and
+    4e-15 in f64."""
+    single = 3e-7 if "avx512f" in target.features else 1.1e-6
+    for dtype, bound in zip(_WIDTHS, (single, 4e-15), strict=True):
         x = np.linspace(-12, 12, _COUNT).astype(NUMPY[dtype])
         wide = x.astype(_LONG)
         cube = np.sqrt(2 / _LONG(np.pi)) * (wide + _LONG(0.044715) * wide**3)
@@ -151,6 +153,17 @@ def test_gelu_is_absolutely_accurate(target: Target) -> None:
             ("gelu_tanh", wide / 2 * (1 + np.tanh(cube))),
         ):
             assert np.abs(run_function(name, dtype, dtype, target, x) - exact).max() <= bound
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=str)
+@pytest.mark.parametrize("name", ["gelu_none", "gelu_tanh"])
+def test_gelu_far_out(name: str, target: Target) -> None:
+    """Nothing is left of a large negative number, a large positive one stays, and NaN is NaN."""
+    x = np.array([1e30, 3e38, np.inf, -20, -3e5, np.nan], np.float32)
+    y = run_function(name, "f32", "f32", target, x)
+    np.testing.assert_array_equal(y[:3], x[:3])
+    assert np.abs(y[3]) <= 1.1e-6
+    assert np.isnan(y[5])
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)

@@ -17,7 +17,7 @@ from ingot_compiler.lowering.fusion.anchor import Anchor, AnchorRule
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import Halo
-from ingot_compiler.lowering.fusion.relayout import image, relaid
+from ingot_compiler.lowering.fusion.relayout import contiguous, image, relaid
 from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.kinds.argument_reduce import ARGUMENT_REDUCE
 from ingot_compiler.lowering.kinds.conv_transpose import CONV_TRANSPOSE
@@ -39,6 +39,7 @@ from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 from ingot_compiler.lowering.kinds.suppress_overlaps import workspaces as suppression_workspaces
 from ingot_compiler.lowering.kinds.walk_trees import WALK_TREES
 
+_LONG_ROW = 64  # elements, so that a copy costs less than reading the row where it lies
 _ROW_MIN = 12  # elements of a row of a pool's result, to be in lanes
 
 
@@ -60,8 +61,20 @@ def _with_prologue(fuser: Fuser, index: int, node: Node, kind: Kind) -> None:
 
 
 def rows(fuser: Fuser, index: int, node: Node) -> None:
-    """Softmax and normalisations."""
+    """Softmax and normalisations; a row is read several times, so it lies together."""
+    x = node.operands[0]
+    if fuser.deferred(x) is None and _has_far_elements(fuser, node):
+        fuser.storage.put(x, contiguous(fuser, x))
     _with_prologue(fuser, index, node, ROWS)
+
+
+def _has_far_elements(fuser: Fuser, node: Node) -> bool:
+    """Whether a row along the last axis, of several vectors, has its elements far from each
+    other."""
+    x = node.operands[0]
+    shape, strides = fuser.values.type_of(x).shape, fuser.where(x).view.strides
+    is_last = node.integer("axis") == len(shape) - 1
+    return is_last and typical(shape[-1]) >= _LONG_ROW and strides[-1] not in (0, 1)
 
 
 def reduce(fuser: Fuser, index: int, node: Node) -> None:

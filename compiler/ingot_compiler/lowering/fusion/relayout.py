@@ -31,7 +31,7 @@ def dense(fuser: Fuser, value: int) -> Stored:
     """The value row-major without gaps."""
     stored, kind = fuser.where(value), fuser.values.type_of(value)
     fits = is_dense(View(stored.view.strides), kind.shape)
-    return stored if fits else relaid(fuser, value, range(kind.rank))
+    return stored if fits else _row_major(fuser, value)
 
 
 def contiguous(fuser: Fuser, value: int) -> Stored:
@@ -39,7 +39,16 @@ def contiguous(fuser: Fuser, value: int) -> Stored:
     stored, kind = fuser.where(value), fuser.values.type_of(value)
     if stored.view.strides[-1] == 1 or kind.shape[-1] == 1:
         return replace(stored, view=View((*stored.view.strides[:-1], 1), stored.view.offset))
-    return relaid(fuser, value, range(kind.rank))
+    return _row_major(fuser, value)
+
+
+def _row_major(fuser: Fuser, value: int) -> Stored:
+    """A row-major copy, made once for all users of the value."""
+    made = fuser.storage.find_copy(value)
+    if made is None:
+        made = relaid(fuser, value, range(fuser.values.type_of(value).rank))
+        fuser.storage.put_copy(value, made)
+    return made
 
 
 def image(fuser: Fuser, value: int, halo: Halo) -> Stored:

@@ -27,10 +27,11 @@ class Stored:
 @dataclass(frozen=True, slots=True)
 class Places:
     """What is stored where at one moment; ``images``: values of which a channels-last form is
-    there."""
+    there; ``copies``: values of which a row-major copy is."""
 
     values: dict[int, Stored]
     images: dict[int, Stored]
+    copies: dict[int, Stored]
 
 
 class Storage:
@@ -42,7 +43,7 @@ class Storage:
         self._constants: list[Graph] = []
         self._constant_buffers: dict[tuple[Graph, int], int] = {}
         self._grown: set[int] = set()
-        self._places = Places({}, {})
+        self._places = Places({}, {}, {})
         for position, (value, kind) in enumerate(inputs):
             buffer = self.add(BufferSpec("input", kind.dtype, kind.element_count, position))
             self.put(value, Stored(buffer, dense_view(kind.shape)))
@@ -116,9 +117,18 @@ class Storage:
         """Say where the channels-last form of a value lies."""
         self._places.images[value] = stored
 
+    def find_copy(self, value: int) -> Stored | None:
+        """Where a row-major copy of the value lies, if there is one."""
+        return self._places.copies.get(value)
+
+    def put_copy(self, value: int, stored: Stored) -> None:
+        """Say where a row-major copy of a value lies."""
+        self._places.copies[value] = stored
+
     def places(self) -> Places:
         """What is stored where now."""
-        return Places(dict(self._places.values), dict(self._places.images))
+        places = self._places
+        return Places(dict(places.values), dict(places.images), dict(places.copies))
 
     def forget_since(self, places: Places) -> None:
         """Go back to what was stored where at an earlier moment."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.backends.host.emit.operands import Operands
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import Dim, coefficient
@@ -83,6 +84,24 @@ class SumLoops:
 def side_by_side(first: LlvmValue, count: int, distance: int) -> Pointers:
     """``count`` vectors that begin ``distance`` elements apart, at ``first``."""
     return tuple((first, number * distance) for number in range(count))
+
+
+def hidden(w: Writer, pointers: Pointers) -> Pointers:
+    """The same rows, all of one pointer. LLVM would take the narrow vector of an element out of the
+    wide one, by an instruction that the multiply-adds wait for, where a second load costs
+    nothing."""
+    pointer = w.hidden(pointers[0][0])
+    return tuple((pointer, displacement) for _, displacement in pointers)
+
+
+def widened(w: Writer, values: Sequence[LlvmValue], lanes: int) -> Operands:
+    """Vectors of so many lanes; what is in those that a value lacks is not to be stored."""
+    return tuple(
+        value
+        if value.lanes == lanes
+        else w.shuffle(value, [lane % value.lanes for lane in range(lanes)])
+        for value in values
+    )
 
 
 def merged_dims(

@@ -22,6 +22,7 @@ from ingot_compiler.backends.host.emit.kernels.attention_head import (
 )
 from ingot_compiler.backends.host.emit.kernels.attention_in_place import emit_scores_in_place
 from ingot_compiler.backends.host.emit.kernels.attention_pack import pack_keys, pack_values
+from ingot_compiler.backends.host.emit.kernels.attention_prefetch import prefetch_next_group
 from ingot_compiler.backends.host.emit.kernels.attention_scores import emit_scores
 from ingot_compiler.backends.host.emit.kernels.attention_softmax import emit_softmax
 from ingot_compiler.backends.host.emit.kernels.attention_values import emit_values
@@ -46,6 +47,7 @@ def emit_attention(context: EmitContext, statement: Attention) -> None:
     def tile(number: LlvmValue) -> None:
         first = w.add(start, number)
         valid = w.intrinsic("smin", i64(rows), w.sub(count, number))
+        prefetch_next_group(head, first)
         queries = QueryTile(first, valid, _key_limit(head, first, valid))
         scores(head, queries)
         emit_softmax(head, queries)

@@ -13,9 +13,12 @@ from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Axis,
+    Pointers,
     Step,
     SumLoops,
+    hidden,
     side_by_side,
+    widened,
 )
 from ingot_compiler.backends.host.emit.kernels.attention_head import F32, Head, QueryTile
 from ingot_compiler.backends.host.emit.kernels.epilogue import (
@@ -29,6 +32,7 @@ from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.backends.host.tiles import lanes_of_rest
 from ingot_compiler.ir.dims import coefficient
 from ingot_compiler.ir.errors import InternalError
 
@@ -54,12 +58,14 @@ def emit_values(head: Head, tile: QueryTile) -> None:
 def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
     """Emit one tile of results: some vectors of values for all queries."""
     w, layout = head.writer, head.layout
-    weights = tuple((head.score_row(i64(row)), 0) for row in range(layout.rows))
+    weights, last = _weights(head), _last_lanes(head, columns)
     values, pitch = _values(head)
     b = side_by_side(w.offset(values, columns.first, "float"), columns.vectors, head.lanes)
-    sums = emit_sum(
-        AccumulatorTile(w, weights, b, head.lanes, F32), SumLoops((Axis(tile.limit, 1, pitch),))
-    )
+    products = AccumulatorTile(
+        w, weights, b, head.lanes, F32,
+        last_lanes=last, a_again=hidden(w, weights) if last else (),
+    )  # fmt: skip
+    sums = widened(w, emit_sum(products, SumLoops((Axis(tile.limit, 1, pitch),))), head.lanes)
     factors = [
         w.splat(w.load(head.factor(i64(row)), "float"), head.lanes) for row in range(layout.rows)
     ]
@@ -68,6 +74,23 @@ def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
         for number, value in enumerate(sums)
     ]
     _emit_results(head, tile, columns, scaled)
+
+
+def _weights(head: Head) -> Pointers:
+    """The rows of weights: one pointer for all where their distance is known."""
+    rows, pitch = range(head.layout.rows), head.layout.keys_padded
+    if isinstance(pitch, int):
+        return tuple((head.scores, row * pitch) for row in rows)
+    return tuple((head.score_row(i64(row)), 0) for row in rows)
+
+
+def _last_lanes(head: Head, columns: Columns) -> int:
+    """The lanes of the last vector, if fewer than of others; 0 where rows have a pointer each."""
+    rest = head.statement.value_extent % head.lanes
+    if columns.mask is None or not isinstance(head.layout.keys_padded, int):
+        return 0
+    lanes = lanes_of_rest(rest, "f32", 1, head.writer.target)
+    return 0 if lanes == head.lanes else lanes
 
 
 def _emit_results(head: Head, tile: QueryTile, columns: Columns, sums: Sequence[LlvmValue]) -> None:

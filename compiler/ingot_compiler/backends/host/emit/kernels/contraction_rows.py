@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
-from ingot_compiler.backends.host.emit.kernels.accumulators import AccumulatorTile, Pointers
+from ingot_compiler.backends.host.emit.kernels.accumulators import (
+    AccumulatorTile,
+    Pointers,
+    hidden,
+    widened,
+)
 from ingot_compiler.backends.host.emit.kernels.contraction_unit import Panel, Unit
 from ingot_compiler.backends.host.emit.kernels.epilogue import (
     Columns,
@@ -20,7 +25,6 @@ from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import coefficient, dim_min, dim_mul
 
 # Measured on a Zen 4: one row times weights from DRAM takes 0.87 of the time, from L3 up to 1.2.
@@ -84,12 +88,9 @@ def _emit_tile(
     w, last = context.writer, _last_lanes(panel, pointers)
     tile = AccumulatorTile(
         w, pointers, panel.b, unit.lanes, unit.factors, _mask_of_b(unit, panel, last),
-        last_lanes=last, a_again=_hidden(w, pointers) if last else (), steps_ahead=_steps_ahead(unit),
+        last_lanes=last, a_again=hidden(w, pointers) if last else (), steps_ahead=_steps_ahead(unit),
     )  # fmt: skip
-    sums = [
-        value if value.lanes == unit.lanes else _widened(w, value, unit.lanes)
-        for value in emit_sum(tile, unit.sum, panel.starts * count)
-    ]
+    sums = widened(w, emit_sum(tile, unit.sum, panel.starts * count), unit.lanes)
     rows = Rows(statement.row, row, count, valid)
     columns = Columns(statement.column, panel.column, panel.vectors, unit.lanes, panel.mask)
     results = Results(rows, columns, statement.accumulator, statement.dtype, statement.epilogue)
@@ -100,13 +101,6 @@ def _last_lanes(panel: Panel, pointers: Pointers) -> int:
     """The lanes of the last vector, if fewer: where all rows have one pointer, a second one for
     them takes one register."""
     return panel.last_lanes if len({pointer for pointer, _ in pointers}) == 1 else 0
-
-
-def _hidden(w: Writer, pointers: Pointers) -> Pointers:
-    """The same rows. LLVM would take the narrow vector of an element out of the wide one, by an
-    instruction that the multiply-adds wait for, where a second load costs nothing."""
-    hidden = w.hidden(pointers[0][0])
-    return tuple((hidden, displacement) for _, displacement in pointers)
 
 
 def _steps_ahead(unit: Unit) -> int:
@@ -130,11 +124,6 @@ def _mask_of_b(unit: Unit, panel: Panel, last_lanes: int) -> LlvmValue | None:
     if not last_lanes or not isinstance(columns, int):
         return panel.mask
     return known_tail_mask(columns % unit.lanes, last_lanes)
-
-
-def _widened(w: Writer, value: LlvmValue, lanes: int) -> LlvmValue:
-    """A vector of so many lanes; what is in those that ``value`` lacks is not stored."""
-    return w.shuffle(value, [lane % value.lanes for lane in range(lanes)])
 
 
 def row_pointers(unit: Unit, row: LlvmValue, count: int, valid: LlvmValue | None) -> Pointers:

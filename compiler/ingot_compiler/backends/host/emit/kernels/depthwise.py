@@ -4,13 +4,14 @@ In: a ``Depthwise`` and the emission context of its kernel. Out: LLVM IR in the 
 Not done here: the taps of a group of pixels (``depthwise_taps``), haloes, striding over images
 (index expressions), splitting over threads.
 
-For every vector of channels, ``pixels`` neighbouring results are accumulated together. The weights
-stay in registers where those of all taps fit; otherwise they are loaded again for every group of
-pixels.
+``pixels`` neighbouring results are accumulated together, vector of channels after vector: memory is
+read in the order in which it lies. The weights of a vector are in registers where those of all taps
+fit; otherwise they are loaded where they are needed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ingot_compiler.backends.host.emit.context import EmitContext
@@ -38,19 +39,52 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of, rows_together
 from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.lowering.loops import Depthwise
+from ingot_runtime.lazy_dataclass import dataclass
 
 _SPARE_REGISTERS = 4  # inputs in flight
 
 
+@dataclass(frozen=True, slots=True)
+class Pixels:
+    """``count`` neighbouring pixels from ``first`` on."""
+
+    first: LlvmValue
+    count: int
+
+
 def emit_depthwise(context: EmitContext, statement: Depthwise) -> None:
-    """Emit one row: all vectors of channels, then the masked rest."""
+    """Emit one row: whole groups of pixels, then the rest: one group where the extent is known,
+    else pixel by pixel."""
+    w, pixels, factors = context.writer, statement.pixels, _factors(context, statement)
+    extent = emit_index(context, statement.x_extent)
+
+    def group(count: int) -> Callable[[LlvmValue], None]:
+        return lambda x: _emit_group(context, statement, factors, Pixels(x, count))
+
+    with context.scope():
+        load_numbers(context, statement.epilogue, lanes_of(statement.dtype, context.target))
+        if extent.integer is None:
+            end = w.sub(extent, w.binary("urem", extent, i64(pixels)))
+            for_each(w, ZERO, end, pixels, group(pixels))
+            for_each(w, end, extent, 1, group(1))
+            return
+        rest = extent.integer % pixels
+        end = i64(extent.integer - rest)
+        for_each(w, ZERO, end, pixels, group(pixels))
+        if rest:
+            group(rest)(end)
+
+
+def _emit_group(
+    context: EmitContext, statement: Depthwise, factors: Factors, pixels: Pixels
+) -> None:
+    """Emit some pixels: all vectors of channels, then the masked rest."""
     w, lanes = context.writer, lanes_of(statement.dtype, context.target)
-    factors = _factors(context, statement)
     channels = emit_index(context, statement.channels)
     end = multiple_below(w, channels, lanes)
 
     def whole(channel: LlvmValue) -> None:
-        _emit_channels(DepthwiseRow(context, statement, channel, None, {}, factors))
+        _emit_vector(DepthwiseRow(context, statement, channel, None, {}, factors), pixels)
 
     def rest() -> None:
         mask = (
@@ -58,12 +92,10 @@ def emit_depthwise(context: EmitContext, statement: Depthwise) -> None:
             if channels.integer is None
             else known_tail_mask(channels.integer, lanes)
         )
-        _emit_channels(DepthwiseRow(context, statement, end, mask, {}, factors))
+        _emit_vector(DepthwiseRow(context, statement, end, mask, {}, factors), pixels)
 
-    with context.scope():
-        load_numbers(context, statement.epilogue, lanes)
-        for_each(w, ZERO, end, lanes, whole)
-        if_below(w, end, channels, rest)
+    for_each(w, ZERO, end, lanes, whole)
+    if_below(w, end, channels, rest)
 
 
 def _factors(context: EmitContext, statement: Depthwise) -> Factors:
@@ -73,15 +105,21 @@ def _factors(context: EmitContext, statement: Depthwise) -> Factors:
     return Factors(a, b, statement.dtype, together)
 
 
-def _emit_channels(row: DepthwiseRow) -> None:
-    """Emit all pixels for one vector of channels."""
-    context, statement = row.context, row.statement
+def _emit_vector(row: DepthwiseRow, pixels: Pixels) -> None:
+    """Emit the results of some pixels for one vector of channels, and their epilogue."""
+    statement, context = row.statement, row.context
     with context.scope():
         context.bind({statement.channel: row.channel})
-        start = _start(row)
+        start = (_start(row),) * pixels.count
         if _weights_fit(row, context.target.vector_register_count):
             row = replace(row, weights=load_weights(row, all_taps(row.loops), {}))
-        _emit_pixels(row, start)
+        with context.scope():
+            context.bind({statement.x: pixels.first})
+            sums = emit_taps(row, row.loops, {}, start)
+        rows = Rows(statement.x, pixels.first, pixels.count)
+        columns = Columns(statement.channel, row.channel, 1, row.lanes, row.mask)
+        results = Results(rows, columns, statement.accumulator, statement.dtype, statement.epilogue)
+        emit_epilogue(context, results, sums)
 
 
 def _start(row: DepthwiseRow) -> LlvmValue:
@@ -98,32 +136,3 @@ def _start(row: DepthwiseRow) -> LlvmValue:
 def _weights_fit(row: DepthwiseRow, registers: int) -> bool:
     taps, pixels = len(all_taps(row.loops)), row.statement.pixels
     return taps + pixels + _SPARE_REGISTERS <= registers and taps * pixels <= BLOCK_CHAINS_MAX
-
-
-def _emit_pixels(row: DepthwiseRow, start: LlvmValue) -> None:
-    """Emit whole groups of pixels, then the rest: one group where the extent is known, else pixel
-    by pixel."""
-    w, pixels = row.context.writer, row.statement.pixels
-    extent = emit_index(row.context, row.statement.x_extent)
-    if extent.integer is None:
-        end = w.sub(extent, w.binary("urem", extent, i64(pixels)))
-        for_each(w, ZERO, end, pixels, lambda x: _emit_group(row, x, pixels, start))
-        for_each(w, end, extent, 1, lambda x: _emit_group(row, x, 1, start))
-        return
-    rest = extent.integer % pixels
-    end = i64(extent.integer - rest)
-    for_each(w, ZERO, end, pixels, lambda x: _emit_group(row, x, pixels, start))
-    if rest:
-        _emit_group(row, end, rest, start)
-
-
-def _emit_group(row: DepthwiseRow, x: LlvmValue, pixels: int, start: LlvmValue) -> None:
-    """Emit `pixels` neighbouring results from `x` on, and their epilogue."""
-    statement, context = row.statement, row.context
-    with context.scope():
-        context.bind({statement.x: x})
-        sums = emit_taps(row, row.loops, {}, (start,) * pixels)
-    rows = Rows(statement.x, x, pixels)
-    columns = Columns(statement.channel, row.channel, 1, row.lanes, row.mask)
-    results = Results(rows, columns, statement.accumulator, statement.dtype, statement.epilogue)
-    emit_epilogue(context, results, sums)

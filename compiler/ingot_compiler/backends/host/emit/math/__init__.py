@@ -19,8 +19,9 @@ from ingot_compiler.backends.host.emit.math.emitter import (
     intrinsic,
     unary,
 )
-from ingot_compiler.backends.host.emit.math.erf import erf, gelu_none, gelu_tanh
+from ingot_compiler.backends.host.emit.math.erf import erf
 from ingot_compiler.backends.host.emit.math.exp import exp, sigmoid, silu
+from ingot_compiler.backends.host.emit.math.gelu import gelu_none, gelu_tanh
 from ingot_compiler.backends.host.emit.math.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
 from ingot_compiler.backends.host.emit.math.inverse import acos, asin, atan
 from ingot_compiler.backends.host.emit.math.log import log, softplus

@@ -1,6 +1,6 @@
-"""The error function and the activations made of it.
+"""The error function.
 
-In: ``Number``. Out: ``Number``. Not done here: tanh.
+In: ``Number``. Out: ``Number``. Not done here: the activations made of it (``gelu``).
 
 f32: erf(x) = x * P(x*x) / Q(x*x), minimax fit of degrees 5 and 5 on |x| <= 3.92 (relative error
 1.9e-8 before rounding the coefficients). f64: fdlibm's s_erf.c, whose four ranges are all computed
@@ -30,35 +30,23 @@ _ERF_F32_Q = (
     3.8091664464445785e-05, 0.0011625437764450908, 0.014969286508858204, 0.11410945653915405,
     0.5020768046379089, 1.0,
 )  # fmt: skip
-_SQRT_HALF = 0.7071067811865476
-_SQRT_2_OVER_PI = 0.7978845608028654
-_GELU_CUBE = 0.044715
 
 _LOW_WORD = 0xFFFFFFFF
 
 
 def erf(x: Number) -> Number:
     """2/sqrt(pi) * integral of exp(-t*t) from 0 to x."""
-    return _erf_f64(x) if x.is_double else clamp(_erf_f32(x), -1.0, 1.0)
+    found = erf_unbounded(x)
+    return found if x.is_double else clamp(found, -1.0, 1.0)
 
 
-def _erf_f32(x: Number) -> Number:
-    """The rational form, up to 2e-7 beyond 1."""
+def erf_unbounded(x: Number) -> Number:
+    """The same; the rational form of f32 is up to 2e-7 beyond 1."""
+    if x.is_double:
+        return _erf_f64(x)
     x = clamp(x, -_ERF_F32_LIMIT, _ERF_F32_LIMIT)
     t = x * x
     return x * t.polynomial(_ERF_F32_P) / t.polynomial(_ERF_F32_Q)
-
-
-def gelu_none(x: Number) -> Number:
-    """X * Phi(x) (ONNX Gelu-20, approximate "none"); f32: absolute error 1e-6 in the left tail."""
-    scaled = x * _SQRT_HALF
-    return x * 0.5 * ((_erf_f64(scaled) if x.is_double else _erf_f32(scaled)) + 1.0)
-
-
-def gelu_tanh(x: Number) -> Number:
-    """x/2 * (1 + tanh(u)) with u = sqrt(2/pi) * (x + 0.044715 x**3), as x / (1 + exp(-2u))."""
-    u = x * (x * x).fma(_GELU_CUBE, 1.0) * (-2.0 * _SQRT_2_OVER_PI)
-    return x / (exp(u) + 1.0)
 
 
 def _erf_f64(x: Number) -> Number:

@@ -8,8 +8,9 @@ table of 16 powers and degree 3, max 1.06 ulp. f64: reduction as in fdlibm's e_e
 
 from __future__ import annotations
 
+from ingot_compiler.backends.host.emit.math.table import TABLE_SIZE, has_table, look_up
 from ingot_compiler.backends.host.emit.number import Number, clamp
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, float_text
+from ingot_compiler.backends.host.llvm_value import constant
 from ingot_compiler.lowering.fdlibm import EXP_SERIES, LN2_HIGH, LN2_LOW, LOG2E
 
 # Adding 1.5 * 2**(mantissa bits) leaves the rounded integer in the low bits.
@@ -44,7 +45,6 @@ _POWER_F32 = (
 _POWER_SHORT_F32 = (0.05550410971045494, 0.24022650718688965, 0.6931471824645996)
 # Below, 2**n is 0 without a denormal between: as bits, and after ``scalef``.
 _LEAST_EXPONENT, _LEAST_EXPONENT_AVX512 = -127.0, -200.0
-_AVX512_LANES = 16
 
 
 def exp(x: Number) -> Number:
@@ -53,12 +53,7 @@ def exp(x: Number) -> Number:
 
 
 def _exp_f32(x: Number) -> Number:
-    return _exp_avx512(x) if _has_table(x) else exp_by_polynomial(x)
-
-
-def _has_table(x: Number) -> bool:
-    """Whether the machine looks up all lanes in a register, and scales in one instruction."""
-    return x.operand.lanes == _AVX512_LANES and "avx512f" in x.writer.target.features
+    return _exp_avx512(x) if has_table(x) else exp_by_polynomial(x)
 
 
 def exp_by_polynomial(x: Number) -> Number:
@@ -76,21 +71,16 @@ def _exp_avx512(x: Number) -> Number:
     """2**n * (1 + p), n a multiple of 1/16: its fraction chooses from a table in a register,
     ``scalef`` takes its floor."""
     x = clamp(x, -104.0, 89.0)
-    shifted = x.fma(LOG2E, MAGIC_F32 / _AVX512_LANES)
-    n = shifted - MAGIC_F32 / _AVX512_LANES
+    shifted = x.fma(LOG2E, MAGIC_F32 / TABLE_SIZE)
+    n = shifted - MAGIC_F32 / TABLE_SIZE
     r = n.fma(-LN2_LOW_F32, n.fma(-LN2_HIGH_F32, x))
     return _from_table(shifted, (r * r).fma(r.polynomial(_EXP_SHORT_F32), r), n)
 
 
 def _from_table(shifted: Number, p: Number, n: Number) -> Number:
     """2**n * (1 + p); the lowest bits of ``shifted`` are the number of n's fraction."""
-    w = shifted.writer
-    powers = [
-        float_text(2.0 ** (number / _AVX512_LANES), "float") for number in range(_AVX512_LANES)
-    ]
-    table = LlvmValue(f"<float {', float '.join(powers)}>", "float", _AVX512_LANES)
-    operands = (table, shifted.bits().operand)
-    power = Number(w, w.call("llvm.x86.avx512.permvar.sf.512", operands, "float", _AVX512_LANES))
+    powers = [2.0 ** (number / TABLE_SIZE) for number in range(TABLE_SIZE)]
+    power = look_up(powers, shifted.bits())
     return _scale_avx512(power.fma(p, power), n)
 
 
@@ -98,16 +88,16 @@ def _scale_avx512(x: Number, n: Number) -> Number:
     """X * 2**floor(n) in one instruction, rounded once."""
     w = x.writer
     operands = (x.operand, n.operand, x.operand, constant(-1, "i16"), constant(4, "i32"))
-    return Number(w, w.call("llvm.x86.avx512.mask.scalef.ps.512", operands, "float", _AVX512_LANES))
+    return Number(w, w.call("llvm.x86.avx512.mask.scalef.ps.512", operands, "float", TABLE_SIZE))
 
 
 def exp_of_product(x: Number, factor: float) -> Number:
     """E ** (factor * x) in f32 for a positive factor and x from -inf to 0, the weights of a
     softmax: the rounded product is never made. NaN stays; less than 2**-126 may become 0."""
-    base, is_avx512 = factor * LOG2E, _has_table(x)
+    base, is_avx512 = factor * LOG2E, has_table(x)
     least = (_LEAST_EXPONENT_AVX512 if is_avx512 else _LEAST_EXPONENT) / base
     x = (x < least).choose(least, x)
-    magic = MAGIC_F32 / _AVX512_LANES if is_avx512 else MAGIC_F32
+    magic = MAGIC_F32 / TABLE_SIZE if is_avx512 else MAGIC_F32
     shifted = x.fma(base, magic)
     n = shifted - magic
     r = x.fma(base, -n)
