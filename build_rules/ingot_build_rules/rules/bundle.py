@@ -96,7 +96,7 @@ def _tell_fallbacks(context: RuleContext, inputs: BundleInputs) -> None:
 
     names = inputs.names.value()
     graphs = (inputs.placed, *inputs.specialisations)
-    found = (fallen_back(each.value(), names, inputs.options.place) for each in graphs)
+    found = (fallen_back(each.value(), names) for each in graphs)
     for text in dict.fromkeys(text for each in found for text in each):
         context.warn(text)
 
