@@ -52,7 +52,8 @@ def open_opencl(
     if id >= len(found):
         here = ", ".join(f"opencl:{at} ({each.name})" for at, each in enumerate(found)) or "none"
         why = f"device {name!r} wants opencl:{id}; there are: {here}"
-        raise IncompatibleError(f"no device opencl:{id} here", where, why, _INSTALL)
+        do = f"map it: --device {name}=opencl:0" if found else _INSTALL
+        raise IncompatibleError(f"no device opencl:{id} here", where, why, do)
     missing = [each for each in read.extensions if each not in found[id].extensions.split()]
     if missing:
         what = f"device {name!r} cannot run its library here"

@@ -112,6 +112,7 @@ def test_bound_devices(folder: Path, devices: dict[str, str]) -> None:
     ("devices", "kind", "message"),
     [
         ({"gpu": "null:0"}, ingot_runtime.InputError, "no device 'gpu'"),
+        ({"ac": "null:0"}, ingot_runtime.InputError, "did you mean 'acc'?"),
         ({"acc": "nul"}, ingot_runtime.InputError, "unknown device kind 'nul'"),
         ({"acc": "null:"}, ingot_runtime.InputError, "a device has no such id"),
         ({"acc": "null:-1"}, ingot_runtime.InputError, "a device has no such id"),

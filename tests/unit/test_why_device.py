@@ -190,6 +190,7 @@ def test_a_fallback_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str
     error = capsys.readouterr().err
     assert "control flow runs on the host" in error
     assert "the node is there by --place *=acc" in error
+    assert "leave it on the host: --place /r=host, behind that, or give --fallback warn" in error
 
 
 @pytest.mark.parametrize(

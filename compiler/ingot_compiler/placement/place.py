@@ -177,12 +177,7 @@ class _Placement:
                 f"{node.op} on device {node.mark}",
                 where=_nodes(node),
                 why=why,
-                do=message(
-                    "leave it there: ",
-                    OptionRef("place", "ITS NAME=host"),
-                    ", behind what matches it now, or give ",
-                    OptionRef("fallback", "warn"),
-                ),
+                do=message("leave it on the host, or give ", OptionRef("fallback", "warn")),
             )
         return _Place(0, PlaceReason("fallback", device=node.mark))
 
