@@ -120,11 +120,11 @@ def _row_inside(
     placed: PlacedGraph, node: Node, reason: PlaceReason, names: tuple[Names, Names], globs: Globs
 ) -> dict[str, object]:
     """The row of a node inside of control flow."""
-    real, told = names
+    _, told = names
     return {
         "op": node.op,
         "nodes": [list(told.nodes[ordinal]) for ordinal in node.source],
-        **_globs_of(node, reason, real, globs),
+        **_globs_of(node, reason, names, globs),
         "device": node.mark or HOST,
         **_reason(placed, reason),
     }
@@ -158,15 +158,22 @@ def _what(
         row["name"] = told.weights[int(node.text("weight"))]
     if node.op == "copy":
         row["of"] = node.operands[0]
-    return {**row, **_globs_of(node, placed.reasons[value], names, globs)}
+    return {**row, **_globs_of(node, placed.reasons[value], (names, told), globs)}
 
 
-def _globs_of(node: Node, reason: PlaceReason, names: Names, globs: Globs) -> Mapping[str, object]:
-    """The globs that match a node, where one of them is why it is there."""
+def _globs_of(
+    node: Node, reason: PlaceReason, both_names: tuple[Names, Names], globs: Globs
+) -> Mapping[str, object]:
+    """The globs that match a node, where one of them is why it is there, or what the planner of a
+    program said; ``both_names``: the model's, and those that the bundle tells."""
+    names, told = both_names
     if not node.source or reason.kind not in ("marked", "auto", "fallback"):
         return {}
     numbers = matching_globs(names.nodes[node.source[-1]][0], globs)
-    return {"globs": [number + 1 for number in numbers]} if numbers else {}
+    if numbers:
+        return {"globs": [number + 1 for number in numbers]}
+    steps = told.plans[node.source[-1]] if told.plans else ()
+    return {"plan": list(steps)} if steps else {}
 
 
 def _reason(placed: PlacedGraph, reason: PlaceReason) -> Mapping[str, object]:

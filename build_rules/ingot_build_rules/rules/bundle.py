@@ -138,7 +138,7 @@ def _told_names(inputs: BundleInputs) -> Names:
     if not inputs.options.strip:
         return names
     numbered = tuple((f"#{number}", op) for number, (_, op) in enumerate(names.nodes))
-    return replace(names, nodes=numbered)
+    return replace(names, nodes=numbered, plans=())
 
 
 def _tensor(tensor: NamedTensor) -> BundleTensor:
