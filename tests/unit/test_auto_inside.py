@@ -253,3 +253,22 @@ def test_bits_and_reasons(
     assert "left to the cost model by --place '*=auto'; with its copies it takes host" in told
     assert main([*words, "auto", "--to", "placed", "-q"]) == 0
     assert "inside 1: auto [" in capsys.readouterr().out
+
+
+def test_control_flow_is_called_by_its_own_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The slices that a Scan reads are made of it, and do not answer for it."""
+    inside_nodes = [called("/body/add", node("Add", "s r", "n")), called("/body/tanh", node("Tanh", "n", "t"))]  # fmt: skip
+    body = graph("body", inside_nodes, [tensor("s", [6]), tensor("r", [6])], [tensor("n", [6]), tensor("t", [6])])  # fmt: skip
+    scan = helper.make_node("Scan", ["w", "x"], ["last", "y"], body=body, num_scan_inputs=1)
+    outputs = [tensor("y", [4, 6]), tensor("last", [6])]
+    model = make_model([called("/scan", scan)], [tensor("x", [4, 6])], outputs, {"w": normal(0, 6)})
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    bundle = str(tmp_path / "m.ingot")
+    words = ["compile", str(tmp_path / "m.onnx"), "-q", "--device", "acc=cpu", "--place", "auto"]
+    assert main([*words, "-o", bundle]) == 0
+    assert main(["why-device", bundle, "/scan"]) == 0
+    assert capsys.readouterr().out == "/scan is on host\n  /scan (Scan): only the host runs it\n"
+    assert main(["why-device", bundle, "/body/add"]) == 0
+    assert "left to the cost model" in capsys.readouterr().out

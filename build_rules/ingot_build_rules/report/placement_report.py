@@ -19,6 +19,7 @@ from ingot_compiler.placement.place_reason import CANNOT_RUN, NO_VALUE, PlaceRea
 from ingot_compiler.placement.place_region import (
     devices_inside,
     is_control,
+    nodes_inside,
     placed_inside,
 )
 from ingot_compiler.placement.placed import PlacedGraph
@@ -106,14 +107,22 @@ def describe_values(
         for value in range(len(placed.graph.types))
     ]
     inside = zip(placed_inside(placed.graph), placed.inside, strict=True)
+    control = _control_sources(placed.graph)
     return [
         *outside,
         *(
             _row_inside(placed, node, reason, (names, told), globs)
             for node, reason in inside
-            if node.source
+            if is_control(node) or not control.issuperset(node.source)
         ),
     ]
+
+
+def _control_sources(graph: Graph) -> set[int]:
+    """The nodes of the model that are control flow: what is made of them inside of it, such as the
+    slices of a Scan, is not what they are called."""
+    inside = (each for node in graph.nodes for each in (node, *nodes_inside(node)))
+    return {ordinal for node in inside if is_control(node) for ordinal in node.source}
 
 
 def _row_inside(

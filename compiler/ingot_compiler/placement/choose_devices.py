@@ -13,7 +13,7 @@ another device reads it inside of control flow, in each region for itself, as of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -63,12 +63,13 @@ def choose_devices(
 
 @dataclass(slots=True)
 class _Problem:
-    """The costs of units and values as tables; one use. ``shared``: a value and who may ask for a
-    copy of it, for each copy that
-    many units may ask for: a variable that says whether it is made. ``joint``, ``copies_of``: the
-    tables and costs of copies that are known, by all that they depend on."""
+    """The costs of units and values as tables; one use. ``touched``: each value with the units that
+    make or read it. ``shared``: value and copy for each copy that many units may ask for: a variable
+    that says whether it is made. ``joint``, ``copies_of``: the tables and costs of copies that are
+    known, by all that they depend on."""
 
     read: PlacingUnits
+    touched: list[tuple[Value, list[int]]] = field(default_factory=list[tuple[Value, list[int]]])
     shared: list[tuple[Value, _Read]] = field(default_factory=list[tuple[Value, _Read]])
     joint: dict[_Touching, Table] = field(default_factory=dict[_Touching, Table])
     copies_of: dict[int, Copies] = field(default_factory=dict[int, Copies])
@@ -76,8 +77,9 @@ class _Problem:
     def share(self) -> None:
         """Each copy of a value with many readers is a variable of its own."""
         devices = range(1, len(self.read.names))
-        for item in self.read.values:
-            if len(item.units()) > _JOINT_UNITS_MAX:
+        self.touched = [(item, item.units()) for item in self.read.values]
+        for item, units in self.touched:
+            if len(units) > _JOINT_UNITS_MAX:
                 for copy in ((0, item.home), *product(devices, sorted(item.readers))):
                     if self._asking(item, copy):
                         self.shared.append((item, copy))
@@ -103,8 +105,8 @@ class _Problem:
         ]
         for number, (item, copy) in enumerate(self.shared, len(self.read.units)):
             found += self._shared_tables(item, copy, number)
-        for item in self.read.values:
-            if 0 < len(item.units()) <= _JOINT_UNITS_MAX:
+        for item, units in self.touched:
+            if 0 < len(units) <= _JOINT_UNITS_MAX:
                 found += self._joint_table(item)
         return found
 
@@ -112,8 +114,9 @@ class _Problem:
         """What all copies of a value cost, by where it is made and by where each reader is."""
         readers = [
             (owner, region)
-            for region in sorted(item.readers)
-            for owner in sorted(item.readers[region] - {item.maker})
+            for region, owners in sorted(item.readers.items())
+            for owner in sorted(owners)
+            if owner != item.maker
         ]
         maker, devices_of = self.read.devices(item.maker), self.read.devices
         asked = tuple((devices_of(owner), region) for owner, region in readers)
@@ -144,6 +147,11 @@ class _Problem:
         copies = {(device, region if device else item.home) for device, region in readers}
         costs, often = self._copies(item.size_bytes)[source], self.read.often
         return sum([times_over(costs[device], often[region]) for device, region in copies])
+
+    def copied_outside(self, item: Value, source: int, devices: Iterable[int]) -> int:
+        """The same where all that read it, on these devices, are outside of control flow."""
+        costs = self._copies(item.size_bytes)[source]
+        return sum([costs[device] for device in set(devices)])
 
     def _shared_tables(self, item: Value, copy: _Read, copied: int) -> Iterator[Costs]:
         """What it costs that a value is read on a device; ``copied``: the variable of the copy."""
@@ -194,8 +202,8 @@ class _Problem:
     def choices(self, labels: Sequence[int]) -> Iterator[tuple[Path, DeviceChoice]]:
         """Of each node that was left to us, in the order of the graph."""
         touching: list[list[Value]] = [[] for _ in self.read.units]
-        for item in self.read.values:
-            for owner in sorted(item.units()):
+        for item, units in self.touched:
+            for owner in units:
                 touching[owner].append(item)
         for number, unit in enumerate(self.read.units):
             picoseconds: list[int | None] = [None] * len(self.read.names)
@@ -219,12 +227,15 @@ class _Moved:
 
     def copies(self, item: Value) -> int:
         """What the copies of a value cost then."""
+        source = self.device_of(item.maker)
+        if list(item.readers) == [0]:  # no control flow: most values of a large network
+            return self.problem.copied_outside(item, source, map(self.device_of, item.readers[0]))
         readers = [
             (self.device_of(reader), region)
             for region, owners in item.readers.items()
             for reader in owners
         ]
-        return self.problem.copied(item, self.device_of(item.maker), readers)
+        return self.problem.copied(item, source, readers)
 
     def device_of(self, owner: int) -> int:
         """Where an owner is."""

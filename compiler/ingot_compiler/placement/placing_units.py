@@ -60,10 +60,10 @@ class Value:
         else:
             self.readers[region] = {owner}
 
-    def units(self) -> set[int]:
-        """The units that make or read it."""
-        found = {owner for owners in self.readers.values() for owner in owners if owner >= 0}
-        return found | {self.maker} if self.maker >= 0 else found
+    def units(self) -> list[int]:
+        """The units that make or read it, ascending."""
+        owners = {self.maker}.union(*self.readers.values())
+        return sorted([owner for owner in owners if owner >= 0])
 
 
 @dataclass(frozen=True, slots=True)
