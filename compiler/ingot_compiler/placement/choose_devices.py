@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.placement.how_often import times_over
 from ingot_compiler.placement.least_cost import FORBIDDEN, Costs, Table, least_cost
-from ingot_compiler.placement.placing_units import Path, PlacingUnits, Refuses, Value
+from ingot_compiler.placement.placing_units import Path, PlacingUnits, PlacingValue, Refuses
 from ingot_compiler.placement.predicted_time import DeviceTimes, copy_picoseconds
 
 _JOINT_UNITS_MAX = 4
@@ -69,8 +69,12 @@ class _Problem:
     known, by all that they depend on."""
 
     read: PlacingUnits
-    touched: list[tuple[Value, list[int]]] = field(default_factory=list[tuple[Value, list[int]]])
-    shared: list[tuple[Value, _Read]] = field(default_factory=list[tuple[Value, _Read]])
+    touched: list[tuple[PlacingValue, list[int]]] = field(
+        default_factory=list[tuple[PlacingValue, list[int]]]
+    )
+    shared: list[tuple[PlacingValue, _Read]] = field(
+        default_factory=list[tuple[PlacingValue, _Read]]
+    )
     joint: dict[_Touching, Table] = field(default_factory=dict[_Touching, Table])
     copies_of: dict[int, Copies] = field(default_factory=dict[int, Copies])
 
@@ -84,7 +88,7 @@ class _Problem:
                     if self._asking(item, copy):
                         self.shared.append((item, copy))
 
-    def _asking(self, item: Value, copy: _Read) -> list[tuple[int, int]]:
+    def _asking(self, item: PlacingValue, copy: _Read) -> list[tuple[int, int]]:
         """Who may ask for a copy, with the label that says so."""
         device, region = copy
         regions = [region] if device else sorted(item.readers)
@@ -110,7 +114,7 @@ class _Problem:
                 found += self._joint_table(item)
         return found
 
-    def _joint_table(self, item: Value) -> Iterator[Costs]:
+    def _joint_table(self, item: PlacingValue) -> Iterator[Costs]:
         """What all copies of a value cost, by where it is made and by where each reader is."""
         readers = [
             (owner, region)
@@ -131,7 +135,7 @@ class _Problem:
             yield Costs(tuple(sorted(units)), wide.transpose(order))
 
     def _table_of_copies(
-        self, item: Value, maker: _Devices, readers: Sequence[tuple[_Devices, int]]
+        self, item: PlacingValue, maker: _Devices, readers: Sequence[tuple[_Devices, int]]
     ) -> Table:
         """``[label of the maker, label of each reader]``: what is copied then; ``maker``,
         ``readers``: the devices that the labels stand for."""
@@ -142,18 +146,18 @@ class _Problem:
             table[at] = self.copied(item, maker[at[0]], there)
         return table
 
-    def copied(self, item: Value, source: int, readers: Sequence[_Read]) -> int:
+    def copied(self, item: PlacingValue, source: int, readers: Sequence[_Read]) -> int:
         """What the copies of a value take in a call; ``readers``: device and region of each."""
         copies = {(device, region if device else item.home) for device, region in readers}
         costs, often = self._copies(item.size_bytes)[source], self.read.often
         return sum([times_over(costs[device], often[region]) for device, region in copies])
 
-    def copied_outside(self, item: Value, source: int, devices: Iterable[int]) -> int:
+    def copied_outside(self, item: PlacingValue, source: int, devices: Iterable[int]) -> int:
         """The same where all that read it, on these devices, are outside of control flow."""
         costs = self._copies(item.size_bytes)[source]
         return sum([costs[device] for device in set(devices)])
 
-    def _shared_tables(self, item: Value, copy: _Read, copied: int) -> Iterator[Costs]:
+    def _shared_tables(self, item: PlacingValue, copy: _Read, copied: int) -> Iterator[Costs]:
         """What it costs that a value is read on a device; ``copied``: the variable of the copy."""
         sources = self.read.devices(item.maker)
         copies = np.array([self.copied(item, source, [copy]) for source in sources], np.int64)
@@ -201,7 +205,7 @@ class _Problem:
 
     def choices(self, labels: Sequence[int]) -> Iterator[tuple[Path, DeviceChoice]]:
         """Of each node that was left to us, in the order of the graph."""
-        touching: list[list[Value]] = [[] for _ in self.read.units]
+        touching: list[list[PlacingValue]] = [[] for _ in self.read.units]
         for item, units in self.touched:
             for owner in units:
                 touching[owner].append(item)
@@ -225,7 +229,7 @@ class _Moved:
     unit: int = -1
     device: int = 0
 
-    def copies(self, item: Value) -> int:
+    def copies(self, item: PlacingValue) -> int:
         """What the copies of a value cost then."""
         source = self.device_of(item.maker)
         if list(item.readers) == [0]:  # no control flow: most values of a large network

@@ -34,7 +34,7 @@ the number of the region."""
 
 
 @dataclass(slots=True)
-class Unit:
+class PlacingUnit:
     """Nodes that run on one device, one of ``devices``: what they cost on each in a call, and which
     node leads them."""
 
@@ -44,7 +44,7 @@ class Unit:
 
 
 @dataclass(slots=True)
-class Value:
+class PlacingValue:
     """A value that may be copied: who makes it and in which region, and who reads it, by region. A
     unit is its number, a device that is fixed -1 less its number."""
 
@@ -73,7 +73,7 @@ class _Region:
     setting: Setting
     number: int
     path: Path
-    values: dict[int, Value]
+    values: dict[int, PlacingValue]
 
 
 @dataclass(slots=True)
@@ -83,8 +83,8 @@ class PlacingUnits:
     names: Sequence[str]
     times: Sequence[DeviceTimes]
     refuses: Refuses
-    units: list[Unit] = field(default_factory=list[Unit])
-    values: list[Value] = field(default_factory=list[Value])
+    units: list[PlacingUnit] = field(default_factory=list[PlacingUnit])
+    values: list[PlacingValue] = field(default_factory=list[PlacingValue])
     often: list[float] = field(default_factory=list[float])
 
     def read(self, graph: Graph) -> None:
@@ -95,7 +95,9 @@ class PlacingUnits:
         """Where an owner may be."""
         return (-1 - owner,) if owner < 0 else self.units[owner].devices
 
-    def _read(self, setting: Setting, often: float, path: Path, around: dict[int, Value]) -> None:
+    def _read(
+        self, setting: Setting, often: float, path: Path, around: dict[int, PlacingValue]
+    ) -> None:
         region = _Region(setting, len(self.often), path, dict(around))
         self.often.append(often)
         graph = setting.graph
@@ -120,7 +122,7 @@ class PlacingUnits:
                 self._read(setting, each, (*region.path, index, number), region.values)
 
     def _add_value(self, value: int, owner: int, region: _Region) -> None:
-        made = Value(bytes_of(region.setting.graph.types[value]), owner, region.number)
+        made = PlacingValue(bytes_of(region.setting.graph.types[value]), owner, region.number)
         region.values[value] = made
         self.values.append(made)
 
@@ -150,7 +152,7 @@ class PlacingUnits:
         ]
         if able == [0]:
             return fixed(0)
-        self.units.append(Unit(tuple(able), [0] * len(able), (*region.path, index)))
+        self.units.append(PlacingUnit(tuple(able), [0] * len(able), (*region.path, index)))
         return len(self.units) - 1
 
     def _add_work(self, node: Node, owner: int, region: _Region) -> None:

@@ -58,6 +58,7 @@ def _id(number: str, where: str) -> int:
 
 
 def meant(name: str, known: "tuple[str, ...]") -> str:
+    """Say which known name was probably meant, if any."""
     import difflib
 
     close = [other for other in difflib.get_close_matches(name, known, n=1) if other != name]
