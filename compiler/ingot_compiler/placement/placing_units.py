@@ -109,17 +109,17 @@ class PlacingUnits:
             owner = self._owner(index, node, region)
             self._add_work(node, owner, region)
             self._add_readers(node.operands, owner, region)
-            self._read_inside(index, node, region)
+            if is_control(node):
+                self._read_inside(index, node, region)
             for value in node.results:
                 self._add_value(value, owner, region)
         self._add_readers(graph.outputs, fixed(0), region)
 
     def _read_inside(self, index: int, node: Node, region: _Region) -> None:
-        if is_control(node):
-            inside = settings_inside(node, region.setting)
-            often = how_often(node, region.setting, self.often[region.number])
-            for number, (setting, each) in enumerate(zip(inside, often, strict=True)):
-                self._read(setting, each, (*region.path, index, number), region.values)
+        inside = settings_inside(node, region.setting)
+        often = how_often(node, region.setting, self.often[region.number])
+        for number, (setting, each) in enumerate(zip(inside, often, strict=True)):
+            self._read(setting, each, (*region.path, index, number), region.values)
 
     def _add_value(self, value: int, owner: int, region: _Region) -> None:
         made = PlacingValue(bytes_of(region.setting.graph.types[value]), owner, region.number)
