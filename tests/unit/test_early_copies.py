@@ -138,6 +138,15 @@ def test_a_copy_to_a_device_begins_when_it_can() -> None:
     assert begin_copies_early([work, wanted], (other, there)) == (work, wanted)
 
 
+def test_a_value_that_passes_the_host() -> None:
+    """What comes from one device and goes on to another goes on when it is there."""
+    host, one, other = (BufferSpec("workspace", "f32", 4, device=device) for device in (0, 1, 2))
+    back, on, work = Copy(1, 0), Copy(0, 2), IfStep("c", (), ())
+    found = begin_copies_early([Grow(1, 4), back, work, on], (host, one, other))
+    parts = replace(back, part="begin"), replace(back, part="end")
+    assert found == (Grow(1, 4), parts[0], work, parts[1], on)
+
+
 def test_a_copy_between_devices_has_no_parts() -> None:
     """A text that says otherwise is refused."""
     text = FUSED.replace("b4: f32 x 15, workspace", "b4: f32 x 15, workspace on device 2")

@@ -35,9 +35,14 @@ from ingot_compiler.lowering.fused import (
 def begin_copies_early(steps: Sequence[Step], buffers: Sequence[BufferSpec]) -> tuple[Step, ...]:
     """Take apart each copy from or to the host beside which something runs."""
     uses = _Uses.of(steps)
+    copied = {step.result for step in steps if isinstance(step, Copy)}
     parts: dict[int, list[Copy]] = defaultdict(list)  # before the step of that number
     for index, step in enumerate(steps):
-        if isinstance(step, Copy) and _touches_host(step, buffers):
+        if (
+            isinstance(step, Copy)
+            and _touches_host(step, buffers)
+            and step.operand not in copied  # which may be there only when somebody names it
+        ):
             first = uses.begin_of(index, step, buffers[step.operand])
             last = uses.end_of(index, step)
             if uses.runs_between(first, last):
