@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class BegunCopy:
-    """A copy that a thread of its own makes. ``piece``: what it reads from, kept until it is done;
+    """A copy that a thread of its own makes. ``piece``: the device's side, kept until it is done;
     ``started_seconds``, ``ended_seconds``: by ``time.perf_counter``."""
 
     __slots__ = ("_running", "ended_seconds", "piece", "started_seconds")

@@ -77,12 +77,12 @@ class State:
         self, target: int, source: int, to: int, from_: int, size_bytes: int
     ) -> "tuple[float, float] | None":
         """Copy from device `source` to device `target`; either may be a host. A bit of the size
-        (``abi``) says that a copy to the host begins or ends; see ``Device.end_read``."""
+        (``abi``) says that a copy from or to a host begins or ends; see ``Device.end_read``."""
         here, there = self.devices[source], self.devices[target]
-        part = size_bytes & _PARTS if size_bytes > 0 and here and not there else 0
+        part = size_bytes & _PARTS if size_bytes > 0 and not (here and there) else 0
         size_bytes -= part
-        if here is not None and part == abi.COPY_ENDS:
-            return here.end_read(to)
+        if part == abi.COPY_ENDS:
+            return there.end_write(to) if there else here.end_read(to) if here else None
         if size_bytes < 0:
             why = f"{size_bytes} bytes"
             raise DeviceError("a copy of less than nothing", self.names[target], why)
@@ -90,7 +90,10 @@ class State:
         count, total = self.copies.get(edge, (0, 0))
         self.copies[edge] = (count + 1, total + size_bytes)
         if here is None:
-            (ctypes.memmove if there is None else there.write)(to, from_, size_bytes)
+            if there is None:
+                ctypes.memmove(to, from_, size_bytes)
+            else:
+                (there.begin_write if part else there.write)(to, from_, size_bytes)
         elif there is None:
             (here.begin_read if part else here.read)(to, from_, size_bytes)
         elif here is there:

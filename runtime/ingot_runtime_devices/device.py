@@ -76,6 +76,17 @@ class Device:
         self.require_open()
         return None
 
+    def begin_write(self, address: int, source: int, size_bytes: int) -> None:
+        """Copy from host memory at `source` to the device, if it can while it does what is asked
+        next. What is asked before ``end_write`` must not use what is written, and until then the
+        host's memory stays as it is."""
+        self.write(address, source, size_bytes)
+
+    def end_write(self, address: int) -> "tuple[float, float] | None":  # noqa: ARG002  # none began
+        """Return when what was begun into `address` is there, as ``end_read`` does."""
+        self.require_open()
+        return None
+
     def move(self, target: int, source: int, size_bytes: int) -> None:
         """Copy within the device; the two may overlap."""
         raise NotImplementedError

@@ -6,7 +6,8 @@ runs all kernels.
 
 No page of its memory can be touched but while the device itself copies or runs a kernel, and then
 only the allocations that the operation names: an access by anybody else ends the process. A copy
-to the host that begins early has a thread of its own; what it reads stays open until it ends.
+between it and the host that begins early has a thread of its own; the device's side stays open until it
+ends.
 """
 
 import ctypes
@@ -102,7 +103,7 @@ class HostMemory(Device):
         self._launch = LAUNCH(image.exports["launch"])
         # By address. A piece that nobody holds leaves by the weak reference's own callback.
         self._pieces: dict[int, weakref.ref[Piece]] = {}
-        # By where they write. What they read from stays open until they are joined.
+        # By where they write. The device's side of them stays open until they are joined.
         self._begun: dict[int, BegunCopy] = {}
 
     def allocate(self, size_bytes: int) -> "Allocation":
@@ -148,20 +149,35 @@ class HostMemory(Device):
     def begin_read(self, target: int, address: int, size_bytes: int) -> None:
         """Copy to the host beside what the calling thread does next, if it is worth a thread."""
         piece = self._require("read", address, size_bytes)
-        if size_bytes >= _BEGUN_BYTES_MIN and target not in self._begun:
-            try:
-                _protect([piece], _OPEN)
-                self._begun[target] = BegunCopy(target, address, size_bytes, piece)
-            except RuntimeError:  # no thread can be had
-                self._shut([piece])
-            else:
-                return
-        self.read(target, address, size_bytes)
+        if not self._begins(target, address, size_bytes, piece):
+            self.read(target, address, size_bytes)
+
+    def begin_write(self, address: int, source: int, size_bytes: int) -> None:
+        """Copy from the host, likewise."""
+        piece = self._require("write", address, size_bytes)
+        if not self._begins(address, source, size_bytes, piece):
+            self.write(address, source, size_bytes)
+
+    def _begins(self, target: int, source: int, size_bytes: int, piece: Piece) -> bool:
+        """Give a copy a thread, unless it is not worth one or none can be had."""
+        if size_bytes < _BEGUN_BYTES_MIN or target in self._begun:
+            return False
+        try:
+            _protect([piece], _OPEN)
+            self._begun[target] = BegunCopy(target, source, size_bytes, piece)
+        except RuntimeError:  # no thread can be had
+            self._shut([piece])
+            return False
+        return True
 
     def end_read(self, target: int) -> "tuple[float, float] | None":
         """Join the copy's thread, if it has one."""
         self.require_open()
         return self._end(target) if target in self._begun else None
+
+    def end_write(self, address: int) -> "tuple[float, float] | None":
+        """Likewise."""
+        return self.end_read(address)
 
     def _end(self, target: int) -> "tuple[float, float]":
         times = self._begun[target].join()
@@ -170,8 +186,8 @@ class HostMemory(Device):
 
     def _shut(self, pieces: list[Piece]) -> None:
         """Take the rights, but for what is being copied."""
-        read = [begun.piece for begun in self._begun.values()]
-        _protect([piece for piece in pieces if piece not in read], _SHUT)
+        copied = [begun.piece for begun in self._begun.values()]
+        _protect([piece for piece in pieces if piece not in copied], _SHUT)
 
     def launch(
         self,

@@ -5,7 +5,8 @@ here: compiling in a process of its own (``opencl_build``).
 
 Addresses are numbers of our own that no process can have mapped: a place in a ``cl_mem`` is found
 from them. Launches and copies are queued, so that the host goes on while the device works; reads
-and ``wait`` wait. Reads that begin early have a queue of their own.
+and ``wait`` wait. Copies from and to the host that begin
+early have a queue of their own.
 """
 
 import ctypes
@@ -51,7 +52,8 @@ def open_opencl(
     if id >= len(found):
         here = ", ".join(f"opencl:{at} ({each.name})" for at, each in enumerate(found)) or "none"
         why = f"device {name!r} wants opencl:{id}; there are: {here}"
-        raise IncompatibleError(f"no device opencl:{id} here", where, why, _INSTALL)
+        do = f"map it: --device {name}=opencl:0" if found else _INSTALL
+        raise IncompatibleError(f"no device opencl:{id} here", where, why, do)
     missing = [each for each in read.extensions if each not in found[id].extensions.split()]
     if missing:
         what = f"device {name!r} cannot run its library here"
@@ -96,8 +98,8 @@ class OpenCl(TableDevice):
     """One device, with a context and two queues of its own."""
 
     __slots__ = (
-        "__weakref__", "_begun", "_cl", "_clock_seconds", "_context", "_device", "_kernels",
-        "_last", "_library", "_queue", "_reads", "_report", "_staged", "_staged_bytes",
+        "__weakref__", "_begun", "_cl", "_clock_seconds", "_context", "_device", "_early", "_kernels",
+        "_last", "_library", "_queue", "_report", "_staged", "_staged_bytes",
     )  # fmt: skip
 
     def __init__(self, name: str, device: "Any", library: OpenClLibrary) -> None:
@@ -116,7 +118,7 @@ class OpenCl(TableDevice):
         with self._failing("open"):
             self._context = cl.Context([device])
             self._queue = cl.CommandQueue(self._context)
-            self._reads = cl.CommandQueue(self._context)
+            self._early = cl.CommandQueue(self._context)
             self._kernels: list[Any] = []
             if library.kernels:
                 program = build(self._context, library.source)
@@ -191,14 +193,28 @@ class OpenCl(TableDevice):
         memory, at = self._require("read", address, size_bytes)
         if not size_bytes:
             return
-        before = [] if self._last is None else [self._last]
         with self._failing("read"):
-            self._queue.flush()
-            self._begun[target] = self._cl.enqueue_copy(
-                self._reads, host_bytes(target, size_bytes), memory.handle, src_offset=at,
-                is_blocking=False, wait_for=before,
-            )  # fmt: skip
-            self._reads.flush()
+            place = host_bytes(target, size_bytes)
+            self._begun[target] = self._begin(place, memory.handle, src_offset=at)
+
+    def begin_write(self, address: int, source: int, size_bytes: int) -> None:
+        """Queue a copy from the host likewise: what was queued before may use what it writes
+        over."""
+        memory, at = self._require("write", address, size_bytes)
+        if not size_bytes:
+            return
+        with self._failing("write"):
+            given = host_bytes(source, size_bytes)
+            self._begun[address] = self._begin(memory.handle, given, dst_offset=at)
+
+    def _begin(self, to: "Any", from_: "Any", **offset: int) -> "Any":
+        before = [] if self._last is None else [self._last]
+        self._queue.flush()
+        event = self._cl.enqueue_copy(
+            self._early, to, from_, is_blocking=False, wait_for=before, **offset
+        )
+        self._early.flush()
+        return event
 
     def end_read(self, target: int) -> "tuple[float, float] | None":
         """Wait for such a copy."""
@@ -206,9 +222,13 @@ class OpenCl(TableDevice):
         event = self._begun.pop(target, None)
         if event is None:
             return None
-        with self._failing("read"):
+        with self._failing("copy"):
             event.wait()
         return self._times_of(event)
+
+    def end_write(self, address: int) -> "tuple[float, float] | None":
+        """Likewise."""
+        return self.end_read(address)
 
     def measure(self) -> None:
         """Have queues that note times."""
@@ -217,7 +237,7 @@ class OpenCl(TableDevice):
             self._queue.finish()
             self._forget_staged()
             noting = cl.command_queue_properties.PROFILING_ENABLE
-            self._queue, self._reads = (
+            self._queue, self._early = (
                 cl.CommandQueue(self._context, properties=noting) for _ in range(2)
             )
             # Each is too large by what passes in between, which is least where nothing interrupts.
@@ -304,7 +324,7 @@ class OpenCl(TableDevice):
         self.require_open()
         with self._failing("wait"):
             self._queue.finish()
-            self._reads.finish()
+            self._early.finish()
         self._begun.clear()
         self._forget_staged()
 
@@ -315,7 +335,7 @@ class OpenCl(TableDevice):
         if is_first:
             try:
                 self._queue.finish()
-                self._reads.finish()
+                self._early.finish()
             except self._cl.Error:  # there is nobody left to tell
                 return
             self._forget_staged()

@@ -266,6 +266,47 @@ def test_a_read_that_begins_behind_a_launch(device: Device) -> None:
     assert np.array_equal(values, scale.values * (scale.values + 2) + 1)
 
 
+@pytest.mark.parametrize("count", [COUNT, 1 << 18])
+def test_a_write_that_begins_early(device: Device, count: int) -> None:
+    """It is there when it ends, or when the device is waited for, whatever the device launches
+    meanwhile; the bytes around it stay."""
+    scale, values = Scale(device), np.arange(count, dtype=np.float32)
+    first, second = (put(device, np.zeros(count + 1, np.float32)) for _ in range(2))
+    scale()
+    device.begin_write(first.address + 4, address_of(values), values.nbytes)
+    device.begin_write(second.address, address_of(values), values.nbytes)
+    assert scale() == 0
+    device.end_write(first.address + 4)
+    device.end_write(first.address + 4)
+    assert np.array_equal(got(device, first.address, count + 1), np.append(np.float32(0), values))
+    device.wait()
+    assert np.array_equal(got(device, second.address, count + 1), np.append(values, np.float32(0)))
+    device.end_write(second.address)
+
+
+def test_a_write_that_begins_behind_a_launch(device: Device) -> None:
+    """The launches before it read what was there before."""
+    scale = Scale(device)
+    scale()
+    device.begin_write(scale.x.address, address_of(np.full(COUNT, 7, np.float32)), 4 * COUNT)
+    device.end_write(scale.x.address)
+    assert np.array_equal(got(device, scale.y.address), scale.values * (scale.values + 2) + 1)
+
+
+def test_writes_that_cannot_begin(device: Device) -> None:
+    """As reads that cannot."""
+    made, values = put(device, np.ones(1 << 18, np.float32)), np.zeros(1 << 18, np.float32)
+    with pytest.raises(ingot_runtime.DeviceError, match="not in its memory"):
+        device.begin_write(made.address + 4, address_of(values), made.size_bytes)
+    device.begin_write(made.address, 0, 0)
+    device.begin_write(made.address, address_of(values), values.nbytes)
+    device.close()
+    with pytest.raises(ingot_runtime.DeviceError, match="closed"):
+        device.begin_write(made.address, address_of(values), values.nbytes)
+    with pytest.raises(ingot_runtime.DeviceError, match="closed"):
+        device.end_write(made.address)
+
+
 def test_reads_that_cannot_begin(device: Device) -> None:
     """What leaves an allocation is refused at once; a device that was closed refuses both halves,
     and what had begun is there."""

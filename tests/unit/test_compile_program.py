@@ -89,3 +89,23 @@ def test_a_constant_of_another_size(tmp_path: Path, capsys: pytest.CaptureFixtur
     text = refused(capsys, 1, *arguments)
     assert "a constant without its weight" in text
     assert "constant 0" in text
+
+
+def test_the_reasons_of_the_planner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``why-device`` tells the chain from what the text says to the value, by the program's names; a
+    stripped bundle does not tell it."""
+    write_npz(tmp_path / "w.npz", {"0": np.eye(8, dtype=np.float32)})
+    output = str(tmp_path / "p.ingot")
+    command = ["compile", str(EXAMPLE), "--weights", str(tmp_path / "w.npz"), "-o", output, *TARGET]
+    assert main(command) == 0
+    assert main(["why-device", output, "line 12, column 4"]) == 0
+    told = capsys.readouterr().out
+    assert (
+        "put on acc by the program: acc is asked for by on_device(%hidden) at line 12, column 36; is annotated by "
+        "on_device(%hidden) at line 12, column 36; is operand 1 of add(%x, %hidden) at line 12, column 4"
+    ) in told
+    assert main(["why-device", output, "weight0"]) == 0
+    assert "acc is the default device, for constant() at line 6" in capsys.readouterr().out
+    assert main([*command, "--strip"]) == 0
+    assert main(["why-device", output, "*"]) == 0
+    assert "asked for by" not in capsys.readouterr().out

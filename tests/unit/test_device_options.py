@@ -80,12 +80,21 @@ def test_mistakes(text: str, error: type[Exception], message: str) -> None:
         read_device("acc", text, (V2,))
 
 
+def test_a_target_is_told_with_its_device() -> None:
+    """An unknown one is that of a device, not of the host."""
+    with pytest.raises(UserError, match="unknown target") as caught:
+        read_device("acc", "cpu:1,target=x86-64-v9", (V2,))
+    assert str(caught.value.where) == "--device acc=cpu:1,target=x86-64-v9"
+
+
 def test_names() -> None:
     """``host`` is taken; a placement names a device that was declared."""
     with pytest.raises(UserError, match="device name taken"):
         make_options(("x86-64-v2",), devices={"host": "null"})
-    with pytest.raises(UserError, match="unknown device 'ac'"):
-        make_options(("x86-64-v2",), devices={"acc": "null"}, place=[("*", "ac")])
+    for name, remedy in (("ac", "did you mean 'acc'?"), ("gpu", "declare it with --device gpu=")):
+        with pytest.raises(UserError, match=f"unknown device '{name}'") as caught:
+            make_options(("x86-64-v2",), devices={"acc": "null"}, place=[("*", name)])
+        assert remedy in str(caught.value.do)
     options = make_options(("x86-64-v2",), devices={"b": "null:1", "a": "null"}, place=[("*", "a")])
     assert [device.name for device in options.devices] == ["a", "b"]
     assert options.plain()["devices"] == {

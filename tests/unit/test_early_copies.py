@@ -1,11 +1,13 @@
-"""Copies to the host that begin early: where they begin and end, that they run beside launches, and
-that the bits are those of the host alone."""
+"""Copies between the host and devices that begin early: where they begin and end, that they run beside
+launches, and that the bits are those of the host alone."""
 
 from __future__ import annotations
 
 import ctypes
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,12 +18,14 @@ from tests.conformance.test_devices import OPEN_KINDS
 from tests.trace_format import checked_trace
 from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.lowering_harness import normal
+from tests.unit.test_stage_texts import FUSED
 
 import ingot
 import ingot_runtime
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.cli.main import main
 from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.lowering.early_copies import begin_copies_early
 from ingot_compiler.lowering.fused import (
     BufferSpec,
@@ -32,6 +36,7 @@ from ingot_compiler.lowering.fused import (
     SymbolRead,
     SymbolSet,
 )
+from ingot_compiler.lowering.parse_fused import parse_fused
 from ingot_runtime.errors import DeviceError
 from ingot_runtime_devices import begun_copy
 from ingot_runtime_devices.host_memory import HostMemory
@@ -52,33 +57,44 @@ def network(*, early: bool = True) -> ModelProto:
     return make_model(nodes, [tensor("x", [ROWS, WIDTH])], outputs, weights)
 
 
-def bundle_on(device: str) -> bytes:
-    """The network wholly on a device."""
-    made = ingot.compile(
-        network(), targets=["x86-64-v3"], devices={"acc": device}, place={"*": "acc"}
-    )
+def late_input() -> ModelProto:
+    """Two products, one after the other; the second one reads another input."""
+    nodes = [node("MatMul", "x w0", "first"), node("MatMul", "first w1", "second")]
+    nodes.append(node("Add", "second late", "y"))
+    inputs = [tensor(name, [ROWS, WIDTH]) for name in ("x", "late")]
+    weights = {"w0": normal(0, WIDTH, WIDTH), "w1": normal(1, WIDTH, WIDTH)}
+    return make_model(nodes, inputs, [tensor("y", [ROWS, WIDTH])], weights)
+
+
+def bundle_on(device: str, model: ModelProto | None = None) -> bytes:
+    """A network wholly on a device."""
+    targets, place = ["x86-64-v3"], {"*": "acc"}
+    made = ingot.compile(model or network(), targets=targets, devices={"acc": device}, place=place)
     return bytes(made.to_bytes())
 
 
 @pytest.mark.parametrize(
-    ("early", "steps", "version"),
+    ("model", "steps", "version"),
     [
-        (True, ["copy", "kernel", "begin_copy", "kernel", "copy", "end_copy"], "1.3"),
-        (False, ["copy", "kernel", "kernel", "copy"], "1.2"),
+        (network(), ["copy", "kernel", "begin_copy", "kernel", "copy", "end_copy"], "1.3"),
+        (network(early=False), ["copy", "kernel", "kernel", "copy"], "1.2"),
+        (late_input(), ["copy", "begin_copy", "kernel", "end_copy", "kernel", "copy"], "1.3"),
     ],
+    ids=["back", "neither", "there"],
 )
 def test_where_a_copy_begins_and_ends(
-    early: bool,
+    model: ModelProto,
     steps: list[str],
     version: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Behind the kernel that writes what is copied, and where it is needed; what nothing runs beside
-    is one step, and such a bundle needs no later loader."""
-    model, bundle = tmp_path / "m.onnx", tmp_path / "m.ingot"
-    model.write_bytes(network(early=early).SerializeToString())
-    words = ["compile", str(model), "--device", "acc=cpu", "--place", "*=acc", "-q"]
+    """Behind the kernel that writes what is copied, or behind the copies that the first kernel waits
+    for, and where it is needed; what nothing runs beside is one step, and such a bundle needs no
+    later loader."""
+    source, bundle = tmp_path / "m.onnx", tmp_path / "m.ingot"
+    source.write_bytes(model.SerializeToString())
+    words = ["compile", str(source), "--device", "acc=cpu", "--place", "*=acc", "-q"]
     assert main([*words, "-o", str(bundle)]) == 0
     assert describe_bundle(bundle)["format"] == version
     capsys.readouterr()
@@ -104,6 +120,40 @@ def test_a_copy_begins_when_its_size_is_known() -> None:
     assert begin_copies_early([Grow(1, 4), wanted, *bound], (host, there, host))[1] == wanted
 
 
+def test_a_copy_to_a_device_begins_when_it_can() -> None:
+    """An input's before the first step that computes, another value's behind the step that writes it,
+    behind what makes room for it; one between two devices is whole."""
+    given, made = BufferSpec("input", "f32", 4), BufferSpec("workspace", "f32", 4)
+    there, other = (replace(made, device=device) for device in (1, 2))
+    wanted, work = Copy(0, 1), IfStep("c", (), ())
+    begins, ends = Copy(0, 1, part="begin"), Copy(0, 1, part="end")
+    first = SymbolSet(("m",), (1,))
+    found = begin_copies_early([first, work, work, wanted], (given, there))
+    assert found == (first, begins, work, work, ends)
+    found = begin_copies_early([work, Grow(0, 4), work, wanted], (made, there))
+    assert found == (work, Grow(0, 4), begins, work, ends)
+    found = begin_copies_early([work, Grow(1, 4), work, wanted], (given, there))
+    assert found == (work, Grow(1, 4), begins, work, ends)
+    assert begin_copies_early([work, wanted], (made, there)) == (work, wanted)
+    assert begin_copies_early([work, wanted], (other, there)) == (work, wanted)
+
+
+def test_a_value_that_passes_the_host() -> None:
+    """What comes from one device and goes on to another goes on when it is there."""
+    host, one, other = (BufferSpec("workspace", "f32", 4, device=device) for device in (0, 1, 2))
+    back, on, work = Copy(1, 0), Copy(0, 2), IfStep("c", (), ())
+    found = begin_copies_early([Grow(1, 4), back, work, on], (host, one, other))
+    parts = replace(back, part="begin"), replace(back, part="end")
+    assert found == (Grow(1, 4), parts[0], work, parts[1], on)
+
+
+def test_a_copy_between_devices_has_no_parts() -> None:
+    """A text that says otherwise is refused."""
+    text = FUSED.replace("b4: f32 x 15, workspace", "b4: f32 x 15, workspace on device 2")
+    with pytest.raises(ModelError, match="what begins early: expected a copy from or to the host"):
+        parse_fused(text.replace("copy b3 to b4", "begin_copy b3 to b4"))
+
+
 @pytest.mark.parametrize("device", ["cpu:1", "null", "opencl"])
 def test_bits(device: str) -> None:
     """Native and stepped, again and again: the bits of the processor alone."""
@@ -120,6 +170,28 @@ def test_bits(device: str) -> None:
         ) as alone:
             values = alone.run({"x": X})
         assert {name: value.tobytes() for name, value in values.items()} == expected
+
+
+LATE = np.random.default_rng(8).standard_normal((ROWS, WIDTH)).astype(np.float32)
+
+
+@pytest.mark.parametrize("device", ["cpu:1", "null", "opencl"])
+def test_bits_of_what_begins_early_there(device: str) -> None:
+    """Likewise of copies to a device; what the caller changes behind a call changes nothing."""
+    bundle, found = bundle_on(device, late_input()), set[bytes]()
+    for executor in ("aot", "vm"):
+        with ingot_runtime.load(bundle, executor=executor) as session:
+            for _ in range(5):
+                given = {"x": X.copy(), "late": LATE.copy()}
+                value = session.run(given)["y"]
+                given["late"][:] = np.nan
+                found.add(value.tobytes())
+            assert session.device_counts().copies[("host", "acc")] == (10, 10 * X.nbytes)
+    if device != "opencl":  # it has other loops
+        alone = ingot.compile(late_input(), targets=["x86-64-v3"]).to_bytes()
+        with ingot_runtime.load(alone) as session:
+            found.add(session.run({"x": X, "late": LATE})["y"].tobytes())
+    assert len(found) == 1
 
 
 class Slow:
@@ -140,7 +212,8 @@ class Slow:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     """Let the copies that begin early, and the launches behind them, wait for one another."""
-    made, launch, begin = Slow(), HostMemory.launch, HostMemory.begin_read
+    made, launch = Slow(), HostMemory.launch
+    begins = {name: getattr(HostMemory, name) for name in ("begin_read", "begin_write")}
 
     def noted(self: HostMemory, *arguments: Any, **named: Any) -> int:
         if self._begun:  # pyright: ignore[reportPrivateUsage]
@@ -148,47 +221,60 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
             assert made.copying.wait(WAIT_SECONDS)
         return launch(self, *arguments, **named)
 
-    def noted_begin(self: HostMemory, target: int, address: int, size_bytes: int) -> None:
-        made.launched.clear()
-        made.copying.clear()
-        begin(self, target, address, size_bytes)
+    def noted_begin(name: str) -> Callable[[HostMemory, int, int, int], None]:
+        def begin(self: HostMemory, target: int, source: int, size_bytes: int) -> None:
+            made.launched.clear()
+            made.copying.clear()
+            begins[name](self, target, source, size_bytes)
+
+        return begin
 
     monkeypatch.setattr(begun_copy, "ctypes", made)
     monkeypatch.setattr(HostMemory, "launch", noted)
-    monkeypatch.setattr(HostMemory, "begin_read", noted_begin)
+    for name in begins:
+        monkeypatch.setattr(HostMemory, name, noted_begin(name))
     return made
 
 
+GIVEN = {"back": {"x": X}, "there": {"x": X, "late": LATE}}
+MODELS = {"back": network, "there": late_input}
+
+
+@pytest.mark.parametrize("way", GIVEN)
 @pytest.mark.parametrize("executor", ["aot", "vm"])
-def test_a_copy_runs_beside_a_launch(slow: Slow, executor: str) -> None:
-    """The copy of the first result cannot end before the second launch has begun, and it does."""
-    with ingot_runtime.load(bundle_on("cpu:1"), executor=executor) as session:
-        found = session.run({"x": X})
+def test_a_copy_runs_beside_a_launch(slow: Slow, executor: str, way: str) -> None:
+    """The copy of the first result cannot end before the second launch has begun, and it does; that
+    of the second input not before the first launch has."""
+    bundle = bundle_on("cpu:1", MODELS[way]())
+    with ingot_runtime.load(bundle, executor=executor) as session:
+        found = session.run(GIVEN[way])
     assert slow.waited == [True]
-    with ingot_runtime.load(bundle_on("cpu:1")) as session:
-        again = session.run({"x": X})
+    with ingot_runtime.load(bundle) as session:
+        again = session.run(GIVEN[way])
     assert all(found[name].tobytes() == again[name].tobytes() for name in again)
 
 
-def test_a_trace_shows_it(slow: Slow, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("way", "name", "launch"), [("back", "acc to host", 1), ("there", "host to acc", 0)])  # fmt: skip
+def test_a_trace_shows_it(slow: Slow, tmp_path: Path, way: str, name: str, launch: int) -> None:
     """The slice of the copy and that of a launch that was asked later have time in common."""
-    (tmp_path / "m.ingot").write_bytes(bundle_on("cpu:1"))
-    np.savez(tmp_path / "x.npz", x=X)
+    (tmp_path / "m.ingot").write_bytes(bundle_on("cpu:1", MODELS[way]()))
+    given: dict[str, Any] = GIVEN[way]
+    np.savez(tmp_path / "x.npz", **given)
     words = ["--inputs", str(tmp_path / "x.npz"), "--trace", str(tmp_path / "t.json")]
     assert main(["run", str(tmp_path / "m.ingot"), *words]) == 0
     entries = checked_trace((tmp_path / "t.json").read_text())
     slices = [entry for entry in entries if entry["ph"] == "X"]
     calls = [entry for entry in slices if entry["cat"] == "call" and "stepped" in entry["name"]]
-    copies = [entry for entry in slices if entry["name"] == "acc to host"]
+    copies = [entry for entry in slices if entry["name"] == name]
     launches = [entry for entry in slices if "launch" in entry["args"]]
     assert (len(calls), len(copies), len(launches)) == (2, 4, 4)
     together = [
-        launch["args"]["launch"]
+        each["args"]["launch"]
         for copy in copies
-        for launch in launches
-        if max(copy["ts"], launch["ts"]) < min(it["ts"] + it["dur"] for it in (copy, launch))
+        for each in launches
+        if max(copy["ts"], each["ts"]) < min(it["ts"] + it["dur"] for it in (copy, each))
     ]
-    assert together == [1, 1]
+    assert together == [launch, launch]
     assert len(slow.waited) == 4
 
 
@@ -210,6 +296,27 @@ def test_opencl_copies_beside_a_queue_that_waits() -> None:
     late.cancel()
     gate.set_status(cl.command_execution_status.COMPLETE)
     device.wait()
+    assert is_shut
+    assert np.array_equal(target, X)
+    device.close()
+
+
+def test_opencl_copies_there_beside_a_queue_that_waits() -> None:
+    """A copy to it that has begun ends while what was queued behind it has not run."""
+    import pyopencl as cl
+
+    device = cast("OpenCl", OPEN_KINDS["opencl"](0))
+    made, target = device.allocate(X.nbytes), np.zeros_like(X)
+    gate = cl.UserEvent(device._context)  # pyright: ignore[reportPrivateUsage]
+    late = threading.Timer(WAIT_SECONDS, gate.set_status, [cl.command_execution_status.COMPLETE])
+    late.start()
+    device.begin_write(made.address, int(X.ctypes.data), X.nbytes)
+    cl.enqueue_barrier(device._queue, [gate])  # pyright: ignore[reportPrivateUsage]
+    device.end_write(made.address)
+    is_shut = gate.command_execution_status != cl.command_execution_status.COMPLETE
+    late.cancel()
+    gate.set_status(cl.command_execution_status.COMPLETE)
+    device.read(int(target.ctypes.data), made.address, X.nbytes)
     assert is_shut
     assert np.array_equal(target, X)
     device.close()
@@ -254,22 +361,25 @@ class _Threads:
         self.allocate_lock = threading.Lock
 
 
-def test_a_call_that_ends_between(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("way", "failing_launch"), [("back", 2), ("there", 1)])
+def test_a_call_that_ends_between(
+    way: str, failing_launch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A launch that fails while a copy runs: the call ends with an error, the copy has ended, and
     the next call is right."""
-    with ingot_runtime.load(bundle_on("cpu:1")) as session:
-        expected = session.run({"x": X})
+    with ingot_runtime.load(bundle_on("cpu:1", MODELS[way]())) as session:
+        expected = session.run(GIVEN[way])
         launch, count = HostMemory.launch, [0]
 
         def failing(self: HostMemory, *arguments: Any, **named: Any) -> int:
             count[0] += 1
-            if count[0] == 2:
+            if count[0] == failing_launch:
                 raise DeviceError("a device refuses launch", self.name, "the test")
             return launch(self, *arguments, **named)
 
         with monkeypatch.context() as patch:
             patch.setattr(HostMemory, "launch", failing)
             with pytest.raises(DeviceError, match="the test"):
-                session.run({"x": X})
-        found = session.run({"x": X})
+                session.run(GIVEN[way])
+        found = session.run(GIVEN[way])
     assert all(found[name].tobytes() == expected[name].tobytes() for name in expected)

@@ -21,6 +21,7 @@ from onnx import (
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import assert_same_bits, make_model, node, tensor
 from tests.unit.lowering_harness import HOST_ALONE, normal
+from tests.unit.test_placement_auto import TIMES as THREE_TIMES
 
 import ingot
 import ingot_runtime
@@ -247,7 +248,7 @@ def test_what_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "acc 2 nodes" in told
     for name, lines in {
         "/then/one": ["put on acc by --place '/then/*=acc'"],
-        "/then/three": ["nothing says otherwise"],
+        "/then/three": ["put on host by --place '/then/three=host', not '/then/*=acc'"],
         "/else/one": ["nothing says otherwise"],
     }.items():
         assert main(["why-device", bundle, name]) == 0
@@ -255,6 +256,7 @@ def test_what_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         assert all(line in text for line in lines), text
 
 
+TIMES = THREE_TIMES[:2]
 CHOICE = """
 graph(%0: f32[4], %1: bool[]) {
   %2 = if(%1) {symbols=[]} {()
@@ -271,8 +273,8 @@ graph(%0: f32[4], %1: bool[]) {
 
 
 def test_a_node_that_falls_back() -> None:
-    """What a device has no code for is refused by its name, or runs on the host, which is told; the
-    cost model does not look inside."""
+    """What a device has no code for is refused by its name, or runs on the host, which is told; where
+    the host is faster, what is left to us stays."""
 
     def no_tanh(node: Node, _graph: Graph) -> str:
         return "no code for tanh" if node.op == "tanh" else ""
@@ -280,9 +282,9 @@ def test_a_node_that_falls_back() -> None:
     table = (*HOST_ALONE, DeclaredDevice("acc", VirtualDevice("null", 0)))
     graph = OptimizedGraph(parse_graph(CHOICE))
     with pytest.raises(UnsupportedError) as caught:
-        place(graph, table, PlacingRules((no_tanh,)))
+        place(graph, table, PlacingRules((no_tanh,), TIMES))
     assert (caught.value.what, caught.value.why) == ("tanh on device acc", "no code for tanh")
-    placed = place(graph, table, PlacingRules((no_tanh,), fallback="warn"))
+    placed = place(graph, table, PlacingRules((no_tanh,), TIMES, "warn"))
     assert parse_placed(print_placed(placed)) == placed
     verify_placed(placed)
     (choice,) = (node for node in placed.graph.nodes if node.op == "if")
@@ -290,7 +292,7 @@ def test_a_node_that_falls_back() -> None:
     assert inside == [("tanh", ""), ("copy", "acc"), ("exp", "acc"), ("copy", ""), ("exp", "")]
     nodes = tuple((name, name.upper()) for name in ("if", "tanh", "exp", "other"))
     names = Names("m", ("x", "c"), ("y",), nodes, ())
-    told = fallen_back(placed, names, (("*", "auto"), ("tanh", "acc"), ("exp", "acc")))
+    told = fallen_back(placed, names)
     assert told == ["node 'tanh' (TANH) runs on the host: device acc has no code for it"]
 
 
@@ -301,12 +303,19 @@ def test_a_node_that_falls_back() -> None:
         ('%4 = exp(%3) : f32[4] @[2] on "acc"', '%4 = exp(%3) : f32[4] @[2] on "ac"', "a node inside names its device"),
         ("return %5", "return %4", "outputs of a region"),
         ('destination="acc"', 'destination="host"', "a copy goes to its device"),
+        ("inside 2: auto [501600, 4003360]\n", "", "each node inside has a reason"),
+        ("inside 1: marked", 'inside 1: fallback "ac"', "a reason names a device"),
+        ("[501600, 4003360]", "[1]", "a reason compares all devices"),
     ],
 )  # fmt: skip
 def test_placed_texts_that_lie(old: str, new: str, why: str) -> None:
     """Values of another device, devices that are not there, results on a device."""
     table = (*HOST_ALONE, DeclaredDevice("acc", VirtualDevice("null", 0)))
-    rules = PlacingRules((lambda node, _: "no" if node.op == "tanh" else "",), fallback="allow")
+
+    def no_tanh(node: Node, _graph: Graph) -> str:
+        return "no" if node.op == "tanh" else ""
+
+    rules = PlacingRules((no_tanh,), TIMES, "allow")
     text = print_placed(place(OptimizedGraph(parse_graph(CHOICE)), table, rules))
     assert old in text
     with pytest.raises(ModelError, match=why):

@@ -67,6 +67,8 @@ def test_no_such_device() -> None:
     error = refused(SECTION, id_=7)
     assert isinstance(error, ingot_runtime.IncompatibleError)
     assert "wants opencl:7; there are: opencl:0 (" in error.why
+    assert error.do.startswith("map it: --device ")
+    assert error.do.endswith("=opencl:0")
 
 
 def test_an_extension_that_the_device_lacks() -> None:

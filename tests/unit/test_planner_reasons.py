@@ -8,6 +8,7 @@ from tests.unit.test_planner_cases import CASES
 from ingot_compiler.programs.expressions import Expression, OperatorCall, Variable
 from ingot_compiler.programs.operators import is_source
 from ingot_compiler.programs.planner.plan import Plan, plan
+from ingot_compiler.programs.planner.plan_steps import plan_steps
 from ingot_compiler.programs.planner.reasons import Reasons
 from ingot_compiler.programs.walk import post_order, with_devices
 
@@ -99,3 +100,26 @@ def test_every_decision_has_a_reason() -> None:
                 assert all(step.span.line > 0 for step in reason.place)
                 count += 1
     assert count > 300
+
+
+def test_the_nearest_steps() -> None:
+    """Of a chain what decides, and the last steps of it; the whole chain where it is short."""
+    for text, _ in CASES.values():
+        made = plan(read(text))
+        reasons = Reasons(made)
+        for expression in post_order(made.prepared.functions.values(), with_devices):
+            whole = list(reasons.of(expression).place)
+            assert reasons.nearest(expression, len(whole)) == (whole, False)
+            if len(whole) > 2:
+                assert reasons.nearest(expression, 1) == ([whole[0], whole[-1]], True)
+
+
+def test_steps_by_place() -> None:
+    """Long chains are cut, and take no longer than short ones: 2,000 calls in a row."""
+    calls = "\n".join(f"  let %v{at + 1} = neg(%v{at});" for at in range(2_000))
+    made = plan(read(f"def @main(%v0: T) -> T {{\n{calls}\n  on_device(%v2000, G)\n}}"))
+    steps = plan_steps(made)
+    assert len(steps) == 2_000
+    assert max(map(len, steps.values())) == 10
+    told = next(each for each in steps.values() if len(each) == 10)
+    assert told[1] == "..."

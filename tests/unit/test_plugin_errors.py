@@ -69,6 +69,7 @@ NAMES = [
     ("accelerator", "a plug-in is not understood", "expected MODULE:TARGET"),
     ("no_such_module:TARGET", "no such plug-in", "Python finds no module no_such_module"),
     ("good_plugins:RELUS", "no such plug-in", "has the targets RELU"),
+    ("good_plugins:DEAR,limits=3", "unknown attribute 'limits=3'", "has no attributes"),
     ("good_plugins:RELU,limits=3", "unknown attribute 'limits=3'", "has the attributes limit"),
     ("good_plugins:RELU,limit=many", "wrong value of attribute 'limit'", "a whole number"),
     ("good_plugins:ATTRIBUTES,flag=1", "wrong value of attribute 'flag'", "true or false"),

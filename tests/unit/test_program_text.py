@@ -228,3 +228,10 @@ def test_functions_devices_count_when_programs_are_compared() -> None:
         len({canonical(read(one)) for one in (text, *others, text.replace("C -> G", "C -> H"))})
         == 5
     )
+
+
+def test_a_mistake_leads_to_the_rules() -> None:
+    """No stage prints what a program looks like: the page with its rules is named."""
+    with pytest.raises(ModelError) as caught:
+        parse_program("def main")
+    assert caught.value.do == "compare with the rules of docs/programs.md"

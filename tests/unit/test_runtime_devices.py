@@ -112,6 +112,7 @@ def test_bound_devices(folder: Path, devices: dict[str, str]) -> None:
     ("devices", "kind", "message"),
     [
         ({"gpu": "null:0"}, ingot_runtime.InputError, "no device 'gpu'"),
+        ({"ac": "null:0"}, ingot_runtime.InputError, "did you mean 'acc'?"),
         ({"acc": "nul"}, ingot_runtime.InputError, "unknown device kind 'nul'"),
         ({"acc": "null:"}, ingot_runtime.InputError, "a device has no such id"),
         ({"acc": "null:-1"}, ingot_runtime.InputError, "a device has no such id"),
@@ -385,3 +386,24 @@ def test_large_allocations_begin_where_huge_pages_do() -> None:
     assert piece.address % (2 << 20) == 0
     assert piece.size_bytes == 6 << 20
     assert Piece(100).size_bytes == 4096
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_device_with_too_little_memory(
+    folder: Path, executor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call whose sizes need more than the device has ends with what is needed and what there is,
+    before anything runs; one that needs less still works."""
+    session = ingot_runtime.load(folder / "open", executor=executor)
+    assert right(session)
+    before = session.device_counts().launches, session.device_counts().copies
+    monkeypatch.setattr("ingot_runtime_devices.host_memory.MEMORY_BYTES", 1 << 20)
+    rows = np.zeros((1 << 20, WIDTH), np.float32)
+    with pytest.raises(
+        ingot_runtime.ResourceError, match="not enough memory on device null:0"
+    ) as e:
+        session.run({"x": rows})
+    assert "bytes" in e.value.where
+    assert f"of {1 << 20} bytes are in use" in e.value.why
+    assert (session.device_counts().launches, session.device_counts().copies) == before
+    assert right(session)

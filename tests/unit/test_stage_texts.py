@@ -176,7 +176,7 @@ def test_every_part_is_read_back(text: Text) -> None:
         (FUSED, "copy b0 to b1", "copy b0 to b9", "line 13, column 1", "buffers: expected b0 to b8, got b9"),
         (FUSED, "copy b0 to b1", "copy b0 to b3", "line 13, column 1", "a copy is of a whole buffer: expected f32 x 20, got f32 x 15"),
         (FUSED, "copy b0 to b1 @[2]", "copy b0 to b1 @[2, 1]", "line 13, column 1", "source nodes: expected ascending ordinals, got [2, 1]"),
-        (FUSED, "copy b0 to b1", "begin_copy b0 to b1", "line 13, column 1", "what begins early is a copy to the host: expected a buffer of the host, got b1 on device 1"),
+        (FUSED, "copy b0 to b1", "begin_copy b0 to b1", "line 14, column 1", "what a kernel reads: expected a buffer that is written before, got b1"),
         (FUSED, "copy b3 to b4", "begin_copy b3 to b4", "line 26, column 3", "expected a buffer that is written before, got b4"),
         (FUSED, "copy b3 to b4", "end_copy b3 to b4", "line 20, column 1", "what ends has begun: expected a copy that has begun, got none of b3 to b4"),
         (FUSED, "copy b3 to b4", "begin_copy b3 to b4 copy b3 to b4", "line 1, column 1", "what begins ends: expected copies that end, got b3 to b4 without an end"),

@@ -176,6 +176,13 @@ def test_which_glob_counts_is_printed(tmp_path: Path, capsys: pytest.CaptureFixt
     assert '@[2] on "auto"' in printed.out
 
 
+def test_what_is_no_glob(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The form of the option is told."""
+    for text in ("/stem/*", "/stem/*=", "=acc", "atuo"):
+        assert main(["compile", str(tmp_path / "m.onnx"), *ACC, "--place", text]) == 1
+        assert f"expected GLOB=DEVICE or auto, got '{text}'" in capsys.readouterr().err
+
+
 def test_a_fallback_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With ``warn``; ``forbid`` refuses by both sides of the conflict, ``allow`` says nothing."""
     (tmp_path / "m.onnx").write_bytes(choice().SerializeToString())
@@ -190,6 +197,7 @@ def test_a_fallback_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str
     error = capsys.readouterr().err
     assert "control flow runs on the host" in error
     assert "the node is there by --place *=acc" in error
+    assert "leave it on the host: --place /r=host, behind that, or give --fallback warn" in error
 
 
 @pytest.mark.parametrize(

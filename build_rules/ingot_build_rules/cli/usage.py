@@ -152,7 +152,10 @@ def pair(text: str) -> tuple[str, str]:
 
 def place(text: str) -> tuple[str, str]:
     """Read ``GLOB=NAME``; ``auto`` alone is for all nodes that no glob places."""
-    return ("", text) if text == "auto" else pair(text)
+    glob, equals, name = text.rpartition("=")
+    if text != "auto" and not (glob and equals and name):
+        raise argparse.ArgumentTypeError(f"expected GLOB=DEVICE or auto, got {text!r}")
+    return ("", text) if text == "auto" else (glob, name)
 
 
 def device(text: str) -> tuple[str, str]:

@@ -166,7 +166,10 @@ def _one(
         raise UserError(error.what, where, error.why, error.do) from None
     _check_kind(given.kind, given.scope, where)
     wanted = named_targets.get(given.target, given.target)
-    target = str(read_target(given.kind, wanted, (machine,) if machine else host_targets))
+    try:
+        target = str(read_target(given.kind, wanted, (machine,) if machine else host_targets))
+    except UserError as error:
+        raise type(error)(error.what, where, error.why, error.do) from None
     return DeviceOption(name, given.kind, given.id, target, given.scope)
 
 

@@ -19,10 +19,7 @@ async def find_fallbacks(compilation: Compilation) -> list[str]:
     from ingot_build_rules.report.placement_report import fallen_back
 
     names, graphs = await compilation.names(), await _graphs(compilation)
-    globs = compilation.options.place
-    return list(
-        dict.fromkeys(text for graph in graphs for text in fallen_back(graph, names, globs))
-    )
+    return list(dict.fromkeys(text for graph in graphs for text in fallen_back(graph, names)))
 
 
 async def describe_placement(compilation: Compilation) -> list[dict[str, object]]:

@@ -18,8 +18,8 @@ from ingot_compiler.ir.message import OptionRef, message
 from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.programs.lower_program import ENTRY, LoweredProgram, lower_program
 from ingot_compiler.programs.parse_program import parse_program
-from ingot_compiler.programs.planner.plan import plan
-from ingot_compiler.programs.program import Program
+from ingot_compiler.programs.planner.plan import Plan, plan
+from ingot_compiler.programs.planner.plan_steps import plan_steps
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -44,11 +44,12 @@ def read_program(path: str) -> ProgramModel:
         UserError: no such file, no host. ModelError: it is no program, or its annotations
             contradict. UnsupportedError: it is no graph.
     """
-    made = plan(parse_program(read_text(path))).program
+    planned = plan(parse_program(read_text(path)))
+    made = planned.program
     lowered = lower_program(made)
     used = {node.mark for node in lowered.graph.nodes} - {"", HOST}
     devices = {one.name: device_text(one.device) for one in made.devices if one.name in used}
-    return ProgramModel(lowered.graph, devices, _names(path, made, lowered))
+    return ProgramModel(lowered.graph, devices, _names(path, planned, lowered))
 
 
 def check_options(options: CompileOptions, devices: tuple[DeviceOption, ...], path: str) -> None:
@@ -68,14 +69,16 @@ def check_options(options: CompileOptions, devices: tuple[DeviceOption, ...], pa
         raise UserError(what, path, "its text says it already", "leave it out")
 
 
-def _names(path: str, program: Program, lowered: LoweredProgram) -> dict[str, Any]:
-    graph = lowered.graph
+def _names(path: str, planned: Plan, lowered: LoweredProgram) -> dict[str, Any]:
+    graph, program = lowered.graph, planned.program
+    steps = plan_steps(planned)
     weight_count = 1 + max(map(weight_number, constants_of(graph)), default=-1)
     return {
         "model": os.path.splitext(os.path.basename(path))[0],
         "inputs": [parameter.name for parameter in program.functions[ENTRY].parameters],
         "outputs": [f"output{index}" for index in range(len(graph.outputs))],
         "nodes": [[place, expression] for place, expression in lowered.sources],
+        "plans": [steps.get(place, ()) for place, _ in lowered.sources],
         "symbols": [],
         "weights": [f"weight{index}" for index in range(weight_count)],
     }

@@ -7,6 +7,7 @@ here: the model.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 from ingot_build_rules.compilation.configure import configure, device_options
 from ingot_build_rules.compilation.pool_option import read_pools
@@ -161,6 +162,8 @@ def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
         what, where = f"unknown device {device!r}", OptionRef("place", f"{glob}={device}")
         why = f"declared devices are {', '.join(declared)}"
         do = message("declare it with ", OptionRef("device", f"{device}=KIND"))
+        if get_close_matches(device, (AUTO, *declared), 1):
+            do = message(suggest(device, (AUTO, *declared)))
         raise UserError(what, where, why, do)
 
 

@@ -1,14 +1,16 @@
 """Adds to an error about a node on a device which option put it there, so that both sides of a
 conflict are told.
 
-In: an error in the user's names, all names, globs. Out: the same error, with the option in its
-reason. Not done here: finding the conflict (``placement``).
+In: an error in the user's names, all names, globs. Out: the same error, with that option in its
+reason, and one that helps. Not done here: finding the conflict (``placement``).
 """
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Sequence
 
+from ingot_build_rules.rules.compile_options import HOST
 from ingot_compiler.frontend.place_marks import matching_globs
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Names
@@ -26,4 +28,8 @@ def with_its_glob(
         return error
     option = OptionRef("place", "=".join(place[numbers[-1]]))
     why = message(error.why, "; the node is there by ", option)
-    return type(error)(error.what, error.where, why, error.do)
+    host = OptionRef("place", f"{glob.escape(name or '')}={HOST}")
+    do = message(
+        "leave it on the host: ", host, ", behind that, or give ", OptionRef("fallback", "warn")
+    )
+    return type(error)(error.what, error.where, why, do)

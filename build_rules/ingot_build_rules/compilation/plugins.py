@@ -123,8 +123,11 @@ def _attribute(text: str, plugin: Plugin, part: str) -> tuple[str, AttributeValu
     place = OptionRef("plugin", text)
     if not equals or name not in plugin.attributes:
         known: Mapping[str, AttributeValue] = plugin.attributes
-        why = f"plug-in {plugin.name} has the attributes {', '.join(known) or 'none'}"
-        raise UserError(f"unknown attribute {part!r}", place, why, suggest(name, list(known)))
+        why = f"plug-in {plugin.name} has the attributes {', '.join(known)}"
+        do = suggest(name, list(known))
+        if not known:
+            why, do = f"plug-in {plugin.name} has no attributes", "leave it out"
+        raise UserError(f"unknown attribute {part!r}", place, why, do)
     default = plugin.attributes[name]
     if isinstance(default, bool) and value in _FLAGS:
         return name, _FLAGS[value]

@@ -93,6 +93,8 @@ def _read_names(found: Mapping[str, Any]) -> Names | None:
     try:
         model = str(found["model"])
         inputs, outputs, weights = map(texts, ("inputs", "outputs", "weights"))
-        return Names(model, inputs, outputs, pairs("nodes"), pairs("symbols"), weights)
+        plans = tuple(tuple(str(step) for step in steps) for steps in found.get("plans", ()))
+        nodes, symbols = pairs("nodes"), pairs("symbols")
+        return Names(model, inputs, outputs, nodes, symbols, weights, plans=plans)
     except (TypeError, ValueError):
         return None

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 
 from ingot_build_rules.report.version_report import describe_sizes
 from ingot_compiler.frontend.place_marks import matching_globs
-from ingot_compiler.ir.graph import AUTO, Graph, Names, Node
+from ingot_compiler.ir.graph import Graph, Names, Node
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.placement.op_work import bytes_of, setting_of, work_of
-from ingot_compiler.placement.place_reason import CANNOT_RUN, NO_VALUE
+from ingot_compiler.placement.place_reason import CANNOT_RUN, NO_VALUE, PlaceReason
 from ingot_compiler.placement.place_region import (
-    HOST_OPS,
     devices_inside,
     is_control,
     nodes_inside,
+    placed_inside,
 )
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.verify_placed import HOST
@@ -102,60 +102,55 @@ def describe_values(
         {
             **_what(placed, value, makers.get(value), names, told, globs),
             "device": placed.devices[placed.device_of[value]].name,
-            **_reason(placed, value),
+            **_reason(placed, placed.reasons[value]),
         }
         for value in range(len(placed.graph.types))
     ]
-    inside = (each for node in placed.graph.nodes for each in nodes_inside(node))
+    inside = zip(placed_inside(placed.graph), placed.inside, strict=True)
+    control = _control_sources(placed.graph)
     return [
         *outside,
         *(
-            _row_inside(node, names, told, globs)
-            for node in inside
-            if node.source and node.operands and node.op != "copy"
+            _row_inside(placed, node, reason, (names, told), globs)
+            for node, reason in inside
+            if is_control(node) or not control.issuperset(node.source)
         ),
     ]
 
 
-def _row_inside(node: Node, names: Names, told: Names, globs: Globs) -> dict[str, object]:
-    """The row of a node inside of control flow: a glob put it there, or it is the host's."""
-    numbers = matching_globs(names.nodes[node.source[-1]][0], globs)
-    asked = _asked_inside(node, names, globs)
-    row: dict[str, object] = {
+def _control_sources(graph: Graph) -> set[int]:
+    """The nodes of the model that are control flow: what is made of them inside of it, such as the
+    slices of a Scan, is not what they are called."""
+    inside = (each for node in graph.nodes for each in (node, *nodes_inside(node)))
+    return {ordinal for node in inside if is_control(node) for ordinal in node.source}
+
+
+def _row_inside(
+    placed: PlacedGraph, node: Node, reason: PlaceReason, names: tuple[Names, Names], globs: Globs
+) -> dict[str, object]:
+    """The row of a node inside of control flow."""
+    _, told = names
+    return {
         "op": node.op,
         "nodes": [list(told.nodes[ordinal]) for ordinal in node.source],
+        **_globs_of(node, reason, names, globs),
         "device": node.mark or HOST,
-        "reason": "fallback" if asked else "marked" if node.mark else "default",
+        **_reason(placed, reason),
     }
-    if node.mark or asked:
-        row["globs"] = [number + 1 for number in numbers]
-    return {**row, "asked": asked} if asked else row
 
 
-def _asked_inside(node: Node, names: Names, globs: Globs) -> str:
-    """The device that a glob wants for a node inside of control flow, and that does not run it."""
-    if node.mark or not node.source or not node.operands or node.op in HOST_OPS:
-        return ""
-    numbers = matching_globs(names.nodes[node.source[-1]][0], globs)
-    asked = globs[numbers[-1]][1] if numbers else HOST
-    return "" if asked in (HOST, AUTO) else asked
-
-
-def fallen_back(placed: PlacedGraph, names: Names, globs: Globs) -> list[str]:
+def fallen_back(placed: PlacedGraph, names: Names) -> list[str]:
     """Say of each node that its device has no code for that the host runs it."""
+    asked = [
+        (node, placed.reasons[result]) for node in placed.graph.nodes for result in node.results
+    ]
+    asked += zip(placed_inside(placed.graph), placed.inside, strict=True)
     found: dict[str, None] = {}
-    for node in placed.graph.nodes:
-        asked = [
-            (node, placed.reasons[result].device)
-            for result in node.results
-            if placed.reasons[result].kind == "fallback"
-        ]
-        asked += [(inner, _asked_inside(inner, names, globs)) for inner in nodes_inside(node)]
-        for each, device in asked:
-            if device and each.source:
-                name, op = names.nodes[each.source[-1]]
-                text = f"node {name!r} ({op}) runs on the host: device {device} has no code for it"
-                found[text] = None
+    for node, reason in asked:
+        if reason.kind == "fallback" and node.source:
+            name, op = names.nodes[node.source[-1]]
+            told = f"device {reason.device} has no code for it"
+            found[f"node {name!r} ({op}) runs on the host: {told}"] = None
     return list(found)
 
 
@@ -172,14 +167,25 @@ def _what(
         row["name"] = told.weights[int(node.text("weight"))]
     if node.op == "copy":
         row["of"] = node.operands[0]
-    numbers = matching_globs(names.nodes[node.source[-1]][0], globs) if node.source else ()
-    if numbers and placed.reasons[value].kind in ("marked", "auto", "fallback"):
-        row["globs"] = [number + 1 for number in numbers]
-    return row
+    return {**row, **_globs_of(node, placed.reasons[value], (names, told), globs)}
 
 
-def _reason(placed: PlacedGraph, value: int) -> Mapping[str, object]:
-    reason = placed.reasons[value]
+def _globs_of(
+    node: Node, reason: PlaceReason, both_names: tuple[Names, Names], globs: Globs
+) -> Mapping[str, object]:
+    """The globs that match a node, where one of them is why it is there, or what the planner of a
+    program said; ``both_names``: the model's, and those that the bundle tells."""
+    names, told = both_names
+    if not node.source or reason.kind not in ("marked", "auto", "fallback"):
+        return {}
+    numbers = matching_globs(names.nodes[node.source[-1]][0], globs)
+    if numbers:
+        return {"globs": [number + 1 for number in numbers]}
+    steps = told.plans[node.source[-1]] if told.plans else ()
+    return {"plan": list(steps)} if steps else {}
+
+
+def _reason(placed: PlacedGraph, reason: PlaceReason) -> Mapping[str, object]:
     row: dict[str, object] = {"reason": reason.kind}
     if reason.value != NO_VALUE:
         row["from"] = reason.value

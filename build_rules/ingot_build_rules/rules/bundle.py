@@ -97,7 +97,7 @@ def _tell_fallbacks(context: RuleContext, inputs: BundleInputs) -> None:
 
     names = inputs.names.value()
     graphs = (inputs.placed, *inputs.specialisations)
-    found = (fallen_back(each.value(), names, inputs.options.place) for each in graphs)
+    found = (fallen_back(each.value(), names) for each in graphs)
     for text in dict.fromkeys(text for each in found for text in each):
         context.warn(text)
 
@@ -139,7 +139,7 @@ def _told_names(inputs: BundleInputs) -> Names:
     if not inputs.options.strip:
         return names
     numbered = tuple((f"#{number}", op) for number, (_, op) in enumerate(names.nodes))
-    return replace(names, nodes=numbered)
+    return replace(names, nodes=numbered, plans=())
 
 
 def _tensor(tensor: NamedTensor) -> BundleTensor:

@@ -29,6 +29,7 @@ class PlacedRow:
     asked: str
     globs: tuple[int, ...]
     picoseconds: tuple[tuple[str, int], ...]
+    plan: tuple[str, ...] = ()
     reader: str = ""
 
     @staticmethod
@@ -45,6 +46,7 @@ class PlacedRow:
             row.get("asked", ""),
             tuple(row.get("globs", ())),
             tuple((name, each) for name, each in row.get("picoseconds", ())),
+            tuple(row.get("plan", ())),
         )
 
     def read_in(self, rows: Sequence[PlacedRow]) -> PlacedRow:
@@ -73,6 +75,8 @@ def sentence(row: PlacedRow, after: PlacedRow | None, globs: Globs) -> str:
 def _asked_for(row: PlacedRow, globs: Globs) -> str:
     """By which option a node was placed, and which ones did not count."""
     known = ["=".join(globs[number - 1]) for number in row.globs if 0 < number <= len(globs)]
+    if row.plan:
+        return f"the program: {'; '.join(row.plan)}"
     if not known:
         return "the user"
     over = f", not {', '.join(map(repr, known[:-1]))}" if len(known) > 1 else ""

@@ -65,7 +65,7 @@ from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype
 from ingot_compiler.frontend.weights import Weights
 from ingot_compiler.ir.constants import ConstantWriter
 from ingot_compiler.ir.errors import LimitError, ModelError
-from ingot_compiler.ir.graph import AUTO, ConstantSource, Names
+from ingot_compiler.ir.graph import ConstantSource, Names
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.value_forms import TENSOR
 from ingot_runtime.format.limits import TENSOR_COUNT_MAX
@@ -261,17 +261,11 @@ class _Importer:
     def _marked_nodes(
         self, nodes: Sequence[NodeProto], place: Sequence[tuple[str, str]]
     ) -> tuple[ImportedNode, ...]:
-        """The nodes, each with the device that the user asks for; what is inside of control flow is
-        not left to the cost model."""
+        """The nodes, each with the device that the user asks for, and the marks of all inside."""
         names = tuple(map(node_name, nodes))
         inside = [name for name in map(node_name, all_nodes(nodes)) if name not in set(names)]
         every = (*names, *inside)
-        marks = place_marks(every, place)
-        self.marks = {
-            name: mark
-            for name, mark in zip(every, marks, strict=True)
-            if mark != AUTO or name in names
-        }
+        self.marks = dict(zip(every, place_marks(every, place), strict=True))
         return tuple(self._node(node, self.marks[node_name(node)]) for node in nodes)
 
     def _used_opsets(self, nodes: Sequence[NodeProto]) -> tuple[tuple[str, int], ...]:

@@ -138,7 +138,7 @@ def _devices(program: Program) -> Iterator[Problem]:
     active = {
         _number(operands[position])
         for name, operands in named
-        if name in LAUNCHES or name == "copy"
+        if name in LAUNCHES or name in COPIES
         for position in _DEVICES[name]
     }
     for index, (name, operands) in enumerate(named):

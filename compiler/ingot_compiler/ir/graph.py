@@ -163,7 +163,8 @@ class Names:
     ``nodes``: ordinal of an imported node -> (name, op type); ``inputs``/``outputs``: tensor names
     by position; ``symbols``: canonical symbol (s0, s1, ...) -> the user's dimension name;
     ``model``: the graph's name; ``weights``: tensor names by number; ``ignored``: what the file has
-    and the graph has not, for warnings.
+    and the graph has not, for warnings; ``plans``: of a program, by ordinal of a node, the steps by
+    which its planner came to the node's device.
     """
 
     model: str
@@ -173,6 +174,7 @@ class Names:
     symbols: tuple[tuple[str, str], ...]
     weights: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    plans: tuple[tuple[str, ...], ...] = ()
 
     def describe(self, source: Sequence[int]) -> str:
         """The user's node names of some ordinals, for errors and reports."""

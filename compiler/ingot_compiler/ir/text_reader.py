@@ -51,9 +51,11 @@ class Token(NamedTuple):
 class Reader:
     """The tokens of one text, and which of them comes next."""
 
-    def __init__(self, stage: str, text: str) -> None:
-        """``stage`` is what errors call the whole."""
+    def __init__(self, stage: str, text: str, compare_with: str = "") -> None:
+        """``stage`` is what errors call the whole; ``compare_with``: what is right, where that is
+        not what ``--to`` prints of the stage."""
         self._stage = stage
+        self._compare_with = compare_with or f"the output of --to {stage}"
         self._text = text
         self._tokens = list(_tokens(text))
         self._next = 0
@@ -184,7 +186,7 @@ class Reader:
             f"cannot read the {self._stage}",
             f"line {line}, column {column}: {shown}",
             why,
-            f"compare with the output of --to {self._stage}",
+            f"compare with {self._compare_with}",
         )
 
     def check(self, problems: Iterable[Problem], places: Mapping[Path, Token]) -> None:

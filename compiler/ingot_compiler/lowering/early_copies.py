@@ -1,11 +1,12 @@
-"""Copies to the host that begin as soon as their bytes are there, and end where they are needed.
+"""Copies between the host and a device that begin as soon as their bytes are there, and end where they
+are needed.
 
 In: the steps of a fused graph, its buffers. Out: the same steps, where a copy that others may run
 beside is two steps. Not done here: how a device copies while it works (the loader's devices).
 
-``place`` puts a copy before its first reader. One from a device to the host now begins behind the
-last step that writes what is copied, and ends before the first that names the result, or behind all
-steps. Where nothing runs between the two it stays whole: such a program needs no later loader.
+``place`` puts a copy before its first reader. One from or to the host now begins behind the last step
+that writes what is copied, an input's before all steps, and ends before the first that names the
+result, or behind all steps. Where nothing runs between the two it stays whole: such a program needs no later loader.
 """
 
 from __future__ import annotations
@@ -33,18 +34,20 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 
 def begin_copies_early(steps: Sequence[Step], buffers: Sequence[BufferSpec]) -> tuple[Step, ...]:
-    """Take apart each copy to the host beside which something runs."""
+    """Take apart each copy from or to the host beside which something runs."""
     uses = _Uses.of(steps)
+    copied = {step.result for step in steps if isinstance(step, Copy)}
     parts: dict[int, list[Copy]] = defaultdict(list)  # before the step of that number
     for index, step in enumerate(steps):
         if (
             isinstance(step, Copy)
-            and buffers[step.operand].device
-            and not buffers[step.result].device
+            and _touches_host(step, buffers)
+            and step.operand not in copied  # which may be there only when somebody names it
         ):
             first = uses.begin_of(index, step, buffers[step.operand])
             last = uses.end_of(index, step)
             if uses.runs_between(first, last):
+                first = uses.next_run(first) if buffers[step.result].device else first
                 parts[first].append(replace(step, part="begin"))
                 parts[last].append(replace(step, part="end"))
     return tuple(_merged(steps, parts)) if parts else tuple(steps)
@@ -88,20 +91,31 @@ class _Uses:
         return uses
 
     def begin_of(self, index: int, step: Copy, spec: BufferSpec) -> int:
-        """The step before which the bytes are there and their number is known."""
-        needed = [self.written[step.operand]]
+        """The step before which the bytes are there, with their number and room for them."""
+        needed = [self.written[step.operand], self.named[step.result]]
         needed += [self.bound[name] for name in sorted(symbol_set(spec.element_count))]
         before = [found[: bisect_left(found, index)] for found in needed]
-        return max((found[-1] + 1 for found in before if found), default=index)
+        first = 0 if spec.kind == "input" else index
+        return max((found[-1] + 1 for found in before if found), default=first)
 
     def end_of(self, index: int, step: Copy) -> int:
         """The first step behind that names the result."""
         later = self.named[step.result][bisect_right(self.named[step.result], index) :]
         return later[0] if later else self.step_count
 
+    def next_run(self, first: int) -> int:
+        """The first step from there on that computes: what it needs is copied to its device before
+        what is needed later."""
+        return self.runs[bisect_left(self.runs, first)]
+
     def runs_between(self, first: int, last: int) -> bool:
         """Whether a step computes between two."""
         return bisect_left(self.runs, first) < bisect_left(self.runs, last)
+
+
+def _touches_host(step: Copy, buffers: Sequence[BufferSpec]) -> bool:
+    """Whether it is from or to the host, and not between two other devices."""
+    return not (buffers[step.operand].device and buffers[step.result].device)
 
 
 def _named(step: Step) -> Sequence[int]:

@@ -172,8 +172,11 @@ def _copy(scope: FusedScope, step: Copy) -> Iterator[Problem]:
 
 
 def _part_of_copy(scope: FusedScope, step: Copy) -> Iterator[Problem]:
-    """A copy to the host, which begins and then ends."""
-    yield from scope.is_on_host(step.result, "what begins early is a copy to the host")
+    """A copy from or to the host, which begins and then ends."""
+    devices = [spec.device for spec in map(scope.spec, (step.operand, step.result)) if spec]
+    if all(devices):
+        got = " to ".join(f"device {device}" for device in devices)
+        yield scope.problem("a copy from or to the host", got, "what begins early")
     same = step.operand, step.result
     if step.part == "begin":
         scope.begun.add(same)

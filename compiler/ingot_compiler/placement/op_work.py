@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.graph import Graph, Node, captured
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
@@ -74,10 +74,11 @@ class Setting:
     transposed: frozenset[int]
 
 
-def setting_of(graph: Graph) -> Setting:
-    """The setting of all nodes of a graph. A copy changes nothing: the work of a node is the same
-    before and after copies are written."""
-    constants, computed, transposed = set[int](), set[int](), set[int]()
+def setting_of(graph: Graph, seen: Mapping[int, Node] | None = None) -> Setting:
+    """The setting of all nodes of a graph; ``seen``: the constants around it that it reads, with the
+    nodes that make them. A copy changes nothing: the work of a node is the same before and after
+    copies are written."""
+    constants, computed, transposed = set[int](seen or ()), set[int](), set[int]()
     for node in graph.nodes:
         if not node.regions and node.op != "read_dim" and constants.issuperset(node.operands):
             constants.update(node.results)
@@ -86,7 +87,16 @@ def setting_of(graph: Graph) -> Setting:
         elif node.op == "transpose" or (node.op == "copy" and node.operands[0] in transposed):
             transposed.update(node.results)
     makers = {result: node for node in graph.nodes for result in node.results}
+    makers |= seen or {}
     return Setting(graph, makers, *map(frozenset, (constants, computed, transposed)))
+
+
+def settings_inside(node: Node, around: Setting) -> list[Setting]:
+    """The settings of the regions of a node, which read constants around them."""
+    if not node.regions:
+        return []
+    seen = {value: around.makers[value] for value in captured(node) & around.constants}
+    return [setting_of(region, seen) for region in node.regions]
 
 
 def _computes(node: Node) -> bool:
@@ -98,7 +108,7 @@ def work_of(node: Node, setting: Setting) -> Work:
     """The work of one node, with all that is in its branches and bodies, each counted once."""
     if setting.constants.issuperset(node.results) or _is_view(node, setting):
         return Work()
-    regions = map(setting_of, node.regions)
+    regions = settings_inside(node, setting)
     inside = [work_of(inner, region) for region in regions for inner in region.graph.nodes]
     return sum(inside, _own_work(node, setting))
 

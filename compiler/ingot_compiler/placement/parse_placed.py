@@ -15,7 +15,7 @@ from ingot_compiler.ir.parse_graph import Places, read_graph
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.placement.place_reason import NO_VALUE, REASON_KINDS, PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
-from ingot_compiler.placement.verify_placed import DEVICE, VALUE, find_placed_problems
+from ingot_compiler.placement.verify_placed import DEVICE, INSIDE, VALUE, find_placed_problems
 from ingot_compiler.placement.virtual_device import (
     ANY_ID,
     ANY_SCOPE,
@@ -35,6 +35,7 @@ def parse_placed(text: str) -> PlacedGraph:
         devices.append(_device(reader, len(devices)))
     graph = read_graph(reader, places)
     values = _values(reader, places, devices, graph)
+    inside = _inside(reader, places)
     reader.end()
     if len(values) != len(graph.types):
         expected = f"expected a place for each of {len(graph.types)} values, got {len(values)}"
@@ -43,7 +44,7 @@ def parse_placed(text: str) -> PlacedGraph:
         tuple(device for device, _ in values),
         tuple(reason for _, reason in values),
     )
-    placed = PlacedGraph(graph, tuple(devices), indices, reasons)
+    placed = PlacedGraph(graph, tuple(devices), indices, reasons, inside)
     reader.check(find_placed_problems(placed), places)
     return placed
 
@@ -58,6 +59,16 @@ def _values(
         places[VALUE, len(values)] = reader.token
         values.append(_value(reader, len(values), names, graph))
     return values
+
+
+def _inside(reader: Reader, places: Places) -> tuple[PlaceReason, ...]:
+    """The reasons of the nodes inside of control flow."""
+    found: list[PlaceReason] = []
+    while reader.at("inside"):
+        places[INSIDE, len(found)] = reader.token
+        reader.expect("inside", str(len(found)), ":")
+        found.append(_reason(reader))
+    return tuple(found)
 
 
 def _device(reader: Reader, number: int) -> DeclaredDevice:

@@ -21,12 +21,19 @@ from ingot_compiler.ir.graph import AUTO, Graph, Node, OptimizedGraph, make_attr
 from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
 from ingot_compiler.ir.renumber import first_free_id, renumber
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.placement.choices_inside import ChoicesInside, auto_reason
 from ingot_compiler.placement.choose_devices import DeviceChoice, choose_devices
 from ingot_compiler.placement.configuration import Configuration
-from ingot_compiler.placement.place_reason import CANNOT_RUN, NO_VALUE, PlaceReason
-from ingot_compiler.placement.place_region import HOST_OPS, Around, RegionPlacer
+from ingot_compiler.placement.place_reason import NO_VALUE, PlaceReason
+from ingot_compiler.placement.place_region import (
+    HOST_OPS,
+    Around,
+    RegionPlacer,
+    nodes_inside,
+)
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.placing_rules import PlacingRules
+from ingot_compiler.placement.placing_units import Path
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -56,7 +63,25 @@ def place(
     graph = optimized.graph
     names = [device.name for device in table]
     _check_marks(graph, names)
-    return _Placement(graph, table, names, rules).run()
+    choices = _choices(graph, names, rules)
+    inside = ChoicesInside(names, rules, choices)
+    placement = _Placement(inside.marked(graph), table, names, rules)
+    return placement.run(choices, tuple(inside.reasons(graph)))
+
+
+def _choices(
+    graph: Graph, names: Sequence[str], rules: PlacingRules
+) -> Mapping[Path, DeviceChoice]:
+    """The devices of the nodes that are left to us."""
+    inside = (each for node in graph.nodes for each in (node, *nodes_inside(node)))
+    if len(names) == 1 or all(node.mark != AUTO for node in inside):
+        return {}
+    return choose_devices(
+        graph,
+        names,
+        rules.times,
+        lambda node, around, device: bool(rules.refusal(node, around, device)),
+    )
 
 
 def _check_marks(graph: Graph, names: Sequence[str]) -> None:
@@ -105,11 +130,13 @@ class _Placement:
         self.makers = {result: node for node in graph.nodes for result in node.results}
         self.inside = RegionPlacer(self.names, self.types, self._inside)
 
-    def run(self) -> PlacedGraph:
-        """Decide, then rebuild with copies."""
-        choices = self._choices()
+    def run(
+        self, choices: Mapping[Path, DeviceChoice], inside: tuple[PlaceReason, ...]
+    ) -> PlacedGraph:
+        """Decide, then rebuild with copies; ``choices``: of the nodes that are left to us;
+        ``inside``: the reasons of those inside of control flow."""
         for index, node in enumerate(self.graph.nodes):
-            self._decide(node, choices.get(index))
+            self._decide(node, choices.get((index,)))
         self._decide_constants()
         for node in self.graph.nodes:
             self._add(node)
@@ -122,18 +149,7 @@ class _Placement:
             replace(place.reason, value=renamed.get(place.reason.value, NO_VALUE))
             for place in places
         )
-        return PlacedGraph(graph, self.devices, indices, reasons)
-
-    def _choices(self) -> Mapping[int, DeviceChoice]:
-        """The devices of the nodes that are left to us."""
-        if len(self.devices) == 1 or all(node.mark != AUTO for node in self.graph.nodes):
-            return {}
-        return choose_devices(
-            self.graph,
-            self.names,
-            self.rules.times,
-            lambda node, device: bool(self.rules.refusal(node, self.graph, device)),
-        )
+        return PlacedGraph(graph, self.devices, indices, reasons, inside)
 
     def _decide(self, node: Node, choice: DeviceChoice | None) -> None:
         """Place a node by its mark or operands; what is computed from constants alone stays
@@ -145,8 +161,7 @@ class _Placement:
         elif mark:
             place = self._marked(node, self.names.index(mark), self.graph)
         elif choice is not None:
-            costs = (CANNOT_RUN if each is None else each for each in choice.picoseconds)
-            place = _Place(choice.device, PlaceReason("auto", picoseconds=tuple(costs)))
+            place = _Place(choice.device, auto_reason(choice))
         elif placed:
             place = self._unmarked(node, placed[0])
         else:
@@ -163,12 +178,7 @@ class _Placement:
                 f"{node.op} on device {node.mark}",
                 where=_nodes(node),
                 why=why,
-                do=message(
-                    "leave it there: ",
-                    OptionRef("place", "ITS NAME=host"),
-                    ", behind what matches it now, or give ",
-                    OptionRef("fallback", "warn"),
-                ),
+                do=message("leave it on the host, or give ", OptionRef("fallback", "warn")),
             )
         return _Place(0, PlaceReason("fallback", device=node.mark))
 

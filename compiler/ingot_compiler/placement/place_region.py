@@ -163,6 +163,13 @@ def device_inside(node: Node, names: Sequence[str]) -> int:
     return names.index(node.mark) if node.mark else 0
 
 
+def placed_inside(graph: Graph) -> Iterator[Node]:
+    """The nodes inside of control flow whose places have reasons, in the order of the graph: copies
+    and what is made of nothing have none, before placement and behind it."""
+    inside = (each for node in graph.nodes for each in nodes_inside(node))
+    return (each for each in inside if each.operands and each.op != "copy")
+
+
 def nodes_inside(node: Node) -> Iterator[Node]:
     """All nodes of the regions of a node, in their order, each before those inside of it."""
     for region in node.regions if is_control(node) else ():

@@ -17,10 +17,11 @@ class PlacedGraph:
 
     ``devices``: the table, the host first. ``device_of[value]``: an index into it.
     ``reasons[value]``: why. ``copy{destination: name of a device}`` nodes are the only
-    ones whose operand lives on another device.
+    ones whose operand lives on another device. ``inside``: the reasons of ``placed_inside``.
     """
 
     graph: Graph
     devices: tuple[DeclaredDevice, ...]
     device_of: tuple[int, ...]
     reasons: tuple[PlaceReason, ...]
+    inside: tuple[PlaceReason, ...] = ()

@@ -11,7 +11,16 @@ from dataclasses import replace
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.placement.device_costs import DeviceCosts
-from ingot_compiler.placement.op_work import Setting, Work, bytes_of, setting_of, work_of
+from ingot_compiler.placement.how_often import how_often, times_over
+from ingot_compiler.placement.op_work import (
+    Setting,
+    Work,
+    bytes_of,
+    setting_of,
+    settings_inside,
+    work_of,
+)
+from ingot_compiler.placement.place_region import devices_inside, is_control
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -67,14 +76,32 @@ def copy_picoseconds(size_bytes: int, source: DeviceCosts, destination: DeviceCo
 
 def predicted_picoseconds(placed: PlacedGraph, times: Sequence[DeviceTimes]) -> int:
     """How long one call takes if nothing overlaps; ``times``: in the order of the devices."""
-    graph, device_of = placed.graph, placed.device_of
-    setting, total = setting_of(graph), 0
+    names = [device.name for device in placed.devices]
+    return _picoseconds(setting_of(placed.graph), placed.device_of, names, times, 1.0)
+
+
+def _picoseconds(
+    setting: Setting,
+    device_of: Sequence[int],
+    names: Sequence[str],
+    times: Sequence[DeviceTimes],
+    often: float,
+) -> int:
+    """How long a graph takes that runs so often, with what is inside of control flow."""
+    graph, total = setting.graph, 0
     for node in graph.nodes:
         device = device_of[node.results[0]] if node.results else 0
-        if node.op == "copy" and not setting.constants.issuperset(node.results):
+        if is_control(node):
+            inside = zip(
+                settings_inside(node, setting), how_often(node, setting, often), strict=True
+            )
+            for region, each in inside:
+                devices = devices_inside(region.graph, device_of, names)
+                total += _picoseconds(region, devices, names, times, each)
+        elif node.op == "copy" and not setting.constants.issuperset(node.results):
             (operand,) = node.operands
             ends = times[device_of[operand]].costs, times[device].costs
-            total += copy_picoseconds(bytes_of(graph.types[operand]), *ends)
+            total += times_over(copy_picoseconds(bytes_of(graph.types[operand]), *ends), often)
         else:
-            total += times[device].of_node(node, setting)
+            total += times_over(times[device].of_node(node, setting), often)
     return total

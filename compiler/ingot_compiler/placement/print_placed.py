@@ -36,6 +36,8 @@ def _device(item: DeclaredDevice) -> str:
 def _places(placed: PlacedGraph) -> Iterator[str]:
     for value, (device, reason) in enumerate(zip(placed.device_of, placed.reasons, strict=True)):
         yield f"%{value} on {json.dumps(placed.devices[device].name)}: {_reason(reason)}"
+    for number, reason in enumerate(placed.inside):
+        yield f"inside {number}: {_reason(reason)}"
 
 
 def _reason(reason: PlaceReason) -> str:

@@ -21,13 +21,14 @@ from ingot_compiler.placement.place_region import (
     device_inside,
     devices_inside,
     is_control,
+    placed_inside,
 )
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import HOST_TYPE
 
 HOST = "host"
-DEVICE, VALUE = -2, -1
-"""First part of the path of a device and of a value; that of a node is its index."""
+DEVICE, VALUE, INSIDE = -2, -1, -3
+"""First part of the path of a device, of a value, of a reason inside; that of a node is its index."""
 
 
 def verify_placed(placed: PlacedGraph) -> None:
@@ -44,7 +45,8 @@ def find_placed_problems(placed: PlacedGraph) -> Iterator[Problem]:
         yield problem
         return
     for value, reason in enumerate(placed.reasons):
-        yield from _reason(placed, value, reason)
+        yield from _reason(placed, Part((VALUE, value), f"%{value}"), reason, value)
+    yield from _inside(placed)
     for value in placed.graph.inputs:
         yield from _on_host(placed, value, "inputs of the graph")
     copied: set[tuple[int, int]] = set()
@@ -68,9 +70,20 @@ def _values(placed: PlacedGraph) -> Problem | None:
     return None
 
 
-def _reason(placed: PlacedGraph, value: int, reason: PlaceReason) -> Iterator[Problem]:
-    """That the chain of reasons can be followed."""
-    part = Part((VALUE, value), f"%{value}")
+def _inside(placed: PlacedGraph) -> Iterator[Problem]:
+    """That each node inside of control flow has a reason."""
+    count = sum(1 for _ in placed_inside(placed.graph))
+    if len(placed.inside) != count:
+        rule = "each node inside has a reason"
+        yield Problem((), "graph", f"{count} reasons", str(len(placed.inside)), rule)
+    for number, reason in enumerate(placed.inside):
+        yield from _reason(placed, Part((INSIDE, number), f"inside {number}"), reason)
+
+
+def _reason(
+    placed: PlacedGraph, part: Part, reason: PlaceReason, value: int | None = None
+) -> Iterator[Problem]:
+    """That the chain of reasons can be followed; ``value``: whose reason it is."""
     if not NO_VALUE <= reason.value < len(placed.device_of) or reason.value == value:
         yield part.problem("another value", f"%{reason.value}", "a reason leads to a value")
     if reason.device and reason.device not in [item.name for item in placed.devices]:

@@ -32,10 +32,12 @@ from ingot_compiler.programs.program import (
 )
 from ingot_compiler.programs.verify_program import find_program_problems
 
+_RULES = "the rules of docs/programs.md"
+
 
 def parse_program(text: str) -> Program:
     """The program that ``text`` writes down."""
-    source = ProgramReader(Reader("program", text), text)
+    source = ProgramReader(Reader("program", text, _RULES), text)
     program = _program(source)
     for problem in find_program_problems(program):
         why = f"{problem.rule}: expected {problem.expected}, got {problem.got}"

@@ -28,7 +28,7 @@ _VERSION = {
 _MEMORY = {"planned_bytes": int, "lower_bound_bytes": int, "fixed": bool}
 _PLACED_VALUE = {
     "op": str, "nodes": _NODES, "name?": str, "of?": int, "device": str, "reason": str, "from?": int, "asked?": str,
-    "globs?": [int], "picoseconds?": [(str, int)],
+    "globs?": [int], "plan?": [str], "picoseconds?": [(str, int)],
 }  # fmt: skip
 _PLACEMENT = {
     "sizes": [(str, str)],

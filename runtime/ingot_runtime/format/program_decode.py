@@ -148,7 +148,7 @@ def _check_devices(
         if name in _EARLY_COPIES:
             source, target = (memories[_number(operand)] for operand in operands[:2])
             why = f"from device {operands[0]} to device {operands[1]}"
-            require(source != 0 == target, f"{name}: not from a device to the host", at, why)
+            require((source == 0) != (target == 0), f"{name}: not between host and device", at, why)
         for buffer, memory in _used_buffers(name, operands, memories):
             found = places.get(buffer, memory)
             why = f"buffer {buffer} lies on device {found}, not {memory}"

@@ -5,6 +5,7 @@ beside the host (``ingot_runtime_devices.bind_device``), opening any.
 """
 
 from ..errors import IncompatibleError, InputError
+from ..format.device_text import meant
 from ..format.plan import BundlePlan
 
 TYPE_CHECKING = False
@@ -42,7 +43,8 @@ def bind_devices(plan: BundlePlan, devices: "dict[str, str]", name: str) -> "tup
     for given in devices:
         if given not in names:
             why = f"the bundle has {', '.join(names)}"
-            raise InputError(f"no device {given!r}", "devices", why, "leave it out")
+            do = meant(given, tuple(names)) or "leave it out"
+            raise InputError(f"no device {given!r}", "devices", why, do)
     return tuple(_bound(plan, index, devices, name) for index in range(len(plan.devices)))
 
 

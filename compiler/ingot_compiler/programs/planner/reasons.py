@@ -62,10 +62,40 @@ class Reasons:
         scopes: _Origins = {}
         _spread(scopes, (pin for pin in pins if pin.device.memory_scope), plan.solution.kept_scopes)
         self._places, self._scopes = places, scopes
+        self._deciders: dict[int, Pin | None] = {}
 
     def of(self, expression: Expression) -> PlanReason:
         """Why an expression of the prepared program is where it is; a function: its result."""
         return self._of_cell(result_cell(self._plan.network.domains[expression]))
+
+    def nearest(self, expression: Expression, step_count: int) -> tuple[list[ReasonStep], bool]:
+        """What decides the place of an expression, and of the steps from there so many that lead to
+        it; whether there are more. It takes as long for long chains as for short ones."""
+        cell = result_cell(self._plan.network.domains[expression])
+        steps: list[ReasonStep] = []
+        origin = self._places.get(cell)
+        while origin is not None and not isinstance(origin, Pin) and len(steps) < step_count:
+            cell, link = origin
+            steps.append(_link_step(link))
+            origin = self._places.get(cell)
+        pin = self._decider(cell)
+        first = [] if pin is None else [_pin_step(pin)]
+        return [*first, *reversed(steps)], not isinstance(origin, Pin | None)
+
+    def _decider(self, cell: int) -> Pin | None:
+        """The pin at which a chain begins; each link is followed once."""
+        path: list[int] = []
+        origin: Pin | tuple[int, Link] | None = None
+        while cell not in self._deciders:
+            path.append(cell)
+            origin = self._places.get(cell)
+            if not isinstance(origin, tuple):
+                self._deciders[cell] = origin
+            else:
+                cell = origin[0]
+        pin = self._deciders[cell]
+        self._deciders.update(dict.fromkeys(path, pin))
+        return pin
 
     def copies(self) -> Iterator[CopyReason]:
         """The copies that no annotation asks for by itself, in the order of the text."""
@@ -107,10 +137,17 @@ def _chain(origins: _Origins, cell: int) -> tuple[ReasonStep, ...]:
     origin = origins.get(cell)
     while origin is not None:
         if isinstance(origin, Pin):
-            rule = f"{origin.device} {origin.rule}"
-            steps.append(ReasonStep(rule, show(origin.expression), origin.expression.span))
+            steps.append(_pin_step(origin))
             break
         cell, link = origin
-        steps.append(ReasonStep(link.rule, show(link.expression), link.expression.span))
+        steps.append(_link_step(link))
         origin = origins.get(cell)
     return tuple(reversed(steps))
+
+
+def _pin_step(pin: Pin) -> ReasonStep:
+    return ReasonStep(f"{pin.device} {pin.rule}", show(pin.expression), pin.expression.span)
+
+
+def _link_step(link: Link) -> ReasonStep:
+    return ReasonStep(link.rule, show(link.expression), link.expression.span)
