@@ -64,10 +64,9 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 
 def test_kinds_are_those_of_the_command() -> None:
-    """The project's list is that of what is made of bundles."""
-    kinds = {name: kind for name, kind in KINDS.items() if not kind.of_model}
-    assert list(EXPORT_KINDS) == list(kinds)
-    assert [name for name, kind in kinds.items() if kind.in_folder] == list(IN_FOLDERS)
+    """The project's list is that of what the command makes."""
+    assert list(EXPORT_KINDS) == list(KINDS)
+    assert [name for name, kind in KINDS.items() if kind.in_folder] == list(IN_FOLDERS)
 
 
 def test_exports_are_built_and_left_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,3 +151,80 @@ def test_one_export_for_each_of_many(tmp_path: Path) -> None:
     build(tmp_path)
     found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("dist/*/*"))
     assert found == ["dist/one/libone.a", "dist/one/one.h", "dist/two/libtwo.a", "dist/two/two.h"]
+
+
+SOURCES = """\
+[model.m]
+source = "m.onnx"
+shape = { x = "2x8" }
+[bundle.b]
+model = "m"
+targets = ["x86-64-v3"]
+[export.c]
+bundle = "b"
+kind = "c-source"
+output = "dist/c"
+name = "net"
+target = "c-128"
+weights-apart = true
+[export.page]
+bundle = "b"
+kind = "wasm"
+output = "dist/web"
+"""
+
+
+def test_models_of_bundles_become_source(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The files are those of the command for the same model and shape; what has not changed is left alone, and another
+    model is written anew."""
+    nodes = [helper.make_node("Relu", ["x"], ["y"], "/first")]
+    made = model(nodes, [value("x", ["n", 8])], [value("y", ["n", 8])])
+    (folder / "m.onnx").write_bytes(made.SerializeToString())
+    (folder / "ingot.toml").write_text(SOURCES)
+    build(folder)
+    alone = folder / "alone"
+    for kind, output in (
+        ("--c-source --target c-128 --name net --weights-apart", "dist/c"),
+        ("--wasm", "dist/web"),
+    ):
+        words = ["export", str(folder / "m.onnx"), *kind.split(), "--shape", "x=2x8"]
+        (alone / output).mkdir(parents=True)
+        assert main([*words, "-o", str(alone / output)]) == 0
+        names = sorted(path.name for path in (folder / output).iterdir())
+        assert names == sorted(path.name for path in (alone / output).iterdir())
+        for name in names:
+            assert (folder / output / name).read_bytes() == (alone / output / name).read_bytes()
+    capsys.readouterr()
+    build(folder)
+    assert "built" not in capsys.readouterr().out
+    made.graph.node[0].op_type = "Neg"
+    (folder / "m.onnx").write_bytes(made.SerializeToString())
+    build(folder)
+    assert "built export.c" in capsys.readouterr().out
+    assert (folder / "dist/c/net.c").read_bytes() != (alone / "dist/c/net.c").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('target = "c-128"', 'target = "c-64"', "c-64"),
+        ('target = "c-128"', 'variant = "x86-64-v3"', "key 'variant' does not fit"),
+        (
+            'model = "m"',
+            'model = "m"\ndevices = { acc = "null:0" }',
+            "C source runs on one processor",
+        ),
+        ('model = "m"', 'model = "m"\nshape = [{ x = "1x8" }, { x = "2x8" }]', "two shapes"),
+    ],
+)
+def test_wrong_sources(
+    folder: Path, old: str, new: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unknown form, a key of another kind, another device, two profiles: each is told."""
+    nodes = [helper.make_node("Relu", ["x"], ["y"], "/first")]
+    made = model(nodes, [value("x", ["n", 8])], [value("y", ["n", 8])])
+    (folder / "m.onnx").write_bytes(made.SerializeToString())
+    assert old in SOURCES
+    (folder / "ingot.toml").write_text(SOURCES.replace(old, new, 1).split("[export.page]")[0])
+    build(folder, code=1 if "processor" not in said else 3)
+    assert said in capsys.readouterr().err

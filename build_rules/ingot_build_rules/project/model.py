@@ -100,8 +100,9 @@ class TestSpec:
 
 @dataclass(frozen=True, slots=True)
 class ExportSpec:
-    """Write ``bundle`` to ``output`` as what ``kind`` names, whenever the bundle is built. ``pools``: ``POOL=PLACE[,SIZE]``
-    each; all but the first three are as ``ingot export`` takes them, "" where they are left out."""
+    """Write ``bundle``, or the model that it is made of, to ``output`` as what ``kind`` names, whenever the bundle is
+    built. ``pools``: ``POOL=PLACE[,SIZE]`` each; all but the first three are as ``ingot export`` takes them, "" where
+    they are left out."""
 
     name: str
     bundle: str
@@ -112,6 +113,8 @@ class ExportSpec:
     variant: str = ""
     pools: tuple[str, ...] = ()
     tensors_in: str = ""
+    target: str = ""
+    weights_apart: bool = False
     shapes: Profiles = ()
     line: int = field(default=0, compare=False)
 

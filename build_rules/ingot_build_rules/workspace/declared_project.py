@@ -144,13 +144,16 @@ class DeclaredProject:
         variant: str | None = None,
         pools: Sequence[str] | None = None,
         tensors_in: str | None = None,
+        target: str | None = None,
+        weights_apart: bool | None = None,
         shape: Shapes | None = None,
     ) -> None:
         """Declare what a bundle is exported as: ``kind`` as an option of ``ingot export``, the rest as its other
         options; ``model_name`` is ``--name``."""
         values: Tree = {"bundle": bundle, "kind": kind, "output": output, "shared": shared}
         more = {"name": model_name, "variant": variant, "pools": pools, "tensors-in": tensors_in}
-        self._declare("export", name, _given({**values, **more, "shape": shape}))
+        source = {"target": target, "weights-apart": weights_apart, "shape": shape}
+        self._declare("export", name, _given({**values, **more, **source}))
 
     def test(
         self,
