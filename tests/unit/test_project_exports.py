@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from onnx import ModelProto, helper
 from tests.hostile.model_builder import model, value
+from tests.unit.test_signatures import Owner, sign
 
+import ingot_runtime
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.export.export_kinds import KINDS
 from ingot_build_rules.project.outputs import IN_FOLDERS
 from ingot_build_rules.project.schema import EXPORT_KINDS
+from ingot_runtime.command import main as runtime_main
 
 PROJECT = """\
 [model.m]
@@ -228,3 +231,64 @@ def test_wrong_sources(
     (folder / "ingot.toml").write_text(SOURCES.replace(old, new, 1).split("[export.page]")[0])
     build(folder, code=1 if "processor" not in said else 3)
     assert said in capsys.readouterr().err
+
+
+RELEASE = """\
+[model.m]
+source = "m.onnx"
+[bundle.b]
+model = "m"
+targets = ["x86-64-v2", "x86-64-v3"]
+[export.shipped]
+bundle = "b"
+kind = "release"
+output = "dist/shipped.ingot"
+selftest = 2
+sign = ["alice.pem", "bob.pem"]
+expires = "2999-12-31"
+"""
+
+
+def test_a_release_is_proved_and_signed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file is that of ``compile --selftest`` and ``sign``, byte for byte; it is left alone until another key
+    signs."""
+    alice, bob = Owner(folder, "alice", 1), Owner(folder, "bob", 2)
+    (folder / "ingot.toml").write_text(RELEASE)
+    build(folder)
+    shipped, single = folder / "dist/shipped.ingot", folder / "single.ingot"
+    words = ["compile", str(folder / "m.onnx"), "-o", str(single), "--selftest", "2", "--quiet"]
+    assert main([*words, "--target", "x86-64-v2", "--target", "x86-64-v3"]) == 0
+    for owner in (alice, bob):
+        sign(single, owner, "--expires", "2999-12-31")
+    assert shipped.read_bytes() == single.read_bytes()
+    ingot_runtime.load(shipped, keys=[bob.raw.hex()]).close()
+    assert runtime_main(["selftest", str(shipped)]) == 0
+    capsys.readouterr()
+    build(folder)
+    assert "built" not in capsys.readouterr().out
+    Owner(folder, "bob", 3)
+    build(folder)
+    with pytest.raises(ingot_runtime.BundleError, match="not signed by whom it must be"):
+        ingot_runtime.load(shipped, keys=[bob.raw.hex()])
+    assert shipped.read_bytes() != single.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"bob.pem"', '"carol.pem"', "cannot read"),
+        ('"bob.pem"', '"m.onnx"', "cannot read the private key"),
+        ('"2999-12-31"', '"tomorrow"', "bad day"),
+        ('kind = "release"', 'kind = "executable"', "key 'selftest' does not fit"),
+    ],
+)  # fmt: skip
+def test_wrong_releases(
+    folder: Path, old: str, new: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is left at the place of a release that could not be made."""
+    for seed, name in enumerate(("alice", "bob"), 1):
+        Owner(folder, name, seed)
+    (folder / "ingot.toml").write_text(RELEASE.replace(old, new))
+    build(folder, code=1)
+    assert said in capsys.readouterr().err
+    assert not (folder / "dist/shipped.ingot").exists()

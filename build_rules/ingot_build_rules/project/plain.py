@@ -73,6 +73,9 @@ def _export(spec: ExportSpec) -> dict[str, Any]:
         "tensors_in": spec.tensors_in,
         "target": spec.target,
         "weights_apart": spec.weights_apart,
+        "selftest": spec.selftest,
+        "sign": list(spec.sign),
+        "expires": spec.expires,
         "shapes": [dict(profile) for profile in spec.shapes],
     }
 

@@ -128,6 +128,9 @@ def _export(name: str, line: int, values: Values) -> ExportSpec:
         tensors_in=values.get("tensors-in", ""),
         target=values.get("target", ""),
         weights_apart=values.get("weights-apart", False),
+        selftest=values.get("selftest", 0),
+        sign=values.get("sign", ()),
+        expires=values.get("expires", ""),
         shapes=values.get("shape", ()),
         line=line,
     )

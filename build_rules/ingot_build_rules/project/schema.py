@@ -18,7 +18,7 @@ from ingot_compiler.ir.precision import PRECISIONS
 
 ValueKind = Literal["text", "texts", "count", "number", "flag", "shapes", "pairs", "places"]
 EXECUTORS = ("aot", "vm")
-EXPORT_KINDS = ("executable", "library", "module-archive", "c-source", "wasm")
+EXPORT_KINDS = ("executable", "library", "module-archive", "c-source", "wasm", "release")
 """What a bundle, or its model, can be exported as; ``export.export_kinds`` has what makes them."""
 
 
@@ -115,6 +115,9 @@ TABLES: Mapping[str, Table] = {
             TableKey("tensors-in", "text", '"workspace"'),
             TableKey("target", "text", '"c-256"'),
             TableKey("weights-apart", "flag", "true"),
+            TableKey("selftest", "count", "2"),
+            TableKey("sign", "texts", '["release.pem"]'),
+            TableKey("expires", "text", '"2030-12-31"'),
             _SHAPE,
         )
     ),

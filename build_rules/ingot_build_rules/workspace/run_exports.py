@@ -28,7 +28,6 @@ from ingot_runtime.ingot_error import IngotError
 if TYPE_CHECKING:
     from ingot_build_rules.export.export_kinds import ExportChoices, ExportKind
     from ingot_build_rules.project.compile_requests import CompileRequest
-    from ingot_build_rules.rules.compile_options import CompileOptions
 
 
 def run_exports(
@@ -55,7 +54,9 @@ def _run(
         result.status = "would-build"
     if not bundle.is_good:
         return
-    key = digest(repr((replace(spec, line=0), bundle.root, workspace.code)))
+    keys = [os.path.join(workspace.folder, path) for path in spec.sign]
+    signers = [workspace.build.files.digest(path) for path in keys if os.path.isfile(path)]
+    key = digest(repr((replace(spec, line=0), bundle.root, workspace.code, signers)))
     known = workspace.state.exports.get(spec.name)
     if known and known.key == key and _is_there(workspace, known) and not workspace.thorough:
         result.status, result.sources = "unchanged", known.files
@@ -90,7 +91,7 @@ def _write(
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".ingot-export-", dir=folder) as made:
             target = made if kind.in_folder else os.path.join(made, os.path.basename(output))
-            choices = _choices(spec, kind, request.options)
+            choices = _choices(workspace, request, spec, kind)
             kind.write(workspace.build, given, target, choices)
             moved = [_move(made, folder, name) for name in sorted(os.listdir(made))]
     except OSError as error:
@@ -107,17 +108,21 @@ def _move(made: str, folder: str, name: str) -> tuple[str, bool]:
     return path, is_new
 
 
-def _choices(spec: ExportSpec, kind: ExportKind, options: CompileOptions) -> ExportChoices:
+def _choices(
+    workspace: Workspace, request: CompileRequest, spec: ExportSpec, kind: ExportKind
+) -> ExportChoices:
     from ingot_build_rules.export.c_source import CChoices
     from ingot_build_rules.export.export_kinds import ExportChoices
     from ingot_build_rules.export.library_facts import LibraryChoices
     from ingot_build_rules.export.library_pools import PoolWishes
+    from ingot_build_rules.export.release import ReleaseChoices
     from ingot_compiler.backends.c.c_forms import C_FORMS
 
     given = {
         "shared": spec.shared, "name": spec.model_name, "variant": spec.variant,
         "pool": spec.pools, "tensors_in": spec.tensors_in, "shape": spec.shapes,
         "target": spec.target, "weights_apart": spec.weights_apart,
+        "selftest": spec.selftest, "sign": spec.sign, "expires": spec.expires,
     }  # fmt: skip
     for option, value in given.items():
         if value and option not in kind.takes:
@@ -132,9 +137,17 @@ def _choices(spec: ExportSpec, kind: ExportKind, options: CompileOptions) -> Exp
     library = LibraryChoices(spec.model_name, spec.variant, wishes, shapes)
     form = spec.target or C_FORMS[0].name
     source = CChoices(
-        spec.model_name, tuple(map(dict, spec.shapes)), form, spec.weights_apart, options
+        spec.model_name, tuple(map(dict, spec.shapes)), form, spec.weights_apart, request.options
     )
-    return ExportChoices(library, spec.shared, source=source)
+    folder = workspace.folder
+    release = ReleaseChoices(
+        os.path.join(folder, request.source),
+        request.options,
+        spec.selftest,
+        tuple(os.path.join(folder, path) for path in spec.sign),
+        spec.expires,
+    )
+    return ExportChoices(library, spec.shared, source=source, release=release)
 
 
 def _pool(spec: ExportSpec, text: str) -> tuple[str, str]:
