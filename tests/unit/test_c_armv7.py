@@ -24,7 +24,7 @@ from ingot_runtime.format.dtypes import DTYPE_CODES
 pytestmark = pytest.mark.qemu
 GLIBC_ROOT = Path("/usr/arm-linux-gnueabihf")
 LINKED = {
-    "none": ("arm-linux-musleabihf", "-static", "-nostdlib"),
+    "none": ("arm-linux-musleabihf", "-static", "-nostdlib", "-fno-builtin", "-rtlib=compiler-rt"),
     "musl": ("arm-linux-musleabihf", "-static", "-DWITH_LIBC"),
     "glibc": ("arm-linux-gnueabihf.2.36", "-DWITH_LIBC"),
 }
