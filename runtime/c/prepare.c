@@ -172,6 +172,20 @@ static bool compute_sizes(ingot_session *session, error *error) {
   return call->scratch_stride <= SIZE_BYTES_MAX || too_large(session, error);
 }
 
+static bool measure(ingot_session *session, error *error) {
+  for (u32 index = 0; index < session->bundle->plan.input_count; index++)
+    if (!prepare_input(session, index, error)) return false;
+  return compute_sizes(session, error);
+}
+
+// Asks for sizes when a session is opened, if they are the same in all calls: a bundle whose plan has others is refused then.
+static bool measure_fixed(ingot_session *session, error *error) {
+  const struct plan *plan = &session->bundle->plan;
+  for (u32 index = 0; index < plan->input_count; index++)
+    if (!is_static(plan->inputs + index)) return true;
+  return measure(session, error);
+}
+
 static bool require_room(ingot_session *session, error *error) {
   const struct plan *plan = &session->bundle->plan;
   u64 needed = session->call->scratch_stride * session->pool.n_threads;
@@ -247,9 +261,7 @@ static bool require_apart(const ingot_session *session, u32 index, error *error)
 
 static bool prepare(ingot_session *session, error *error) {
   const struct plan *plan = &session->bundle->plan;
-  for (u32 index = 0; index < plan->input_count; index++)
-    if (!prepare_input(session, index, error)) return false;
-  if (!compute_sizes(session, error) || !require_room(session, error)) return false;
+  if (!measure(session, error) || !require_room(session, error)) return false;
   if (!lend_memory(session, error) || !place_inputs(session, error)) return false;
   for (u32 index = 0; index < plan->output_count; index++)
     if (!place_output(session, index, error)) return false;

@@ -97,7 +97,8 @@ int ingot_open(ingot_bundle *bundle, const struct ingot_options *options, ingot_
   pthread_mutex_init(&session->mutex, NULL);
   session->bundle = bundle, session->max_bytes = options->max_bytes, session->stamp = bundle->source.stamp;
   session->threads = (i32)usable_threads(options->threads);
-  if (!make_call(session, options, error) || !pool_start(&session->pool, &bundle->image, (u32)session->threads, error)) ingot_close(session);
+  if (!make_call(session, options, error) || !pool_start(&session->pool, &bundle->image, (u32)session->threads, error) || !measure_fixed(session, error))
+    ingot_close(session);
   else *result = session;
   return error->kind;
 }

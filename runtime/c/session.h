@@ -45,3 +45,5 @@ struct ingot_session {
 };
 
 enum { MESSAGE_BYTES = 512 };
+
+static bool measure_fixed(ingot_session *session, error *error);

@@ -55,8 +55,7 @@ static bool launch_verify(ingot_bundle *bundle, struct pool *pool, u64 kernel, s
 // The same where the last MiB may end with the weights: its entry of the tree is that of a copy with zeros behind it.
 static bool verify_range(ingot_bundle *bundle, struct pool *pool, u64 kernel, struct verified *verified, u8 *scratch, i64 first, i64 last) {
   const u8 *data = bundle->weights.data;
-  u64 start = (u64)first * MIB, size = bundle->weights.size, end = (u64)last * MIB;
-  if (bundle->weights.mapped) madvise(bundle->weights.mapped + start, (end < size ? end : size) - start, MADV_WILLNEED);
+  u64 size = bundle->weights.size, end = (u64)last * MIB;
   i64 whole = end > size ? last - 1 : last;
   if (!launch_verify(bundle, pool, kernel, verified, scratch, (u64)(uintptr_t)data, first, whole)) return false;
   if (whole == last) return true;
@@ -65,6 +64,25 @@ static bool verify_range(ingot_bundle *bundle, struct pool *pool, u64 kernel, st
   memcpy(copy, data + before, size - before);
   memset(copy + size - before, 0, end - size);
   return launch_verify(bundle, pool, kernel, verified, scratch, (u64)(uintptr_t)copy - before, whole, last);
+}
+
+static void advise(const struct weights *weights, i64 first, i64 last, int advice) {
+  u64 start = (u64)first * MIB, end = (u64)last * MIB;
+  if (weights->mapped) madvise(weights->mapped + start, (end < weights->size ? end : weights->size) - start, advice);
+}
+
+// Asks for the pages of a range and checks it. One thread has the pages of a piece mapped by one call, which costs a fraction of their
+// faults; several threads take their faults at the same time. A page that cannot be read is found by who reads it.
+static bool verify_pieces(ingot_bundle *bundle, struct pool *pool, u64 kernel, struct verified *verified, u8 *scratch, i64 first, i64 last) {
+  enum { POPULATE_READ = 22, PIECE_MIBS = 8 };
+  advise(&bundle->weights, first, last, MADV_WILLNEED);
+  if (pool->n_threads > 1) return verify_range(bundle, pool, kernel, verified, scratch, first, last);
+  for (i64 end; first < last; first = end) {
+    end = last - first > PIECE_MIBS ? first + PIECE_MIBS : last;
+    advise(&bundle->weights, first, end, POPULATE_READ);
+    if (!verify_range(bundle, pool, kernel, verified, scratch, first, end)) return false;
+  }
+  return true;
 }
 
 // Checks the MiBs that a variant's ranges touch, joined; returns how many those are, -1 after an error of its own.
@@ -77,7 +95,7 @@ static i64 verify_mibs(ingot_bundle *bundle, struct pool *pool, u64 kernel, stru
       i64 next = (i64)((variant->ranges[index].offset + variant->ranges[index].size + MIB - 1) / MIB);
       if (next > last) last = next;
     }
-    if (!verify_range(bundle, pool, kernel, verified, scratch, first, last)) return -1;
+    if (!verify_pieces(bundle, pool, kernel, verified, scratch, first, last)) return -1;
     total += last - first;
   }
   return total;

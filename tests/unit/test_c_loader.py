@@ -39,6 +39,7 @@ from ingot_artifacts.bundle.write import write_bundle
 from ingot_build_rules.export.abi_header import abi_header, error_kinds
 from ingot_build_rules.export.loader_sources import loader_sources
 from ingot_runtime.format.file import TRAILER, TRAILER_MAGIC
+from ingot_runtime.format.plan import BundlePlan
 
 X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
 MUTANT_COUNT = 60
@@ -133,6 +134,26 @@ def test_mutants_get_the_same_verdict(bundle: Path) -> None:
         assert verdict_of_c(data) == verdict, number
         kinds.add(verdict.kind)
     assert kinds >= {"", "FormatError", "DigestError"}
+
+
+@pytest.mark.parametrize("batch", ["", "batch"])
+@pytest.mark.parametrize("change", [-64, 64, 1 << 40])
+def test_a_plan_that_lies_about_its_pool(batch: str, change: int, tmp_path: Path) -> None:
+    """Where all sizes are in the bundle, both refuse it before a call; what main needs decides."""
+    path = tmp_path / "tiny.ingot"
+    write_bundle(tiny_contents(batch) if batch else tiny_contents(), path, tree_entry)
+
+    def lie(plan: BundlePlan) -> None:
+        sizes = list(plan.variants[0].workspace_bytes)
+        sizes[0] += change if sizes[0] else 0
+        plan.variants[0].workspace_bytes = tuple(sizes)
+
+    parts = Parts(path.read_bytes())
+    parts.change_plan(lie)
+    data = parts.sealed()
+    verdict = verdict_of_python(data)
+    assert verdict_of_c(data) == verdict
+    assert ("disagree on the workspace" in verdict.what) == (not batch)
 
 
 def mutated(parts: Parts, made: Mutant) -> bytes:

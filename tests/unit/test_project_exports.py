@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from onnx import ModelProto, helper
 from tests.hostile.model_builder import model, value
+from tests.unit.test_signatures import Owner, sign
 
+import ingot_runtime
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.export.export_kinds import KINDS
 from ingot_build_rules.project.outputs import IN_FOLDERS
 from ingot_build_rules.project.schema import EXPORT_KINDS
+from ingot_runtime.command import main as runtime_main
 
 PROJECT = """\
 [model.m]
@@ -64,10 +67,9 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 
 def test_kinds_are_those_of_the_command() -> None:
-    """The project's list is that of what is made of bundles."""
-    kinds = {name: kind for name, kind in KINDS.items() if not kind.of_model}
-    assert list(EXPORT_KINDS) == list(kinds)
-    assert [name for name, kind in kinds.items() if kind.in_folder] == list(IN_FOLDERS)
+    """The project's list is that of what the command makes."""
+    assert list(EXPORT_KINDS) == list(KINDS)
+    assert [name for name, kind in KINDS.items() if kind.in_folder] == list(IN_FOLDERS)
 
 
 def test_exports_are_built_and_left_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,3 +154,141 @@ def test_one_export_for_each_of_many(tmp_path: Path) -> None:
     build(tmp_path)
     found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("dist/*/*"))
     assert found == ["dist/one/libone.a", "dist/one/one.h", "dist/two/libtwo.a", "dist/two/two.h"]
+
+
+SOURCES = """\
+[model.m]
+source = "m.onnx"
+shape = { x = "2x8" }
+[bundle.b]
+model = "m"
+targets = ["x86-64-v3"]
+[export.c]
+bundle = "b"
+kind = "c-source"
+output = "dist/c"
+name = "net"
+target = "c-128"
+weights-apart = true
+[export.page]
+bundle = "b"
+kind = "wasm"
+output = "dist/web"
+"""
+
+
+def test_models_of_bundles_become_source(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The files are those of the command for the same model and shape; what has not changed is left alone, and another
+    model is written anew."""
+    nodes = [helper.make_node("Relu", ["x"], ["y"], "/first")]
+    made = model(nodes, [value("x", ["n", 8])], [value("y", ["n", 8])])
+    (folder / "m.onnx").write_bytes(made.SerializeToString())
+    (folder / "ingot.toml").write_text(SOURCES)
+    build(folder)
+    alone = folder / "alone"
+    for kind, output in (
+        ("--c-source --target c-128 --name net --weights-apart", "dist/c"),
+        ("--wasm", "dist/web"),
+    ):
+        words = ["export", str(folder / "m.onnx"), *kind.split(), "--shape", "x=2x8"]
+        (alone / output).mkdir(parents=True)
+        assert main([*words, "-o", str(alone / output)]) == 0
+        names = sorted(path.name for path in (folder / output).iterdir())
+        assert names == sorted(path.name for path in (alone / output).iterdir())
+        for name in names:
+            assert (folder / output / name).read_bytes() == (alone / output / name).read_bytes()
+    capsys.readouterr()
+    build(folder)
+    assert "built" not in capsys.readouterr().out
+    made.graph.node[0].op_type = "Neg"
+    (folder / "m.onnx").write_bytes(made.SerializeToString())
+    build(folder)
+    assert "built export.c" in capsys.readouterr().out
+    assert (folder / "dist/c/net.c").read_bytes() != (alone / "dist/c/net.c").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('target = "c-128"', 'target = "c-64"', "c-64"),
+        ('target = "c-128"', 'variant = "x86-64-v3"', "key 'variant' does not fit"),
+        (
+            'model = "m"',
+            'model = "m"\ndevices = { acc = "null:0" }',
+            "C source runs on one processor",
+        ),
+        ('model = "m"', 'model = "m"\nshape = [{ x = "1x8" }, { x = "2x8" }]', "two shapes"),
+    ],
+)
+def test_wrong_sources(
+    folder: Path, old: str, new: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unknown form, a key of another kind, another device, two profiles: each is told."""
+    nodes = [helper.make_node("Relu", ["x"], ["y"], "/first")]
+    made = model(nodes, [value("x", ["n", 8])], [value("y", ["n", 8])])
+    (folder / "m.onnx").write_bytes(made.SerializeToString())
+    assert old in SOURCES
+    (folder / "ingot.toml").write_text(SOURCES.replace(old, new, 1).split("[export.page]")[0])
+    build(folder, code=1 if "processor" not in said else 3)
+    assert said in capsys.readouterr().err
+
+
+RELEASE = """\
+[model.m]
+source = "m.onnx"
+[bundle.b]
+model = "m"
+targets = ["x86-64-v2", "x86-64-v3"]
+[export.shipped]
+bundle = "b"
+kind = "release"
+output = "dist/shipped.ingot"
+selftest = 2
+sign = ["alice.pem", "bob.pem"]
+expires = "2999-12-31"
+"""
+
+
+def test_a_release_is_proved_and_signed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file is that of ``compile --selftest`` and ``sign``, byte for byte; it is left alone until another key
+    signs."""
+    alice, bob = Owner(folder, "alice", 1), Owner(folder, "bob", 2)
+    (folder / "ingot.toml").write_text(RELEASE)
+    build(folder)
+    shipped, single = folder / "dist/shipped.ingot", folder / "single.ingot"
+    words = ["compile", str(folder / "m.onnx"), "-o", str(single), "--selftest", "2", "--quiet"]
+    assert main([*words, "--target", "x86-64-v2", "--target", "x86-64-v3"]) == 0
+    for owner in (alice, bob):
+        sign(single, owner, "--expires", "2999-12-31")
+    assert shipped.read_bytes() == single.read_bytes()
+    ingot_runtime.load(shipped, keys=[bob.raw.hex()]).close()
+    assert runtime_main(["selftest", str(shipped)]) == 0
+    capsys.readouterr()
+    build(folder)
+    assert "built" not in capsys.readouterr().out
+    Owner(folder, "bob", 3)
+    build(folder)
+    with pytest.raises(ingot_runtime.BundleError, match="not signed by whom it must be"):
+        ingot_runtime.load(shipped, keys=[bob.raw.hex()])
+    assert shipped.read_bytes() != single.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"bob.pem"', '"carol.pem"', "cannot read"),
+        ('"bob.pem"', '"m.onnx"', "cannot read the private key"),
+        ('"2999-12-31"', '"tomorrow"', "bad day"),
+        ('kind = "release"', 'kind = "executable"', "key 'selftest' does not fit"),
+    ],
+)  # fmt: skip
+def test_wrong_releases(
+    folder: Path, old: str, new: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is left at the place of a release that could not be made."""
+    for seed, name in enumerate(("alice", "bob"), 1):
+        Owner(folder, name, seed)
+    (folder / "ingot.toml").write_text(RELEASE.replace(old, new))
+    build(folder, code=1)
+    assert said in capsys.readouterr().err
+    assert not (folder / "dist/shipped.ingot").exists()

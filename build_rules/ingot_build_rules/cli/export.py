@@ -72,8 +72,9 @@ def _kind(arguments: argparse.Namespace) -> ExportKind:
     """The one kind that is asked for, with no option of another."""
     from ingot_build_rules.export.export_kinds import KINDS
 
-    names = [name for name in KINDS if getattr(arguments, name.replace("-", "_"))]
-    flags = ", ".join(f"--{name}" for name in KINDS)
+    kinds = [name for name, kind in KINDS.items() if not kind.of_project]
+    names = [name for name in kinds if getattr(arguments, name.replace("-", "_"))]
+    flags = ", ".join(f"--{name}" for name in kinds)
     if len(names) != 1:
         got = " ".join(f"--{name}" for name in names) or "none"
         raise UserError("what to export?", "ingot export", f"expected one of {flags}, got {got}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
@@ -23,11 +22,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Verify every byte, and sign."""
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_build_rules.compilation.output_file import check_output
+    from ingot_build_rules.ship.expiry import end_of_day
     from ingot_build_rules.ship.sign import sign_beside, sign_inside
     from ingot_runtime.format.statement import DETACHED
 
     check_bundle_kind(arguments.bundle)
-    expires, signer = _expires(arguments.expires), _signer(arguments)
+    expires, signer = end_of_day(arguments.expires, "option --expires"), _signer(arguments)
     own = arguments.bundle + (DETACHED if arguments.detached else "")
     output = arguments.output or own
     check_output(output, [arguments.bundle] if arguments.detached else [])
@@ -40,21 +40,6 @@ def run(arguments: argparse.Namespace) -> int:
     line = f"{output}: signed by {made.key[:16]}{until}, {count}; digest {made.digest[:16]}"
     console.print_report(values, [line], as_json=arguments.json)
     return 0
-
-
-def _expires(day: str | None) -> int:
-    """The end of a day, in seconds of Unix time; 0 for none."""
-    if day is None:
-        return 0
-    try:
-        ends = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1)
-        seconds = int(ends.timestamp())
-    except (ValueError, OverflowError) as error:
-        why = f"expected a day such as 2030-12-31, got {day!r}"
-        raise UserError("bad day", "option --expires", why, "give the last good day") from error
-    if seconds <= 0:
-        raise UserError("bad day", "option --expires", f"{day} is before 1970", "give a later one")
-    return seconds
 
 
 def _signer(arguments: argparse.Namespace) -> Signer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.compilation.options import make_options
@@ -20,12 +21,13 @@ from ingot_build_rules.export.c_names import c_identifier, c_identifiers
 from ingot_build_rules.export.c_tensors import named_tensors
 from ingot_build_rules.rules.c_source import C_SOURCE, CSource, CSourceInputs
 from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
-from ingot_build_rules.rules.compile_options import GENERAL, REFUSE
+from ingot_build_rules.rules.compile_options import GENERAL, REFUSE, CompileOptions
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_compiler.backends.c import C_KERNEL
 from ingot_compiler.backends.c.c_forms import C_FORMS, CForm, read_form
 from ingot_compiler.ir.dims import Dim, evaluate, symbols_of
 from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_compiler.ir.precision import F32
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import dtype_code
 from ingot_runtime.format.plan import TensorPlan
@@ -40,12 +42,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class CChoices:
     """``name``: of the model in C, "" for that of the file; ``shapes``: of inputs, as the user
-    wrote them; ``form``: of C, by its name; ``weights_apart``: in a file that the program gives."""
+    wrote them; ``form``: of C, by its name; ``weights_apart``: in a file that the program gives;
+    ``bundle``: what a bundle of the model is compiled with, whose shapes count where none are given."""
 
     name: str = ""
     shapes: tuple[Mapping[str, str], ...] = ()
     form: str = C_FORMS[0].name
     weights_apart: bool = False
+    bundle: CompileOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +69,35 @@ def make_c_source(build: Scheduler, model: str, choices: CChoices) -> CFiles:
         UserError: two names become one in C, or what the model refuses. UnsupportedError: sizes
             that are open, or that the data decide.
     """
-    form, shapes = read_form(choices.form), list(choices.shapes)
-    if len(shapes) > 1:
-        what, why = "two shapes of one input", "C source is for one shape of each input"
-        raise UserError(what, "option shape", why, "export once for each")
-    other_shapes = REFUSE if shapes else GENERAL
-    options = make_options([form.loops_for], shapes, other_shapes=other_shapes)
-    compiled = start_compilation(build, model, options)
+    form = read_form(choices.form)
+    compiled = start_compilation(build, model, _options(form, choices))
     if devices := compiled.options.devices:
-        why = f"the program declares the device {devices[0].name!r}"
+        why = f"it is for the device {devices[0].name!r}, too"
         raise UnsupportedError("C source runs on one processor", model, why, "leave devices out")
     return build.run(_made(compiled.compilation, model, form, choices))
+
+
+def _options(form: CForm, choices: CChoices) -> CompileOptions:
+    """Those of the bundle, if there is one, for another target. C has one pool, and measurements of methods are of a
+    machine."""
+    shapes, bundle = list(choices.shapes), choices.bundle
+    other_shapes, precision = REFUSE if shapes else GENERAL, bundle.precision if bundle else F32
+    own = make_options([form.loops_for], shapes, other_shapes=other_shapes, precision=precision)
+    if bundle is not None:
+        profiles = own.shapes or bundle.shapes
+        other_shapes = REFUSE if profiles else GENERAL
+        own = replace(
+            bundle,
+            targets=own.targets,
+            pools=own.pools,
+            tuning=own.tuning,
+            shapes=profiles,
+            other_shapes=other_shapes,
+        )
+    if len(own.shapes) > 1:
+        what, why = "two shapes of one input", "C source is for one shape of each input"
+        raise UserError(what, "option shape", why, "export once for each")
+    return own
 
 
 async def _made(compilation: Compilation, path: str, form: CForm, choices: CChoices) -> CFiles:

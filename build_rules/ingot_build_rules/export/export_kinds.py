@@ -16,6 +16,7 @@ from ingot_build_rules.export.executable import write_executable
 from ingot_build_rules.export.library import write_library
 from ingot_build_rules.export.library_facts import LibraryChoices
 from ingot_build_rules.export.module_archive import write_module_archive
+from ingot_build_rules.export.release import ReleaseChoices, write_release
 from ingot_build_rules.export.wasm import write_wasm
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -38,18 +39,21 @@ class ExportChoices:
     shared: bool = False
     others: tuple[str, ...] = ()
     source: CChoices = field(default_factory=CChoices)
+    release: ReleaseChoices | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ExportKind:
     """``write`` takes a build, a bundle, a place, choices. The place is a file, or where
     ``in_folder`` is set the folder of several. ``takes``: the options of the command that belong to
-    it. ``of_model``: what is exported is a model, and no bundle."""
+    it. ``of_model``: what is exported is a model, and no bundle. ``of_project``: only a project has it,
+    which knows what the bundle was made of."""
 
     write: Callable[[Scheduler, str, str, ExportChoices], Exported]
     takes: frozenset[str] = frozenset()
     in_folder: bool = False
     of_model: bool = False
+    of_project: bool = False
 
 
 def _executable(build: Scheduler, bundle: str, output: str, choices: ExportChoices) -> Exported:
@@ -87,6 +91,12 @@ def _wasm(build: Scheduler, model: str, output: str, choices: ExportChoices) -> 
     return Exported(values, f"{', '.join(made.files)}; the module has {{size_bytes}}")
 
 
+def _release(build: Scheduler, bundle: str, output: str, choices: ExportChoices) -> Exported:
+    assert choices.release is not None, "a project knows what its bundles are made of"
+    made = write_release(build, bundle, output, choices.release)
+    return Exported(asdict(made), "{size_bytes}, {call_count} calls, {signature_count} signatures")
+
+
 KINDS: Mapping[str, ExportKind] = {
     "executable": ExportKind(_executable),
     "library": ExportKind(
@@ -104,4 +114,5 @@ KINDS: Mapping[str, ExportKind] = {
         of_model=True,
     ),
     "wasm": ExportKind(_wasm, frozenset({"name", "shape"}), in_folder=True, of_model=True),
+    "release": ExportKind(_release, frozenset({"selftest", "sign", "expires"}), of_project=True),
 }

@@ -101,8 +101,9 @@ class TestSpec:
 
 @dataclass(frozen=True, slots=True)
 class ExportSpec:
-    """Write ``bundle`` to ``output`` as what ``kind`` names, whenever the bundle is built. ``pools``: ``POOL=PLACE[,SIZE]``
-    each; all but the first three are as ``ingot export`` takes them, "" where they are left out."""
+    """Write ``bundle``, or the model that it is made of, to ``output`` as what ``kind`` names, whenever the bundle is
+    built. ``pools``: ``POOL=PLACE[,SIZE]`` each; ``selftest``: how many calls; ``sign``: PEM files of private keys;
+    all but these and the first three are as ``ingot export`` takes them, "" where they are left out."""
 
     name: str
     bundle: str
@@ -113,6 +114,11 @@ class ExportSpec:
     variant: str = ""
     pools: tuple[str, ...] = ()
     tensors_in: str = ""
+    target: str = ""
+    weights_apart: bool = False
+    selftest: int = 0
+    sign: tuple[str, ...] = ()
+    expires: str = ""
     shapes: Profiles = ()
     line: int = field(default=0, compare=False)
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ingot_build_rules.project.model import FILE_NAME, ExportSpec, ProjectModel
 from ingot_build_rules.project.problems import Findings
 
-IN_FOLDERS = ("library",)
+IN_FOLDERS = ("library", "c-source", "wasm")
 """Kinds of exports whose output is a folder."""
 
 

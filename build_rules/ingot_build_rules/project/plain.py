@@ -71,6 +71,11 @@ def _export(spec: ExportSpec) -> dict[str, Any]:
         "variant": spec.variant,
         "pools": list(spec.pools),
         "tensors_in": spec.tensors_in,
+        "target": spec.target,
+        "weights_apart": spec.weights_apart,
+        "selftest": spec.selftest,
+        "sign": list(spec.sign),
+        "expires": spec.expires,
         "shapes": [dict(profile) for profile in spec.shapes],
     }
 

@@ -126,6 +126,11 @@ def _export(name: str, line: int, values: Values) -> ExportSpec:
         variant=values.get("variant", ""),
         pools=values.get("pools", ()),
         tensors_in=values.get("tensors-in", ""),
+        target=values.get("target", ""),
+        weights_apart=values.get("weights-apart", False),
+        selftest=values.get("selftest", 0),
+        sign=values.get("sign", ()),
+        expires=values.get("expires", ""),
         shapes=values.get("shape", ()),
         line=line,
     )

@@ -18,8 +18,8 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 ValueKind = Literal["text", "texts", "count", "number", "flag", "shapes", "pairs", "places"]
 EXECUTORS = ("aot", "vm")
-EXPORT_KINDS = ("executable", "library", "module-archive")
-"""What a bundle can be exported as; ``export.export_kinds`` has what makes them."""
+EXPORT_KINDS = ("executable", "library", "module-archive", "c-source", "wasm", "release")
+"""What a bundle, or its model, can be exported as; ``export.export_kinds`` has what makes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,11 @@ TABLES: Mapping[str, Table] = {
             TableKey("variant", "text", '"x86-64-v3"'),
             TableKey("pools", "texts", '["workspace=internal"]'),
             TableKey("tensors-in", "text", '"workspace"'),
+            TableKey("target", "text", '"c-256"'),
+            TableKey("weights-apart", "flag", "true"),
+            TableKey("selftest", "count", "2"),
+            TableKey("sign", "texts", '["release.pem"]'),
+            TableKey("expires", "text", '"2030-12-31"'),
             _SHAPE,
         )
     ),

@@ -144,13 +144,21 @@ class DeclaredProject:
         variant: str | None = None,
         pools: Sequence[str] | None = None,
         tensors_in: str | None = None,
+        target: str | None = None,
+        weights_apart: bool | None = None,
+        selftest: int | None = None,
+        sign: Sequence[PathText] | None = None,
+        expires: str | None = None,
         shape: Shapes | None = None,
     ) -> None:
         """Declare what a bundle is exported as: ``kind`` as an option of ``ingot export``, the rest as its other
-        options; ``model_name`` is ``--name``."""
+        options; ``model_name`` is ``--name``. A release has ``selftest`` calls, and is signed with the private keys of
+        ``sign``."""
         values: Tree = {"bundle": bundle, "kind": kind, "output": output, "shared": shared}
         more = {"name": model_name, "variant": variant, "pools": pools, "tensors-in": tensors_in}
-        self._declare("export", name, _given({**values, **more, "shape": shape}))
+        source = {"target": target, "weights-apart": weights_apart, "shape": shape}
+        release = {"selftest": selftest, "sign": sign, "expires": expires}
+        self._declare("export", name, _given({**values, **more, **source, **release}))
 
     def test(
         self,

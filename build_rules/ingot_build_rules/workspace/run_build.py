@@ -106,14 +106,14 @@ def _build(
     results = opened.workspace.build_bundles(requests)
     exports = _exports(loaded, selection)
     if request.dry_run:
-        made = run_exports(opened.workspace, exports)
+        made = run_exports(opened.workspace, requests, exports)
         return [*results, *made, *run_tests(opened.workspace, requests, tests)]
     _lock(loaded, opened, requests, results, frozen=request.frozen)
     sync_folders(_folders_of(loaded.folder, results))  # before anything says that they are there
     _root(request, results)
     if request.depfile is not None and results[0].is_good:
         _write_depfile(request.depfile, loaded.path, results[0])
-    made = run_exports(opened.workspace, exports)
+    made = run_exports(opened.workspace, requests, exports)
     return [*results, *made, *run_tests(opened.workspace, requests, tests)]
 
 

@@ -1,6 +1,6 @@
-"""Writes what the bundles of a project are exported as, but what is there already.
+"""Writes what the bundles of a project, or their models, are exported as, but what is there already.
 
-In: an open workspace that has built the bundles. Out: a result for each export. Not done here: what
+In: an open workspace that has built the bundles, what was asked of the compiler for each. Out: a result for each export. Not done here: what
 is written (``export.export_kinds``).
 
 An export is up to date when the bundle, what was asked for, all code and tools, and the files are
@@ -27,14 +27,18 @@ from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
     from ingot_build_rules.export.export_kinds import ExportChoices, ExportKind
+    from ingot_build_rules.project.compile_requests import CompileRequest
 
 
-def run_exports(workspace: Workspace, specs: Sequence[ExportSpec]) -> list[TargetResult]:
+def run_exports(
+    workspace: Workspace, requests: Sequence[CompileRequest], specs: Sequence[ExportSpec]
+) -> list[TargetResult]:
     """Bring exports up to date; each has a result, failures too."""
+    by_bundle = {request.bundle.name: request for request in requests}
     results = [TargetResult(f"export.{spec.name}", "skipped", "") for spec in specs]
     for spec, result in zip(specs, results, strict=True):
         try:
-            _run(workspace, spec, result)
+            _run(workspace, by_bundle[spec.bundle], spec, result)
         except IngotError as error:
             result.status, result.error = "failed", error
             workspace.state.exports.pop(spec.name, None)
@@ -42,20 +46,24 @@ def run_exports(workspace: Workspace, specs: Sequence[ExportSpec]) -> list[Targe
     return results
 
 
-def _run(workspace: Workspace, spec: ExportSpec, result: TargetResult) -> None:
+def _run(
+    workspace: Workspace, request: CompileRequest, spec: ExportSpec, result: TargetResult
+) -> None:
     bundle = workspace.results[spec.bundle]
     if bundle.status == "would-build":
         result.status = "would-build"
     if not bundle.is_good:
         return
-    key = digest(repr((replace(spec, line=0), bundle.root, workspace.code)))
+    keys = [os.path.join(workspace.folder, path) for path in spec.sign]
+    signers = [workspace.build.files.digest(path) for path in keys if os.path.isfile(path)]
+    key = digest(repr((replace(spec, line=0), bundle.root, workspace.code, signers)))
     known = workspace.state.exports.get(spec.name)
     if known and known.key == key and _is_there(workspace, known) and not workspace.thorough:
         result.status, result.sources = "unchanged", known.files
     elif workspace.dry:
         result.status = "would-build"
     else:
-        files, is_new = _write(workspace, spec, bundle.path)
+        files, is_new = _write(workspace, request, spec, bundle.path)
         result.sources = tuple((path, workspace.build.files.digest(path)) for path in files)
         result.status = "built" if is_new else "unchanged"
         workspace.state.exports[spec.name] = ExportState(key, result.sources)
@@ -66,20 +74,25 @@ def _is_there(workspace: Workspace, known: ExportState) -> bool:
     return all(digests.digest(path) == content for path, content in known.files)
 
 
-def _write(workspace: Workspace, spec: ExportSpec, bundle: str) -> tuple[list[str], bool]:
+def _write(
+    workspace: Workspace, request: CompileRequest, spec: ExportSpec, bundle: str
+) -> tuple[list[str], bool]:
     """Write the files beside their places, then move those that are other ones; return the paths, and whether any
     was."""
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_build_rules.export.export_kinds import KINDS  # a build without exports needs none
 
-    verify_whole_bundle(bundle)
     kind, output = KINDS[spec.kind], os.path.join(workspace.folder, spec.output)
+    given = os.path.join(workspace.folder, request.source) if kind.of_model else bundle
+    if not kind.of_model:
+        verify_whole_bundle(bundle)
     folder = output if kind.in_folder else os.path.dirname(output)
     try:
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".ingot-export-", dir=folder) as made:
             target = made if kind.in_folder else os.path.join(made, os.path.basename(output))
-            kind.write(workspace.build, bundle, target, _choices(spec, kind))
+            choices = _choices(workspace, request, spec, kind)
+            kind.write(workspace.build, given, target, choices)
             moved = [_move(made, folder, name) for name in sorted(os.listdir(made))]
     except OSError as error:
         raise output_error(spec.output, folder, error) from error
@@ -95,14 +108,21 @@ def _move(made: str, folder: str, name: str) -> tuple[str, bool]:
     return path, is_new
 
 
-def _choices(spec: ExportSpec, kind: ExportKind) -> ExportChoices:
+def _choices(
+    workspace: Workspace, request: CompileRequest, spec: ExportSpec, kind: ExportKind
+) -> ExportChoices:
+    from ingot_build_rules.export.c_source import CChoices
     from ingot_build_rules.export.export_kinds import ExportChoices
     from ingot_build_rules.export.library_facts import LibraryChoices
     from ingot_build_rules.export.library_pools import PoolWishes
+    from ingot_build_rules.export.release import ReleaseChoices
+    from ingot_compiler.backends.c.c_forms import C_FORMS
 
     given = {
         "shared": spec.shared, "name": spec.model_name, "variant": spec.variant,
         "pool": spec.pools, "tensors_in": spec.tensors_in, "shape": spec.shapes,
+        "target": spec.target, "weights_apart": spec.weights_apart,
+        "selftest": spec.selftest, "sign": spec.sign, "expires": spec.expires,
     }  # fmt: skip
     for option, value in given.items():
         if value and option not in kind.takes:
@@ -115,7 +135,19 @@ def _choices(spec: ExportSpec, kind: ExportKind) -> ExportChoices:
     shapes = spec.shapes[0] if spec.shapes else ()
     wishes = PoolWishes(pairs, spec.tensors_in)
     library = LibraryChoices(spec.model_name, spec.variant, wishes, shapes)
-    return ExportChoices(library, spec.shared)
+    form = spec.target or C_FORMS[0].name
+    source = CChoices(
+        spec.model_name, tuple(map(dict, spec.shapes)), form, spec.weights_apart, request.options
+    )
+    folder = workspace.folder
+    release = ReleaseChoices(
+        os.path.join(folder, request.source),
+        request.options,
+        spec.selftest,
+        tuple(os.path.join(folder, path) for path in spec.sign),
+        spec.expires,
+    )
+    return ExportChoices(library, spec.shared, source=source, release=release)
 
 
 def _pool(spec: ExportSpec, text: str) -> tuple[str, str]:

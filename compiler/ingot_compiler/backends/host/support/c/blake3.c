@@ -27,14 +27,19 @@ _Static_assert(sizeof(struct scratch) <= VERIFY_SCRATCH_BYTES, "scratch");
 
 #define SPREAD(word) ((vector){0} + (u32)(word))
 #define TURN(value, count) ((value) >> (count) | (value) << (32 - (count)))
-#define HALF_QUARTER(a, b, c, d, word, first, second)                                                                                 \
-  a += b + (word), d ^= a, d = TURN(d, first), c += d, b ^= c, b = TURN(b, second)
-#define QUARTER(a, b, c, d, at)                                                                                                       \
-  HALF_QUARTER(v[a], v[b], v[c], v[d], message[order[at]], 16, 12), HALF_QUARTER(v[a], v[b], v[c], v[d], message[order[at + 1]], 8, 7)
+
+// Half of the quarter rounds of the columns (`turn` 0) or diagonals (1), step by step for all four: so four chains of instructions that do
+// not wait for each other are next to each other.
+static inline void half_of(vector v[16], int turn, const vector *message, const u8 *order, int first, int second) {
+  for (int i = 0; i < 4; i++) v[i] = v[i] + message[order[2 * i]] + v[4 + (i + turn) % 4];
+  for (int i = 0, d = 12 + 3 * turn; i < 4; i++, d = 12 + (d + 1) % 4) v[d] = TURN(v[d] ^ v[i], first);
+  for (int i = 0; i < 4; i++) v[8 + (i + 2 * turn) % 4] += v[12 + (i + 3 * turn) % 4];
+  for (int i = 0, b = 4 + turn; i < 4; i++, b = 4 + (b + 1) % 4) v[b] = TURN(v[b] ^ v[8 + (i + 2 * turn) % 4], second);
+}
 
 static inline void round_of(vector v[16], const vector *message, const u8 *order) {
-  QUARTER(0, 4, 8, 12, 0), QUARTER(1, 5, 9, 13, 2), QUARTER(2, 6, 10, 14, 4), QUARTER(3, 7, 11, 15, 6);
-  QUARTER(0, 5, 10, 15, 8), QUARTER(1, 6, 11, 12, 10), QUARTER(2, 7, 8, 13, 12), QUARTER(3, 4, 9, 14, 14);
+  half_of(v, 0, message, order, 16, 12), half_of(v, 0, message, order + 1, 8, 7);
+  half_of(v, 1, message, order + 8, 16, 12), half_of(v, 1, message, order + 9, 8, 7);
 }
 
 // The lanes of two vectors in turn, of their first halves and of their second ones.
@@ -74,6 +79,8 @@ static void compress(const u8 *data, u64 stride_bytes, int blocks, vector counte
   for (int i = 0; i < 8; i++) h[i] = SPREAD(IV[i]);
   for (int block = 0; block < blocks; block++) {
     load_message(data + BLOCK_BYTES * block, stride_bytes, message);
+    // What the next call reads. LANES streams are more than a processor follows by itself.
+    for (int line = 0; line < LANES; line++) __builtin_prefetch(data + LANES * (stride_bytes + BLOCK_BYTES * (u64)block) + BLOCK_BYTES * line);
     u32 flag = flags | (block == 0 ? first : 0) | (block == blocks - 1 ? last : 0);
     vector v[16];
     for (int i = 0; i < 8; i++) v[i] = h[i];
@@ -83,8 +90,10 @@ static void compress(const u8 *data, u64 stride_bytes, int blocks, vector counte
     for (int round = 0; round < ROUNDS; round++) round_of(v, message, ORDER[round]);
     for (int i = 0; i < 8; i++) h[i] = v[i] ^ v[i + 8];
   }
+  for (int i = 0; i < 8; i++) message[i] = h[i];
+  const u32 *words = (const u32 *)message;
   for (int lane = 0; lane < LANES; lane++)
-    for (int i = 0; i < 8; i++) ((u32 *)nodes[lane])[i] = h[i][lane];
+    for (int i = 0; i < 8; i++) ((u32 *)nodes[lane])[i] = words[LANES * i + lane];
 }
 
 // The digest of a MiB: all chunks, then level after level of parents, in place. A group of LANES parents reads nodes [2k, 2k + 2*LANES) and
