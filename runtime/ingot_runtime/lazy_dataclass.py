@@ -4,9 +4,8 @@ In: a class with annotations. Out: a class with slots and the methods that ``dat
 gives it; ``fields``, ``replace``, ``asdict`` and ``match`` treat it alike. Not done here: classes
 without slots, ordering, ``InitVar``, pickling.
 
-The standard library compiles the source of six functions for every class. There are hundreds of
-classes, and a process uses few functions of few of them: that took a fifth of the time of a small
-build.
+The standard library compiles six functions for every class, and a process calls few of them: that
+took a fifth of the time of a small build.
 """
 
 from __future__ import annotations
@@ -91,7 +90,8 @@ def _frozen_init(cls: type[Any], scope: dict[str, Any]) -> str:
 
 
 def _init_texts(item: Field[Any]) -> tuple[str, str]:
-    """Return a field's parameter, and its value in the function; "" if ``__post_init__`` sets it."""
+    """Return a field's parameter, and its value in the function; "" if ``__post_init__`` sets
+    it."""
     name = item.name
     if item.default is not MISSING:
         return f"{name}=__of_{name}", name if item.init else f"__of_{name}"

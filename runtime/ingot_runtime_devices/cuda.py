@@ -1,7 +1,7 @@
 """Kind ``cuda``: a GPU of the CUDA driver, through pycuda.
 
-In: a library section, which is PTX. Out: ``Cuda``, by the contract of ``device``. Not done here: any
-other thing than the driver does: it compiles the PTX at load, and keeps what it made.
+In: a library section, which is PTX. Out: ``Cuda``, by the contract of ``device``. Not done here:
+any other thing than the driver does: it compiles the PTX at load, and keeps what it made.
 
 Launches and copies are queued in a stream of the device's own, so that the host goes on while the
 device works; reads and ``wait`` wait. Reads that begin early have a second stream (``cuda_reads``).

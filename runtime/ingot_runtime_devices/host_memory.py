@@ -6,8 +6,8 @@ runs all kernels.
 
 No page of its memory can be touched but while the device itself copies or runs a kernel, and then
 only the allocations that the operation names: an access by anybody else ends the process. A copy
-between it and the host that begins early has a thread of its own; the device's side stays open until it
-ends.
+between it and the host that begins early has a thread of its own; the device's side stays open
+until it ends.
 """
 
 import ctypes

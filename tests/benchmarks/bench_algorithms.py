@@ -1,5 +1,5 @@
-"""Single ops for which the algorithm decides, and those that people run around products, beside ONNX Runtime: one thread, medians of calls in
-turns.
+"""Single ops for which the algorithm decides, and those that people run around products, beside
+ONNX Runtime: one thread, medians of calls in turns.
 
 In: an interpreter with ONNX Runtime. Out: a table; the exit code is 1 when a row is above its
 limit. Not done here: the ops (``algorithm_cases``,

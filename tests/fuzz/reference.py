@@ -190,8 +190,8 @@ def near_middles(arrays: Sequence[Array]) -> Array:
 
 
 def _tree_magnitude(node: NodeProto) -> float:
-    """The largest sum that the leaves of an ensemble may make, all signs alike: what its sum is rounded
-    to on the way. 0 for another node."""
+    """The largest sum that the leaves of an ensemble may make, all signs alike: what its sum is
+    rounded to on the way. 0 for another node."""
     lists = {each.name: list(each.floats) or list(each.ints) for each in node.attribute}
     prefix = next((name for name in ("target", "class") if f"{name}_weights" in lists), "")
     if not prefix:

@@ -88,8 +88,8 @@ def test_a_sum_of_trees_is_rounded_to_its_terms() -> None:
 
 
 def test_undefined_numbers_are_left_out() -> None:
-    """Integer division by zero, a cast to u32 of what does not fit and a quotient that the reference
-    wraps have no right answer."""
+    """Integer division by zero, a cast to u32 of what does not fit and a quotient that the
+    reference wraps have no right answer."""
     for x in (np.float32(1e20), np.float32(np.inf)):
         large = [Value(np.array(item)) for item in (x, np.float32(0.1), np.uint8(3))]
         with pytest.raises(UndefinedError):
@@ -108,8 +108,9 @@ def test_undefined_numbers_are_left_out() -> None:
 
 
 def test_products_in_the_middle_of_two_integers() -> None:
-    """Either integer is right where the exact quotient is within some roundings to f32 of the middle,
-    and only there: nearly 119.5, as found by fuzzing; 2**-20 beside it; the middle itself."""
+    """Either integer is right where the exact quotient is within some roundings to f32 of the
+    middle, and only there: nearly 119.5, as found by fuzzing; 2**-20 beside it; the middle
+    itself."""
     node = helper.make_node("QLinearMatMul", [f"x{at}" for at in range(8)], ["y"])
     for scale, is_near in ((0.5, True), (0.5 + 2.0**-24, True), (0.5 + 2.0**-20, False)):
         numbers = (239, scale, 0, 1, 1.0, 0, 1.0, 0)

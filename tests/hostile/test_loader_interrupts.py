@@ -1,4 +1,5 @@
-"""Ctrl-C at any bytecode of load, run and close: nothing is left behind, and the next load works."""
+"""Ctrl-C at any bytecode of load, run and close: nothing is left behind, and the next load
+works."""
 
 import ast
 import os

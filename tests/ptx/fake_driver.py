@@ -42,10 +42,11 @@ class MemoryError(Error):  # noqa: A001  # pycuda's name
 
 
 class Machine:
-    """``gpus``: the compute capability of each; ``driver_version`` as CUDA counts it. ``fails``: the
-    call that fails, "" for none; ``calls``: how many there were of each; ``loaded``: every module;
-    ``lanes``: see ``grid``; ``order``: see ``streams``; ``locked``: host memory with locked pages, of
-    which there is at most ``locked_bytes_max``; ``traffic``: counts what launches read, if there is one."""
+    """``gpus``: the compute capability of each; ``driver_version`` as CUDA counts it. ``fails``:
+    the call that fails, "" for none; ``calls``: how many there were of each; ``loaded``: every
+    module; ``lanes``: see ``grid``; ``order``: see ``streams``; ``locked``: host memory with locked
+    pages, of which there is at most ``locked_bytes_max``; ``traffic``: counts what launches read,
+    if there is one."""
 
     def __init__(
         self,

@@ -6,8 +6,9 @@ arithmetic (``numbers``).
 Threads that stand at the same instruction run it together; of those that do not, the ones furthest
 back run first. With ``lanes``, an order of the places in a group of threads, all threads at the
 first place run until they wait, then those at the next: who counts on another thread without
-waiting for it then gets wrong numbers. Threads that wait for others (``bar``, ``shfl``, ``vote``) run on when all for whom
-they wait are there, and a launch in which everybody waits ends with ``PtxError``.
+waiting for it then gets wrong numbers. Threads that wait for others (``bar``, ``shfl``, ``vote``)
+run on when all for whom they wait are there, and a launch in which everybody waits ends with
+``PtxError``.
 """
 
 from __future__ import annotations

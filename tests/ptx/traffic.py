@@ -16,9 +16,9 @@ SECTOR_BYTES = 32
 
 @dataclass(slots=True)
 class Traffic:
-    """``asked_bytes``: what threads asked for; ``sector_bytes``: the sectors that the warps of these
-    loads touched, each once a load, which is what leaves the memory; ``products``: multiply-adds of
-    floats, by threads; ``shared_loads``: by threads, of the memory of a block."""
+    """``asked_bytes``: what threads asked for; ``sector_bytes``: the sectors that the warps of
+    these loads touched, each once a load, which is what leaves the memory; ``products``:
+    multiply-adds of floats, by threads; ``shared_loads``: by threads, of the memory of a block."""
 
     asked_bytes: int = 0
     sector_bytes: int = 0

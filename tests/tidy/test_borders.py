@@ -1,4 +1,5 @@
-"""Who may import whom, and what must not appear where; import-linter holds the same, less finely."""
+"""Who may import whom, and what must not appear where; import-linter holds the same, less
+finely."""
 
 from __future__ import annotations
 
@@ -257,7 +258,8 @@ OF_THE_STANDARD_LIBRARY = {
 
 
 def test_data_classes_are_made_when_they_are_needed() -> None:
-    """The decorator of the standard library takes ten times as long; it may do what ours does not."""
+    """The decorator of the standard library takes ten times as long; it may do what ours does
+    not."""
     users = [
         module.name
         for module in modules()

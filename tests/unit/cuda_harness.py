@@ -40,8 +40,8 @@ def open_programs(programs: Sequence[LoopProgram], target: str = "sm_75") -> Dev
 
 
 def assemble(section: bytes, kernel_count: int, folder: Path) -> str:
-    """Let ``ptxas`` compile every module of a library for its architecture; what it says of registers
-    and memory."""
+    """Let ``ptxas`` compile every module of a library for its architecture; what it says of
+    registers and memory."""
     told = list[str]()
     ptxas = distribution("nvidia-cuda-nvcc-cu12").locate_file("nvidia/cuda_nvcc/bin/ptxas")
     for module in read_library(section, kernel_count, WHERE).modules:

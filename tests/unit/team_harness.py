@@ -39,8 +39,9 @@ _M, _N = symbol("m"), symbol("n")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A product: sizes, the tile of a unit, whether B is in panels, which sizes are open, whether the
-    epilogue is a long one; how far elements of A along the depth are apart; the element type of B."""
+    """A product: sizes, the tile of a unit, whether B is in panels, which sizes are open, whether
+    the epilogue is a long one; how far elements of A along the depth are apart; the element type of
+    B."""
 
     rows: int
     columns: int

@@ -1,4 +1,5 @@
-"""The list of classes that are made from bytes of the cache, against the annotations of the rules."""
+"""The list of classes that are made from bytes of the cache, against the annotations of the
+rules."""
 
 from __future__ import annotations
 

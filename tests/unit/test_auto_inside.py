@@ -1,5 +1,5 @@
-"""``--place auto`` inside of branches and bodies: the cheapest placement by its own prediction, counted
-in the placed graph, copy by copy; how often what is inside counts."""
+"""``--place auto`` inside of branches and bodies: the cheapest placement by its own prediction,
+counted in the placed graph, copy by copy; how often what is inside counts."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ def inside(placed: PlacedGraph) -> dict[str, str]:
 
 
 def test_it_depends_on_how_often_a_body_runs() -> None:
-    """A body goes to the faster device, with what is made for it, if it runs often: once is not worth
-    the copies."""
+    """A body goes to the faster device, with what is made for it, if it runs often: once is not
+    worth the copies."""
     text = """graph(%0: T) {
       %1 = literal() {dtype="i64", shape=[], value=[COUNT]} : i64[]
       %2 = literal() {dtype="bool", shape=[], value=[true]} : bool[]

@@ -136,8 +136,8 @@ def test_machine_code_equals_the_interpreter(
 
 
 def test_rows_do_not_depend_on_their_neighbours(tmp_path: Path) -> None:
-    """A row of numbers has the same bits beside rows of NaN, infinities and tiny numbers, and alone;
-    these come out as from floats."""
+    """A row of numbers has the same bits beside rows of NaN, infinities and tiny numbers, and
+    alone; these come out as from floats."""
     codes, scale, _ = drawn(128, 20, 32, 4)
     model = n_bits(128, 20, 32, 4, b=blocked_bytes(codes, 32, 4), scale=scale.reshape(-1))
     path = tmp_path / "m.ingot"

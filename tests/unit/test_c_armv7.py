@@ -1,5 +1,5 @@
-"""Models as C on a 32-bit processor (armv7), under qemu-user: every architecture of ``tests/models``
-that C source takes, without any libc; some with musl and with glibc.
+"""Models as C on a 32-bit processor (armv7), under qemu-user: every architecture of
+``tests/models`` that C source takes, without any libc; some with musl and with glibc.
 
 Needs ``qemu-user`` and, for glibc, ``libc6-armhf-cross`` (`pytest -m qemu`).
 """

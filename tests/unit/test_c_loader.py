@@ -185,7 +185,8 @@ def test_calls_are_refused_in_the_same_words(open_bundle: Path) -> None:
 
 
 def test_options_are_checked(bundle: Path) -> None:
-    """Another header, an unknown mode, fewer than no threads, a variant and a digest of no bundle."""
+    """Another header, an unknown mode, fewer than no threads, a variant and a digest of no
+    bundle."""
     other = options()
     other.header_version = 3
     cases: list[tuple[Options, str]] = [

@@ -92,8 +92,8 @@ def test_a_constant_of_another_size(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_the_reasons_of_the_planner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``why-device`` tells the chain from what the text says to the value, by the program's names; a
-    stripped bundle does not tell it."""
+    """``why-device`` tells the chain from what the text says to the value, by the program's names;
+    a stripped bundle does not tell it."""
     write_npz(tmp_path / "w.npz", {"0": np.eye(8, dtype=np.float32)})
     output = str(tmp_path / "p.ingot")
     command = ["compile", str(EXAMPLE), "--weights", str(tmp_path / "w.npz"), "-o", output, *TARGET]

@@ -260,7 +260,8 @@ def test_last_columns_in_half_a_vector(
 
 
 def test_weights_of_one_row_are_prefetched() -> None:
-    """Into the second cache, where they are too many to stay there; several rows read them again."""
+    """Into the second cache, where they are too many to stay there; several rows read them
+    again."""
     target = parse_target(BEST)
     for rows, depth, is_prefetched in ((1, 1000, True), (1, 100, False), (2, 100, False)):
         tile = choose_tile(rows, 1024, target)

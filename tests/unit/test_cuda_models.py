@@ -101,8 +101,8 @@ def expected() -> Array:
 
 @pytest.mark.parametrize("order", [AT_ONCE, LATE, FIRST_LATE])
 def test_some_placements(expected: Array, order: str) -> None:
-    """In turns over the host, a GPU and another one; copies go by way of the host. When a driver does
-    what it is asked makes no difference."""
+    """In turns over the host, a GPU and another one; copies go by way of the host. When a driver
+    does what it is asked makes no difference."""
     bundle = placed(["acc", "host", "other", "acc"], {"acc": "cuda", "other": "cuda:1"})
     with installed(Machine(order=order)), ingot_runtime.load(bundle) as session:
         assert_close(expected, session.run({"x": _FEED})["y"], _ERROR_MAX)

@@ -126,8 +126,8 @@ def test_the_text_of_a_team_reads_back(case: Case) -> None:
 
 
 def test_a_team_reads_less() -> None:
-    """Of a product of 256 x 128 x 64: the sectors that warps touch for each operation are a sixth of
-    those that the tiles of a processor need, whose units read for themselves."""
+    """Of a product of 256 x 128 x 64: the sectors that warps touch for each operation are a sixth
+    of those that the tiles of a processor need, whose units read for themselves."""
     case = Case(256, 128, 64)
     alone = Case(256, 128, 64, RegisterTile(6, 2))
     traffic = Traffic(), Traffic()

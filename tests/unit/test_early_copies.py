@@ -1,5 +1,5 @@
-"""Copies between the host and devices that begin early: where they begin and end, that they run beside
-launches, and that the bits are those of the host alone."""
+"""Copies between the host and devices that begin early: where they begin and end, that they run
+beside launches, and that the bits are those of the host alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ WAIT_SECONDS = 60  # a copy that nothing runs beside waits as long, and fails
 
 
 def network(*, early: bool = True) -> ModelProto:
-    """Two products, one after the other; the first one's result is an output too where ``early``."""
+    """Two products, one after the other; the first one's result is an output too where
+    ``early``."""
     nodes = [node("MatMul", "x w0", "first"), node("MatMul", "first w1", "y")]
     outputs = [tensor(name, [ROWS, WIDTH]) for name in (("first", "y") if early else ("y",))]
     weights = {"w0": normal(0, WIDTH, WIDTH), "w1": normal(1, WIDTH, WIDTH)}
@@ -89,9 +90,9 @@ def test_where_a_copy_begins_and_ends(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Behind the kernel that writes what is copied, or behind the copies that the first kernel waits
-    for, and where it is needed; what nothing runs beside is one step, and such a bundle needs no
-    later loader."""
+    """Behind the kernel that writes what is copied, or behind the copies that the first kernel
+    waits for, and where it is needed; what nothing runs beside is one step, and such a bundle needs
+    no later loader."""
     source, bundle = tmp_path / "m.onnx", tmp_path / "m.ingot"
     source.write_bytes(model.SerializeToString())
     words = ["compile", str(source), "--device", "acc=cpu", "--place", "*=acc", "-q"]
@@ -121,8 +122,8 @@ def test_a_copy_begins_when_its_size_is_known() -> None:
 
 
 def test_a_copy_to_a_device_begins_when_it_can() -> None:
-    """An input's before the first step that computes, another value's behind the step that writes it,
-    behind what makes room for it; one between two devices is whole."""
+    """An input's before the first step that computes, another value's behind the step that writes
+    it, behind what makes room for it; one between two devices is whole."""
     given, made = BufferSpec("input", "f32", 4), BufferSpec("workspace", "f32", 4)
     there, other = (replace(made, device=device) for device in (1, 2))
     wanted, work = Copy(0, 1), IfStep("c", (), ())
@@ -323,8 +324,8 @@ def test_opencl_copies_there_beside_a_queue_that_waits() -> None:
 
 
 def test_opencl_tells_when_it_ran() -> None:
-    """The launches of a stepped call ran one after the other, behind the call's beginning and before
-    its end; their copies have times, too."""
+    """The launches of a stepped call ran one after the other, behind the call's beginning and
+    before its end; their copies have times, too."""
     with ingot_runtime.load(bundle_on("opencl"), executor="vm") as session:
         for _ in range(2):
             started = time.perf_counter()

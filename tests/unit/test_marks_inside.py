@@ -1,5 +1,5 @@
-"""Nodes inside of branches and bodies on a device: each alone and all together, the bits of the host
-alone."""
+"""Nodes inside of branches and bodies on a device: each alone and all together, the bits of the
+host alone."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def graph(name: str, nodes: Sequence[NodeProto], inputs: Sequence[ValueInfoProto
 
 
 def branches() -> ModelProto:
-    """An If whose branches read what was computed outside, weights of their own and of the graph."""
+    """An If whose branches read what was computed outside, weights of their own and of the
+    graph."""
     then = graph(
         "then",
         [called("/then/one", node("MatMul", "h w", "t0")), called("/then/two", node("Add", "t0 b", "t1")),
@@ -273,8 +274,8 @@ graph(%0: f32[4], %1: bool[]) {
 
 
 def test_a_node_that_falls_back() -> None:
-    """What a device has no code for is refused by its name, or runs on the host, which is told; where
-    the host is faster, what is left to us stays."""
+    """What a device has no code for is refused by its name, or runs on the host, which is told;
+    where the host is faster, what is left to us stays."""
 
     def no_tanh(node: Node, _graph: Graph) -> str:
         return "no code for tanh" if node.op == "tanh" else ""

@@ -1,5 +1,5 @@
-"""Whole models on an OpenCL device, and split between host, ``cpu:1`` and ``opencl``: the results of
-the host alone within rounding."""
+"""Whole models on an OpenCL device, and split between host, ``cpu:1`` and ``opencl``: the results
+of the host alone within rounding."""
 
 from __future__ import annotations
 

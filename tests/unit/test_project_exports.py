@@ -178,8 +178,8 @@ output = "dist/web"
 
 
 def test_models_of_bundles_become_source(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The files are those of the command for the same model and shape; what has not changed is left alone, and another
-    model is written anew."""
+    """The files are those of the command for the same model and shape; what has not changed is left
+    alone, and another model is written anew."""
     nodes = [helper.make_node("Relu", ["x"], ["y"], "/first")]
     made = model(nodes, [value("x", ["n", 8])], [value("y", ["n", 8])])
     (folder / "m.onnx").write_bytes(made.SerializeToString())
@@ -250,8 +250,8 @@ expires = "2999-12-31"
 
 
 def test_a_release_is_proved_and_signed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The file is that of ``compile --selftest`` and ``sign``, byte for byte; it is left alone until another key
-    signs."""
+    """The file is that of ``compile --selftest`` and ``sign``, byte for byte; it is left alone
+    until another key signs."""
     alice, bob = Owner(folder, "alice", 1), Owner(folder, "bob", 2)
     (folder / "ingot.toml").write_text(RELEASE)
     build(folder)

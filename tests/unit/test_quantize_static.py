@@ -1,5 +1,5 @@
-"""``ingot quantize --calibrate``: networks of integers from end to end, errors as ``onnx.reference``
-finds them, ranges, rounded weights, what is refused."""
+"""``ingot quantize --calibrate``: networks of integers from end to end, errors as
+``onnx.reference`` finds them, ranges, rounded weights, what is refused."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ def test_errors_are_those_of_the_reference(
 
 @pytest.mark.usefixtures("folder")
 def test_no_product_runs_in_floats(capsys: pytest.CaptureFixture[str]) -> None:
-    """The compiler has nothing to warn of, what ends the kernel of a product is never stored, and the
-    same words give the same file."""
+    """The compiler has nothing to warn of, what ends the kernel of a product is never stored, and
+    the same words give the same file."""
     told = quantised(capsys)
     first = Path(told["output"]).read_bytes()
     assert quantised(capsys) == told
@@ -288,8 +288,8 @@ def _written(model: ModelProto, limit: float) -> ModelProto:
 
 
 def test_old_models_are_brought_into_a_form_that_has_scales_per_channel() -> None:
-    """Opset 11, weights in Constant nodes, a name that a new tensor would have: the same numbers but
-    for rounding."""
+    """Opset 11, weights in Constant nodes, a name that a new tensor would have: the same numbers
+    but for rounding."""
     random = np.random.default_rng(5)
     w, bias = (random.standard_normal(shape).astype(np.float32) / 3 for shape in ((6, 5), (6,)))
     nodes = [

@@ -1,4 +1,5 @@
-"""``ingot reproduce``: the same source gives the same bytes; after one change, the change is named."""
+"""``ingot reproduce``: the same source gives the same bytes; after one change, the change is
+named."""
 
 from __future__ import annotations
 
@@ -64,8 +65,8 @@ def blamed(capsys: Output, built: Built, *more: str) -> dict[str, Any]:
 
 
 def test_the_same_source_gives_the_same_bytes(built: Built, tmp_path: Path, capsys: Output) -> None:
-    """In another folder, with and without the lock file; from the model's file alone, of a bundle that
-    was signed."""
+    """In another folder, with and without the lock file; from the model's file alone, of a bundle
+    that was signed."""
     copy = built.copy(tmp_path / "b")
     digest = report(capsys, copy.arguments(), 0)["digest"]
     found = report(capsys, copy.without_lock().arguments(), 0)

@@ -88,17 +88,17 @@ def test_import_time() -> None:
 
 
 def test_sources_are_small() -> None:
-    """Deflated, the loader's sources stay below 140 KiB (its wheel has 17 kB more: metadata, licence
-    and the archive itself), those for devices beside the host below 33 kB: 24 for OpenCL and the
-    devices that are processors, 6 for CUDA, 2 for copies that begin early.
+    """Deflated, the loader's sources stay below 140 KiB (its wheel has 17 kB more: metadata,
+    licence and the archive itself), those for devices beside the host below 33 kB: 24 for OpenCL
+    and the devices that are processors, 6 for CUDA, 2 for copies that begin early.
 
     It was 89 kB until sessions took several callers: the line, the lanes and async calls need 8 kB.
-    Then came types of ``ml_dtypes``, what notebooks show, the text of a device, which compiling
-    and binding read alike, defaults of inputs, sequences with their states (7 kB),
-    code of several kinds for a device (1 kB), and values that are no tensors (7 kB, imported where a
-    bundle has some), signatures (8 kB, imported where
-    keys are given), selftest, install and apply (8 kB, imported by these verbs), and data classes
-    that are made in a tenth of the time (2 kB; a load takes a tenth less).
+    Then came types of ``ml_dtypes``, what notebooks show, the text of a device, which compiling and
+    binding read alike, defaults of inputs, sequences with their states (7 kB), code of several
+    kinds for a device (1 kB), and values that are no tensors (7 kB, imported where a bundle has
+    some), signatures (8 kB, imported where keys are given), selftest, install and apply (8 kB,
+    imported by these verbs), and data classes that are made in a tenth of the time (2 kB; a load
+    takes a tenth less).
     """
 
     def deflated_bytes(package: ModuleType) -> int:

@@ -1,4 +1,5 @@
-"""Sequences of GroupQueryAttention: caches whose samples have lengths of their own stay in one place."""
+"""Sequences of GroupQueryAttention: caches whose samples have lengths of their own stay in one
+place."""
 
 from __future__ import annotations
 

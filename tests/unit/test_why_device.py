@@ -1,5 +1,5 @@
-"""``ingot why-device``, the line about placement and what is told of globs: every decision keeps its
-reason, in the user's names."""
+"""``ingot why-device``, the line about placement and what is told of globs: every decision keeps
+its reason, in the user's names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ ACC = ("--device", "acc=null", "--target", "x86-64-v2")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Bundles: of a network by hand and by cost, of one with control flow, stripped, for the host."""
+    """Bundles: of a network by hand and by cost, of one with control flow, stripped, for the
+    host."""
     made = tmp_path_factory.mktemp("why")
     two: dict[str, Any] = {"targets": "x86-64-v2", "devices": {"acc": "null"}}
     by_hand = {"/stem/*": "acc", "*/Conv": "acc", "/body/*": "host"}
@@ -98,7 +99,8 @@ def test_chains(folder: Path, name: str, value: str, capsys: pytest.CaptureFixtu
 
 
 def test_what_auto_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a node that was left to the cost model: the time of each device; the least one was taken."""
+    """Of a node that was left to the cost model: the time of each device; the least one was
+    taken."""
     lines = told(folder, "auto.ingot", "/mean/Flatten", capsys)
     assert "left to the cost model by --place '*=auto'; with its copies it takes host " in lines[1]
     assert main(["why-device", str(folder / "auto.ingot"), "/*", "--json"]) == 0
@@ -217,7 +219,8 @@ def test_a_glob_that_matches_nothing(glob: str, do: str) -> None:
 
 
 def test_the_three_ways_are_one(tmp_path: Path) -> None:
-    """``auto`` and ``fallback`` from the command line, ``ingot.toml`` and Python give one bundle."""
+    """``auto`` and ``fallback`` from the command line, ``ingot.toml`` and Python give one
+    bundle."""
     (tmp_path / "m.onnx").write_bytes(choice().SerializeToString())
     (tmp_path / "ingot.toml").write_text(
         '[model.m]\nsource = "m.onnx"\n[bundle.m]\nmodel = "m"\ntargets = ["x86-64-v2"]\n'

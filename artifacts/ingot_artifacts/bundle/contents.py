@@ -123,9 +123,9 @@ class BundleContents:
     """A whole bundle.
 
     ``weights_bytes``: of each device's section (none at all: empty). The sections lie one after the
-    other, each a multiple of 64 KiB; ``weights`` are chunks in rising order in all of them, none in two; what
-    lies between them is zero. ``values``: name and form of each input, and of each output, where some
-    are no tensors.
+    other, each a multiple of 64 KiB; ``weights`` are chunks in rising order in all of them, none in
+    two; what lies between them is zero. ``values``: name and form of each input, and of each
+    output, where some are no tensors.
     """
 
     model: str

@@ -1,8 +1,8 @@
 """Activations and weights as integers of 8 bits, by the ranges of given inputs, for the verb
 ``quantize``.
 
-In: a model, the options of the command. Out: ``QuantisedModel``. Not done here: what becomes integers
-(``ingot_compiler.frontend.calibrated``), running (``calibration``).
+In: a model, the options of the command. Out: ``QuantisedModel``. Not done here: what becomes
+integers (``ingot_compiler.frontend.calibrated``), running (``calibration``).
 """
 
 from __future__ import annotations

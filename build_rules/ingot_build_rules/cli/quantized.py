@@ -1,6 +1,7 @@
 """A model that the verb ``quantize`` has made.
 
-In: nothing. Out: ``QuantisedModel``. Not done here: making it (``quantize_blocks``, ``quantize_static``).
+In: nothing. Out: ``QuantisedModel``. Not done here: making it (``quantize_blocks``,
+``quantize_static``).
 """
 
 from __future__ import annotations

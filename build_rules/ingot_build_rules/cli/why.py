@@ -1,8 +1,8 @@
 """Verb ``why``: what the next build of a bundle or test would do and what has changed, how its last
 build failed, why the last that did not did what it did.
 
-In: names of bundles and tests. Out: explanations. Not done here: reasons (``engine.events.explain``), words
-(``workspace.explanations``).
+In: names of bundles and tests. Out: explanations. Not done here: reasons
+(``engine.events.explain``), words (``workspace.explanations``).
 """
 
 from __future__ import annotations

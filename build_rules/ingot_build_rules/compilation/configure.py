@@ -1,5 +1,5 @@
-"""What a user says of targets and devices, made complete: the one place where anything about them is
-assumed.
+"""What a user says of targets and devices, made complete: the one place where anything about them
+is assumed.
 
 In: targets, devices by name as ``KIND[:ID][,target=T][,scope=S]``, perhaps
 several with ``|`` between them. Out: ``Configuration``. Not done

@@ -65,7 +65,8 @@ def make_options(
     """Check and order the options; ``configure`` says what is assumed of targets and devices.
 
     Raises:
-        UserError: an unknown target, feature, device kind, device or planner, or a shape that is none.
+        UserError: an unknown target, feature, device kind, device or planner, or a shape that is
+        none.
         UnsupportedError: a device kind that is known and not built yet.
     """
     _check_choice("memory planner", "planner", planner, ALL_PLANNERS)

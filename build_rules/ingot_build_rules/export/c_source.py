@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 class CChoices:
     """``name``: of the model in C, "" for that of the file; ``shapes``: of inputs, as the user
     wrote them; ``form``: of C, by its name; ``weights_apart``: in a file that the program gives;
-    ``bundle``: what a bundle of the model is compiled with, whose shapes count where none are given."""
+    ``bundle``: what a bundle of the model is compiled with, whose shapes count where none are
+    given."""
 
     name: str = ""
     shapes: tuple[Mapping[str, str], ...] = ()
@@ -78,8 +79,8 @@ def make_c_source(build: Scheduler, model: str, choices: CChoices) -> CFiles:
 
 
 def _options(form: CForm, choices: CChoices) -> CompileOptions:
-    """Those of the bundle, if there is one, for another target. C has one pool, and measurements of methods are of a
-    machine."""
+    """Those of the bundle, if there is one, for another target. C has one pool, and measurements of
+    methods are of a machine."""
     shapes, bundle = list(choices.shapes), choices.bundle
     other_shapes, precision = REFUSE if shapes else GENERAL, bundle.precision if bundle else F32
     own = make_options([form.loops_for], shapes, other_shapes=other_shapes, precision=precision)

@@ -46,8 +46,8 @@ class ExportChoices:
 class ExportKind:
     """``write`` takes a build, a bundle, a place, choices. The place is a file, or where
     ``in_folder`` is set the folder of several. ``takes``: the options of the command that belong to
-    it. ``of_model``: what is exported is a model, and no bundle. ``of_project``: only a project has it,
-    which knows what the bundle was made of."""
+    it. ``of_model``: what is exported is a model, and no bundle. ``of_project``: only a project has
+    it, which knows what the bundle was made of."""
 
     write: Callable[[Scheduler, str, str, ExportChoices], Exported]
     takes: frozenset[str] = frozenset()

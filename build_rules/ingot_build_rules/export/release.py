@@ -1,7 +1,7 @@
 """A bundle as it is shipped: with calls that prove it on a device, and signed.
 
-In: an open build, a bundle that a project has made, what is asked for. Out: another file with the same
-sections and more. Not done here: the calls (``check.selftest``), signatures (``ship.sign``).
+In: an open build, a bundle that a project has made, what is asked for. Out: another file with the
+same sections and more. Not done here: the calls (``check.selftest``), signatures (``ship.sign``).
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReleaseChoices:
-    """``model`` and ``options``: what the bundle was made of; ``selftest``: how many calls; ``keys``: PEM files of
-    those who sign; ``expires``: the last day on which the signatures count, "" for none."""
+    """``model`` and ``options``: what the bundle was made of; ``selftest``: how many calls;
+    ``keys``: PEM files of those who sign; ``expires``: the last day on which the signatures count,
+    "" for none."""
 
     model: str
     options: CompileOptions

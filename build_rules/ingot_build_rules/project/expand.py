@@ -5,7 +5,8 @@ found. Not done here: the file system (``files``); whether a model without wildc
 build says so).
 
 ``[model.M] source = "models/*.onnx"`` stands for the models ``M/STEM``, a bundle B of M for the
-bundles ``B/STEM``, an export or a test T of B for ``T/STEM``; ``{stem}`` in their paths is replaced.
+bundles ``B/STEM``, an export or a test T of B for ``T/STEM``; ``{stem}`` in their paths is
+replaced.
 """
 
 from __future__ import annotations

@@ -52,10 +52,9 @@ class BundleSpec:
     ``{stem}``.
 
     ``targets``: names of ``ProjectModel.targets``, or target texts. ``devices``: name -> kind,
-    sorted, without the host. ``place``: (glob over node names, device name), as for ``make_options``.
-    ``plugins``: "module:TARGET" each, in the order of preference.
-    ``ops``: (op, file) of the user's.
-    ``shapes``, ``other_shapes``: in the place of the model's; None for these.
+    sorted, without the host. ``place``: (glob over node names, device name), as for
+    ``make_options``. ``plugins``: "module:TARGET" each, in the order of preference. ``ops``: (op,
+    file) of the user's. ``shapes``, ``other_shapes``: in the place of the model's; None for these.
     """
 
     name: str
@@ -101,9 +100,10 @@ class TestSpec:
 
 @dataclass(frozen=True, slots=True)
 class ExportSpec:
-    """Write ``bundle``, or the model that it is made of, to ``output`` as what ``kind`` names, whenever the bundle is
-    built. ``pools``: ``POOL=PLACE[,SIZE]`` each; ``selftest``: how many calls; ``sign``: PEM files of private keys;
-    all but these and the first three are as ``ingot export`` takes them, "" where they are left out."""
+    """Write ``bundle``, or the model that it is made of, to ``output`` as what ``kind`` names,
+    whenever the bundle is built. ``pools``: ``POOL=PLACE[,SIZE]`` each; ``selftest``: how many
+    calls; ``sign``: PEM files of private keys; all but these and the first three are as ``ingot
+    export`` takes them, "" where they are left out."""
 
     name: str
     bundle: str

@@ -46,7 +46,8 @@ def _readers(project: ProjectModel) -> dict[str, str]:
 def _clash(
     given: str, own: str, readers: Mapping[str, str], writers: Mapping[str, str]
 ) -> tuple[str, str, str] | None:
-    """What is wrong with an output, why, and what to do; None where it is free; ``own``: the table."""
+    """What is wrong with an output, why, and what to do; None where it is free; ``own``: the
+    table."""
     path, output, do = posixpath.normpath(given), f"the output {given!r}", "choose another output"
     if path == FILE_NAME or path.partition("/")[0] == ".ingot":
         return f"{output} is the project's own", "writing would destroy it", do

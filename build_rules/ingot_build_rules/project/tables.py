@@ -24,8 +24,8 @@ class Tables:
     """``named[kind][name]`` are the right values of ``[kind.name]``; ``settings[kind]`` those of
     ``[kind]``.
 
-    ``groups[kind]``: names that stand for many: models with a glob, bundles of such a model, exports and
-    tests of such a bundle.
+    ``groups[kind]``: names that stand for many: models with a glob, bundles of such a model,
+    exports and tests of such a bundle.
     """
 
     named: Mapping[str, Mapping[str, Values]]

@@ -29,10 +29,10 @@ Globs = Sequence[tuple[str, str]]
 
 
 def describe_devices(placed: PlacedGraph, profile: Profile, names: Names) -> dict[str, object]:
-    """Return ``sizes``: those of ``--shape`` that the version is for; ``devices``: of each its name, how many nodes of the model run there, how many
-    operations of a call these are; ``copies``: of each pair of devices how many values cross, and
-    their bytes. Open sizes count as 64; what is made of constants alone counts as nothing, what is
-    in a branch or a body once."""
+    """Return ``sizes``: those of ``--shape`` that the version is for; ``devices``: of each its
+    name, how many nodes of the model run there, how many operations of a call these are;
+    ``copies``: of each pair of devices how many values cross, and their bytes. Open sizes count as
+    64; what is made of constants alone counts as nothing, what is in a branch or a body once."""
     called = [device.name for device in placed.devices]
     counts = _Counts(called, [set() for _ in called], [0] * len(called), {})
     counts.add(placed.graph, placed.device_of)

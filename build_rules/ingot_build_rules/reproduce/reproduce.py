@@ -62,8 +62,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """``digest``: root digest of the bundle without signatures and selftests; ``present``: of what was made now; ``model``: path in
-    the source folder.
+    """``digest``: root digest of the bundle without signatures and selftests; ``present``: of what
+    was made now; ``model``: path in the source folder.
 
     ``difference`` is None and ``blames`` is empty where the bytes are equal. ``notes``: what else
     is worth knowing.

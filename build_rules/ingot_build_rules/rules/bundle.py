@@ -162,8 +162,8 @@ def _states(placed: PlacedGraph) -> tuple[StatePair, ...]:
 
 
 def _devices(inputs: BundleInputs) -> tuple[DeviceSpec, ...]:
-    """The host first; each other device with the number of the library that has its code; the host's
-    pools."""
+    """The host first; each other device with the number of the library that has its code; the
+    host's pools."""
     from ingot_artifacts.bundle.contents import DeviceSpec
 
     pairs = zip(inputs.options.devices, inputs.device_libraries, strict=True)

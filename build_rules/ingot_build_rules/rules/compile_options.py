@@ -72,15 +72,14 @@ class PluginOption:
 class CompileOptions:
     """Everything that decides the bundle beside the model; sorted where order means nothing.
 
-    ``targets``: of the host, as their back end prints them. ``shapes``: one profile each,
-    (input name, shape) in the order of the names.
-    ``devices``: by name, without the host. ``place``: (glob over node names, device name or
-    ``auto``), the last match counts. ``plugins``: in the order in which the user names them.
-    ``strip``: the bundle tells neither the names of nodes nor the loops of kernels.
-    ``strict_dims``: dimensions of inputs that have one name are one size. ``ops``: definitions of
-    the user, by name. ``precision``: one of ``PRECISIONS``, ``optimize``: of ``OPTIMIZE_FOR``; a
-    default is not recorded. ``tuning``: what was measured of the layers. ``pools``: name and limit in
-    bytes, None for none, of the pools that the host's values lie in.
+    ``targets``: of the host, as their back end prints them. ``shapes``: one profile each, (input
+    name, shape) in the order of the names. ``devices``: by name, without the host. ``place``: (glob
+    over node names, device name or ``auto``), the last match counts. ``plugins``: in the order in
+    which the user names them. ``strip``: the bundle tells neither the names of nodes nor the loops
+    of kernels. ``strict_dims``: dimensions of inputs that have one name are one size. ``ops``:
+    definitions of the user, by name. ``precision``: one of ``PRECISIONS``, ``optimize``: of
+    ``OPTIMIZE_FOR``; a default is not recorded. ``tuning``: what was measured of the layers.
+    ``pools``: name and limit in bytes, None for none, of the pools that the host's values lie in.
     """
 
     targets: tuple[str, ...]

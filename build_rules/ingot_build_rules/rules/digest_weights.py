@@ -16,8 +16,9 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DigestInputs:
-    """``packed``: in the order of the file; ``weights_bytes``: of each section; ``support``: the support functions of the bundle's first ``target``, which compute
-    the digests where this machine can run them. The digests do not depend on it."""
+    """``packed``: in the order of the file; ``weights_bytes``: of each section; ``support``: the
+    support functions of the bundle's first ``target``, which compute the digests where this machine
+    can run them. The digests do not depend on it."""
 
     packed: tuple[PackedConstant, ...]
     weights_bytes: tuple[int, ...]

@@ -62,8 +62,8 @@ class FusedConstant:
 @dataclass(frozen=True, slots=True)
 class Fused:
     """``groups``: one per kernel launch, in canonical numbers, so that equal layers are one
-    artifact; ``sources`` and ``devices``: the imported nodes of each, where it runs, and the plug-in that has claimed it (""
-    for none); ``inputs`` and ``outputs``: types of the graph's."""
+    artifact; ``sources`` and ``devices``: the imported nodes of each, where it runs, and the
+    plug-in that has claimed it ("" for none); ``inputs`` and ``outputs``: types of the graph's."""
 
     fused: Artifact[FusedGraph]
     groups: tuple[Artifact[Group], ...]

@@ -51,7 +51,8 @@ class ImportInputs:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """``weights``: bytes of the constants by their number; ``external``: locations of the files beside the model that were read."""
+    """``weights``: bytes of the constants by their number; ``external``: locations of the files
+    beside the model that were read."""
 
     model: Artifact[ImportedModel]
     names: Artifact[Names]

@@ -1,8 +1,8 @@
 """Rule ``infer_types``: ImportedModel to Graph.
 
-In: an imported model, its weights. Out: ``Graph``, verified, and what to warn of. Not done here: translation itself
-(``ingot_compiler.frontend``). The few small constants that become part of the graph are noted:
-others may change without a new graph.
+In: an imported model, its weights. Out: ``Graph``, verified, and what to warn of. Not done here:
+translation itself (``ingot_compiler.frontend``). The few small constants that become part of the
+graph are noted: others may change without a new graph.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class InferInputs:
 @dataclass(frozen=True, slots=True)
 class TypedGraph:
     """``contradictions``: what the file says of types that is not so, by numbers of nodes;
-    ``profiles``: the sizes for which the user wants versions of their own (``--shape``); ``forms``: of
-    inputs and outputs, none where all are tensors."""
+    ``profiles``: the sizes for which the user wants versions of their own (``--shape``); ``forms``:
+    of inputs and outputs, none where all are tensors."""
 
     graph: Artifact[Graph]
     contradictions: Artifact[tuple[Text, ...]]

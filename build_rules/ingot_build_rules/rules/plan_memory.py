@@ -1,7 +1,7 @@
 """Rule ``plan_memory``: where every workspace buffer of a FusedGraph lies.
 
-In: a fused graph, the steps of its groups, the planner's name, the user's pools. Out: ``MemoryPlan``. Not done here:
-planners (``ingot_compiler.memory.planners``).
+In: a fused graph, the steps of its groups, the planner's name, the user's pools. Out:
+``MemoryPlan``. Not done here: planners (``ingot_compiler.memory.planners``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class PlanInputs:
     """``steps``: of each group, whose own workspace is planned with the rest; ``planner``: a name
-    of the planners' table, or ``best``; ``pools``: name of each, and its bytes if it has a limit, as they are
-    preferred; ``device_count``: they are numbered behind the devices."""
+    of the planners' table, or ``best``; ``pools``: name of each, and its bytes if it has a limit,
+    as they are preferred; ``device_count``: they are numbered behind the devices."""
 
     fused: Artifact[FusedGraph]
     steps: tuple[GroupSteps, ...]

@@ -1,7 +1,7 @@
 """One host CPU target's part of a bundle, and the code of other devices.
 
-In: stages 6 to 10 for one target. Out: ``Variant``, ``Library``, ``Alternative``. Not done here: making the stages
-(``compilation``), the bundle (rule ``bundle``).
+In: stages 6 to 10 for one target. Out: ``Variant``, ``Library``, ``Alternative``. Not done here:
+making the stages (``compilation``), the bundle (rule ``bundle``).
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from ingot_compiler.ir.errors import UserError
 
 
 def end_of_day(day: str | None, where: str) -> int:
-    """Return the end of a day, in seconds of Unix time; 0 for none. ``where`` it was given is for messages.
+    """Return the end of a day, in seconds of Unix time; 0 for none. ``where`` it was given is for
+    messages.
 
     Raises:
         UserError: it is no day, or one before 1970.

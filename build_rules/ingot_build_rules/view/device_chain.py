@@ -1,9 +1,9 @@
 """Why a value is on its device: the chain of reasons that the bundle's debug section has, link by
 link, in the model's own names.
 
-In: a described bundle, a name or glob. Out: ``DeviceChain``. Not done here: deciding (``placement``),
-making the section (``report.placement_report``). Anybody may have written the section: what leads
-nowhere ends the chain.
+In: a described bundle, a name or glob. Out: ``DeviceChain``. Not done here: deciding
+(``placement``), making the section (``report.placement_report``). Anybody may have written the
+section: what leads nowhere ends the chain.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _MADE_NOWHERE = ("copy", "constant", "literal")
 
 @dataclass(frozen=True, slots=True)
 class DeviceChain:
-    """``title``: what is asked about, and for which version of the model; ``links``: the value, then
-    what each reason leads to; ``copies``: of the value, each with its own reason."""
+    """``title``: what is asked about, and for which version of the model; ``links``: the value,
+    then what each reason leads to; ``copies``: of the value, each with its own reason."""
 
     title: str
     sizes: Sequence[Sequence[str]]
@@ -72,8 +72,8 @@ class DeviceChain:
 
 
 def device_chains(described: Mapping[str, Any], wanted: str, where: str) -> list[DeviceChain]:
-    """Return a chain for each value that ``wanted`` names, of each version of the model; none if the
-    bundle has the host alone.
+    """Return a chain for each value that ``wanted`` names, of each version of the model; none if
+    the bundle has the host alone.
 
     Raises:
         UserError: nothing is called so.

@@ -117,7 +117,8 @@ class _State:
 
 
 def _next(state: _State, at: int, name: str, operands: Any) -> int:
-    """Run one instruction; return the index of the next one. No way leads back: a loop runs once."""
+    """Run one instruction; return the index of the next one. No way leads back: a loop runs
+    once."""
     if name == "jump":
         return max(at + 1, int(operands[0]))
     if name == "branch":

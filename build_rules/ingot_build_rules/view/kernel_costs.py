@@ -52,7 +52,8 @@ class KernelCosts:
 def kernel_costs(
     program: LoopProgram, launch: LaunchStep, sizes_bytes: Sequence[int], vector_bits: int
 ) -> KernelCosts:
-    """Count one launch; ``sizes_bytes``: of its buffers, those of the loops first; ``vector_bits``: of the target."""
+    """Count one launch; ``sizes_bytes``: of its buffers, those of the loops first; ``vector_bits``:
+    of the target."""
     bindings = dict(zip(program.scalars, launch.scalars, strict=True))
     count = _Count(program, bindings, vector_bits)
     count.statements(program.body, float(launch.extent))

@@ -55,7 +55,8 @@ class ReportSubject:
         return str(self.described["kernels"][self.target][launch.kernel])
 
     def loops(self, launch: LaunchStep) -> LoopProgram | None:
-        """The loops of a launch's kernel, if the bundle carries a record that this version reads."""
+        """The loops of a launch's kernel, if the bundle carries a record that this version
+        reads."""
         symbol = self.symbol(launch)
         if symbol not in self.programs:
             self.programs[symbol] = self._read_loops(launch, symbol)

@@ -3,8 +3,8 @@
 In: bundles of the same model, one per method, and inputs. Out: ``TunedLayer``s. Not done here:
 compiling, files (``compilation.tuning_file``).
 
-All bundles are loaded, and stepped in turns, launch by launch; the least time of each launch counts,
-since what else runs on a machine only ever adds to it.
+All bundles are loaded, and stepped in turns, launch by launch; the least time of each launch
+counts, since what else runs on a machine only ever adds to it.
 """
 
 from __future__ import annotations

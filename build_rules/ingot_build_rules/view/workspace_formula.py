@@ -1,4 +1,5 @@
-"""The workspace of a call as a formula over the sizes of its inputs, read from the program of `main`.
+"""The workspace of a call as a formula over the sizes of its inputs, read from the program of
+`main`.
 
 In: a decoded program, the plan's inputs and symbols. Out: a text per device. Not done here: the
 bytes at given sizes (``evaluate_call``).

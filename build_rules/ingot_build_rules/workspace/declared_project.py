@@ -151,9 +151,9 @@ class DeclaredProject:
         expires: str | None = None,
         shape: Shapes | None = None,
     ) -> None:
-        """Declare what a bundle is exported as: ``kind`` as an option of ``ingot export``, the rest as its other
-        options; ``model_name`` is ``--name``. A release has ``selftest`` calls, and is signed with the private keys of
-        ``sign``."""
+        """Declare what a bundle is exported as: ``kind`` as an option of ``ingot export``, the rest
+        as its other options; ``model_name`` is ``--name``. A release has ``selftest`` calls, and is
+        signed with the private keys of ``sign``."""
         values: Tree = {"bundle": bundle, "kind": kind, "output": output, "shared": shared}
         more = {"name": model_name, "variant": variant, "pools": pools, "tensors-in": tensors_in}
         source = {"target": target, "weights-apart": weights_apart, "shape": shape}

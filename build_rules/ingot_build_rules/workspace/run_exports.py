@@ -1,7 +1,8 @@
-"""Writes what the bundles of a project, or their models, are exported as, but what is there already.
+"""Writes what the bundles of a project, or their models, are exported as, but what is there
+already.
 
-In: an open workspace that has built the bundles, what was asked of the compiler for each. Out: a result for each export. Not done here: what
-is written (``export.export_kinds``).
+In: an open workspace that has built the bundles, what was asked of the compiler for each. Out: a
+result for each export. Not done here: what is written (``export.export_kinds``).
 
 An export is up to date when the bundle, what was asked for, all code and tools, and the files are
 as the last build left them. A file whose bytes are what they were is left alone.
@@ -77,8 +78,8 @@ def _is_there(workspace: Workspace, known: ExportState) -> bool:
 def _write(
     workspace: Workspace, request: CompileRequest, spec: ExportSpec, bundle: str
 ) -> tuple[list[str], bool]:
-    """Write the files beside their places, then move those that are other ones; return the paths, and whether any
-    was."""
+    """Write the files beside their places, then move those that are other ones; return the paths,
+    and whether any was."""
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_build_rules.export.export_kinds import KINDS  # a build without exports needs none
 

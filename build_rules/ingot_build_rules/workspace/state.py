@@ -59,8 +59,8 @@ class PassedTest:
 
 @dataclass(frozen=True, slots=True)
 class ExportState:
-    """``key``: digest of what was asked for, of the bundle and of all code and tools; ``files``: (path, digest)
-    of what was written."""
+    """``key``: digest of what was asked for, of the bundle and of all code and tools; ``files``:
+    (path, digest) of what was written."""
 
     key: str
     files: tuple[tuple[str, str], ...]

@@ -17,8 +17,8 @@ from ingot_runtime.lazy_dataclass import dataclass
 class TargetResult:
     """``how``: built, passed (a test), unchanged, failed, skipped, would-build, or of a test
     would-run and would-pass (the cache knows that it passes); ``sources``: (path, digest) of all
-    files that it was made from; ``stamp``: what the bundle looks like; ``placement``: how much of a bundle that was made runs where, nothing if all
-    runs on the host; ``test``: the name of a test
+    files that it was made from; ``stamp``: what the bundle looks like; ``placement``: how much of a
+    bundle that was made runs where, nothing if all runs on the host; ``test``: the name of a test
     without its kind, "" for a bundle."""
 
     name: str

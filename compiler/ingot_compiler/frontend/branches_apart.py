@@ -89,8 +89,8 @@ class _Branch:
 
 @dataclass(slots=True)
 class Apart:
-    """The work on one If; ``declared``: what the file says of the outputs of the model; ``outputs``:
-    of the graph or region that the If is in."""
+    """The work on one If; ``declared``: what the file says of the outputs of the model;
+    ``outputs``: of the graph or region that the If is in."""
 
     scope: NodeScope
     context: OpContext
@@ -185,9 +185,9 @@ class Apart:
         return branch.region.finish(parts)
 
     def _choose_declared(self) -> bool:
-        """Whether a result that is an output of the model tells which branch is meant: one that gives
-        another type than the model declares can never run. A rank that both may have is what a run
-        decides."""
+        """Whether a result that is an output of the model tells which branch is meant: one that
+        gives another type than the model declares can never run. A rank that both may have is what
+        a run decides."""
         tensor = min(self.unlike & self.outputs)
         kinds = [branch.type_of(tensor) for branch in self.branches]
         fits = [_fits(self.declared.get(tensor, DeclaredType(None, None)), kind) for kind in kinds]

@@ -1,4 +1,5 @@
-"""What the open dimensions of a model's inputs are called: by the file's names, else by their place.
+"""What the open dimensions of a model's inputs are called: by the file's names, else by their
+place.
 
 In: names as in the file, any text at all; places ("x.0"). Out: names that a bundle may hold, and no
 name for two dimensions that the file keeps apart. Not done here: symbols (``input_types``), names

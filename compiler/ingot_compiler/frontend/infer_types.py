@@ -1,9 +1,10 @@
 """Rule ``infer_types``: an ``ImportedModel`` becomes a ``Graph`` of core ops with types.
 
 In: the model and a reader of its constants (small ones become literals). Out: ``Graph``, and what
-the file says of types that contradicts it; ModelError for types that contradict, UnsupportedError that lists all nodes without a translation. Errors refer
-to nodes by ordinal: the caller puts the names there (``in_names``). Not done here: any
-simplification beyond what is known of shapes (``passes``).
+the file says of types that contradicts it; ModelError for types that contradict, UnsupportedError
+that lists all nodes without a translation. Errors refer to nodes by ordinal: the caller puts the
+names there (``in_names``). Not done here: any simplification beyond what is known of shapes
+(``passes``).
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from ingot_runtime.lazy_dataclass import dataclass
 @dataclass(frozen=True, slots=True)
 class TypedModel:
     """``contradictions``: what the file says of types that is not so, for warnings; ``profiles``:
-    those of the model, by the symbols of the graph; ``forms``: of inputs and outputs, none where all
-    are tensors."""
+    those of the model, by the symbols of the graph; ``forms``: of inputs and outputs, none where
+    all are tensors."""
 
     graph: Graph
     contradictions: tuple[Text, ...]

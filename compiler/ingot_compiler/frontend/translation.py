@@ -44,12 +44,12 @@ class BlockWeights:
 class Translation:
     """The graph built so far, what is known of its values, and where constants are read.
 
-    ``stored``: constants of integers, which may be indices or zero points; ``local``: constants of function bodies, by a
-    name of their own; ``makers``: a size that is known at run time only -> the nodes that compute
-    it; ``block_weights``: matrices that are scaled in blocks; ``same_names``: which dimensions of
-    inputs are one size; ``seed``: the input from which random numbers come; ``values``: those that
-    are no tensors; ``custom_ops``: definitions of the user by domain
-    and name.
+    ``stored``: constants of integers, which may be indices or zero points; ``local``: constants of
+    function bodies, by a name of their own; ``makers``: a size that is known at run time only ->
+    the nodes that compute it; ``block_weights``: matrices that are scaled in blocks;
+    ``same_names``: which dimensions of inputs are one size; ``seed``: the input from which random
+    numbers come; ``values``: those that are no tensors; ``custom_ops``: definitions of the user by
+    domain and name.
     """
 
     builder: GraphBuilder

@@ -1,5 +1,5 @@
-"""Values that are no tensors while a model is translated: sequences, optionals, strings, tensors whose
-number of dimensions only a run knows.
+"""Values that are no tensors while a model is translated: sequences, optionals, strings, tensors
+whose number of dimensions only a run knows.
 
 In: value ids of tensors. Out: value ids that stand for several tensors, or for none. Not done here:
 what is computed with them (``packed_sequences``, ``strings``, ``ops``), their form in a bundle

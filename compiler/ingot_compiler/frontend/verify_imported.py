@@ -233,7 +233,8 @@ def _proto(node: ImportedNode, opsets: dict[str, int]) -> NodeProto:
     kinds = attribute_kinds(node.domain, node.op, opsets.get(node.domain, 0))
     for name, value in node.attributes:
         listed = isinstance(value, ConstantSource) and kinds.get(name) in ("floats", "ints")
-        # An empty list may be of any kind, and a long one is stored; strings of a tensor are listed.
+        # An empty list may be of any kind, and a long one is stored; strings of a tensor are
+        # listed.
         texts = kinds.get(name) == "tensor" and isinstance(value, tuple)
         as_said = listed or texts or (value == () and name in kinds)
         kind = kinds[name].upper() if as_said else _kind(value)

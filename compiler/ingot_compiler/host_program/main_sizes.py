@@ -27,9 +27,9 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceRegisters:
-    """Registers with bytes. ``offsets``: where a buffer begins in the workspace of its device, or in the pool that
-    ``homes`` names; ``scratch``: for each device beside the host, in order, offset and size of its scratch, which
-    lies behind its buffers."""
+    """Registers with bytes. ``offsets``: where a buffer begins in the workspace of its device, or
+    in the pool that ``homes`` names; ``scratch``: for each device beside the host, in order, offset
+    and size of its scratch, which lies behind its buffers."""
 
     offsets: Mapping[int, int]
     scratch: Mapping[int, tuple[int, int]]

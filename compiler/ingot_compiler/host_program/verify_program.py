@@ -131,8 +131,8 @@ def _order(names: Sequence[str]) -> Iterator[Problem]:
 
 
 def _devices(program: Program) -> Iterator[Problem]:
-    """That each buffer is defined, on one device, and used there. What runs nothing and takes no copies is memory
-    of the host: a pool."""
+    """That each buffer is defined, on one device, and used there. What runs nothing and takes no
+    copies is memory of the host: a pool."""
     places: dict[int, int] = {}
     named = [(OPCODES[opcode][0], operands) for opcode, operands in program.instructions]
     active = {

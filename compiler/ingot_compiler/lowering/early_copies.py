@@ -1,12 +1,13 @@
-"""Copies between the host and a device that begin as soon as their bytes are there, and end where they
-are needed.
+"""Copies between the host and a device that begin as soon as their bytes are there, and end where
+they are needed.
 
 In: the steps of a fused graph, its buffers. Out: the same steps, where a copy that others may run
 beside is two steps. Not done here: how a device copies while it works (the loader's devices).
 
-``place`` puts a copy before its first reader. One from or to the host now begins behind the last step
-that writes what is copied, an input's before all steps, and ends before the first that names the
-result, or behind all steps. Where nothing runs between the two it stays whole: such a program needs no later loader.
+``place`` puts a copy before its first reader. One from or to the host now begins behind the last
+step that writes what is copied, an input's before all steps, and ends before the first that names
+the result, or behind all steps. Where nothing runs between the two it stays whole: such a program
+needs no later loader.
 """
 
 from __future__ import annotations

@@ -124,8 +124,9 @@ class HoldState:
     """How some pairs of an input and an output lie, which hold the same number of rows.
 
     Where each output begins where its input does, ``room`` is for how many rows there is memory,
-    ``pitch`` the same, and ``moved`` 0: the rows of the input lie in the output already. Else ``room``
-    is ``rows``, those of the output; ``pitch`` is ``past``, those of the input; ``moved`` is 1.
+    ``pitch`` the same, and ``moved`` 0: the rows of the input lie in the output already. Else
+    ``room`` is ``rows``, those of the output; ``pitch`` is ``past``, those of the input; ``moved``
+    is 1.
     """
 
     room: str

@@ -202,8 +202,9 @@ class PackedPanels:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """``units`` beside each other, each with one tile of rows or none (``place``: which is this one),
-    may bring what they multiply into a memory that they share; without one each works alone."""
+    """``units`` beside each other, each with one tile of rows or none (``place``: which is this
+    one), may bring what they multiply into a memory that they share; without one each works
+    alone."""
 
     units: int
     place: Dim
@@ -211,8 +212,8 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one multiply-add
-    chain in the order taps (outer to inner), then depth. Sums of integers wrap.
+    """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one
+    multiply-add chain in the order taps (outer to inner), then depth. Sums of integers wrap.
 
     This unit covers rows ``[row_start, min(row_start + row_block, rows))`` and columns
     ``[column_start, min(column_start + tile.vectors * lanes, columns))``. ``a_index`` (over row,
@@ -367,10 +368,10 @@ class DepthwisePlane:
 class Winograd:
     """Tiles of a convolution with stride 1, in f32, by Winograd's algorithm.
 
-    All results ``(image, y, x)``, y and x below ``extents``, are covered by tiles of ``tile`` (rows,
-    columns), counted row-major; this unit covers ``tile_block`` of them from ``tile_start`` on, and
-    columns as a ``Contraction`` does. Each result is the sum over ``kernel`` and channels of
-    ``A[a_index at (y + tap, x + tap)] * W``: by way of ``transformed``,
+    All results ``(image, y, x)``, y and x below ``extents``, are covered by tiles of ``tile``
+    (rows, columns), counted row-major; this unit covers ``tile_block`` of them from ``tile_start``
+    on, and columns as a ``Contraction`` does. Each result is the sum over ``kernel`` and channels
+    of ``A[a_index at (y + tap, x + tap)] * W``: by way of ``transformed``,
     ``[panel][frequency][channel][16]``, or of ``w``, ``[panel][tap][channel][16]``, as the chain of
     a ``Contraction``, where a number of its tile is not finite. ``epilogue`` as in ``Contraction``.
     """

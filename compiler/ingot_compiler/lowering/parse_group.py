@@ -19,8 +19,8 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 
 def read_group(reader: Reader, places: Places, path: Path) -> Group:
-    """``KIND of PLUGIN on device 1 anchor 0 @[1] { NODES, reads, writes, knows, ends }``; the places of its
-    nodes, which begin with ``path``, are added to ``places``."""
+    """``KIND of PLUGIN on device 1 anchor 0 @[1] { NODES, reads, writes, knows, ends }``; the
+    places of its nodes, which begin with ``path``, are added to ``places``."""
     kind = reader.name("a kind of kernel")
     plugin = reader.name("a plug-in") if reader.accept("of") else ""
     device = read_device(reader)

@@ -1,7 +1,7 @@
 """States: pairs of an input and an output that may lie in one memory, from call to call.
 
-In: a placed graph. Out: ``State``. Not done here: marking them (``passes.hold_state``), how they lie
-(``fusion.hold``), memory for them (the loader).
+In: a placed graph. Out: ``State``. Not done here: marking them (``passes.hold_state``), how they
+lie (``fusion.hold``), memory for them (the loader).
 
 A graph with devices beside the host has none: its ``append`` is a ``concat``.
 """

@@ -1,5 +1,5 @@
-"""The versions of a model in a fused graph: a general one for any sizes, and those for the sizes that
-the user named.
+"""The versions of a model in a fused graph: a general one for any sizes, and those for the sizes
+that the user named.
 
 In: a fused graph. Out: ``Version``. Not done here: making one (``host_program.specialisation``),
 the choice in ``main`` (``host_program.main_versions``).

@@ -32,8 +32,8 @@ class BufferPlacement:
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
     """The workspace of one device; ``size_bytes`` and ``lower_bound_bytes`` are those of typical
-    sizes when symbolic. ``name``: of a pool of the user's, which is memory of the host with a number behind
-    those of the devices; "" for a device's own."""
+    sizes when symbolic. ``name``: of a pool of the user's, which is memory of the host with a
+    number behind those of the devices; "" for a device's own."""
 
     device: int
     size_bytes: int
@@ -44,8 +44,8 @@ class PoolPlan:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """One pool per device that has buffers, the host's always, and those of the user; all placements, each
-    behind those of its ``after``."""
+    """One pool per device that has buffers, the host's always, and those of the user; all
+    placements, each behind those of its ``after``."""
 
     placements: tuple[BufferPlacement, ...]
     pools: tuple[PoolPlan, ...]

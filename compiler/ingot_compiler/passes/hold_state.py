@@ -1,11 +1,11 @@
 """Pass: what a caller keeps from call to call becomes ``append``, so that no later pass loses it.
 
-In: a graph, before it is specialised. Out: the same graph, in which ``concat(input, new)`` that is an
-output is ``append(input, new)``. Not done here: where the two lie (``lowering.states``).
+In: a graph, before it is specialised. Out: the same graph, in which ``concat(input, new)`` that is
+an output is ``append(input, new)``. Not done here: where the two lie (``lowering.states``).
 
 Caches of decoders: ``present = concat(past, new)`` along one axis, the length of the past a size of
-its own; or only the first rows of the past, where ``new`` alone reads the others: it has theirs at the
-same places, or others. Names are not looked at.
+its own; or only the first rows of the past, where ``new`` alone reads the others: it has theirs at
+the same places, or others. Names are not looked at.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What was decided for nodes inside of control flow: their marks, as if by hand, and why.
 
-In: a graph, what ``auto`` chose by the paths of nodes, which of them devices run. Out: the graph, whose
-inner nodes are marked; reasons. Not done here: choosing (``choose_devices``), copies
+In: a graph, what ``auto`` chose by the paths of nodes, which of them devices run. Out: the graph,
+whose inner nodes are marked; reasons. Not done here: choosing (``choose_devices``), copies
 (``place_region``).
 """
 

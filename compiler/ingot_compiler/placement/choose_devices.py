@@ -1,14 +1,14 @@
 """``auto``: which device each node runs on that the user leaves to us, so that a call is predicted
 to take the least time.
 
-In: a graph with marks, how long each device takes, what each of them runs. Out: the device of each such
-node, and what the other ones would have cost. Not done here: what is decided together
+In: a graph with marks, how long each device takes, what each of them runs. Out: the device of each
+such node, and what the other ones would have cost. Not done here: what is decided together
 (``placing_units``), copies (``place`` writes them), the search (``least_cost``).
 
-A unit costs its work on its device, as often as it runs. A value costs one copy for each other device
-that reads it, however many nodes read it there: where the host reads it, as often as it is made; where
-another device reads it inside of control flow, in each region for itself, as often as that runs.
-(decision 24)
+A unit costs its work on its device, as often as it runs. A value costs one copy for each other
+device that reads it, however many nodes read it there: where the host reads it, as often as it is
+made; where another device reads it inside of control flow, in each region for itself, as often as
+that runs. (decision 24)
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _Read = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class DeviceChoice:
-    """``device``: a number in the table; ``picoseconds``: what the node, those that follow it and the
-    copies around them take on each device, all else being where it is; None where they cannot
+    """``device``: a number in the table; ``picoseconds``: what the node, those that follow it and
+    the copies around them take on each device, all else being where it is; None where they cannot
     run."""
 
     device: int
@@ -65,9 +65,9 @@ def choose_devices(
 @dataclass(slots=True)
 class _Problem:
     """The costs of units and values as tables; one use. ``touched``: each value with the units that
-    make or read it. ``shared``: value and copy for each copy that many units may ask for: a variable
-    that says whether it is made. ``joint``, ``copies_of``: the tables and costs of copies that are
-    known, by all that they depend on."""
+    make or read it. ``shared``: value and copy for each copy that many units may ask for: a
+    variable that says whether it is made. ``joint``, ``copies_of``: the tables and costs of copies
+    that are known, by all that they depend on."""
 
     read: PlacingUnits
     touched: list[tuple[PlacingValue, list[int]]] = field(

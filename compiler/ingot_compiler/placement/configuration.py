@@ -31,9 +31,10 @@ _WHERE = "devices"
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """``devices``: each name once, the host first. ``default``: the name of the device for what
-    nothing else decides. ``host_targets``: what the host's variants are compiled for, () where
-    that does not matter. ``alternatives``: by name, what a device may be instead where a machine
-    lacks the first choice; nothing here depends on them. ``notes``: what is odd, in sentences for the user.
+    nothing else decides. ``host_targets``: what the host's variants are compiled for, () where that
+    does not matter. ``alternatives``: by name, what a device may be instead where a machine lacks
+    the first choice; nothing here depends on them. ``notes``: what is odd, in sentences for the
+    user.
 
     The table of interned devices lives as long as the configuration: equal devices are one object
     within it, and no other configuration has that object.

@@ -16,9 +16,10 @@ class DeviceCosts:
     ``contraction_flops_per_second``: of products and convolutions; ``flops_per_second``: of all
     else. ``bytes_per_second``: of values from and to its own memory, or its caches;
     ``constant_bytes_per_second``: of what the weights of one op have beyond ``cache_bytes``, up to
-    which the device's cache keeps them while the op reads them, each time that it reads them. ``launch_seconds``: of one launch.
-    ``copy_seconds``, ``copy_bytes_per_second``: of one copy between it and the host; a copy between
-    two devices takes both. A host has none of these: its copies take what the other device says.
+    which the device's cache keeps them while the op reads them, each time that it reads them.
+    ``launch_seconds``: of one launch. ``copy_seconds``, ``copy_bytes_per_second``: of one copy
+    between it and the host; a copy between two devices takes both. A host has none of these: its
+    copies take what the other device says.
     """
 
     contraction_flops_per_second: float

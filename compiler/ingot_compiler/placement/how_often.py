@@ -2,9 +2,9 @@
 
 In: a node of control flow. Out: a factor per region. Not done here: what runs there (``op_work``).
 
-One branch of an ``if`` is as likely as the other. A body runs as often as its loop says; a number of
-iterations that is open counts as other open sizes do, and as the trip count where that is a literal
-and less.
+One branch of an ``if`` is as likely as the other. A body runs as often as its loop says; a number
+of iterations that is open counts as other open sizes do, and as the trip count where that is a
+literal and less.
 """
 
 from __future__ import annotations

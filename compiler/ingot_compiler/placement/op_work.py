@@ -63,9 +63,9 @@ class Work:
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What the work of a node depends on beside the node: its graph, with the node that makes each
-    value; ``constants``, values made from constants alone: they cost nothing in a call, and are made
-    on every device that reads them; ``computed``: values of kernels that an elementwise op can join;
-    ``transposed``: views that have no rows."""
+    value; ``constants``, values made from constants alone: they cost nothing in a call, and are
+    made on every device that reads them; ``computed``: values of kernels that an elementwise op can
+    join; ``transposed``: views that have no rows."""
 
     graph: Graph
     makers: Mapping[int, Node]
@@ -75,9 +75,9 @@ class Setting:
 
 
 def setting_of(graph: Graph, seen: Mapping[int, Node] | None = None) -> Setting:
-    """The setting of all nodes of a graph; ``seen``: the constants around it that it reads, with the
-    nodes that make them. A copy changes nothing: the work of a node is the same before and after
-    copies are written."""
+    """The setting of all nodes of a graph; ``seen``: the constants around it that it reads, with
+    the nodes that make them. A copy changes nothing: the work of a node is the same before and
+    after copies are written."""
     constants, computed, transposed = set[int](seen or ()), set[int](), set[int]()
     for node in graph.nodes:
         if not node.regions and node.op != "read_dim" and constants.issuperset(node.operands):

@@ -1,8 +1,8 @@
 """Placement: every value gets a virtual device, every crossing becomes a visible ``copy`` node.
 
 In: an optimized graph, the declared devices, what they run and cost. Out: ``PlacedGraph``. Not done
-here: layouts and fusion (``fuse``), binding to physical devices (the loader), the choice of a device
-for a node that is marked ``auto`` (``choose_devices``).
+here: layouts and fusion (``fuse``), binding to physical devices (the loader), the choice of a
+device for a node that is marked ``auto`` (``choose_devices``).
 
 A node runs where it is marked. An unmarked node runs where its first operand lives that is no
 constant, a constant where it is read first, anything else on the host, and so does what a device

@@ -6,8 +6,8 @@ the host's. Not done here: the graph around it (``place``).
 
 Control flow itself is the host's, and so are the inputs and outputs of its regions. A node inside
 runs where a glob puts it, else on the host: it follows no operand. What it reads from another
-device is copied inside, so that a branch that is not taken copies nothing; what the host reads inside is
-copied outside, once.
+device is copied inside, so that a branch that is not taken copies nothing; what the host reads
+inside is copied outside, once.
 """
 
 from __future__ import annotations

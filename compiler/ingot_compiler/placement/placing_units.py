@@ -1,7 +1,7 @@
 """What ``--place auto`` decides about: units, and the values that may be copied between them.
 
-In: a graph with marks, how long each device takes, what each of them runs. Out: ``PlacingUnits``. Not
-done here: what copies cost, deciding (``choose_devices``).
+In: a graph with marks, how long each device takes, what each of them runs. Out: ``PlacingUnits``.
+Not done here: what copies cost, deciding (``choose_devices``).
 
 What is decided together is a unit: a node that is left to us, with the nodes without a mark that
 follow it; inside of control flow none follows another. Marked nodes, inputs, outputs and control

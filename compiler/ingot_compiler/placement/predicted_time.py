@@ -1,7 +1,7 @@
 """How long ops, copies and whole placed graphs take by the table of costs.
 
-In: nodes, devices, a placed graph. Out: picoseconds, so that sums are exact. Not done here: choosing
-(``choose_devices``).
+In: nodes, devices, a placed graph. Out: picoseconds, so that sums are exact. Not done here:
+choosing (``choose_devices``).
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ from ingot_compiler.placement.virtual_device import HOST_TYPE
 
 HOST = "host"
 DEVICE, VALUE, INSIDE = -2, -1, -3
-"""First part of the path of a device, of a value, of a reason inside; that of a node is its index."""
+"""First part of the path of a device, of a value, of a reason inside; that of a node is its
+index."""
 
 
 def verify_placed(placed: PlacedGraph) -> None:

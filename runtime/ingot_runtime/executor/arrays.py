@@ -236,8 +236,8 @@ def checked_tensor(
     given: "Mapping[Any, Any]",
     sizes: "dict[int, tuple[int, str]]",
 ) -> "Array":
-    """Return one input as an array of the right dtype and shape. ``sizes``: symbols that inputs have
-    bound, and which; this one's are added."""
+    """Return one input as an array of the right dtype and shape. ``sizes``: symbols that inputs
+    have bound, and which; this one's are added."""
     where = f"input {tensor.name!r}"
     if tensor.name in given:
         value = given[tensor.name]

@@ -15,8 +15,8 @@ _HUGE_PAGE_SIZE_BYTES = 1 << 21
 
 
 class Block:
-    """``size_bytes`` of zeroed memory at ``address``, which is never null: whole pages. ``lease``: a
-    type of objects that stand for it while arrays lie over it."""
+    """``size_bytes`` of zeroed memory at ``address``, which is never null: whole pages. ``lease``:
+    a type of objects that stand for it while arrays lie over it."""
 
     __slots__ = ("address", "lease", "memory", "size_bytes")
 

@@ -83,7 +83,8 @@ def whole_mibs(ranges: "tuple[tuple[int, int], ...]") -> list[tuple[int, int]]:
 
 
 def pieces(mibs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Cut `mibs` into pieces whose pages one thread has mapped at once, which saves their faults."""
+    """Cut `mibs` into pieces whose pages one thread has mapped at once, which saves their
+    faults."""
     return [
         (at, min(at + _PIECE_MIBS, last))
         for first, last in mibs

@@ -1,6 +1,7 @@
 """The LLVM IR of one kernel: which units each eight threads run, and the function that they share.
 
-In: a loop program. Out: ``DeviceKernel``. Not done here: PTX (``ptx``), libraries (``link_library``).
+In: a loop program. Out: ``DeviceKernel``. Not done here: PTX (``ptx``), libraries
+(``link_library``).
 
 Parameters of a kernel, of eight bytes each: the address of each buffer; the scalars; the address of
 scratch; the address of an i32 where a broken requirement is reported; the extent; how many units

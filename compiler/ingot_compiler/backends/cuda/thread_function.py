@@ -35,9 +35,9 @@ _BARRIER = f"call void @llvm.nvvm.bar.warp.sync(i32 {MASK})"
 
 @dataclass(frozen=True, slots=True)
 class ThreadBody:
-    """``tables``: lines before the function; ``start``: what runs before ``lines``, which begin with
-    the block ``entry``; ``shared``: (name, bytes) of memory that the threads share, ``team`` of
-    memory that all threads of a block share."""
+    """``tables``: lines before the function; ``start``: what runs before ``lines``, which begin
+    with the block ``entry``; ``shared``: (name, bytes) of memory that the threads share, ``team``
+    of memory that all threads of a block share."""
 
     tables: tuple[str, ...]
     start: tuple[str, ...]

@@ -49,8 +49,8 @@ _NONE = -1
 
 @dataclass(frozen=True, slots=True)
 class BlockDigits:
-    """Rows of ``a`` in ``blocks`` blocks of ``block`` numbers, ``count`` digits each; ``parts`` of a
-    block lie after each other: number i in part i mod ``parts``."""
+    """Rows of ``a`` in ``blocks`` blocks of ``block`` numbers, ``count`` digits each; ``parts`` of
+    a block lie after each other: number i in part i mod ``parts``."""
 
     a: Operand
     block: int

@@ -38,8 +38,8 @@ class ConvFacts:
 
 
 def conv_kind(node: Node, facts: ConvFacts) -> Kind:
-    """A depthwise convolution is of floats or bytes, has one input and one output channel per group,
-    weights known to the build, and no more taps than a block of code has room for."""
+    """A depthwise convolution is of floats or bytes, has one input and one output channel per
+    group, weights known to the build, and no more taps than a block of code has room for."""
     groups = node.integer("groups")
     out_channels, own_channels = facts.weights.shape[:2]
     one_each = groups != 1 and out_channels == groups and own_channels == 1

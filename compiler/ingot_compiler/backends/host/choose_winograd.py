@@ -75,8 +75,8 @@ _GAIN_MIN = 1.1  # below it the larger weights are not worth their bytes
 
 @dataclass(frozen=True, slots=True)
 class WinogradFacts:
-    """Types of a convolution; ``is_dense``: few of its inputs can be zero; ``allows_wide``: the user
-    lets errors grow."""
+    """Types of a convolution; ``is_dense``: few of its inputs can be zero; ``allows_wide``: the
+    user lets errors grow."""
 
     x: TensorType
     weights: TensorType

@@ -15,7 +15,8 @@ from ingot_compiler.backends.host.targets.target import Target
 
 Lines = list["str | Lines"]
 LANE_SLOT, TEAM_SLOT = "%own", "%team"
-"""What the names of slots begin with that are no plain ones; behind the first one stand the lanes."""
+"""What the names of slots begin with that are no plain ones; behind the first one stand the
+lanes."""
 
 
 class FunctionText:

@@ -1,8 +1,8 @@
 """A group of the fused graph to launches of loops that several run at the same time.
 
 In: a group; how many places the scratch of a launch has, one for each who runs it. Out: its
-``LoweredGroup``. Not done here: the loops of each kind (``kinds``), the hook ``lower_group`` (a back
-end each, which knows the number).
+``LoweredGroup``. Not done here: the loops of each kind (``kinds``), the hook ``lower_group`` (a
+back end each, which knows the number).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The hook ``product_share`` of what runs the host's kernels: how many of the products of an op they
-really make, for the predictions of ``--place auto``.
+"""The hook ``product_share`` of what runs the host's kernels: how many of the products of an op
+they really make, for the predictions of ``--place auto``.
 
 In: a node and its setting. Out: a share of 1. Not done here: what the products take
 (``Backend.costs``), the choice between algorithms (``choose_winograd``).
@@ -29,8 +29,8 @@ class _PlacedValues:
 
 
 def product_share(node: Node, setting: Setting) -> float:
-    """Less than 1 where a convolution runs by Winograd's algorithm on the level of the processor for
-    which there are rates, without ``--precision fast``."""
+    """Less than 1 where a convolution runs by Winograd's algorithm on the level of the processor
+    for which there are rates, without ``--precision fast``."""
     if node.op != "conv" or node.operands[1] not in setting.constants:
         return 1.0
     x, weights, result = (

@@ -1,5 +1,5 @@
-"""The machine that kernels of GPUs are cut for: the vectors of ``VECTOR_MACHINE``, and units that run
-beside each other and share a memory.
+"""The machine that kernels of GPUs are cut for: the vectors of ``VECTOR_MACHINE``, and units that
+run beside each other and share a memory.
 
 In: nothing. Out: ``TEAM_MACHINE``. Not done here: what runs a unit, which its back end knows.
 """

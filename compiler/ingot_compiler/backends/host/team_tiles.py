@@ -1,7 +1,7 @@
 """Which contractions a team of units computes together, and with which tiles.
 
-In: extents, which may be symbolic, and a target. Out: a ``RegisterTile`` for each unit, or none. Not
-done here: tiles of units alone (``tiles``), emitting them (``backends.host.emit.kernels``).
+In: extents, which may be symbolic, and a target. Out: a ``RegisterTile`` for each unit, or none.
+Not done here: tiles of units alone (``tiles``), emitting them (``backends.host.emit.kernels``).
 
 The model counts what a GPU does for a step of depth: threads multiply, read the memory that they
 share, and fill it. It was made from what NVIDIA says of its processors. Nobody has measured it.
@@ -29,8 +29,8 @@ def choose_team_tile(
     outer: Dim, rows: Dim, columns: Dim, target: KernelTarget, dtype: DType
 ) -> RegisterTile | None:
     """Choose the tile of each unit of a team, of ``outer`` products with ``rows`` x ``columns``
-    results; None where units work alone: without such a memory, with few results, with sums that are
-    no f32, with columns of an open number."""
+    results; None where units work alone: without such a memory, with few results, with sums that
+    are no f32, with columns of an open number."""
     if target.team_units == 1 or dtype != "f32" or not isinstance(columns, int):
         return None
     height = rows if isinstance(rows, int) else _ROWS_SYMBOLIC
@@ -52,8 +52,8 @@ def _cheapest(outer: int, rows: int, columns: int, target: KernelTarget) -> Regi
 
 
 def _cycles(tile: RegisterTile, units: int) -> float:
-    """Of a step of depth: four elements of a row of A are read at once, as are four vectors of B; as
-    many are brought as each unit's rows, and a row of B."""
+    """Of a step of depth: four elements of a row of A are read at once, as are four vectors of B;
+    as many are brought as each unit's rows, and a row of B."""
     products, reads = tile.rows * tile.vectors, tile.rows + tile.vectors
     brought = tile.rows / tile.vectors + tile.vectors / units
     return max(products, reads) + brought + _STEP_CYCLES

@@ -3,8 +3,8 @@
 In: arrays of a layer, the scale of what it multiplies. Out: ``ChannelWeights``. Not done here: the
 nodes that read them (``write_integers``).
 
-The zero point is 0 and the largest magnitude 127, so that the other signs are there, too. A bias has
-the step of the sums, scale of the activation times scale of the weights; where it would not fit
+The zero point is 0 and the largest magnitude 127, so that the other signs are there, too. A bias
+has the step of the sums, scale of the activation times scale of the weights; where it would not fit
 into 32 bits, the scale of the weights is larger than they need.
 """
 

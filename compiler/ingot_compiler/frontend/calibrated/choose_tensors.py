@@ -1,7 +1,7 @@
 """Which tensors of a model become integers, so that its products run on them from end to end.
 
-In: a ``ModelProto``, patterns of nodes that stay in floats. Out: a ``TensorPlan``. Not done here: their
-ranges (``ranges``), the new model (``write_integers``).
+In: a ``ModelProto``, patterns of nodes that stay in floats. Out: a ``TensorPlan``. Not done here:
+their ranges (``ranges``), the new model (``write_integers``).
 
 The operands of each product do. From there it goes back through what moves, pools, joins and adds
 numbers. Softmax, normalisation and their like compute in floats, and what only they read stays so.

@@ -1,7 +1,7 @@
 """The products of a model that can run on integers of 8 bits.
 
-In: a ``ModelView``, a product with its epilogue. Out: a ``ProductLayer``, or why it stays in floats. Not
-done here: rounding weights (``channel_weights``).
+In: a ``ModelView``, a product with its epilogue. Out: a ``ProductLayer``, or why it stays in
+floats. Not done here: rounding weights (``channel_weights``).
 """
 
 from __future__ import annotations

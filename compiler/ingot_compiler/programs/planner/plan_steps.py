@@ -1,7 +1,7 @@
 """The reasons of a plan as texts, for what is told of a bundle.
 
-In: a plan. Out: by place in the text, the steps that lead to the device of a call of an operator. Not
-done here: finding them (``reasons``).
+In: a plan. Out: by place in the text, the steps that lead to the device of a call of an operator.
+Not done here: finding them (``reasons``).
 """
 
 from __future__ import annotations

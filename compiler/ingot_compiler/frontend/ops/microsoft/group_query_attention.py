@@ -170,8 +170,9 @@ def _positions(context: OpContext, q: int, lengths: _Lengths, rows: Dim) -> int:
 
 
 def _present(context: OpContext, new: int, past: int | None, lengths: _Lengths) -> int:
-    """[B, groups, keys, D]: the past of each sample, the new rows, zeros. The rows that every sample
-    has from the past stay as they are, so that they need not be moved (``passes.hold_state``)."""
+    """[B, groups, keys, D]: the past of each sample, the new rows, zeros. The rows that every
+    sample has from the past stay as they are, so that they need not be moved
+    (``passes.hold_state``)."""
     if past is None:
         return _padded(context, new, lengths.keys)
     held, kept = context.shape_of(past)[2], lengths.kept

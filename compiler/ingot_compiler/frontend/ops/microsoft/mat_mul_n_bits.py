@@ -2,8 +2,8 @@
 
 In: A, bytes of numbers [N, blocks, bytes of a block], scales, perhaps zero points and a bias. Out:
 core ``matmul_blocks``; where blocks do not divide the depth, numbers have other bits than 4 and 8,
-or weights are no constants, ``matmul`` of the dequantised weights. An ``accuracy_level`` of 4 allows
-activations of 8 bits. Not done here: ``g_idx`` (refused).
+or weights are no constants, ``matmul`` of the dequantised weights. An ``accuracy_level`` of 4
+allows activations of 8 bits. Not done here: ``g_idx`` (refused).
 """
 
 from __future__ import annotations

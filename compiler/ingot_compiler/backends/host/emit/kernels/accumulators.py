@@ -46,9 +46,9 @@ class Factors:
 class AccumulatorTile:
     """One register tile: the rows of A and the vectors of B, the last of which is read under
     ``mask`` (None: whole). ``fixed`` stands for every element of A, which then is not read.
-    ``last_lanes``: the last vector of B has so many (0: as many as the others), and is multiplied by
-    the rows that ``a_again`` points to: those of ``a`` by pointers of which LLVM does not know it.
-    ``steps_ahead``: how far B is prefetched into L2; 0 leaves it to the rule for panels."""
+    ``last_lanes``: the last vector of B has so many (0: as many as the others), and is multiplied
+    by the rows that ``a_again`` points to: those of ``a`` by pointers of which LLVM does not know
+    it. ``steps_ahead``: how far B is prefetched into L2; 0 leaves it to the rule for panels."""
 
     writer: Writer
     a: Pointers

@@ -1,7 +1,8 @@
 """The results of fused attention: weights times values, and their epilogue.
 
 In: ``Head``, ``QueryTile``, the rows of the softmax and packed values in scratch. Out: what the
-epilogue stores. Values that are read in place have the pitch of their keys. Not done here: the sum itself (``multiply``).
+epilogue stores. Values that are read in place have the pitch of their keys. Not done here: the sum
+itself (``multiply``).
 """
 
 from __future__ import annotations

@@ -104,9 +104,9 @@ def _last_lanes(panel: Panel, pointers: Pointers) -> int:
 
 
 def _steps_ahead(unit: Unit) -> int:
-    """How far B is prefetched into L2: where one row is multiplied, each element is needed once, and
-    a large B comes from memory. Not in a recurrence, which reads it again in each step; its A is
-    what the kernel wrote before."""
+    """How far B is prefetched into L2: where one row is multiplied, each element is needed once,
+    and a large B comes from memory. Not in a recurrence, which reads it again in each step; its A
+    is what the kernel wrote before."""
     statement = unit.statement
     if statement.rows != 1 or unit.factors.b != "f32" or not unit.context.read_only[statement.a]:
         return 0

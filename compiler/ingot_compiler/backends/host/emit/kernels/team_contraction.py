@@ -62,8 +62,8 @@ def emit_team(context: EmitContext, statement: Contraction, team: Team) -> None:
 def emit_alone(
     context: EmitContext, statement: Contraction, emit: Callable[[EmitContext, Contraction], None]
 ) -> None:
-    """Emit one unit on a machine without such a memory: ``emit`` writes parts of it, with tiles that
-    the machine has registers for."""
+    """Emit one unit on a machine without such a memory: ``emit`` writes parts of it, with tiles
+    that the machine has registers for."""
     w, tile = context.writer, statement.tile
     own = RegisterTile(min(tile.rows, _ALONE.rows), min(tile.vectors, _ALONE.vectors))
     width = own.vectors * lanes_of(statement.dtype, context.target)

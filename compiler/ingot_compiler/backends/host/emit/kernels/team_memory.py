@@ -1,7 +1,8 @@
 """What a team of units shares while it sums: some steps of depth of A and B.
 
 In: a unit of a contraction, its place in the team. Out: ``TeamMemory``; code that fills it, code
-that reads a step. Not done here: the loops around it (``team_sum``), results (``team_contraction``).
+that reads a step. Not done here: the loops around it (``team_sum``), results
+(``team_contraction``).
 
 Each unit brings the rows of A that it multiplies, and one row of B. A lies row by row; behind a row
 is room so that rows of four units at once lie in different banks of the memory. B lies row by row,
@@ -49,9 +50,9 @@ class TeamColumns:
 
 @dataclass(frozen=True, slots=True)
 class TeamMemory:
-    """``steps`` of depth, as many as the team has units: ``place`` is that of this one. ``rows`` of A
-    that it brings and multiplies, ``columns`` of B that all of them multiply; ``a`` and ``b``: where
-    they are brought to, ``a`` for this unit alone."""
+    """``steps`` of depth, as many as the team has units: ``place`` is that of this one. ``rows`` of
+    A that it brings and multiplies, ``columns`` of B that all of them multiply; ``a`` and ``b``:
+    where they are brought to, ``a`` for this unit alone."""
 
     unit: Unit
     steps: int
@@ -132,8 +133,9 @@ class TeamMemory:
     def factors(
         self, index: LlvmValue, step: int, *, is_aligned: bool
     ) -> tuple[Operands, Operands]:
-        """An element of each row of A, in all lanes, and the vectors of B, of the step ``step`` steps
-        behind ``index``, which is known to be a multiple of ``READ_AT_ONCE`` if ``is_aligned``."""
+        """An element of each row of A, in all lanes, and the vectors of B, of the step ``step``
+        steps behind ``index``, which is known to be a multiple of ``READ_AT_ONCE`` if
+        ``is_aligned``."""
         w, unit = self.unit.context.writer, self.unit
         element, lanes = REGISTER[unit.factors.sum], unit.lanes
         row = w.offset(self.a, index, element)
