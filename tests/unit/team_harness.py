@@ -27,9 +27,9 @@ from ingot_compiler.lowering.loops import (
     Local,
     LoopProgram,
     RegisterTile,
-    Team,
     Value,
 )
+from ingot_compiler.lowering.team import Team
 from ingot_runtime_devices.device import Device
 
 UNITS = TEAM_MACHINE.team_units

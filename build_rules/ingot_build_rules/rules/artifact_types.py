@@ -59,8 +59,9 @@ _MODULES = {
     "ingot_compiler.lowering.loops": (
         "Address Apply Attention BlockedProduct Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane Digits For "
         "FromIndex If Let LetIndex Load Local LoopProgram PackedPanels Reduce Require Store "
-        "RegisterTile Team Transpose Winograd"
+        "RegisterTile Transpose Winograd"
     ),
+    "ingot_compiler.lowering.team": "Team",
     "ingot_compiler.memory.memory_plan": "MemoryPlan BufferPlacement PoolPlan",
     "ingot_compiler.placement.device_costs": "DeviceCosts",
     "ingot_compiler.placement.place_reason": "PlaceReason",

@@ -16,6 +16,7 @@ from typing import get_args
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
+from ingot_compiler.lowering.team import Team
 from ingot_runtime.lazy_dataclass import dataclass
 
 Comparison = OneOf["less", "less_equal", "equal"]
@@ -198,16 +199,6 @@ class PackedPanels:
     columns: int
     step: Dim
     together: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Team:
-    """``units`` beside each other, each with one tile of rows or none (``place``: which is this
-    one), may bring what they multiply into a memory that they share; without one each works
-    alone."""
-
-    units: int
-    place: Dim
 
 
 @dataclass(frozen=True, slots=True)

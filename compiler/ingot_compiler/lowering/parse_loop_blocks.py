@@ -22,11 +22,11 @@ from ingot_compiler.lowering.loops import (
     Digits,
     PackedPanels,
     Statement,
-    Team,
     Transpose,
     Winograd,
 )
 from ingot_compiler.lowering.parse_loop_values import read_access, read_range, read_value
+from ingot_compiler.lowering.team import Team
 
 
 def read_block(

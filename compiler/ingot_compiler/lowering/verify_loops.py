@@ -35,8 +35,8 @@ from ingot_compiler.lowering.loops import (
     Require,
     Statement,
     Store,
-    Team,
 )
+from ingot_compiler.lowering.team import Team
 from ingot_compiler.lowering.verify_loop_values import (
     EXTERN_NUMBERS,
     INTEGERS,

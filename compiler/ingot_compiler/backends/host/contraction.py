@@ -42,9 +42,9 @@ from ingot_compiler.lowering.loops import (
     LoopProgram,
     PackedPanels,
     RegisterTile,
-    Team,
 )
 from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_compiler.lowering.team import Team
 from ingot_runtime.lazy_dataclass import dataclass
 
 # A B that stays in L2 beside the rows: iterate rows outside, panels inside.
