@@ -143,7 +143,7 @@ class OpenCl(TableDevice):
 
     def _zeros(self, size_bytes: int) -> "Any":
         buffer = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, size_bytes)
-        self._cl.enqueue_fill_buffer(self._queue, buffer, b"\0", 0, size_bytes)
+        self._last = self._cl.enqueue_fill_buffer(self._queue, buffer, b"\0", 0, size_bytes)
         return buffer
 
     def write(self, address: int, source: int, size_bytes: int) -> None:

@@ -286,11 +286,22 @@ def test_a_write_that_begins_early(device: Device, count: int) -> None:
 
 def test_a_write_that_begins_behind_a_launch(device: Device) -> None:
     """The launches before it read what was there before."""
-    scale = Scale(device)
+    scale, values = Scale(device), np.full(COUNT, 7, np.float32)
     scale()
-    device.begin_write(scale.x.address, address_of(np.full(COUNT, 7, np.float32)), 4 * COUNT)
+    device.begin_write(scale.x.address, address_of(values), values.nbytes)
     device.end_write(scale.x.address)
     assert np.array_equal(got(device, scale.y.address), scale.values * (scale.values + 2) + 1)
+
+
+def test_a_write_that_begins_behind_an_allocation(device: Device) -> None:
+    """Its zeros are there before what is written."""
+    values = np.arange(1 << 20, dtype=np.float32)
+    made = [device.allocate(values.nbytes) for _ in range(8)]
+    for each in reversed(made):
+        device.begin_write(each.address, address_of(values), values.nbytes)
+    for each in made:
+        device.end_write(each.address)
+        assert np.array_equal(got(device, each.address, values.size), values)
 
 
 def test_writes_that_cannot_begin(device: Device) -> None:
