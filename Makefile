@@ -12,11 +12,11 @@ demo: $(READY)
 	$(BIN)/python examples/demo.py
 
 test: $(READY)
-	$(BIN)/python -m pytest -q $(PROCESSES) -m "not broad and $(QUICK)"
+	$(BIN)/python -m pytest -q $(PROCESSES) --ignore tests/tidy -m "not broad and $(QUICK)"
 
 # The cases of sweeps that `make test` leaves out.
 test-broad: $(READY)
-	$(BIN)/python -m pytest -q $(PROCESSES) -m "broad and $(QUICK)"
+	$(BIN)/python -m pytest -q $(PROCESSES) --ignore tests/tidy -m "broad and $(QUICK)"
 
 QUICK := not slow and not native and not zoo and not qemu and not packages and not browser and not shells and not torch and not contrib and not ptxas
 
@@ -61,6 +61,7 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pyright
+	$(BIN)/python -m pytest -q $(PROCESSES) -m "$(QUICK)" tests/tidy
 
 bench: $(READY)
 	$(BIN)/python tests/benchmarks/bench_speed_table.py $(ARGS)

@@ -56,6 +56,7 @@ def part(stored: dict[str, Array], prefix: str) -> dict[str, Array]:
     }
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 @pytest.mark.parametrize(("generation", "name"), BUNDLES)
 def test_the_answers_of_then(generation: str, name: str, executor: str) -> None:

@@ -403,6 +403,7 @@ def test_launch_addresses(device: Device) -> None:
     assert not got(device, scale.y.address).any()
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("offset", [1, 4, 32, 63])
 @pytest.mark.parametrize("place", ["y", "x", "w", "scratch"])
 def test_alignment(device: Device, place: str, offset: int) -> None:

@@ -52,6 +52,7 @@ def test_an_op_gives_what_numpy_gives(name: str) -> None:
     _check(CASES[name], CASES[name].model())
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", [case.name for case in CASES.values() if not case.needs_sizes])
 def test_an_op_gives_what_numpy_gives_with_unknown_sizes(name: str) -> None:
     """Right with sizes that no one knows; the sizes of heads are known."""

@@ -63,6 +63,7 @@ def asked_for(report: Report) -> list[str]:
     return [item.name for item in report.results if item.is_bundle_made]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_memory_is_no_memory(bench: Workbench, damage: str) -> None:
     """Every file of ``.ingot``, damaged in every way: the bundle is looked at again, nothing runs,
@@ -77,6 +78,7 @@ def test_damaged_memory_is_no_memory(bench: Workbench, damage: str) -> None:
     assert bench.build().named("unchanged") == ["a"]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     "value",
     [

@@ -104,6 +104,7 @@ def test_what_fails_fails_alone(
         assert ran(build) == 2
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("wrong", ["raise", "bug", "sys.exit"])
 def test_errors_do_not_depend_on_where_a_rule_runs(tmp_path: Path, jobs: int, wrong: str) -> None:

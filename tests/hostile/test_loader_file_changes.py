@@ -31,6 +31,7 @@ SLOW_SESSIONS = 300
 X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
 
 
+@pytest.mark.broad
 def test_each_change_at_each_moment(tmp_path: Path) -> None:
     """The end of each is known: right, ChangedError or DigestError; who lost pages stays dead, a
     new load of the file is right."""

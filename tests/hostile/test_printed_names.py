@@ -199,6 +199,7 @@ def test_errors(kind: Callable[..., Exception]) -> None:
     ]
 
 
+@pytest.mark.broad
 def test_what_is_forbidden() -> None:
     """Characters are refused as FORMAT.md names them, and no others."""
     text = (Path(__file__).parents[2] / "runtime" / "FORMAT.md").read_text()

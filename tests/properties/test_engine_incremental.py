@@ -183,6 +183,7 @@ def test_random_edits_and_losses(tmp_path: Path) -> None:
         check_losses(tmp_path / str(seed), seed, 8)
 
 
+@pytest.mark.broad
 def test_random_edits(tmp_path: Path) -> None:
     """Any history of edits: the answers of a naive build, each action at most once, and only what
     no earlier build has run."""

@@ -115,6 +115,7 @@ def test_the_way_of_a_device_is_as_contributing_says() -> None:
     )
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("core", "heading"),
     [

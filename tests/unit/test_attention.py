@@ -315,6 +315,7 @@ def test_foreign_targets_compile() -> None:
         assert compile_object(module.text, target, verify=True)[:4] == b"\x7fELF"
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("mode", ["plain", "mask", "causal"])
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ def bench(folder: Path, *words: str) -> int:
     return main(["bench", *words, *inputs, "--seconds", "0.01"])
 
 
+@pytest.mark.broad
 def test_beside_an_engine_and_one_that_fails(
     folder: Path, engines: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

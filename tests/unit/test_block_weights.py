@@ -101,6 +101,7 @@ def check(
     return path
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("with_zero", [False, True])
 @pytest.mark.parametrize(("bits", "depth", "columns", "block"), [(4, 256, 70, 32), (8, 96, 16, 32)])
 def test_mat_mul_n_bits(
@@ -272,6 +273,7 @@ def test_an_order_of_the_depth_is_refused() -> None:
         translate(model, MemoryStore())
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("with_zeros", [False, True])

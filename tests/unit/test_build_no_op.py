@@ -124,6 +124,7 @@ def test_nothing_changed(
     assert full["targets"] == report["targets"]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("change", CHANGES)
 def test_change_is_seen(bench: Workbench, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     """Each kind of change, also one that hides, is looked at closer, once."""

@@ -158,6 +158,7 @@ def test_one_layer_of_a_hundred(bench: Workbench) -> None:
     assert counts["codegen"] == counts["lower"] == 2
 
 
+@pytest.mark.broad
 def test_shared_kernels_are_compiled_once(alone: Workbench) -> None:
     """Two models of 50 different kernels each share 40: the second compiles exactly ten."""
     sizes = list(range(5, 56))

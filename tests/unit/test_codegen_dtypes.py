@@ -188,6 +188,7 @@ def test_integer_arithmetic(dtype: DType, target: Target) -> None:
         )
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", _INTEGERS)
 def test_integer_powers_and_shifts(dtype: DType, target: Target) -> None:

@@ -105,6 +105,7 @@ def test_functions_stay_within_their_bounds(
         assert error.max() <= bound, (dtype, x[error.argmax()])
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize(
     ("name", "exact"), [row[:2] for row in _BOUNDS], ids=[row[0] for row in _BOUNDS]

@@ -78,6 +78,7 @@ def _fenced(count: int, dtype: DType = "f32") -> tuple[Array, mmap.mmap]:
 # ---- addresses -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("kind", ["vector", "serial"])
 @pytest.mark.parametrize(

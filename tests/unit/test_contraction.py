@@ -114,6 +114,7 @@ def assert_near(got: Array, a: Array, b: Array, dtype: DType, extra: Array | flo
     assert (np.abs(got - (exact + extra)) <= bound).all()
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(
     ("rows", "columns", "depth"),
@@ -202,6 +203,7 @@ def test_strided_a(level: str, symbolic: bool) -> None:
     assert_near(c, a.T, b, "f32")
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("depth", [3, 40])
 def test_bits_do_not_depend_on_tile_block_or_threads(level: str, depth: int) -> None:

@@ -243,6 +243,7 @@ def test_the_op_becomes_tiles(depth: int, constant: bool, a_dtype: DType, b_dtyp
         assert tiles.b_panels.together == (2 if "i16" in (a_dtype, b_dtype) else 4)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("a_shape", "b_shape", "together"),
     [

@@ -65,6 +65,7 @@ def expect(case: Case, got: Array) -> None:
         assert_near(got, a, b.astype(np.float32), "f32")
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_products_are_those_of_units_alone(case: Case) -> None:
     """Rows, columns and depth that no tile divides, open sizes: the product, and every bit of what

@@ -250,6 +250,7 @@ def test_a_bundle_runs_with_the_loader_alone(tmp_path: Path) -> None:
     np.testing.assert_array_equal(session.run({"x": X, "y": Y})["z"], np.maximum(X + Y, 0.5))
 
 
+@pytest.mark.broad
 def test_a_changed_file_makes_a_bundle_again(tmp_path: Path) -> None:
     """``ops`` of ``ingot.toml``: the file is a source of the bundle."""
     bench = Workbench(tmp_path / "p", tmp_path / "cache")

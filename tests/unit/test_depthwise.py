@@ -62,6 +62,7 @@ def reference(image: Array, weights: Array, out: int, stride: int) -> Array:
     return total
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ def results(places: Sequence[str], devices: dict[str, str]) -> set[bytes]:
     return found
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     "places",
     [

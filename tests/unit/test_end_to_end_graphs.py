@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit.end_to_end_harness import GraphModel, run_all_ways
@@ -31,6 +32,7 @@ def _profiles(calls: list[dict[str, int]]) -> list[Profile]:
 Drawn = tuple[Builder, list[TensorType], tuple[int, ...]]
 
 
+@pytest.mark.broad
 @settings(
     max_examples=12, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -124,6 +124,7 @@ def test_an_action_names_all_that_it_takes() -> None:
     assert specify(WORK, other, Work(1, parts), values, Cost()).key != action.key
 
 
+@pytest.mark.broad
 def test_a_build_over_an_executor_that_shares_nothing(tmp_path: Path) -> None:
     """Every action crosses as bytes to a process with the named blobs alone: the result is right,
     and the next build runs nothing."""

@@ -73,6 +73,7 @@ def test_one_sided(length: int) -> None:
     assert outcome.kind == "agrees", outcome.detail
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("size", [30, 400, 401, 1018, 4096])
 @pytest.mark.parametrize("parts", [1, 2])
 def test_a_real_signal_from_half_of_its_spectrum(size: int, parts: int) -> None:

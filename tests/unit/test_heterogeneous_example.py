@@ -59,6 +59,7 @@ def test_the_commands_print_what_the_page_shows(printed: tuple[Path, str]) -> No
     assert printed[1].endswith(shown[1])
 
 
+@pytest.mark.broad
 def test_inspect_shows_what_runs_where(split: str, capsys: Output) -> None:
     """Devices, the library, launches and copies of each, and the nodes by their names."""
     text = told(capsys, "inspect", split)

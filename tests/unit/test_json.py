@@ -62,6 +62,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     return run_verb
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     "line",
     [

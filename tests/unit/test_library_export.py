@@ -434,6 +434,7 @@ def test_constants_lie_apart(bundle: Path, tmp_path: Path) -> None:
     assert not any(content[second[1] :])
 
 
+@pytest.mark.broad
 def test_what_a_library_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Open sizes, sizes that data decide, devices: each is refused by its name."""
     dynamic(tmp_path / "open.ingot")

@@ -84,6 +84,7 @@ def test_pad(mode: str) -> None:
     check([normal(0, 4, 5)], lambda b: b.op("pad", b.op("relu", 0), b.literal(9.0), **attributes))
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("width", [3, 40])
@@ -125,6 +126,7 @@ def test_scatter(reduction: str) -> None:
     check_graph(builder, [elements, slices, builder.op("abs", copied)], inputs, targets=RUNNABLE)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("function", ["sum", "max", "min", "product", "mean"])
 def test_reduce(function: str) -> None:
     """Every set of axes, with a prologue and an epilogue in the same kernel."""
@@ -181,6 +183,7 @@ def test_softmax(op: str, axis: int) -> None:
     )
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("op", ["softmax", "log_softmax"])
 @pytest.mark.parametrize("shape", [(2, 5, 4, 9), (2, 5, 40, 30), (3, 70, 1, 2), (2, 5, 1, 1)])
 def test_softmax_over_channels(op: str, shape: tuple[int, ...]) -> None:
@@ -196,6 +199,7 @@ def test_softmax_over_channels(op: str, shape: tuple[int, ...]) -> None:
         check_graph(builder, results, inputs, targets=RUNNABLE)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("function", ["sum", "mean", "max", "product"])
 @pytest.mark.parametrize("shape", [(3, 7, 7, 7), (2, 3, 40, 30), (2, 3, 1, 5)])
 def test_reduce_over_an_image(function: str, shape: tuple[int, ...]) -> None:
@@ -252,6 +256,7 @@ def test_other_norms() -> None:
     check([normal(0, 2, 6, 4, 5)], batch)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize(("channels", "groups"), [(40, 40), (40, 5), (300, 2), (288, 36)])
 def test_group_norm_of_channels_that_lie_together(
@@ -271,6 +276,7 @@ def test_group_norm_of_channels_that_lie_together(
     check_graph(builder, [result], [x, other], 2e-5, RUNNABLE)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("spatial", [(9,), (9, 7), (4, 5, 6)])
 @pytest.mark.parametrize("op", ["max_pool", "average_pool"])
 def test_pool(op: str, spatial: tuple[int, ...]) -> None:
@@ -291,6 +297,7 @@ def test_pool(op: str, spatial: tuple[int, ...]) -> None:
         check([normal(0, 2, 9, *spatial)], lambda b: b.op(op, 0, **attributes))
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("op", ["max_pool", "average_pool"])
 @pytest.mark.parametrize(
     ("spatial", "kernel", "stride", "before", "after", "dilation"),

@@ -43,6 +43,7 @@ def forest(dtype: DType, trees: int, depth: int, features: int) -> tuple[Array, 
     return nodes, roots, leaves
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize(
     ("rows", "trees", "depth"),

@@ -42,6 +42,7 @@ def expected(x: Array, size: int, beta: float = 0.75) -> Array:
     return (x / (BIAS + ALPHA / size * sums) ** beta).astype(np.float32)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("size", [1, 2, 5, 7, 8, 9, 16, 63, 64, 65, 75, 1001])
 @pytest.mark.parametrize("channels", [1, 3, 80])
 def test_windows_of_every_length(size: int, channels: int) -> None:

@@ -103,6 +103,7 @@ def test_source_that_does_not_compile() -> None:
     assert "unknown type name 'flat'" in error.why
 
 
+@pytest.mark.broad
 def test_a_compiler_that_crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends its own process; the error says so, and the next library compiles."""
     monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path))  # nothing is left of it

@@ -82,6 +82,7 @@ def test_reference(tmp_path: Path, op: str) -> None:
     check_model(model, [{"x": x, **tables}], tmp_path, 1e-5, floor=1e-6)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("op", "attributes"),
     [

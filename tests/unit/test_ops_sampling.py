@@ -69,6 +69,7 @@ def test_roi_align(tmp_path: Path, mode: str) -> None:
     )
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("onesided", [0, 1])
 @pytest.mark.parametrize("length", [5, 8, 12])
 def test_fourier_transforms(tmp_path: Path, onesided: int, length: int) -> None:

@@ -18,6 +18,7 @@ import ingot_runtime
 I64 = TensorProto.INT64
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("largest", [0, 1])
 def test_top_k(tmp_path: Path, axis: int, largest: int) -> None:
@@ -91,6 +92,7 @@ def test_compress(tmp_path: Path, attributes: dict[str, Any]) -> None:
     check_model(model, [{"x": x, "c": condition} for condition in conditions], tmp_path)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_unique(tmp_path: Path, order: int, axis: int | None) -> None:

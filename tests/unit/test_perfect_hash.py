@@ -37,6 +37,7 @@ def _slot(hashed: PerfectHash, key: int) -> int:
     return rest ^ hashed.turns[mixed >> 64 - hashed.turn_bits]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("count", _COUNTS)
 @pytest.mark.parametrize("form", FORMS)
 def test_each_key_is_found_and_no_other_number(form: str, count: int) -> None:

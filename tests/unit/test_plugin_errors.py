@@ -39,6 +39,7 @@ CASES = {
 }
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", CASES)
 def test_broken_words(name: str) -> None:
     """What failed, which plug-in, why, and what to do."""

@@ -191,6 +191,7 @@ def test_the_text_of_a_stage_goes_on(tmp_path: Path) -> None:
     assert y.tobytes() == ingot_runtime.load(tmp_path / "c.ingot").run({"x": x})["y"].tobytes()
 
 
+@pytest.mark.broad
 def test_from_python_in_several_processes(tmp_path: Path) -> None:
     """``ingot.compile`` takes plug-ins; worker processes load them, and the bundle is the same."""
     sys.path.append(str(EXAMPLES))

@@ -62,6 +62,7 @@ def products(graph: Graph) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", MODELS)
 def test_products_are_those_of_integers(name: str, scheme: str) -> None:

@@ -146,6 +146,7 @@ def test_errors_are_those_of_the_reference(
     assert told["outputs"] == [{"name": "y", "error": told["layers"][-1]["error"]}]
 
 
+@pytest.mark.broad
 @pytest.mark.usefixtures("folder")
 def test_no_product_runs_in_floats(capsys: pytest.CaptureFixture[str]) -> None:
     """The compiler has nothing to warn of, what ends the kernel of a product is never stored, and
@@ -243,6 +244,7 @@ def test_rounded_weights() -> None:
     assert np.allclose(found[1:3], bias[1:3], rtol=1e-6)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

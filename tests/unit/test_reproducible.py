@@ -123,6 +123,7 @@ def test_a_model_in_memory_gives_the_same_kernels(
         assert ingot.compile(given, targets=TARGETS[::-1], workers=2).to_bytes() == bundles[0]
 
 
+@pytest.mark.broad
 def test_no_trace_of_the_machine(bundles: list[bytes], tmp_path: Path) -> None:
     """No path, user or home in any byte."""
     traces = [str(tmp_path.parent), os.path.expanduser("~") + "/", "alice", "home1", "model.onnx"]

@@ -186,6 +186,7 @@ def test_control_flow_and_data_dependent_size(tmp_path: Path) -> None:
     assert bound.output_shape("y") == (0,)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("dtype", [name for name in DTYPE_NAMES if name != "bool"])
 def test_read_of_every_dtype(tmp_path: Path, dtype: str) -> None:
     """Elements become integers: floats toward zero, saturated, NaN as 0; the size of the output

@@ -84,6 +84,7 @@ def steps(session: Any) -> Iterator[tuple[dict[str, Array], list[int]]]:
         yield {**given, "mask": mask}, [max(rows)] * BATCH if is_prompt else lengths.tolist()
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 def test_every_call_gives_the_bits_of_one_with_all_caches(bundle: Path, executor: str) -> None:
     """Samples of different lengths, prompts and single tokens, over a growth of the memory; and the

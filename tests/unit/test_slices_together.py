@@ -18,6 +18,7 @@ import ingot
 _SIZE, _POINTS = (9, 7), (6, 8)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("channels", "mode", "padding"),
     [
@@ -45,6 +46,7 @@ def test_points_of_an_image(tmp_path: Path, channels: int, mode: str, padding: s
     check_model(model, [{"x": x, "g": grid}], tmp_path, relative=1e-4, floor=1e-5)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("shape", "points", "copies"),
     [

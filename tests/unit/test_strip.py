@@ -86,6 +86,7 @@ def test_errors_of_a_call_have_numbers(folder: Path) -> None:
         ingot_runtime.load(folder / "stripped.ingot").run(wrong)
 
 
+@pytest.mark.broad
 def test_report_trace_and_bench_have_numbers(folder: Path, capsys: Output) -> None:
     """What shows launches of a stripped bundle works, with numbers."""
     bundle, inputs = f"{folder}/stripped.ingot", f"{folder}/x.npz"

@@ -51,6 +51,7 @@ def _model(
     return model, random.standard_normal(shape).astype(np.float32)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("case", CASES)
 def test_sums_are_those_of_the_reference(case: str, tmp_path: Path) -> None:
     """With one thread and several, native and stepped."""

@@ -71,6 +71,7 @@ def test_tails_of_rows_and_columns(
     np.testing.assert_array_equal(results[1], results[0])
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("dtype", ["f64", "i64", "i32", "i16", "u8"])
 @pytest.mark.parametrize("level", LEVELS)
 def test_element_types(level: str, dtype: DType) -> None:

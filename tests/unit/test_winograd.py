@@ -129,6 +129,7 @@ def rms_error(found: Array, exact: Array) -> float:
     return float(np.sqrt(np.mean((found.astype(np.float64) - exact) ** 2)))
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("zeros", [0.0, 0.5, 0.8])
 @pytest.mark.parametrize("channels", [32, 64])
 def test_error_is_at_most_that_of_one_chain(channels: int, zeros: float) -> None:
