@@ -190,6 +190,7 @@ def test_a_device_that_is_done_needs_no_second_copy(monkeypatch: pytest.MonkeyPa
     """Only while something is queued do bytes wait, and only so many of them."""
     device: Any = open_opencl(0)
     memory, numbers = device.allocate(64), np.arange(16, dtype=np.float32)
+    device.wait()  # for its zeros
     device.write(memory.address, numbers.ctypes.data, numbers.nbytes)
     assert not device._staged
     monkeypatch.setattr(opencl, "_STAGED_BYTES_MAX", 100)
