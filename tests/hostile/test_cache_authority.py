@@ -82,7 +82,7 @@ SEALS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", SEALS)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(8)
 def test_forged_records_do_not_make_a_bundle(bench: Workbench, kind: str) -> None:
     """Records that nobody with the user's key has written count as absent: what they were about
     runs again."""

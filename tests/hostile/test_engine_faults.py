@@ -123,6 +123,7 @@ def test_a_thousand_faults(tmp_path: Path, files: Path, jobs: int) -> None:
     check_damage(tmp_path / "cache", files, jobs, 10)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_damaged_lower_cache_is_left_as_it_is(tmp_path: Path, files: Path, jobs: int) -> None:
     """What is damaged below is made above; what is whole below is not; nothing below changes."""
@@ -198,7 +199,7 @@ POISON: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("kind", POISON)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(8)
 def test_a_poisoned_record_is_no_record(
     tmp_path: Path, files: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,6 +340,7 @@ def test_expecting_hits_runs_nothing_for_what_was_lost(tmp_path: Path) -> None:
         assert (ran(build), len(build.would_run)) == (0, 1)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("keep_going", [True, False])
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_cannot_be_made_again_fails(tmp_path: Path, jobs: int, *, keep_going: bool) -> None:

@@ -81,7 +81,7 @@ def all_of(build: Scheduler, wrong: str, seconds: float = 0.0) -> list[Task]:
         ("sys.exit", ActionError, "a bug in Ingot stopped an action"),
     ],
 )
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(8)
 def test_what_fails_fails_alone(
     tmp_path: Path, wrong: str, error: type[Exception], message: str
 ) -> None:

@@ -225,6 +225,7 @@ def _size_steps(count: int) -> ModelProto:
     return model(nodes, [value("x", ["n"])], [value("y", [None])], constants)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("count", [3, 400])
 def test_arithmetic_on_sizes_of_any_depth(tmp_path: Path, count: int) -> None:
     """What is too deep for an expression is computed by kernels, and the answer is the same."""

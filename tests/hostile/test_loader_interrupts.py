@@ -37,7 +37,7 @@ def interrupted(path: Path, threads: int, points: int, seed: int) -> dict[str, i
     return counted
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("threads", [1, 4])
 def test_interrupts_leave_nothing(tmp_path: Path, threads: int) -> None:
     """No descriptor, thread or mapping stays; what ends is the interrupt itself, or nothing where a

@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(8)
 def test_mutants(folder: Path, name: str) -> None:
     """A few of each change: no crash, no case without end, no wrong number, no exception of another
     kind, nothing verified that is not whole."""

@@ -145,6 +145,7 @@ def test_heads_of_all_tails(
     assert np.abs(result - exact).max() < 5e-6
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("causal", [False, True])
 def test_symbolic_sizes_and_cuts_of_the_range(level: str, causal: bool) -> None:

@@ -96,7 +96,7 @@ def predicted(text: str, marks: Sequence[str], count: int) -> int:
     return predicted_picoseconds(placed_by(text, marks, count), TIMES[:count])
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize(("count", "free"), [(2, 7), (3, 5)])
 def test_no_placement_is_better(name: str, count: int, free: int) -> None:

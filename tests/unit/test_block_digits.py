@@ -99,7 +99,7 @@ def test_digits_stand_for_the_rows(count: int, parts: int) -> None:
         np.testing.assert_array_equal(arrays[1][is_plain], digits[is_plain])
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("count", [EXACT, ROUNDED])
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize(("signed", "with_zeros"), [(False, False), (True, True), (False, True)])
@@ -161,6 +161,7 @@ def rounded_model(bits: int, block: int) -> tuple[ModelProto, Array]:
     return model, weights(codes, scale, zero, block)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize(("bits", "block"), [(4, 32), (8, 64)])
 def test_accuracy_level_4_rounds_activations(bits: int, block: int, tmp_path: Path) -> None:
     """To 127 steps of each block's largest magnitude, on every target alike; sums are exact."""

@@ -111,7 +111,7 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("case", SHAPES, ids=lambda case: "x".join(map(str, case[1])))
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 def test_machine_code_is_exact(
     case: tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]],
 ) -> None:

@@ -163,7 +163,7 @@ DTYPES = (
 
 
 @pytest.mark.parametrize("name", DTYPES)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(8)
 def test_every_element_type_goes_in_and_out(name: str, tmp_path: Path) -> None:
     """An input of each type is copied, compared, selected and cast."""
     dtype = np.dtype(name)

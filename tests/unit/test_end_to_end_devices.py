@@ -226,7 +226,7 @@ LATE: dict[str, ModelProto] = {
 
 
 @pytest.mark.parametrize("name", LATE)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(8)
 def test_sizes_that_the_data_decide(name: str) -> None:
     """Each node alone on the device, all of them, all but the first and all but the last: blocks
     that only `main` asks for lie there."""

@@ -35,7 +35,7 @@ def keys_of(dtype: DType, shape: tuple[int, ...], top: int) -> Array:
 
 @pytest.mark.parametrize("case", ROWS)
 @pytest.mark.parametrize("dtype", UNSIGNED)
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 def test_argsort(dtype: DType, case: str) -> None:
     """Equal keys keep their order; the greatest key is one like others."""
     shape, count = ROWS[case]

@@ -117,7 +117,7 @@ def test_dynamic_export_agrees_at_five_sizes(model: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("model", ["bert", "convnext", "t5"])
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(8)
 def test_special_sizes_agree_beside_open_ones(model: str, tmp_path: Path) -> None:
     """A dynamic export with a specialisation for the sizes of one case gives PyTorch's outputs at
     these and all other sizes."""

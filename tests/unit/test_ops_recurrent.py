@@ -54,7 +54,7 @@ def check_interpreted(model: ModelProto, feed: dict[str, Array], folder: Path) -
 @pytest.mark.parametrize("op", list(GATES))
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize(("batch", "hidden"), [(1, 40), (3, 17), (40, 5)])
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 def test_directions_and_sizes(
     tmp_path: Path, op: str, direction: str, batch: int, hidden: int
 ) -> None:
@@ -147,7 +147,7 @@ def quantised(directions: int, size: int, hidden: int) -> dict[str, Array]:
 
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize(("batch", "hidden"), [(1, 40), (3, 17), (40, 5)])
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(8)
 def test_quantised_states(tmp_path: Path, batch: int, hidden: int, is_open: bool) -> None:
     """Integers of any depth for one row and for many, that start from given states and from zeros,
     agree with the interpreter."""
@@ -261,6 +261,7 @@ def test_symbolic_sizes(tmp_path: Path) -> None:
         check_interpreted(model, {"x": rng.standard_normal(shape).astype(np.float32)}, tmp_path)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("rows", [1, 3, 6])
 def test_open_rows_give_the_bits_of_fixed_ones(tmp_path: Path, rows: int) -> None:
     """A kernel for one row and one for few stand beside that for any number of them."""

@@ -22,7 +22,7 @@ def image(*shape: int) -> Array:
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("align", [0, 1])
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 def test_grid_sample(tmp_path: Path, mode: str, padding: str, align: int) -> None:
     """Every mode and padding, with places far outside of the image."""
     x, grid = (

@@ -243,7 +243,7 @@ def test_what_is_no_tree_of_the_older_ops(case: str) -> None:
     assert "node 'TreeEnsembleRegressor'" in str(caught.value) or "node" in caught.value.where
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("shape", ["chain", "bushy"])
 def test_a_million_nodes(shape: str) -> None:
     """Tables of a tree of a million nodes are made of arrays, however deep it is."""

@@ -206,7 +206,7 @@ def test_names_that_clash_with_python(folder: Path) -> None:
         ((), 1, None, "  do: python -m ingot_runtime --help"),
     ],
 )
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(8)
 def test_mistakes(
     folder: Path, arguments: tuple[str, ...], code: int, first: str | None, last: str | None
 ) -> None:

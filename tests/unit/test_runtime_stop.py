@@ -207,7 +207,7 @@ except KeyboardInterrupt:
     assert (code, out) == (0, "[4.0, 4.0, 4.0, 4.0]\n"), err
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_one_long_launch_is_stopped(
     product: Path, threads: int, monkeypatch: pytest.MonkeyPatch
