@@ -365,6 +365,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
+@pytest.mark.broad
 def test_interrupt_at_any_time(tmp_path: Path) -> None:
     """Ctrl-C from the first import to the end: no traceback, no part of a file, and a file that is
     there is whole."""

@@ -113,6 +113,7 @@ def test_a_reduction_over_nothing_does_not_count_rows() -> None:
     assert set(used_symbols((outer.extent,))) == {"s0", "s1"}
 
 
+@pytest.mark.broad
 @pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "relu", "transpose", "cumsum"])
 def test_rows_of_nothing_are_run(tmp_path: Path, name: str) -> None:

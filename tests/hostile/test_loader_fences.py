@@ -48,6 +48,7 @@ def check_model(name: str, folder: Path, *, dynamic: bool) -> None:
     require_inside(folder / "m.ingot", cases.feeds)
 
 
+@pytest.mark.broad
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", QUICK_MODELS)
 def test_exports(name: str, tmp_path: Path) -> None:

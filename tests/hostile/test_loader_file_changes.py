@@ -140,6 +140,7 @@ def require_guarded(folder: Path, count: int) -> None:
     assert trials.in_fresh_child(partial(many_sessions, folder, count)) == "ChangedError"
 
 
+@pytest.mark.broad
 def test_every_session_is_guarded(tmp_path: Path) -> None:
     """60 files and 80 sessions."""
     require_guarded(tmp_path, QUICK_SESSIONS)

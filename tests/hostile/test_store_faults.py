@@ -255,6 +255,7 @@ def test_a_check_finds_every_fault_and_the_next_build_heals(
     assert (faults, missed) == (1000, 0)
 
 
+@pytest.mark.broad
 def test_a_build_without_a_check_is_never_wrong(tmp_path: Path, wanted: list[Action]) -> None:
     """The same 1,000 faults, met by builds alone (each compares every byte it gets): right, and
     healed by the way."""

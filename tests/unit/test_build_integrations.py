@@ -79,6 +79,7 @@ class CMakeProject:
         return run(self.root, "cmake", "--build", "build")
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("generator", GENERATORS)
 @pytest.mark.sweep(2)
 def test_cmake_builds_again_for_the_files_that_a_model_reads(

@@ -102,6 +102,7 @@ def check_sequence(session: Session) -> None:
         assert (sequence.state(name) == cache).all()
 
 
+@pytest.mark.broad
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", KEPT)
 def test_kept_exports(name: str, tmp_path: Path) -> None:

@@ -106,6 +106,7 @@ def test_matrices_are_constants(length: int) -> None:
     assert all(each.operands[1] in found for each in products)
 
 
+@pytest.mark.broad
 def test_compiled(tmp_path: Path) -> None:
     """Machine code: a dynamic batch, other axes, both algorithms."""
     nodes = [

@@ -43,6 +43,7 @@ def model_of(matrix: Array, kernel: Array, activation: int, *, through_f32: bool
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("through_f32", [False, True])
 @pytest.mark.sweep(3)

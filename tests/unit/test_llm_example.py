@@ -63,6 +63,7 @@ def test_bad_input(bundle: Path) -> None:
     assert "invalid numbers value" in _refused(bundle, "--ids", "one")
 
 
+@pytest.mark.broad
 def test_numbers_are_those_of_calls_without_caches(bundle: Path) -> None:
     """The loop that keeps caches chooses what one without them chooses."""
     printed = _run("generate.py", bundle, "--ids", "5,6,7", "--count", 12)

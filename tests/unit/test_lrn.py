@@ -53,6 +53,7 @@ def test_windows_of_every_length(size: int, channels: int) -> None:
     assert_close(expected(x, size), found, ERROR_MAX)
 
 
+@pytest.mark.broad
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("beta", [0.75, 0.6])
 def test_machine_code(beta: float) -> None:

@@ -195,6 +195,7 @@ def results(model: ModelProto, places: Mapping[str, str], devices: Mapping[str, 
     return found
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.sweep(4)
 def test_each_node_alone_and_all(name: str) -> None:

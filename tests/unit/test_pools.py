@@ -34,6 +34,7 @@ def bundle(cases: Cases, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.broad
 def test_every_loader_gives_the_same_bits(cases: Cases, bundle: Path, tmp_path: Path) -> None:
     """The loader in Python, native and stepped, the one in C, and a library."""
     ingot.compile(cases.path, targets=[TARGET]).save(tmp_path / "plain.ingot")

@@ -200,6 +200,7 @@ def test_external_data(tmp_path: Path, capsys: Output) -> None:
     assert [note.split(":")[0] for note in found["notes"]] == ["source models/weights.bin"]
 
 
+@pytest.mark.broad
 def test_an_attribute(built: Built, tmp_path: Path, capsys: Output) -> None:
     """Another attribute: the kernel and node that differ, the old value and the new one; with and
     without the old graph."""

@@ -252,6 +252,7 @@ def test_patterns_without_a_table(pattern: str, why: str) -> None:
         translate(source, MemoryStore())
 
 
+@pytest.mark.broad
 def test_compiled(tmp_path: Path) -> None:
     """Native and stepped, with any number of strings; arrays of str objects, of numpy's own strings
     and of bytes give the same; what a session tells."""
