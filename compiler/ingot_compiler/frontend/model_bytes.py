@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from onnx import ModelProto, helper
 
+from ingot_compiler.frontend.sort_nodes import regions_of
 from ingot_compiler.ir.errors import ModelError
 
 _SIZE_BYTES_MAX = (1 << 31) - 1
@@ -28,8 +29,7 @@ def with_outputs(model: ModelProto, names: Iterable[str]) -> bytes:
 def drop_unread(model: ModelProto) -> None:
     """Leave out the initializers that nothing reads any more."""
     graph = model.graph
-    inner = [attribute for node in graph.node for attribute in node.attribute]
-    if any(attribute.HasField("g") or attribute.graphs for attribute in inner):
+    if any(map(regions_of, graph.node)):
         return  # a branch may read them
     read = {name for node in graph.node for name in node.input}
     read |= {value.name for value in graph.output}

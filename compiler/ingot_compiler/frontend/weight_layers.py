@@ -67,13 +67,14 @@ def _is_product(node: NodeProto) -> bool:
 
 
 def _layer(number: int, node: NodeProto, tensor: TensorProto) -> WeightLayer:
-    is_turned = bool(_attribute(node, "transB", 0))
+    is_turned = bool(number_attribute(node, "transB", 0))
     depth, columns = tensor.dims[::-1] if is_turned else tensor.dims
     name = node.name or node.output[0]
     return WeightLayer(number, name, node.input[0], tensor.name, depth, columns, is_turned)
 
 
-def _attribute(node: NodeProto, name: str, default: float) -> float:
+def number_attribute(node: NodeProto, name: str, default: float) -> float:
+    """An attribute that is a number, whole or not."""
     for attribute in node.attribute:
         if attribute.name == name:
             return float(attribute.i if attribute.type == attribute.INT else attribute.f)
@@ -87,9 +88,9 @@ def _reason(node: NodeProto, tensor: TensorProto, layer: WeightLayer, block: int
     if layer.depth % block or not layer.depth:
         return f"blocks of {block} do not divide a depth of {layer.depth}"
     if node.op_type == "Gemm" and (
-        _attribute(node, "transA", 0)
-        or _attribute(node, "alpha", 1) != 1
-        or _attribute(node, "beta", 1) != 1
+        number_attribute(node, "transA", 0)
+        or number_attribute(node, "alpha", 1) != 1
+        or number_attribute(node, "beta", 1) != 1
     ):
         return "a Gemm that is transposed or scaled"
     return ""

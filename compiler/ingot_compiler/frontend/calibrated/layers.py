@@ -14,6 +14,7 @@ from onnx import NodeProto, TensorProto
 from ingot_compiler.frontend.calibrated.epilogues import Epilogue
 from ingot_compiler.frontend.calibrated.model_view import ModelView
 from ingot_compiler.frontend.calibrated.op_classes import FLOAT_PRODUCTS
+from ingot_compiler.frontend.weight_layers import number_attribute
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -55,7 +56,7 @@ def find_layer(
     why = _reason(node, weights)
     if why:
         return why
-    axis = 1 if node.op_type == "MatMul" or not _attribute(node, "transB", 0) else 0
+    axis = 1 if node.op_type == "MatMul" or not number_attribute(node, "transB", 0) else 0
     axis = 0 if node.op_type == "Conv" else axis
     shape = tuple(weights.dims)
     bias = _bias(view, node, shape[axis])
@@ -83,9 +84,9 @@ def _reason(node: NodeProto, weights: TensorProto) -> str:
     if node.op_type != "Conv" and len(weights.dims) != 2:
         return f"weights of {len(weights.dims)} axes"
     if node.op_type == "Gemm" and (
-        _attribute(node, "transA", 0)
-        or _attribute(node, "alpha", 1) != 1
-        or _attribute(node, "beta", 1) != 1
+        number_attribute(node, "transA", 0)
+        or number_attribute(node, "alpha", 1) != 1
+        or number_attribute(node, "beta", 1) != 1
     ):
         return "a Gemm that is transposed or scaled"
     return "" if all(weights.dims) else "weights without numbers"
@@ -96,10 +97,3 @@ def _bias(view: ModelView, node: NodeProto, count: int) -> str:
     tensor = view.stored.get(node.input[2]) if len(node.input) > 2 else None
     fits = tensor is not None and tuple(tensor.dims) == (count,)
     return tensor.name if tensor is not None and fits else ""
-
-
-def _attribute(node: NodeProto, name: str, default: float) -> float:
-    for attribute in node.attribute:
-        if attribute.name == name:
-            return float(attribute.i if attribute.type == attribute.INT else attribute.f)
-    return default

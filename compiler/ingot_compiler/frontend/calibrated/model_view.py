@@ -6,11 +6,13 @@ In: a ``ModelProto``. Out: ``ModelView``. Not done here: choosing what is quanti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
+from ingot_compiler.frontend.sort_nodes import names_read, node_name, regions_of
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -34,8 +36,7 @@ class ModelView:
 
     def name(self, index: int) -> str:
         """What the user calls a node: its name, else that of its result."""
-        node = self.nodes[index]
-        return node.name or next((name for name in node.output if name), node.op_type)
+        return node_name(self.nodes[index])
 
     def only_readers(self, name: str) -> list[int] | None:
         """The nodes that read a tensor; None if anything else does."""
@@ -51,7 +52,9 @@ def view_model(model: ModelProto) -> ModelView:
     for index, node in enumerate(graph.node):
         for name in dict.fromkeys(node.input):
             readers.setdefault(name, []).append(index)
-    inner = (name for node in graph.node for body in _bodies(node) for name in _read_in(body))
+    inner = (
+        name for node in graph.node for name in islice(names_read(node), len(node.input), None)
+    )
     return ModelView(
         nodes=graph.node,
         producers={name: index for index, node in enumerate(graph.node) for name in node.output},
@@ -71,24 +74,9 @@ def _types(model: ModelProto) -> dict[str, int]:
 
 def _constants(graph: GraphProto, found: set[str]) -> frozenset[str]:
     for node in graph.node:
-        if any(True for _ in _bodies(node)):
+        if regions_of(node):
             continue
         known = all(not name or name in found for name in node.input)
         if known and (node.op_type == "Constant" or any(node.input)):
             found.update(name for name in node.output if name)
     return frozenset(found)
-
-
-def _bodies(node: NodeProto) -> Iterator[GraphProto]:
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
-
-
-def _read_in(body: GraphProto) -> Iterator[str]:
-    yield from (value.name for value in body.output)
-    for node in body.node:
-        yield from node.input
-        for inner in _bodies(node):
-            yield from _read_in(inner)
