@@ -36,12 +36,14 @@ def _decorated(cls: type[Any], *, frozen: bool, eq: bool, kw_only: bool) -> type
     options: dict[str, bool] = {"init": False, "repr": False, "eq": False, "kw_only": kw_only}
     made: type[Any] = dataclasses.dataclass(slots=True, **options)(cls)
     sources: dict[str, Source] = {"__init__": _frozen_init if frozen else _init}
+    methods: dict[str, Any] = {"__repr__": _repr}
     if eq:
-        sources |= {"__eq__": _eq, "__hash__": _hash} if frozen else {"__eq__": _eq}
-    methods: dict[str, Any] = {name: _at_first(made, source) for name, source in sources.items()}
-    methods |= {"__repr__": _repr} if frozen or not eq else {"__repr__": _repr, "__hash__": None}
+        sources["__eq__"], sources["__hash__"] = _eq, _hash
     if frozen:
         methods |= {"__setattr__": _refuse_assignment, "__delattr__": _refuse_deletion}
+    methods |= {name: _at_first(made, source) for name, source in sources.items()}
+    if eq and not frozen:
+        methods["__hash__"] = None
     for name in methods.keys() - own.keys():
         setattr(made, name, methods[name])
     return made

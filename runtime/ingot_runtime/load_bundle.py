@@ -177,9 +177,8 @@ def _check_number(what: str, option: str, value: object) -> None:
 
 def _check_option(option: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        import difflib
+        from .format.device_text import meant
 
-        close = difflib.get_close_matches(str(value), choices, n=1)
-        do = f"did you mean {close[0]!r}?" if close else ""
+        do = meant(str(value), choices)
         why = f"expected one of {', '.join(choices)}, got {value!r}"
         raise InputError(f"unknown value of {option}", option, why, do)

@@ -7,7 +7,6 @@ here: the model.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
 from ingot_build_rules.compilation.configure import configure, device_options
 from ingot_build_rules.compilation.pool_option import read_pools
@@ -33,6 +32,7 @@ from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR, SIZE, SPEED
 from ingot_compiler.ir.precision import F32, PRECISIONS, STRICT
 from ingot_compiler.memory.planners import PLANNERS
 from ingot_compiler.placement.configuration import Configuration
+from ingot_runtime.format.device_text import meant
 
 Shape = str | Sequence[int | str | tuple[int, int] | None]
 """``"?x3x224x224"``, or its sizes one by one: None is any, a pair a range."""
@@ -162,10 +162,8 @@ def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
     if device not in (AUTO, *declared):
         what, where = f"unknown device {device!r}", OptionRef("place", f"{glob}={device}")
         why = f"declared devices are {', '.join(declared)}"
-        do = message("declare it with ", OptionRef("device", f"{device}=KIND"))
-        if get_close_matches(device, (AUTO, *declared), 1):
-            do = message(suggest(device, (AUTO, *declared)))
-        raise UserError(what, where, why, do)
+        declare = message("declare it with ", OptionRef("device", f"{device}=KIND"))
+        raise UserError(what, where, why, meant(device, (AUTO, *declared)) or declare)
 
 
 def _profiles(shapes: Shapes | None) -> tuple[tuple[tuple[str, str], ...], ...]:

@@ -12,7 +12,6 @@ is placed by ``place_region``.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -35,6 +34,7 @@ from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.placing_rules import PlacingRules
 from ingot_compiler.placement.placing_units import Path
 from ingot_compiler.placement.virtual_device import DeclaredDevice
+from ingot_runtime.format.device_text import meant
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -87,13 +87,12 @@ def _choices(
 def _check_marks(graph: Graph, names: Sequence[str]) -> None:
     for node in graph.nodes:
         if node.mark and node.mark not in (*names, AUTO):
-            close = difflib.get_close_matches(node.mark, names, n=1)
             declare = message("declare it: ", OptionRef("device", f"{node.mark}=KIND"))
             raise UserError(
                 f"no device named {node.mark!r}",
                 where=_nodes(node),
                 why=f"expected one of {', '.join(names)}",
-                do=f"did you mean {close[0]!r}?" if close else declare,
+                do=meant(node.mark, tuple(names)) or declare,
             )
         for region in node.regions:
             _check_marks(region, names)

@@ -31,6 +31,7 @@ MORE = "allow more with max_bytes (--max-bytes)"
 _ERROR_CAP_BYTES = 512
 _U64 = struct.Struct("<Q")
 _U32 = struct.Struct("<I")
+_ROW_BYTES = abi.TENSOR.size_bytes
 
 
 class Memory:
@@ -260,19 +261,19 @@ class CallFrame:
 
     def grown(self, index: int, name: str = "data") -> int:
         """Return where `main` left output `index`, which is data-dependent, or its bytes."""
-        at = self._at["outputs"] + index * 32 + abi.TENSOR.offsets[name]
+        at = self._at["outputs"] + index * _ROW_BYTES + abi.TENSOR.offsets[name]
         return int(_U64.unpack_from(self._data, at)[0])
 
     def set_input(self, index: int, address: int) -> None:
         """Point input `index` at `address`."""
-        _U64.pack_into(self._data, self._at["inputs"] + index * 32, address)
+        _U64.pack_into(self._data, self._at["inputs"] + index * _ROW_BYTES, address)
 
     def set_output(self, index: int, address: int) -> None:
         """Point output `index` at `address`."""
-        _U64.pack_into(self._data, self._at["outputs"] + index * 32, address)
+        _U64.pack_into(self._data, self._at["outputs"] + index * _ROW_BYTES, address)
 
     def _set_tensor(self, which: str, index: int, name: str, value: int) -> None:
-        at = self._at[which] + index * abi.TENSOR.size_bytes + abi.TENSOR.offsets[name]
+        at = self._at[which] + index * _ROW_BYTES + abi.TENSOR.offsets[name]
         _U64.pack_into(self._data, at, value)
 
     def set_grow(self, address: int) -> None:

@@ -62,17 +62,11 @@ def memory_roots(function: IrFunction) -> MemoryRoots:
         for name, text in slots.items()
         if _lanes_of_slot(name) or name not in {*in_lanes, *team}
     }
-    shared = slots.keys() - own.keys() - team
+    sizes = {name: _bytes(text) for name, text in slots.items() if name not in own}
+    shared = tuple((name, size) for name, size in sizes.items() if name not in team)
+    of_team = tuple((name, size) for name, size in sizes.items() if name in team)
     common = frozenset(read & written) - own.keys() - team
-    return MemoryRoots(
-        roots,
-        common,
-        tuple(own.items()),
-        *(
-            tuple((name, _bytes(slots[name])) for name in slots if name in part)
-            for part in (shared, team)
-        ),
-    )
+    return MemoryRoots(roots, common, tuple(own.items()), shared, of_team)
 
 
 def _lanes_of_slot(name: str) -> int:

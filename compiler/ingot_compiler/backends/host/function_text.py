@@ -89,9 +89,7 @@ class FunctionText:
 
     def slot(self, element: str, count: int = 1, align: int = 64) -> LlvmValue:
         """Stack memory of the function, allocated once at its entry."""
-        result = self.fresh("ptr")
-        self._slots.append(f"  {result.text} = alloca {element}, i64 {count}, align {align}")
-        return result
+        return self._allocated(self.fresh("ptr"), element, count, align)
 
     def lane_slot(self, element: str, lanes: int, vectors: int) -> LlvmValue:
         """A slot for whole vectors, of which each lane reads what it wrote itself: where lanes are
@@ -108,8 +106,11 @@ class FunctionText:
     def _named_slot(self, prefix: str, element: str, count: int) -> LlvmValue:
         self._counter += 1
         result = LlvmValue(f"{prefix}{self._counter}", "ptr")
-        self._slots.append(f"  {result.text} = alloca {element}, i64 {count}, align 64")
-        return result
+        return self._allocated(result, element, count)
+
+    def _allocated(self, place: LlvmValue, element: str, count: int, align: int = 64) -> LlvmValue:
+        self._slots.append(f"  {place.text} = alloca {element}, i64 {count}, align {align}")
+        return place
 
     def array(
         self, name: str, element: str, values: Sequence[str | int | float], align: int = 64
