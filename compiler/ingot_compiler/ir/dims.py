@@ -15,6 +15,7 @@ bounded time and stack. Networks stay far below.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -344,6 +345,9 @@ FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
 
 def dim_product(dims: tuple[Dim, ...]) -> Dim:
     """The number of elements of a shape; 1 for rank 0."""
+    numbers = [dim for dim in dims if isinstance(dim, int)]
+    if len(numbers) == len(dims):  # nearly all of them
+        return math.prod(numbers)
     total: Dim = 1
     for dim in dims:
         total = dim_mul(total, dim)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 
 import numpy as np
 
@@ -65,10 +66,11 @@ class Rewriter:
         self.mark = ""
         self.refusals: list[Refusal] = []
         self._source = {node.results[0]: node.source for node in graph.nodes if node.results}
-        self._outputs = graph.outputs
+        self._graph = graph
         self._producer: dict[int, int] = {}
         self._replaced: dict[int, int] = {}
         self._constant: set[int] = set()
+        self._judged_count = 0  # of the nodes, how many ``_constant`` knows
         self._users: dict[int, set[int]] = {value: {_GRAPH_OUTPUT} for value in graph.outputs}
         for node in graph.nodes:
             for operand in {*node.operands, *captured(node)}:
@@ -97,6 +99,10 @@ class Rewriter:
 
     def is_constant(self, value: int) -> bool:
         """Whether ``value`` depends on constants and literals alone and has a fixed size."""
+        for node in self.nodes[self._judged_count :]:
+            if self._computes_constant(node):
+                self._constant.update(node.results)
+        self._judged_count = len(self.nodes)
         return value in self._constant
 
     def is_used_once(self, value: int) -> bool:
@@ -146,8 +152,6 @@ class Rewriter:
     def _add(self, node: Node) -> None:
         for result in node.results:
             self._producer[result] = len(self.nodes)
-        if self._computes_constant(node):
-            self._constant.update(node.results)
         self.nodes.append(node)
 
     def _computes_constant(self, node: Node) -> bool:
@@ -236,13 +240,23 @@ class Rewriter:
         return producer.mark if producer else ""
 
     def finish(self) -> Graph:
-        """The new graph: live nodes only, dense ids."""
-        outputs = tuple(self._replaced.get(value, value) for value in self._outputs)
+        """The new graph: live nodes only, dense ids; the old one where no node has changed, which
+        saves most passes most of their time."""
+        if len(self.nodes) == len(self._graph.nodes) and all(
+            map(is_, self.nodes, self._graph.nodes)
+        ):
+            return self._graph
+        outputs = tuple(self._replaced.get(value, value) for value in self._graph.outputs)
         return compact(Graph(self.inputs, tuple(self.nodes), outputs, tuple(self.types)))
 
 
 def rewrite(graph: Graph, rule: RewriteRule) -> Graph:
-    """Apply ``rule`` once to every node, in order."""
+    """Apply ``rule`` once to every node, in order.
+
+    Args:
+        graph: without nodes that nobody needs (``eliminate_dead_code`` is the first of all passes).
+        rule: what to do with one node.
+    """
     state = Rewriter(graph)
     for node in graph.nodes:
         state.visit(node, rule)
