@@ -35,7 +35,6 @@ from ingot_build_rules.engine.cache.code_digest import CodeDigests
 from ingot_build_rules.engine.cache.file_digests import DiskFiles
 from ingot_build_rules.engine.executors.executor import Executor, InlineExecutor
 from ingot_build_rules.engine.executors.jobserver import JobServer
-from ingot_build_rules.engine.executors.lint import LintExecutor
 from ingot_build_rules.engine.executors.local import LocalExecutor
 from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
@@ -145,6 +144,8 @@ def _executor(
     stack: ExitStack,
 ) -> Executor:
     if settings.lint:
+        from ingot_build_rules.engine.executors.lint import LintExecutor
+
         folders = [folder for layer in cache.layers for folder in layer.folders]
         return LintExecutor(rulebook, values, [*PACKAGE_FOLDERS.values(), *folders])
     inline = InlineExecutor(rulebook, values)

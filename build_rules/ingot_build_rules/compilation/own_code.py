@@ -87,14 +87,19 @@ def code_parts(digests: CodeDigests, module: str) -> Code:
     The codec's own files alone: it can import every class of an artifact, and imports those that
     the rule's own code names.
     """
-    encoding = [pair for pair in digests.files_of(Codec.__module__) if pair[0] in _ENCODING]
-    assert len(encoding) == len(_ENCODING), "the codec has moved"
     python = (f"python {sys.version_info[0]}.{sys.version_info[1]}", "")
     return (
-        *sorted({*digests.files_of(module), *encoding}),
+        *sorted({*digests.files_of(module), *_encoding_files(digests)}),
         *digests.distributions_of(module),
         python,
     )
+
+
+@functools.cache
+def _encoding_files(digests: CodeDigests) -> Code:
+    found = [pair for pair in digests.files_of(Codec.__module__) if pair[0] in _ENCODING]
+    assert len(found) == len(_ENCODING), "the codec has moved"
+    return tuple(found)
 
 
 @functools.cache

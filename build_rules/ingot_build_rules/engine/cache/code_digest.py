@@ -51,6 +51,7 @@ class CodeDigests:
         facts = FileFacts(cache_file, "code digests 1", saves=saves, key=key)
         self._files: dict[str, list[SourceFile]] = {}
         self._references: dict[str, Iterable[str]] = {}
+        self._sorted: list[tuple[tuple[str, str], str]] = []
         for top, root in sorted(package_roots.items()):
             self._add(source_files(top, root, facts))
         self._distributions = dict(distributions or {})
@@ -96,8 +97,9 @@ class CodeDigests:
         """Return (path that starts with the top package, sha256) of each file in the closure,
         sorted."""
         if module not in self._listed:
-            files = (file for name in self._closure(module) for file in self._files.get(name, ()))
-            self._listed[module] = tuple(sorted((file.path, file.digest) for file in files))
+            closure = self._closure(module)
+            pairs = [pair for pair, name in self._in_order() if name in closure]
+            self._listed[module] = tuple(pairs)
         return self._listed[module]
 
     def distributions_of(self, module: str) -> tuple[tuple[str, str], ...]:
@@ -114,9 +116,17 @@ class CodeDigests:
         sorted."""
         return tuple(sorted(item.record for item in self._installed.values() if item.digest))
 
+    def _in_order(self) -> list[tuple[tuple[str, str], str]]:
+        """Every file's path and digest, and its module, sorted: once for all closures."""
+        if not self._sorted:
+            files = (file for files in self._files.values() for file in files)
+            self._sorted = sorted(((file.path, file.digest), file.module) for file in files)
+        return self._sorted
+
     def _add(self, files: Iterable[SourceFile]) -> None:
         """Note what each name that a reference can have leads to; ``~`` names, which only packages
         have, not from ``a^``."""
+        self._sorted = []
         below: dict[str, list[str]] = {}
         for file in files:
             self._references[file.module] = self._references[f"{file.module}^"] = file.references
