@@ -77,7 +77,8 @@ def _mapped(
     fit = [each for each in OPEN if any(kind in code_kinds(each) for kind in kinds)]
     wanted = f"{given.kind}:{given.id}"
     if given.kind not in fit and given.kind in ("host", *OPEN):
-        runs = f"which {' and '.join(fit)} run" if fit else "which nothing here runs"
+        verb = "runs" if len(fit) == 1 else "run"
+        runs = f"which {' and '.join(fit)} {verb}" if fit else "which nothing here runs"
         told = " and ".join(dict.fromkeys(kinds))
         why = f"it has code for {told}, {runs}, and is mapped to {wanted}"
         what = f"device {device.name!r} cannot be {wanted}"

@@ -129,7 +129,7 @@ REFUSED: dict[
     "code that cannot run beside the host": (
         (V2,), {"a": "cpu,target=aarch64"}, "host", UserError, ("'a' cannot run beside the host", "aarch64", V2),
     ),
-    "an unknown scope": ((V2,), {"a": "cpu,scope=fast"}, "host", UserError, ("unknown scope 'fast' of a cpu device", "expected global")),
+    "an unknown scope": ((V2,), {"a": "cpu,scope=fast"}, "host", UserError, ("unknown scope 'fast' of device kind cpu", "expected global")),
     "an unknown target": ((V2,), {"a": "cpu,target=x86-64-v9"}, "host", UserError, ("x86-64-v9",)),
 }  # fmt: skip
 

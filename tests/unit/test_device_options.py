@@ -45,7 +45,7 @@ def test_texts(text: str, expected: str) -> None:
         ("opncl", UserError, "did you mean 'opencl'?"),
         ("cuda,target=sm_74", UserError, "unknown architecture 'sm_74'"),
         ("cuda,target=sm_80+sm_80", UserError, "architecture 'sm_80' is given twice"),
-        ("cuda,scope=shared", UserError, "unknown scope 'shared' of a cuda device"),
+        ("cuda,scope=shared", UserError, "unknown scope 'shared' of device kind cuda"),
         ("host", UserError, "unknown device kind 'host'"),
         ("null:", UserError, "a device has no such id"),
         ("null:x", UserError, "a device has no such id"),

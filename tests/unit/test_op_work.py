@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ingot_compiler.backends.host.product_share import product_share
 from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.placement.device_costs import DeviceCosts
@@ -45,6 +47,19 @@ def test_what_ops_cost() -> None:
     assert found[5] == Work(0, 256, 4 * IMAGE, launch_count=1)
     assert found[6] == found[7] == found[9] == Work()
     assert found[8] == Work(0, 0, 4 * IMAGE, launch_count=1)
+
+
+@pytest.mark.parametrize(("pads", "launch_count"), [("(n - 2)", 2), ("1", 2), ("0", 1)])
+def test_padding_of_an_open_size(pads: str, launch_count: int) -> None:
+    """A pad that only a run knows is one, as numbers are."""
+    text = f"""graph(%0: f32[1, 8, n, 4]) {{
+  %1 = constant() {{dtype="f32", shape=[8, 8, 1, 1], weight="0"}} : f32[8, 8, 1, 1]
+  %2 = conv(%0, %1) {{dilations=[1, 1], groups=1, pads_after=[0, 0], pads_before=[{pads}, 0], strides=[1, 1]}} : f32[1, 8, n + {pads}, 4]
+  return %2
+}}
+"""
+    graph = parse_graph(text)
+    assert work_of(graph.nodes[1], setting_of(graph)).launch_count == launch_count
 
 
 def test_weights_beyond_the_cache() -> None:

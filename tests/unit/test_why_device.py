@@ -15,6 +15,7 @@ import ingot
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.view.device_chain import device_chains
+from ingot_compiler.frontend.place_marks import place_marks
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 
 ACC = ("--device", "acc=null", "--target", "x86-64-v2")
@@ -216,6 +217,14 @@ def test_a_glob_that_matches_nothing(glob: str, do: str) -> None:
     with pytest.raises(UserError, match="a placement matches no node") as caught:
         ingot.compile(network(), targets="x86-64-v2", devices={"acc": "null"}, place={glob: "acc"})
     assert do in caught.value.do
+
+
+def test_a_name_that_is_no_glob_for_itself() -> None:
+    """What is suggested matches: brackets of a name are escaped."""
+    with pytest.raises(UserError) as caught:
+        place_marks(["proj[2]"], [("proj[2]", "acc")])
+    assert caught.value.do == "did you mean 'proj[[]2]'?"
+    assert place_marks(["proj[2]"], [("proj[[]2]", "acc")]) == ("acc",)
 
 
 def test_the_three_ways_are_one(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def _check_kind(kind: str, scope: str, where: OptionRef) -> None:
         )
     scopes = backend_of(kind).scopes
     if scopes is not None and scope not in ("", *scopes):
-        what, do = f"unknown scope {scope!r} of a {kind} device", "leave scope= out"
+        what, do = f"unknown scope {scope!r} of device kind {kind}", "leave scope= out"
         raise UserError(what, where, f"expected {' or '.join(scopes)}", do)
 
 

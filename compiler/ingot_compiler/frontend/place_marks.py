@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from glob import escape
 
 from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import UserError
@@ -63,8 +64,8 @@ def _shown(names: Sequence[str]) -> str:
 
 
 def _no_match(glob: str, where: OptionRef, names: Sequence[str]) -> UserError:
-    """The refusal, with the names that are most like the glob."""
-    close = _nearest(glob, names)
+    """The refusal, with globs for the names that are most like this one."""
+    close = [escape(name) for name in _nearest(glob, names)]
     all_nodes = message(OptionRef("to", "imported"), " gives the names of all nodes")
     meant = f"did you mean {' or '.join(map(repr, close))}?" if close else all_nodes
     return UserError("a placement matches no node", where, "", meant)

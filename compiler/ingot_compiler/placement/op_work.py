@@ -167,7 +167,8 @@ def _passes(node: Node, result: TensorType) -> float:
 
 
 def _is_padded(node: Node) -> bool:
-    return node.op == "conv" and any((*node.ints("pads_before"), *node.ints("pads_after")))
+    pads = (*node.dims("pads_before"), *node.dims("pads_after")) if node.op == "conv" else ()
+    return any(pad != 0 for pad in pads)
 
 
 def _is_dense(node: Node, operands: Sequence[TensorType]) -> bool:
