@@ -9,6 +9,8 @@ import pytest
 
 from ingot_build_rules.compilation.outside_code import outside_code
 from ingot_build_rules.compilation.own_code import code_digests, code_parts, include_outside
+from ingot_build_rules.engine.actions import codec, message_pack
+from ingot_compiler.ir import dims
 
 
 def _parts(module: str) -> dict[str, str]:
@@ -53,3 +55,11 @@ def test_our_own_code_is_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         found.append({name for name, _ in code_parts(digests, module)})
     emitter = "ingot_compiler/backends/host/emit/kernel.py"
     assert (emitter in found[0], emitter in found[1]) == (True, False)
+
+
+def test_the_encoding_is_in_every_key() -> None:
+    """How results are encoded decides them, whatever a module imports; these files are where the
+    encoder is."""
+    digests = code_digests(None)
+    found = {name for name, _ in code_parts(digests, dims.__name__)}
+    assert {f"{module.__name__.replace('.', '/')}.py" for module in (codec, message_pack)} < found

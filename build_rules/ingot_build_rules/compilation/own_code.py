@@ -18,7 +18,6 @@ import ingot_artifacts
 import ingot_build_rules
 import ingot_compiler
 import ingot_runtime
-from ingot_build_rules.engine.actions.codec import Codec
 from ingot_build_rules.engine.actions.rule import Rule
 from ingot_build_rules.engine.cache.code_digest import CodeDigests
 from ingot_compiler.backends.host.zig import zig_path
@@ -89,17 +88,10 @@ def code_parts(digests: CodeDigests, module: str) -> Code:
     """
     python = (f"python {sys.version_info[0]}.{sys.version_info[1]}", "")
     return (
-        *sorted({*digests.files_of(module), *_encoding_files(digests)}),
+        *digests.files_of(module, _ENCODING),
         *digests.distributions_of(module),
         python,
     )
-
-
-@functools.cache
-def _encoding_files(digests: CodeDigests) -> Code:
-    found = [pair for pair in digests.files_of(Codec.__module__) if pair[0] in _ENCODING]
-    assert len(found) == len(_ENCODING), "the codec has moved"
-    return tuple(found)
 
 
 @functools.cache

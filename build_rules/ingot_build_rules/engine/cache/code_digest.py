@@ -13,7 +13,7 @@ written.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ingot_build_rules.engine.cache.file_facts import FileFacts
 from ingot_build_rules.engine.cache.installed import find_installed
@@ -60,7 +60,6 @@ class CodeDigests:
         self._installed = find_installed(self._distributions.values(), search_path, facts)
         facts.save()
         self._closures: dict[str, frozenset[str]] = {}
-        self._listed: dict[str, tuple[tuple[str, str], ...]] = {}
 
     def include(
         self,
@@ -93,14 +92,13 @@ class CodeDigests:
             state.update(f"{name}\n{digest}\n".encode())
         return state.hexdigest()
 
-    def files_of(self, module: str) -> tuple[tuple[str, str], ...]:
-        """Return (path that starts with the top package, sha256) of each file in the closure,
-        sorted."""
-        if module not in self._listed:
-            closure = self._closure(module)
-            pairs = [pair for pair, name in self._in_order() if name in closure]
-            self._listed[module] = tuple(pairs)
-        return self._listed[module]
+    def files_of(self, module: str, others: Collection[str] = ()) -> tuple[tuple[str, str], ...]:
+        """Return (path that starts with the top package, sha256) of each file in the closure, and
+        of the files at ``others``, sorted."""
+        closure = self._closure(module)
+        return tuple(
+            pair for pair, name in self._in_order() if name in closure or pair[0] in others
+        )
 
     def distributions_of(self, module: str) -> tuple[tuple[str, str], ...]:
         """Return ("NAME VERSION", sha256 of its files' digests) of each distribution in the
