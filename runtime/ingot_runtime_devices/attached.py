@@ -107,7 +107,7 @@ class Attached:
 
     def row(self, index: int) -> "dict[str, int]":
         """Return the fields of ``abi.DEVICE`` for `main`; those that are 0 may be missing."""
-        weights = self._weights.get(index)
+        weights = self._weights.get(index)  # a host has none here
         return {**self._rows[index], "weights": weights.address if weights else 0}
 
     def load_weights(
@@ -116,8 +116,11 @@ class Attached:
         """Verify the weights of each device and copy them there; the mapping is dropped.
         ``BundleError`` where they are damaged, or the device does not take them."""
         for index, device in enumerate(self._state.devices):
-            weights = None if device is None else map_weights(source, image, index)
-            if device is None or weights is None:
+            if device is None:
+                continue
+            weights = map_weights(source, image, index)
+            if weights is None:  # constants of no bytes have an address all the same
+                self._weights[index] = self._weights.get(index) or device.allocate(0)
                 continue
             tree, mibs = source.section(head.TREE, index), whole_mibs(((0, weights.size_bytes),))
             Verifier(image, threads, watch, tree, mibs, source.name, index).verify(weights, verify)

@@ -104,7 +104,8 @@ class Device:
 
         Args:
             kernel: its number.
-            buffers: addresses; the last one is scratch, 64-byte aligned.
+            buffers: addresses, 64-byte aligned, the last one scratch; where an allocation ends, if
+                nothing is in a buffer.
             scalars: i64 each.
             extent: of the parallel index, from 0 on.
             grain: the least piece of it that is worth a thread, from 1 on.

@@ -139,7 +139,8 @@ class TableDevice(Device):
             raise self.refused("launch", f"kernel {kernel} of {len(self._rows)}")
         if extent < 0 or grain < 1:
             raise self.refused("launch", f"extent {extent}, grain {grain}")
-        places = [self._require("launch", address, 1) for address in buffers]
+        # A buffer of no bytes may lie at the very end of what it lies in.
+        places = [self._require("launch", address, 0) for address in buffers]
         if not buffers or any(address % ALIGNMENT_BYTES for address in buffers):
             at = f"multiples of {ALIGNMENT_BYTES}"
             why = f"its buffers, the last of which is scratch, must lie at {at}"

@@ -403,6 +403,16 @@ def test_launch_addresses(device: Device) -> None:
     assert not got(device, scale.y.address).any()
 
 
+def test_a_buffer_of_no_bytes_at_the_end(device: Device) -> None:
+    """A launch may be given the end of an allocation, where a value without elements lies; no
+    further."""
+    scale = Scale(device)
+    end = scale.y.address + scale.y.size_bytes
+    assert scale(y=end, kernel=REFUSES) == 258  # it touches no buffer
+    with pytest.raises(ingot_runtime.DeviceError, match="not in its memory"):
+        scale(y=end + ALIGNMENT_BYTES, kernel=REFUSES)
+
+
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("offset", [1, 4, 32, 63])
 @pytest.mark.parametrize("place", ["y", "x", "w", "scratch"])

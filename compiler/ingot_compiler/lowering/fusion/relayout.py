@@ -81,7 +81,8 @@ def _lies_as_image(view: View) -> bool:
 def transfer(fuser: Fuser, value: int, result: int, source: tuple[int, ...]) -> None:
     """Copy a stored value to the device of ``result``: its whole buffer, in the layout that it has.
 
-    A value that is only a part of its buffer is cut out first.
+    A value that is only a part of its buffer is cut out first. One without elements is there with
+    its buffer: no kernel writes it, and nothing is to be copied.
     """
     stored, kind = fuser.where(value), fuser.values.type_of(value)
     if typical(fuser.storage.spec(stored.buffer).element_count) > typical(kind.element_count):
@@ -89,5 +90,6 @@ def transfer(fuser: Fuser, value: int, result: int, source: tuple[int, ...]) -> 
     device = fuser.values.device_of(result)
     spec = replace(fuser.storage.spec(stored.buffer), kind="workspace", index=-1, device=device)
     buffer = fuser.storage.add(spec)
-    fuser.append(Copy(stored.buffer, buffer, source))
+    if kind.element_count != 0:
+        fuser.append(Copy(stored.buffer, buffer, source))
     fuser.storage.put(result, Stored(buffer, stored.view))
