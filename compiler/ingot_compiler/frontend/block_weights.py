@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ingot_compiler.frontend.compose import cast, reshape, slice_axis, transpose
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.operand_sizes import with_size
 from ingot_compiler.frontend.translation import BlockWeights
 from ingot_compiler.ir.ops.matmul_blocks import WORD_BITS
 from ingot_compiler.ir.types import FLOATS, DType
@@ -50,13 +51,13 @@ def block_product(context: OpContext, a: int, b: int) -> int | None:
     if weights is None or context.dtype_of(a) not in FLOATS or context.rank_of(a) < 2:
         return None
     bits = BITS[context.dtype_of(weights.numbers)]
-    depth = context.shape_of(b)[0]
+    depth, own = context.shape_of(b)[0], context.shape_of(a)[-1]
     along_depth = weights.axis == (1 if weights.is_turned else 0)
-    is_whole = isinstance(depth, int) and depth % weights.block == 0
-    if not (along_depth and is_whole) or weights.block * bits % WORD_BITS:
+    if not isinstance(depth, int) or (isinstance(own, int) and own != depth):
         return None
-    if context.shape_of(a)[-1] != depth:
+    if not along_depth or depth % weights.block or weights.block * bits % WORD_BITS:
         return None
+    a = with_size(context, a, -1, depth, f"a depth of {depth}")
     signed = context.dtype_of(weights.numbers)[0] == "i"
     parameters = [_by_column(context, weights.scale, weights)]
     if weights.zero is not None:

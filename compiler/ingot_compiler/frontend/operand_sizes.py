@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ingot_compiler.frontend.compose import as_vector, reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.attributes import text_attribute
-from ingot_compiler.ir.dims import Dim, dim_max, dim_min
+from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min
 from ingot_compiler.ir.message import Text, message
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ranges import at_most
@@ -46,6 +47,27 @@ def require_dim(context: OpContext, difference: Dim, expected: Text, got: Dim) -
     if difference != 0:
         what = message("expected ", expected, ", got ", got)
         context.add("require_dim", difference=difference, what=text_attribute(what))
+
+
+def with_size(context: OpContext, x: int, axis: int, size: int, expected: Text) -> int:
+    """``x`` with ``size`` elements along an axis, as types say from here on. A size that is an
+    expression is compared at run time; OpTypeError, in terms of ``expected``, for another
+    number."""
+    shape = list(context.shape_of(x))
+    own = shape[axis]
+    if own == size:
+        return x
+    if isinstance(own, int):
+        raise OpTypeError(expected, context.type_of(x))
+    require_dim(context, dim_add(own, -size), expected, own)
+    shape[axis] = size
+    return reshape(context, x, shape)
+
+
+def with_count(context: OpContext, x: int, count: int, what: str) -> int:
+    """A list of ``count`` integers or floats, one of rank 0 too, as ``with_size``; ``what`` they
+    are, in the plural."""
+    return with_size(context, as_vector(context, x), 0, count, f"{count} {what}")
 
 
 def broadcast_dim(left: Dim, right: Dim) -> Dim:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ingot_compiler.frontend.compose import broadcast_to, clamp, reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.low_bits import convert
+from ingot_compiler.frontend.operand_sizes import with_size
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import LOW_BITS, DType
@@ -62,9 +63,11 @@ def _along_blocks(context: OpContext, parameter: int, x: int, axis: int, block: 
     if len(own) != len(shape):
         wanted = f"blocked parameters of rank {len(shape)}"
         raise OpTypeError(wanted, context.type_of(parameter))
-    if isinstance(size := shape[axis], int) and own[axis] != -(-size // block):
-        wanted = f"{-(-size // block)} blocks of {block} along axis {axis}"
-        raise OpTypeError(wanted, context.type_of(parameter))
+    if isinstance(size := shape[axis], int):
+        count = -(-size // block)
+        wanted = f"{count} blocks of {block} along axis {axis}"
+        parameter = with_size(context, parameter, axis, count, wanted)
+        own = context.shape_of(parameter)
     head, tail = own[:axis], own[axis + 1 :]
     single = reshape(context, parameter, (*head, own[axis], 1, *tail))
     wide = broadcast_to(context, single, (*head, own[axis], block, *tail))

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from ingot_compiler.frontend.compose import binary_scalar, broadcast_to, cast, reduce
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.operand_sizes import with_count
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_runtime.lazy_dataclass import dataclass
@@ -30,8 +31,7 @@ class ResizeTarget:
 
 def target_of_scales(context: OpContext, old: Sequence[Dim], scales: int) -> ResizeTarget:
     """New sizes floor(size * scale)."""
-    if context.type_of(scales).element_count != len(old):
-        raise OpTypeError(f"{len(old)} scales", context.type_of(scales))
+    scales = with_count(context, scales, len(old), "scales")
     factors = _known_floats(context, scales)
     if factors is not None:
         if not all(factor > 0 for factor in factors):
@@ -55,9 +55,7 @@ def scaled_target(old: Sequence[Dim], scales: Sequence[float]) -> ResizeTarget:
 
 def target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> ResizeTarget:
     """The sizes of an operand, or what ``keep_aspect_ratio_policy`` makes of them."""
-    count = context.type_of(sizes).element_count
-    if count != len(old):
-        raise OpTypeError(f"{len(old)} sizes", count)
+    sizes = with_count(context, sizes, len(old), "sizes")
     policy = context.string_attribute("keep_aspect_ratio_policy", "stretch", _POLICIES)
     if policy != "stretch":
         known = context.dims(sizes)

@@ -21,7 +21,7 @@ from ingot_compiler.frontend.compose import (
 )
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_from
+from ingot_compiler.frontend.operand_sizes import sizes_from, with_size
 from ingot_compiler.frontend.sampling import (
     clamp_index,
     cubic_weights,
@@ -109,9 +109,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     x, grid = context.operand(0), cast(context, context.operand(1), "f32")
     rank, dtype = len(sizes_from(context, x, 3)), context.dtype_of(x)
     sizes = context.shape_of(x)[2:]
-    if context.rank_of(grid) != rank or context.shape_of(grid)[-1] != len(sizes):
-        wanted = f"a grid of rank {rank} with {len(sizes)} coordinates"
+    wanted = f"a grid of rank {rank} with {len(sizes)} coordinates"
+    if context.rank_of(grid) != rank:
         raise OpTypeError(wanted, context.type_of(grid))
+    grid = with_size(context, grid, -1, len(sizes), wanted)
     mode = context.string_attribute("mode", "linear", _MODES)
     padding = context.string_attribute("padding_mode", "zeros", ("zeros", "border", "reflection"))
     sampler = _Sampler(context, sizes, mode, padding, context.bool_attribute("align_corners"))

@@ -19,9 +19,9 @@ from ingot_compiler.frontend.compose import (
 )
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import with_count
 from ingot_compiler.frontend.run_time_shapes import per_axis
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
-from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ranges import at_least
 from ingot_compiler.ir.types import DType
 
@@ -31,8 +31,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     rank = context.rank_of(x)
     mode = context.string_attribute("mode", "constant", ("constant", "edge", "reflect", "wrap"))
     pads, value = _pads_and_value(context, rank, context.dtype_of(x))
-    if context.count_of(pads) != 2 * rank:
-        raise OpTypeError(f"{2 * rank} pads", context.count_of(pads))
+    pads = with_count(context, pads, 2 * rank, "pads")
     added, removed = _signs(context, pads)
     if any(dim != 0 for dim in removed):
         x = _cropped(context, x, removed)

@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.compose import broadcast_to, reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import with_count
 from ingot_compiler.ir.dims import dim_mul
-from ingot_compiler.ir.op_type_error import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, shape = context.operand(0), context.shape_of(context.operand(0))
-    repeats = context.read_dims(context.operand(1))
-    if len(repeats) != len(shape):
-        raise OpTypeError(f"{len(shape)} repeats", len(repeats))
+    repeats = context.read_dims(with_count(context, context.operand(1), len(shape), "repeats"))
     pairs = list(zip(repeats, shape, strict=True))
     split = reshape(
         context,

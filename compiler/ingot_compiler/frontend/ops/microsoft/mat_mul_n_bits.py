@@ -15,6 +15,7 @@ from ingot_compiler.frontend.compose import cast, reshape, slice_axis, transpose
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.nibbles import spread
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import sizes_from, with_size
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.matmul_blocks import BITS, WORD_BITS
 from ingot_runtime.lazy_dataclass import dataclass
@@ -42,8 +43,8 @@ def _translate(context: OpContext) -> Sequence[int]:
     if context.optional(4) is not None:
         raise Unsupported("g_idx, an order of the depth")
     a, numbers = context.operand(0), context.operand(1)
-    if context.rank_of(a) < 2 or context.shape_of(a)[-1] != shape.depth:
-        raise OpTypeError(f"A of depth K = {shape.depth}", context.type_of(a))
+    sizes_from(context, a, 2)
+    a = with_size(context, a, -1, shape.depth, f"A of depth K = {shape.depth}")
     bytes_count = shape.blocks * shape.block * shape.bits // 8
     numbers = _sized(context, numbers, (shape.columns, bytes_count), "B")
     scale = _sized(context, context.operand(2), (shape.columns, shape.blocks), "scales")
@@ -68,8 +69,9 @@ def _shape(context: OpContext) -> _Shape:
 
 def _sized(context: OpContext, x: int, shape: tuple[int, int], name: str) -> int:
     """An operand of so many elements, in a shape of its own."""
-    if context.type_of(x).element_count != shape[0] * shape[1]:
-        raise OpTypeError(f"{name} of {shape[0] * shape[1]} elements", context.type_of(x))
+    count, wanted = context.type_of(x).element_count, shape[0] * shape[1]
+    if isinstance(count, int) and count != wanted:
+        raise OpTypeError(f"{name} of {wanted} elements", context.type_of(x))
     return reshape(context, x, shape)
 
 

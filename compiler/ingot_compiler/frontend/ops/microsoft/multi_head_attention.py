@@ -29,8 +29,9 @@ from ingot_compiler.frontend.compose import (
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.imported import ABSENT
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import with_size
 from ingot_compiler.frontend.padding_masks import padding_mask
-from ingot_compiler.ir.dims import dim_add, dim_mul
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 
 
@@ -68,8 +69,10 @@ def _heads(context: OpContext) -> tuple[int, int, int]:
 
 def _packed(context: OpContext, x: int, count: int) -> list[int]:
     """[B, S, heads, count, D] as tensors [B, S, heads * D]."""
-    if context.rank_of(x) != 5 or context.shape_of(x)[3] != count:
-        raise OpTypeError(f"[batch, sequence, heads, {count}, size]", context.type_of(x))
+    expected = f"[batch, sequence, heads, {count}, size]"
+    if context.rank_of(x) != 5:
+        raise OpTypeError(expected, context.type_of(x))
+    x = with_size(context, x, 3, count, expected)
     batch, rows, heads, _, size = context.shape_of(x)
     shape = (batch, rows, dim_mul(heads, size))
     return [
@@ -83,16 +86,15 @@ def _biased(context: OpContext, parts: Sequence[int]) -> list[int]:
     if bias is None:
         return list(parts)
     require(context.rank_of(bias) == 1, "a bias of rank 1", context.type_of(bias))
-    start, found = 0, list[int]()
+    start: Dim = 0
+    found: list[int] = []
     for x in parts:
         if context.rank_of(x) != 3:
             found.append(x)
             continue
         size = context.shape_of(x)[2]
-        if not isinstance(size, int):
-            raise OpTypeError("a hidden size that is known", context.type_of(x))
         found.append(context.add("add", x, slice_axis(context, bias, 0, start, size)))
-        start += size
+        start = dim_add(start, size)
     return found
 
 
