@@ -18,13 +18,14 @@ from tests.unit.test_models import STATIC, Cases
 
 import ingot
 import ingot_runtime
+from ingot_build_rules.cli.arguments.export import OPTIONS
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
 from ingot_compiler.backends.c.c_forms import C_FORMS
 
 DATA_DEPENDENT = ("detector",)  # how many boxes it finds
-QUICK = (("lstm", "c"), ("distilbert", "c-128"), ("gpt2", "c-256"))
+QUICK = (("lstm", "c"), ("lstm", "c-wide"), ("distilbert", "c-128"), ("gpt2", "c-256"))
 ROOT = Path(__file__).parents[2]
 F32, I64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 
@@ -58,6 +59,12 @@ def test_architectures(model: str, form: str, tmp_path: Path) -> None:
         assert list(result) == list(expected)
         for name, array in expected.items():
             assert array.tobytes() == result[name].tobytes()
+
+
+def test_forms() -> None:
+    """The command offers each form."""
+    (option,) = [option for option in OPTIONS if option.names == "--target"]
+    assert option.choices == tuple(form.name for form in C_FORMS)
 
 
 def save(

@@ -1,37 +1,53 @@
 """The forms of C that kernels are written in: how wide vectors are, and for which machine loops are
 cut.
 
-In: a name. Out: ``CForm``. Not done here: the text (``c99_dialect``).
+In: a name. Out: ``CForm``. Not done here: the text (``c99_dialect``), what a target is
+(``targets.target``).
 """
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.targets.target import Target
+from dataclasses import replace
+
+from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.lazy_dataclass import dataclass
+
+_SAID_IN_C = ("avx2", "fma")
+"""Of the features of a processor, those that C can say: as many lanes, and a multiply-add."""
 
 
 @dataclass(frozen=True, slots=True)
 class CForm:
-    """``lanes_max``: of f32 in a variable, 1 for C99 without extensions; ``machine``: the processor
-    that loops are cut for, whose instructions C can say; ``loops_for``: the same as a target of the
-    host."""
+    """``loops_for``: the target of the host that loops are cut for; ``has_vectors``: whether they
+    are written with vectors, else number by number in C99 without extensions."""
 
     name: str
-    lanes_max: int
-    machine: Target
     loops_for: str
+    has_vectors: bool
+
+    @property
+    def machine(self) -> Target:
+        """The target that loops are cut for, without the instructions that C cannot say."""
+        target = parse_target(self.loops_for)
+        return replace(target, features=tuple(f for f in target.features if f in _SAID_IN_C))
+
+    @property
+    def lanes_max(self) -> int:
+        """The number of f32 in a variable."""
+        return self.machine.f32_lanes if self.has_vectors else 1
 
 
-_NARROW = Target("x86-64", "x86-64-v2", "", ())
-_WIDE = Target("x86-64", "x86-64-v3", "", ("avx2", "fma"))
 C_FORMS = (
-    CForm("c", 1, _NARROW, "x86-64-v2"),
-    CForm("c-128", 4, _NARROW, "x86-64-v2"),
-    CForm("c-256", 8, _WIDE, "x86-64-v3"),
+    CForm("c", "x86-64-v2", has_vectors=False),
+    CForm("c-wide", "x86-64-v2+avx2", has_vectors=False),
+    CForm("c-128", "x86-64-v2", has_vectors=True),
+    CForm("c-256", "x86-64-v3", has_vectors=True),
 )
-"""Numbers one by one; vectors of 128 bits; vectors of 256 bits with multiply-add. The first two
-compute the same in the same order."""
+"""Numbers one by one, the default, which microcontrollers want; the same in loops cut for eight
+lanes, which Clang makes vectors of, and which take twice as much code without them; vectors of 128
+bits; vectors of 256 bits with multiply-add. ``c`` and ``c-128`` compute the same in the same
+order."""
 
 
 def read_form(text: str) -> CForm:
