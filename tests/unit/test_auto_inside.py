@@ -23,11 +23,11 @@ from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.device_table import DeviceTable
 from ingot_compiler.ir.graph import AUTO, Graph, OptimizedGraph
 from ingot_compiler.ir.parse_graph import parse_graph
+from ingot_compiler.placement.control import nodes_inside
 from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.how_often import OFTEN_MAX, how_often
 from ingot_compiler.placement.op_work import setting_of
 from ingot_compiler.placement.place import place
-from ingot_compiler.placement.place_region import nodes_inside
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.placing_rules import PlacingRules
 from ingot_compiler.placement.predicted_time import predicted_picoseconds
@@ -139,28 +139,40 @@ def inside(placed: PlacedGraph) -> dict[str, str]:
     return {each.op: each.mark or "host" for each in found if each.op != "copy"}
 
 
-def test_it_depends_on_how_often_a_body_runs() -> None:
-    """A body goes to the faster device, with what is made for it, if it runs often: once is not
-    worth the copies."""
-    text = """graph(%0: T) {
-      %1 = literal() {dtype="i64", shape=[], value=[COUNT]} : i64[]
-      %2 = literal() {dtype="bool", shape=[], value=[true]} : bool[]
-      %3 = exp(%0) : T @[0] on "auto"
-      %4 = loop(%1, %2) {iterations=COUNT, symbols=[]} {(%4: i64[], %5: bool[])
-        %6 = matmul(%3, %3) : T @[1] on "auto"
-        %7 = reduce(%6) {axes=[0, 1], function="sum", keepdims=false} : f32[] @[2] on "auto"
-        return %5, %7
-      } : f32[COUNT] @[3]
-      return %4, %3
-    }
-    """
+OFTEN = """graph(%0: T) {
+  %1 = literal() {dtype="i64", shape=[], value=[COUNT]} : i64[]
+  %2 = literal() {dtype="bool", shape=[], value=[true]} : bool[]
+  %3 = exp(%0) : T @[0] on "A"
+  %4 = loop(%1, %2) {iterations=COUNT, symbols=[]} {(%4: i64[], %5: bool[])
+    %6 = matmul(%3, %3) : T @[1] on "B"
+    %7 = reduce(%6) {axes=[0, 1], function="sum", keepdims=false} : f32[] @[2] on "C"
+    return %5, %7
+  } : f32[COUNT] @[3]
+  return %4, %3
+}
+"""
+
+
+def often(count: int, marks: Sequence[str]) -> PlacedGraph:
+    """A body that runs so often, and what it reads, placed over two devices."""
+    text = OFTEN.replace("COUNT", str(count)).replace("T", T)
+    for letter, mark in zip("ABC", marks, strict=True):
+        text = text.replace(f'"{letter}"', f'"{mark}"')
     rules = PlacingRules(times=TIMES[:2])
-    for count, device in ((1, "host"), (50, "acc")):
-        read = OptimizedGraph(parse_graph(text.replace("COUNT", str(count)).replace("T", T)))
-        placed = place(read, DEVICES[:2], rules)
-        (made,) = [node.results[0] for node in placed.graph.nodes if node.op == "exp"]
-        assert DEVICES[placed.device_of[made]].name == device
-        assert inside(placed) == {"matmul": device, "reduce": device}
+    return place(OptimizedGraph(parse_graph(text)), DEVICES[:2], rules)
+
+
+@pytest.mark.parametrize(("count", "device"), [(1, "host"), (2, "acc"), (50, "acc")])
+def test_it_depends_on_how_often_a_body_runs(count: int, device: str) -> None:
+    """A body goes to the faster device if it runs often; what it reads is copied once, so that it
+    stays where the caller wants it."""
+    found = often(count, [AUTO] * 3)
+    (made,) = [node.results[0] for node in found.graph.nodes if node.op == "exp"]
+    assert DEVICES[found.device_of[made]].name == "host"
+    assert inside(found) == {"matmul": device, "reduce": device}
+    every = [often(count, marks) for marks in itertools.product(NAMES[:2], repeat=3)]
+    least = min(predicted_picoseconds(each, TIMES[:2]) for each in every)
+    assert predicted_picoseconds(found, TIMES[:2]) == least
 
 
 def test_the_same_again() -> None:

@@ -30,9 +30,9 @@ from ingot_build_rules.report.placement_report import fallen_back
 from ingot_compiler.ir.errors import ModelError, UnsupportedError
 from ingot_compiler.ir.graph import Graph, Names, Node, OptimizedGraph
 from ingot_compiler.ir.parse_graph import parse_graph
+from ingot_compiler.placement.control import nodes_inside
 from ingot_compiler.placement.parse_placed import parse_placed
 from ingot_compiler.placement.place import place
-from ingot_compiler.placement.place_region import nodes_inside
 from ingot_compiler.placement.placing_rules import PlacingRules
 from ingot_compiler.placement.print_placed import print_placed
 from ingot_compiler.placement.verify_placed import verify_placed

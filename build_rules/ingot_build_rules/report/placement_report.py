@@ -13,14 +13,9 @@ from ingot_build_rules.report.version_report import describe_sizes
 from ingot_compiler.frontend.place_marks import matching_globs
 from ingot_compiler.ir.graph import Graph, Names, Node
 from ingot_compiler.ir.profile import Profile
+from ingot_compiler.placement.control import devices_inside, is_control, nodes_inside, placed_inside
 from ingot_compiler.placement.op_work import bytes_of, setting_of, work_of
 from ingot_compiler.placement.place_reason import CANNOT_RUN, NO_VALUE, PlaceReason
-from ingot_compiler.placement.place_region import (
-    devices_inside,
-    is_control,
-    nodes_inside,
-    placed_inside,
-)
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.verify_placed import HOST
 from ingot_runtime.lazy_dataclass import dataclass

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from ingot_compiler.ir.graph import AUTO, Graph, Node
 from ingot_compiler.placement.choose_devices import DeviceChoice
+from ingot_compiler.placement.control import HOST_OPS, is_control
 from ingot_compiler.placement.place_reason import CANNOT_RUN, PlaceReason
-from ingot_compiler.placement.place_region import HOST_OPS, is_control
 from ingot_compiler.placement.placing_rules import PlacingRules
 from ingot_compiler.placement.placing_units import Path
 from ingot_runtime.lazy_dataclass import dataclass

@@ -7,8 +7,8 @@ such node, and what the other ones would have cost. Not done here: what is decid
 
 A unit costs its work on its device, as often as it runs. A value costs one copy for each other
 device that reads it, however many nodes read it there: where the host reads it, as often as it is
-made; where another device reads it inside of control flow, in each region for itself, as often as
-that runs. (decision 24)
+made; where another device reads it inside of control flow, as seldom as that can be
+(``copies_ahead``). (decision 24)
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def choose_devices(
 @dataclass(slots=True)
 class _Problem:
     """The costs of units and values as tables; one use. ``touched``: each value with the units that
-    make or read it. ``shared``: value and copy for each copy that many units may ask for: a
-    variable that says whether it is made. ``joint``, ``copies_of``: the tables and costs of copies
+    make or read it. ``shared``: value, device and region, for each value of many units, wherever it
+    may be wanted: a variable that says whether it is there. ``joint``, ``copies_of``: the tables and costs of copies
     that are known, by all that they depend on."""
 
     read: PlacingUnits
@@ -80,22 +80,26 @@ class _Problem:
     copies_of: dict[int, Copies] = field(default_factory=dict[int, Copies])
 
     def share(self) -> None:
-        """Each copy of a value with many readers is a variable of its own."""
-        devices = range(1, len(self.read.names))
+        """Where a value with many readers is, each place is a variable of its own."""
         self.touched = [(item, item.units()) for item in self.read.values]
         for item, units in self.touched:
             if len(units) > _JOINT_UNITS_MAX:
-                for copy in ((0, item.home), *product(devices, sorted(item.readers))):
-                    if self._asking(item, copy):
-                        self.shared.append((item, copy))
+                for device in range(len(self.read.names)):
+                    found = {
+                        up
+                        for _, _, region in self._readers(item, device)
+                        for up in self.read.up_to(item.home, region)
+                    }
+                    self.shared += [(item, (device, region)) for region in sorted(found)]
 
-    def _asking(self, item: PlacingValue, copy: _Read) -> list[tuple[int, int]]:
-        """Who may ask for a copy, with the label that says so."""
-        device, region = copy
-        regions = [region] if device else sorted(item.readers)
-        owners = sorted({owner for each in regions for owner in item.readers[each]} - {item.maker})
-        found = ((owner, self._label(owner, device)) for owner in owners)
-        return [(owner, label) for owner, label in found if label is not None]
+    def _readers(self, item: PlacingValue, device: int) -> Iterator[tuple[int, int, int]]:
+        """Who may read a value on a device: the owner, the label that says so, and the region where
+        it must be there, for the host the one that makes it."""
+        for region, owners in sorted(item.readers.items()):
+            for owner in sorted(owners - {item.maker}):
+                label = self._label(owner, device)
+                if label is not None:
+                    yield owner, label, region if device else item.home
 
     def _label(self, owner: int, device: int) -> int | None:
         """The label by which an owner is on a device; None where it cannot be there."""
@@ -108,10 +112,15 @@ class _Problem:
             Costs((number,), np.array(unit.picoseconds, np.int64))
             for number, unit in enumerate(self.read.units)
         ]
+        there: dict[int, dict[_Read, int]] = {}
         for number, (item, copy) in enumerate(self.shared, len(self.read.units)):
-            found += self._shared_tables(item, copy, number)
+            numbers = there.setdefault(id(item), {})
+            numbers[copy] = number
+            found += self._shared_table(item, copy, numbers)
         for item, units in self.touched:
-            if 0 < len(units) <= _JOINT_UNITS_MAX:
+            if len(units) > _JOINT_UNITS_MAX:
+                found += self._reading_tables(item, there.get(id(item), {}))
+            elif units:
                 found += self._joint_table(item)
         return found
 
@@ -128,12 +137,8 @@ class _Problem:
         kind = item.size_bytes, item.home, maker, asked
         if kind not in self.joint:
             self.joint[kind] = self._table_of_copies(item, maker, asked)
-        owners = item.maker, *(owner for owner, _ in readers)
-        table, units = self.joint[kind], [owner for owner in owners if owner >= 0]
-        if table.any():
-            order = sorted(range(len(units)), key=units.__getitem__)
-            wide = table.reshape([len(devices_of(unit)) for unit in units])
-            yield Costs(tuple(sorted(units)), wide.transpose(order))
+        if self.joint[kind].any():
+            yield from _over((item.maker, *(owner for owner, _ in readers)), self.joint[kind])
 
     def _table_of_copies(
         self, item: PlacingValue, maker: _Devices, readers: Sequence[tuple[_Devices, int]]
@@ -149,24 +154,51 @@ class _Problem:
 
     def copied(self, item: PlacingValue, source: int, readers: Sequence[_Read]) -> int:
         """What the copies of a value take in a call; ``readers``: device and region of each."""
-        copies = {(device, region if device else item.home) for device, region in readers}
-        costs, often = self._copies(item.size_bytes)[source], self.read.often
-        return sum([times_over(costs[device], often[region]) for device, region in copies])
+        return sum([self._made(item, source, copy) for copy in self._needed(item, readers)])
+
+    def _needed(self, item: PlacingValue, readers: Iterable[_Read]) -> list[_Read]:
+        """The copies that are made for these readers."""
+        regions: dict[int, set[int]] = {}
+        for device, region in readers:
+            regions.setdefault(device, set()).add(region if device else item.home)
+        return [
+            (device, region)
+            for device, read in regions.items()
+            for region in self.read.copied_in(item.home, read)
+        ]
+
+    def _made(self, item: PlacingValue, source: int, copy: _Read) -> int:
+        """What one copy takes in a call."""
+        device, region = copy
+        return times_over(self._copies(item.size_bytes)[source][device], self.read.often[region])
 
     def copied_outside(self, item: PlacingValue, source: int, devices: Iterable[int]) -> int:
         """The same where all that read it, on these devices, are outside of control flow."""
         costs = self._copies(item.size_bytes)[source]
         return sum([costs[device] for device in set(devices)])
 
-    def _shared_tables(self, item: PlacingValue, copy: _Read, copied: int) -> Iterator[Costs]:
-        """What it costs that a value is read on a device; ``copied``: the variable of the copy."""
+    def _shared_table(
+        self, item: PlacingValue, copy: _Read, there: Mapping[_Read, int]
+    ) -> Iterator[Costs]:
+        """What it costs that a value is on a device in a region: nothing where it is in the region
+        around. ``there``: the variables of the value, up to that of this copy."""
+        device, region = copy
         sources = self.read.devices(item.maker)
-        copies = np.array([self.copied(item, source, [copy]) for source in sources], np.int64)
-        yield from _over(item.maker, copied, np.stack([0 * copies, copies], -1))
-        for reader, label in self._asking(item, copy):
-            table = np.zeros((len(self.read.devices(reader)), 2), np.int64)
-            table[label, 0] = FORBIDDEN
-            yield from _over(reader, copied, table)
+        copies = np.array([self._made(item, source, copy) for source in sources], np.int64)
+        made = np.stack([0 * copies, copies], -1)
+        if region == item.home:
+            yield from _over((item.maker, there[copy]), made)
+        else:
+            around = there[device, self.read.around[region]]
+            yield from _over((item.maker, there[copy], around), np.stack([made, 0 * made], -1))
+
+    def _reading_tables(self, item: PlacingValue, there: Mapping[_Read, int]) -> Iterator[Costs]:
+        """That whoever reads a value on a device finds it there."""
+        for device in range(len(self.read.names)):
+            for reader, label, region in self._readers(item, device):
+                table = np.zeros((len(self.read.devices(reader)), 2), np.int64)
+                table[label, 0] = FORBIDDEN
+                yield from _over((reader, there[device, region]), table)
 
     def _copies(self, size_bytes: int) -> Copies:
         """What one copy of so many bytes costs; nothing where they are already."""
@@ -192,17 +224,17 @@ class _Problem:
             )
 
     def _with_copies(self, units: Sequence[int]) -> tuple[int, ...]:
-        """Labels of units, and of the copies that these ask for."""
-        moved = _Moved(self, units)
-        copied = (  # where the value is made there, the copy costs nothing
-            any(
-                moved.device_of(reader) == device
-                for each in ([region] if device else item.readers)
-                for reader in item.readers[each]
-            )
-            for item, (device, region) in self.shared
-        )
-        return (*units, *map(int, copied))
+        """Labels of units, and where the values that these ask for are then."""
+        moved, needed = _Moved(self, units), dict[int, list[_Read]]()
+        there: dict[tuple[int, _Read], bool] = {}
+        for item, (device, region) in self.shared:
+            if id(item) not in needed:
+                needed[id(item)] = self._needed(item, moved.readers(item))
+            around = id(item), (device, self.read.around[region])
+            # Where the value is made there, the copy costs nothing.
+            is_made = (device, region) in needed[id(item)]
+            there[id(item), (device, region)] = is_made or there.get(around, False)
+        return (*units, *map(int, there.values()))
 
     def choices(self, labels: Sequence[int]) -> Iterator[tuple[Path, DeviceChoice]]:
         """Of each node that was left to us, in the order of the graph."""
@@ -235,12 +267,15 @@ class _Moved:
         source = self.device_of(item.maker)
         if list(item.readers) == [0]:  # no control flow: most values of a large network
             return self.problem.copied_outside(item, source, map(self.device_of, item.readers[0]))
-        readers = [
+        return self.problem.copied(item, source, self.readers(item))
+
+    def readers(self, item: PlacingValue) -> list[_Read]:
+        """Where a value is read."""
+        return [
             (self.device_of(reader), region)
             for region, owners in item.readers.items()
             for reader in owners
         ]
-        return self.problem.copied(item, source, readers)
 
     def device_of(self, owner: int) -> int:
         """Where an owner is."""
@@ -249,13 +284,10 @@ class _Moved:
         return self.problem.read.devices(owner)[self.labels[owner] if owner >= 0 else 0]
 
 
-def _over(first: int, second: int, table: npt.NDArray[np.int64]) -> Iterator[Costs]:
-    """A table over two owners; one that is fixed has one label, and is left out."""
-    if first < 0 and second < 0:
-        return
-    if first < 0 or second < 0:
-        yield Costs((max(first, second),), table.reshape(-1))
-    elif first < second:
-        yield Costs((first, second), table)
-    else:
-        yield Costs((second, first), table.T)
+def _over(owners: Sequence[int], table: npt.NDArray[np.int64]) -> Iterator[Costs]:
+    """A table over owners; one that is fixed has one label, and is left out."""
+    free = [owner for owner in owners if owner >= 0]
+    if free:
+        sizes = [size for owner, size in zip(owners, table.shape, strict=True) if owner >= 0]
+        order = sorted(range(len(free)), key=free.__getitem__)
+        yield Costs(tuple(sorted(free)), table.reshape(sizes).transpose(order))

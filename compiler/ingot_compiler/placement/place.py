@@ -23,13 +23,11 @@ from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.choices_inside import ChoicesInside, auto_reason
 from ingot_compiler.placement.choose_devices import DeviceChoice, choose_devices
 from ingot_compiler.placement.configuration import Configuration
+from ingot_compiler.placement.control import HOST_OPS, is_control, nodes_inside
+from ingot_compiler.placement.copies_ahead import CopiesAhead, ReadOn
+from ingot_compiler.placement.op_work import Setting, setting_of
 from ingot_compiler.placement.place_reason import NO_VALUE, PlaceReason
-from ingot_compiler.placement.place_region import (
-    HOST_OPS,
-    Around,
-    RegionPlacer,
-    nodes_inside,
-)
+from ingot_compiler.placement.place_region import Around, RegionPlacer
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.placing_rules import PlacingRules
 from ingot_compiler.placement.placing_units import Path
@@ -127,7 +125,8 @@ class _Placement:
         )
         self.copies: dict[tuple[int, int], int] = {}
         self.makers = {result: node for node in graph.nodes for result in node.results}
-        self.inside = RegionPlacer(self.names, self.types, self._inside)
+        self.ahead = CopiesAhead(self._runs_on)
+        self.inside = RegionPlacer(self.names, self.types, self._inside, self.ahead)
 
     def run(
         self, choices: Mapping[Path, DeviceChoice], inside: tuple[PlaceReason, ...]
@@ -137,8 +136,7 @@ class _Placement:
         for index, node in enumerate(self.graph.nodes):
             self._decide(node, choices.get((index,)))
         self._decide_constants()
-        for node in self.graph.nodes:
-            self._add(node)
+        self._add_all()
         outputs = tuple(self._on(value, 0, (), NO_VALUE) for value in self.graph.outputs)
         rebuilt = Graph(self.graph.inputs, tuple(self.nodes), outputs, tuple(self.types))
         graph, renamed = renumber(rebuilt)
@@ -209,15 +207,31 @@ class _Placement:
     def _device_of(self, node: Node) -> int:
         return self.place_of[node.results[0]].device if node.results else 0
 
-    def _add(self, node: Node) -> None:
+    def _runs_on(self, node: Node, graph: Graph) -> int:
+        return self._device_of(node) if graph is self.graph else self._inside(node, graph)
+
+    def _add_all(self) -> None:
+        """All nodes, and the copies ahead of each that read their values elsewhere."""
+        setting = setting_of(self.graph)
+        asked: frozenset[ReadOn] = frozenset()
+        if any(map(is_control, self.graph.nodes)):
+            asked = self.ahead.of(setting)
+        for node in self.graph.nodes:
+            for value, device in self.inside.copied_before(node, setting, asked):
+                self._on(value, device, node.source, _first_result(node))
+            self._add(node, setting)
+
+    def _add(self, node: Node, setting: Setting) -> None:
         device, inside = self._device_of(node), self.inside
         read = sorted({*node.operands, *inside.read_on_host(node)})
         replaced = {
             value: self._on(value, device, node.source, _first_result(node)) for value in read
         }
-        around = Around(lambda value: self.place_of[value].device, self._maker_of, replaced)
+        around = Around(
+            lambda value: self.place_of[value].device, self._maker_of, replaced, self.copies.get
+        )
         operands = tuple(replaced[value] for value in node.operands)
-        self.nodes.append(replace(inside.placed(node, around), operands=operands))
+        self.nodes.append(replace(inside.placed(node, setting, around), operands=operands))
 
     def _maker_of(self, value: int) -> Node | None:
         """The node that makes a value of nothing, if it is such a value."""

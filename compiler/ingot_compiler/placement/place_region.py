@@ -6,33 +6,33 @@ the host's. Not done here: the graph around it (``place``).
 
 Control flow itself is the host's, and so are the inputs and outputs of its regions. A node inside
 runs where a glob puts it, else on the host: it follows no operand. What it reads from another
-device is copied inside, so that a branch that is not taken copies nothing; what the host reads
-inside is copied outside, once.
+device is copied where that happens least often (``copies_ahead``), so that a branch that is not
+taken copies nothing; what the host reads inside is copied outside, once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.placement.control import is_control
+from ingot_compiler.placement.copies_ahead import CopiesAhead, DeviceOfNode, ReadOn
+from ingot_compiler.placement.op_work import Setting, settings_inside
 from ingot_runtime.lazy_dataclass import dataclass
-
-HOST_OPS = ("read_dim", "require_dim")
-"""Ops of sizes, which are the host's."""
-DeviceOfNode = Callable[[Node, Graph], int]
-"""(node, its region) -> the index of the device that runs it."""
 
 
 @dataclass(slots=True)
 class Around:
     """What a region sees: the device of a value of the enclosing graph, the node that makes it of
-    nothing if it is such a value, and what stands for it on the host."""
+    nothing if it is such a value, what stands for it on the host, and its copy on a device, if
+    there is one already."""
 
     device_of: Callable[[int], int]
     maker_of: Callable[[int], Node | None]
     on_host: Mapping[int, int]
+    copy_of: Callable[[ReadOn], int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class RegionPlacer:
     names: Sequence[str]
     types: list[TensorType]
     runs_on: DeviceOfNode
+    ahead: CopiesAhead
 
     def read_on_host(self, node: Node) -> set[int]:
         """The values around a node of control flow that the host reads inside."""
@@ -55,11 +56,20 @@ class RegionPlacer:
             found |= reads - own
         return found
 
-    def placed(self, node: Node, around: Around) -> Node:
-        """The node with its regions placed; its operands are left."""
+    def copied_before(self, node: Node, setting: Setting, asked: frozenset[ReadOn]) -> list[ReadOn]:
+        """What is copied ahead of a node for those inside of it; ``asked``: what is copied in the
+        graph that has the node."""
+        return sorted(asked & self.ahead.before(node, setting).keys()) if is_control(node) else []
+
+    def placed(self, node: Node, setting: Setting, around: Around) -> Node:
+        """The node with its regions placed; its operands are left; ``setting``: the graph that has
+        it, before copies."""
         if not is_control(node):
             return node
-        regions = (_Region(self, region, around).placed() for region in node.regions)
+        regions = (
+            _Region(self, inside, around, self.ahead.of(inside)).placed()
+            for inside in settings_inside(node, setting)
+        )
         return replace(node, regions=tuple(regions))
 
 
@@ -68,8 +78,9 @@ class _Region:
     """One region being rebuilt with its copies."""
 
     placer: RegionPlacer
-    region: Graph
+    setting: Setting
     around: Around
+    asked: frozenset[ReadOn]
     nodes: list[Node] = field(default_factory=list[Node])
     devices: dict[int, int] = field(default_factory=dict[int, int])
     makers: dict[int, Node] = field(default_factory=dict[int, Node])
@@ -77,7 +88,7 @@ class _Region:
 
     def placed(self) -> Graph:
         """The region with copies in it; values of its own have ids above all others."""
-        region = self.region
+        region = self.setting.graph
         self.devices.update(dict.fromkeys(region.inputs, 0))
         for node in region.nodes:
             device = self.placer.runs_on(node, region)
@@ -93,7 +104,10 @@ class _Region:
         operands = tuple(self._on(value, device, node.source) for value in node.operands)
         read = sorted(self.placer.read_on_host(node))
         on_host = {value: self._on(value, 0, node.source) for value in read}
-        inside = self.placer.placed(node, Around(self._device_of, self._maker_of, on_host))
+        for value, there in self.placer.copied_before(node, self.setting, self.asked):
+            self._on(value, there, node.source)
+        around = Around(self._device_of, self._maker_of, on_host, self._copy_of)
+        inside = self.placer.placed(node, self.setting, around)
         return replace(inside, operands=operands, mark=self._mark(device))
 
     def _mark(self, device: int) -> str:
@@ -106,21 +120,26 @@ class _Region:
     def _maker_of(self, value: int) -> Node | None:
         return self.makers.get(value) if value in self.devices else self.around.maker_of(value)
 
+    def _copy_of(self, asked: ReadOn) -> int | None:
+        return self.copies[asked] if asked in self.copies else self.around.copy_of(asked)
+
     def _on(self, value: int, device: int, source: tuple[int, ...]) -> int:
         """The value on a device: itself, or what stands for it there."""
         if value not in self.devices and not device:
             return self.around.on_host[value]
         if self._device_of(value) == device:
             return value
-        if (value, device) not in self.copies:
-            self.copies[value, device] = self._copy(value, device, source)
-        return self.copies[value, device]
+        known = self._copy_of((value, device))
+        if known is None:
+            known = self.copies[value, device] = self._copy(value, device, source)
+        return known
 
     def _copy(self, value: int, device: int, source: tuple[int, ...]) -> int:
         """What is made of nothing is made there again, everything else copied."""
         types = self.placer.types
         copied, maker = len(types), self._maker_of(value)
-        kinds = self.region.types if value < len(self.region.types) else types
+        own = self.setting.graph.types
+        kinds = own if value < len(own) else types
         types.append(kinds[value])
         if maker is not None:
             made = replace(maker, results=(copied,), mark=self._mark(device))
@@ -130,49 +149,3 @@ class _Region:
         self.nodes.append(made)
         self.devices[copied] = device
         return copied
-
-
-def is_control(node: Node) -> bool:
-    """Whether nodes run inside of it. A composite has a region too, which reads nothing outside and
-    is one kernel."""
-    return bool(node.regions) and node.op != "composite"
-
-
-def devices_inside(region: Graph, around: Sequence[int], names: Sequence[str]) -> list[int]:
-    """The device of each value that a region of a placed graph has or sees; ``around``: of those
-    that it sees.
-
-    Raises:
-        ValueError: as ``device_inside``.
-    """
-    devices = [*around, *[0] * (len(region.types) - len(around))]
-    for value in region.inputs:
-        devices[value] = 0
-    for node in region.nodes:
-        for result in node.results:
-            devices[result] = device_inside(node, names)
-    return devices
-
-
-def device_inside(node: Node, names: Sequence[str]) -> int:
-    """The device of a node of a region that is placed: an index into ``names``.
-
-    Raises:
-        ValueError: no device has the name that it says.
-    """
-    return names.index(node.mark) if node.mark else 0
-
-
-def placed_inside(graph: Graph) -> Iterator[Node]:
-    """The nodes inside of control flow whose places have reasons, in the order of the graph: copies
-    and what is made of nothing have none, before placement and behind it."""
-    inside = (each for node in graph.nodes for each in nodes_inside(node))
-    return (each for each in inside if each.operands and each.op != "copy")
-
-
-def nodes_inside(node: Node) -> Iterator[Node]:
-    """All nodes of the regions of a node, in their order, each before those inside of it."""
-    for region in node.regions if is_control(node) else ():
-        for inner in region.nodes:
-            yield inner
-            yield from nodes_inside(inner)

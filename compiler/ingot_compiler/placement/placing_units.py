@@ -10,10 +10,11 @@ flow are where they are. The outermost graph is region 0, those inside of it fol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from ingot_compiler.ir.graph import AUTO, Graph, Node
+from ingot_compiler.placement.control import HOST_OPS, is_control
 from ingot_compiler.placement.how_often import how_often, times_over
 from ingot_compiler.placement.least_cost import FORBIDDEN
 from ingot_compiler.placement.op_work import (
@@ -23,7 +24,6 @@ from ingot_compiler.placement.op_work import (
     settings_inside,
     work_of,
 )
-from ingot_compiler.placement.place_region import HOST_OPS, is_control
 from ingot_compiler.placement.predicted_time import DeviceTimes
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -79,7 +79,8 @@ class _Region:
 
 @dataclass(slots=True)
 class PlacingUnits:
-    """Units and values of a graph. ``often``: how often each region runs in a call."""
+    """Units and values of a graph. ``often``: how often each region runs in a call; ``around``: the
+    region that has it inside, of the outermost itself."""
 
     names: Sequence[str]
     times: Sequence[DeviceTimes]
@@ -87,20 +88,51 @@ class PlacingUnits:
     units: list[PlacingUnit] = field(default_factory=list[PlacingUnit])
     values: list[PlacingValue] = field(default_factory=list[PlacingValue])
     often: list[float] = field(default_factory=list[float])
+    around: list[int] = field(default_factory=list[int])
 
     def read(self, graph: Graph) -> None:
         """Find units, and who reads what."""
-        self._read(setting_of(graph), 1.0, (), {})
+        self._read(setting_of(graph), 1.0, 0, (), {})
 
     def devices(self, owner: int) -> tuple[int, ...]:
         """Where an owner may be."""
         return (-1 - owner,) if owner < 0 else self.units[owner].devices
 
+    def up_to(self, home: int, region: int) -> Iterator[int]:
+        """A region and those around it, up to the one that makes a value."""
+        while region != home:
+            yield region
+            region = self.around[region]
+        yield home
+
+    def copied_in(self, home: int, readers: Iterable[int]) -> tuple[int, ...]:
+        """Where a value of the region ``home`` is copied that these regions read on a device: where
+        that happens least often, the further outside the better (``copies_ahead``)."""
+        read = set(readers)
+        copies: dict[int, tuple[int, ...]] = {}
+        for region in sorted({up for each in read for up in self.up_to(home, each)}, reverse=True):
+            inside = copies.get(region, ())
+            is_here = region in read or self._runs(inside) >= self.often[region]
+            copies[region] = (region,) if is_here else inside
+            if region != home:
+                up = self.around[region]
+                copies[up] = (*copies.get(up, ()), *copies[region])
+        return copies[home]
+
+    def _runs(self, regions: Iterable[int]) -> float:
+        return sum([self.often[region] for region in regions])
+
     def _read(
-        self, setting: Setting, often: float, path: Path, around: dict[int, PlacingValue]
+        self,
+        setting: Setting,
+        often: float,
+        around: int,
+        path: Path,
+        seen: Mapping[int, PlacingValue],
     ) -> None:
-        region = _Region(setting, len(self.often), path, dict(around))
+        region = _Region(setting, len(self.often), path, dict(seen))
         self.often.append(often)
+        self.around.append(around)
         graph = setting.graph
         for value in graph.inputs:
             self._add_value(value, fixed(0), region)
@@ -120,7 +152,8 @@ class PlacingUnits:
         inside = settings_inside(node, region.setting)
         often = how_often(node, region.setting, self.often[region.number])
         for number, (setting, each) in enumerate(zip(inside, often, strict=True)):
-            self._read(setting, each, (*region.path, index, number), region.values)
+            path = *region.path, index, number
+            self._read(setting, each, region.number, path, region.values)
 
     def _add_value(self, value: int, owner: int, region: _Region) -> None:
         made = PlacingValue(bytes_of(region.setting.graph.types[value]), owner, region.number)

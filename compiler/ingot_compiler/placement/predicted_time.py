@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.placement.control import devices_inside, is_control
 from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.how_often import how_often, times_over
 from ingot_compiler.placement.op_work import (
@@ -20,7 +21,6 @@ from ingot_compiler.placement.op_work import (
     settings_inside,
     work_of,
 )
-from ingot_compiler.placement.place_region import devices_inside, is_control
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_runtime.lazy_dataclass import dataclass
 

@@ -15,14 +15,14 @@ from collections.abc import Iterator, Sequence
 from ingot_compiler.ir.graph import AUTO, Graph, Node
 from ingot_compiler.ir.problem import Part, Path, Problem, require_none
 from ingot_compiler.ir.verify import find_problems
-from ingot_compiler.placement.place_reason import NO_VALUE, PlaceReason
-from ingot_compiler.placement.place_region import (
+from ingot_compiler.placement.control import (
     HOST_OPS,
     device_inside,
     devices_inside,
     is_control,
     placed_inside,
 )
+from ingot_compiler.placement.place_reason import NO_VALUE, PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import HOST_TYPE
 

@@ -14,7 +14,7 @@ from dataclasses import field, replace
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fusion.legalise import Expansion, expand
-from ingot_compiler.placement.place_region import device_inside
+from ingot_compiler.placement.control import device_inside
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_runtime.lazy_dataclass import dataclass
 
