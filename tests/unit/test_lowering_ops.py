@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pytest
 from tests.unit.codegen_harness import RUNNABLE, Array
-from tests.unit.lowering_harness import Builder, check_graph, f32, normal
+from tests.unit.lowering_harness import Builder, check_graph, compile_graph, f32, normal
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Sum, symbol
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.lowering.loops import Transpose
 
 Build = Callable[[Builder], int]
 Inputs = Sequence[Array]
@@ -342,6 +343,16 @@ def test_few_columns_are_joined_by_others(inner: int) -> None:
         [normal(0, 3, 11, 2, inner, 19), normal(1, 19, 1, 1, 1, 1)],
         lambda b: b.op("add", b.op("transpose", 0, permutation=(4, 0, 2, 1, 3)), 1),
     )
+
+
+def test_columns_are_joined_by_no_more_than_make_them_enough() -> None:
+    """One axis whose size a run says is: over two, each column would be found by dividing by it."""
+    builder = Builder([TensorType("f32", (2, 3, symbol("h"), symbol("w"), 19))])
+    turned = builder.op("transpose", 0, permutation=(4, 2, 0, 3, 1))
+    compiled = compile_graph(builder.finish([turned]))
+    (plane,) = (item for item in compiled.programs[0].body if isinstance(item, Transpose))
+    assert plane.columns == 3 * symbol("w")
+    check_graph(builder, [turned], [normal(0, 2, 3, 5, 7, 19)], 0)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,9 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 # Multiples of the lanes of every target: few rows at a time, so that each is written in one go.
 BLOCK_ROWS, BLOCK_COLUMNS = 16, 256
+# Columns that are not joined by others: past them, tiles that are not whole cost less than the
+# divisions by which each column of a longer run finds where it is.
+ENOUGH_COLUMNS = 64
 PLANE_DTYPES = frozenset(
     ("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 )
@@ -90,9 +93,7 @@ def find_plane(group: Group) -> Plane | None:
     order = [axis for axis in storage_order(result.view, shape) if shape[axis] != 1]
     rest = [axis for axis in order if axis not in (row, column)]
     rows, columns = (_run(views, shape, (axis,), rest) for axis in (row, column))
-    count = dim_product(tuple(shape[axis] for axis in columns))
-    if isinstance(count, int) and count < BLOCK_ROWS:
-        columns = _run(_views_beside(group, operands), shape, columns, rest)
+    columns = _run(_views_beside(group, operands), shape, columns, rest, ENOUGH_COLUMNS)
     return Plane((tuple(rest), rows, columns), operands)
 
 
@@ -108,11 +109,19 @@ def _views_beside(group: Group, operands: tuple[Operand, ...]) -> list[View]:
 
 
 def _run(
-    views: list[View], shape: Shape, axes: tuple[int, ...], rest: list[int]
+    views: list[View],
+    shape: Shape,
+    axes: tuple[int, ...],
+    rest: list[int],
+    enough: int | None = None,
 ) -> tuple[int, ...]:
-    """The axes that ``axes`` continue, outermost first, and these; taken out of ``rest``."""
+    """The axes that ``axes`` continue, outermost first, and these; taken out of ``rest``. No more
+    of them than make ``enough`` elements; one whose size only a run knows does."""
     run = list(axes)
     while outer := [other for other in rest if are_one_run(views, shape, other, run[0])]:
+        count = dim_product(tuple(shape[axis] for axis in run))
+        if enough is not None and not (isinstance(count, int) and count < enough):
+            break
         run.insert(0, outer[0])
         rest.remove(outer[0])
     return tuple(run)
