@@ -55,7 +55,7 @@ def attention_layout(
 ) -> AttentionLayout:
     """Lay out attention over `keys` keys of `depth` elements and values of `value` elements; there
     are only scores in scratch where both are read in place."""
-    lanes, rows = target.f32_lanes, _height(query_block, target)
+    lanes, rows = target.f32_lanes, _height(query_block, query_block, target)
     most = _vectors_max(rows, target)
     vectors = _even_share(key_vectors(keys, target), most) if isinstance(keys, int) else most
     panel = vectors * lanes
@@ -83,7 +83,8 @@ def attention_query_block(queries: Dim, target: KernelTarget) -> int:
     size."""
     if not isinstance(queries, int):
         return _QUERY_BLOCK
-    queries, rows = max(queries, 1), _height(queries, target)
+    queries = max(queries, 1)
+    rows = _height(queries, queries + queries // _QUERIES_PER_WASTED, target)
     blocks = -(-queries // _QUERY_BLOCK)
     tiles = -(-queries // (blocks * rows))
     return tiles * rows
@@ -96,9 +97,9 @@ def key_vectors(keys: int, target: KernelTarget) -> int:
     return whole + bool(rest and lanes_of_rest(keys, "f32", 1, target) == lanes)
 
 
-def _height(queries: int, target: KernelTarget) -> int:
-    """The rows of tiles that compute the fewest queries that there are not, or few enough."""
-    enough = queries + queries // _QUERIES_PER_WASTED
+def _height(queries: int, enough: int, target: KernelTarget) -> int:
+    """The rows of tiles that compute the fewest queries that there are not; none count of tiles that
+    compute up to ``enough``."""
     tallest = min(_heights(target), key=lambda rows: max(-(-queries // rows) * rows, enough))
     return _even_share(queries, tallest)
 
