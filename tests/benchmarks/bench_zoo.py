@@ -1,11 +1,14 @@
-"""Whole networks beside the better of ONNX Runtime and OpenVINO: time, error, compile time, memory.
+"""Whole networks beside the better of the engines they are compared with: time, error, compile time, memory.
 
 In: a folder of models (``NAME/model.onnx``, ``inputs.npz``, ``outputs.npz``), an interpreter with
-both peers. Out: a table; the exit code is 1 when a network is wrong or above ``RATIO_MAX``. Not
+the engines. Out: a table; the exit code is 1 when a network is wrong or above ``RATIO_MAX``. Not
 done here: single ops (``bench_single_ops``).
 
     taskset -c 0 python tests/benchmarks/bench_zoo.py --models FOLDER [--peer-python PYTHON]
-    [--threads N] [NAME ...]
+    [--threads N] [--target TARGET] [--against ENGINE,..] [NAME ...]
+
+Engines that shall keep to AVX2 as ``--target x86-64-v3`` does are held to it by the environment:
+``ONEDNN_MAX_CPU_ISA=AVX2`` for OpenVINO.
 """
 
 from __future__ import annotations
@@ -25,9 +28,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from tests.benchmarks.peers import interleave
 from tests.benchmarks.process_tree import run_measured
 
-from ingot_build_rules.view.peer import Peer
+from ingot_build_rules.view.peer import PEERS, Peer
 
-PEERS = ("onnxruntime", "openvino")
 RATIO_MAX, MEAN_MAX, ERROR_MAX = 1.8, 1.15, 1e-4
 
 
@@ -81,13 +83,15 @@ def measure(name: str, options: argparse.Namespace, work: str) -> Result:
     model, inputs = os.path.join(folder, "model.onnx"), os.path.join(folder, "inputs.npz")
     bundle = os.path.join(work, f"{name}.ingot")
     cache = os.path.join(work, "cache")
-    compiled = run_measured(
-        [sys.executable, "-m", "ingot", "compile", model, "-o", bundle, "-q", "--cache", cache]
-    )
+    command = [sys.executable, "-m", "ingot", "compile", model, "-o", bundle, "-q"]
+    target = ["--target", options.target] if options.target else []
+    compiled = run_measured([*command, "--cache", cache, *target])
     shutil.rmtree(cache)
     error = relative_error(bundle, folder, options.threads)
     peers = [Peer("ingot", sys.executable, bundle, inputs, options.threads)]
-    peers += [Peer(kind, options.peer_python, model, inputs, options.threads) for kind in PEERS]
+    peers += [
+        Peer(kind, options.peer_python, model, inputs, options.threads) for kind in options.against
+    ]
     ours, *theirs = interleave(peers, options.rounds, 0.15)
     for peer in peers:
         peer.close()
@@ -103,10 +107,13 @@ def main() -> int:
     parser.add_argument("--peer-python", default=sys.executable)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--target", help="what to compile for (default: this machine)")
+    parser.add_argument("--against", type=lambda text: tuple(text.split(",")), default=PEERS)
     options = parser.parse_args()
     names: list[str] = options.names or sorted(os.listdir(str(options.models)))
+    peers = "  ".join(f"{name:>9}" for name in options.against)
     print(
-        f"{'network':16} {'ingot ms':>9}  {PEERS[0]:>9}  {PEERS[1]:>9}   {'ratio':>6}   {'error':>8}  compile, peak PSS"
+        f"{'network':16} {'ingot ms':>9}  {peers}   {'ratio':>6}   {'error':>8}  compile, peak PSS"
     )
     results: list[Result] = []
     with tempfile.TemporaryDirectory() as work:

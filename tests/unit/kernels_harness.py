@@ -35,7 +35,7 @@ def llvm_level(target: Target) -> Level:
     return 2 if target == parse_target(BEST) else 0
 
 
-_ALIGN_BYTES = 64
+_ALIGN_BYTES, _BEHIND_BYTES = 64, 1024
 _KERNEL = ctypes.CFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_void_p,
@@ -92,10 +92,10 @@ class Kernel:
         bindings = dict(zip(self.program.scalars, scalars, strict=True))
         extent = evaluate(self.program.extent, bindings)
         for part in reversed(range(parts)):
-            scratch = aligned(
-                np.full(evaluate(self.program.scratch_bytes, bindings), 0xFF, np.uint8), np.uint8
-            )
+            size = evaluate(self.program.scratch_bytes, bindings)
+            scratch = aligned(np.full(size + _BEHIND_BYTES, 0xFF), np.uint8)
             buffers = (ctypes.c_uint64 * len(arrays))(*(array.ctypes.data for array in arrays))
             numbers = (ctypes.c_int64 * max(1, len(scalars)))(*scalars)
             first, last = extent * part // parts, extent * (part + 1) // parts
             assert self._function(buffers, numbers, first, last, scratch.ctypes.data) == 0
+            assert (scratch[size:] == 0xFF).all(), "it wrote behind its scratch memory"

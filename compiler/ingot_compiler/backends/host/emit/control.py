@@ -43,9 +43,12 @@ def if_below(w: Writer, first: LlvmValue, extent: LlvmValue, body: Callable[[], 
 
 
 def multiple_below(w: Writer, extent: LlvmValue, step: int) -> LlvmValue:
-    """The greatest multiple of ``step``, a power of two, up to ``extent``; at least 0 if known."""
+    """The greatest multiple of ``step`` up to ``extent``, which is not negative where ``step`` is no
+    power of two; at least 0 if known."""
     if extent.integer is not None:
         return i64(max(extent.integer, 0) // step * step)
+    if step & (step - 1):
+        return w.sub(extent, w.binary("urem", extent, i64(step)))
     return w.binary("and", extent, i64(-step))
 
 

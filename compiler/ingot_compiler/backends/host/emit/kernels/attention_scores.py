@@ -6,8 +6,10 @@ each query. Not done here: masks (``attention_maxima``), the sum itself (``multi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
+from ingot_compiler.backends.host.attention_layout import key_vectors
 from ingot_compiler.backends.host.emit.control import for_each, multiple_below
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
@@ -16,6 +18,7 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     Pointers,
     SumLoops,
     side_by_side,
+    widened,
 )
 from ingot_compiler.backends.host.emit.kernels.attention_head import F32, Head, QueryTile
 from ingot_compiler.backends.host.emit.kernels.attention_maxima import (
@@ -28,49 +31,71 @@ from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import coefficient
 from ingot_compiler.ir.errors import InternalError
+from ingot_runtime.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """What one tile of scores takes: some vectors of keys, all in one panel."""
+
+    vectors: int
+    lanes: int
+
+    @property
+    def keys(self) -> int:
+        """Keys of all vectors."""
+        return self.vectors * self.lanes
 
 
 def emit_scores(head: Head, tile: QueryTile) -> None:
-    """Store the scores of all panels that hold a key below the limit; rows past the last, and keys
-    past the last one, repeat it."""
-    w, layout = head.writer, head.layout
+    """Store the scores of all keys below the limit; rows past the last, and keys past the last one,
+    repeat it."""
     queries = _query_pointers(head, tile)
     start_maxima(head)
-
-    def panel(vectors: int) -> Callable[[LlvmValue], None]:
-        return lambda key: _emit_panel(head, tile, queries, key, vectors)
-
-    whole = multiple_below(w, head.keys, layout.panel)
-    for_each(w, ZERO, w.intrinsic("smin", tile.limit, whole), layout.panel, panel(layout.vectors))
-    # The last panel holds fewer vectors: as many as are known, else one after the other.
-    known = head.keys.integer
-    left = 1 if known is None else -(-(known % layout.panel) // head.lanes)
-    if left:
-        for_each(w, whole, tile.limit, left * head.lanes, panel(left))
+    first = ZERO
+    for chunk, end in _chunks(head, tile.limit):
+        for_each(
+            head.writer, first, end, chunk.keys, partial(_emit_chunk, head, tile, queries, chunk)
+        )
+        first = end
 
 
-def _emit_panel(
-    head: Head, tile: QueryTile, queries: Pointers, key: LlvmValue, vectors: int
+def _chunks(head: Head, limit: LlvmValue) -> list[tuple[_Chunk, LlvmValue]]:
+    """Chunks, and where the keys end that are taken by such: whole panels; of the last one as many
+    vectors as there are where that is known, else one after the other."""
+    layout, lanes = head.layout, head.lanes
+    whole = multiple_below(head.writer, limit, layout.panel)
+    panels, one = _Chunk(layout.vectors, lanes), _Chunk(1, lanes)
+    if limit.integer is None or whole.integer is None:
+        return [(panels, whole), (one, limit)]
+    left = key_vectors(limit.integer - whole.integer, head.writer.target)
+    end = i64(whole.integer + left * lanes)
+    return [(panels, whole), (_Chunk(max(left, 1), lanes), end), (_Chunk(1, lanes // 2), limit)]
+
+
+def _emit_chunk(
+    head: Head, tile: QueryTile, queries: Pointers, chunk: _Chunk, key: LlvmValue
 ) -> None:
-    """Store and compare the scores of some vectors of keys, all in one panel."""
+    """Store and compare the scores of some vectors of keys from ``key`` on."""
     w, layout, depth = head.writer, head.layout, head.statement.depth_extent
-    inside = w.binary("urem", key, i64(layout.panel)) if vectors < layout.vectors else ZERO
+    inside = w.binary("urem", key, i64(layout.panel)) if chunk.keys < layout.panel else ZERO
     start = w.add(w.mul(w.sub(key, inside), i64(depth)), inside)
-    b = side_by_side(w.offset(head.packed_keys, start, "float"), vectors, head.lanes)
+    b = side_by_side(w.offset(head.packed_keys, start, "float"), chunk.vectors, chunk.lanes)
     sums = emit_sum(
-        AccumulatorTile(w, queries, b, head.lanes, F32),
+        AccumulatorTile(w, queries, b, chunk.lanes, F32),
         SumLoops((Axis(depth, _depth_step(head), layout.panel),)),
     )
-    rows = [sums[start : start + vectors] for start in range(0, len(sums), vectors)]
+    sums = widened(w, sums, head.lanes)
+    rows = [sums[start : start + chunk.vectors] for start in range(0, len(sums), chunk.vectors)]
     for number, row in enumerate(rows):
         place = w.offset(head.score_row(i64(number)), key, "float")
         for vector, value in enumerate(row):
             w.store(value, w.offset(place, i64(vector * head.lanes), "float"))
-    _finish_panel(head, tile, key, rows)
+    _finish_chunk(head, tile, key, rows)
 
 
-def _finish_panel(head: Head, tile: QueryTile, key: LlvmValue, rows: Sequence[Operands]) -> None:
-    """Take the greatest scores: of the registers, if no key of the panel is hidden from a query."""
+def _finish_chunk(head: Head, tile: QueryTile, key: LlvmValue, rows: Sequence[Operands]) -> None:
+    """Take the greatest scores: of the registers, if no key of the chunk is hidden from a query."""
     w, end = head.writer, head.writer.add(key, i64(len(rows[0]) * head.lanes))
 
     def masked() -> None:

@@ -41,7 +41,7 @@ from ingot_compiler.ir.errors import InternalError
 def emit_values(head: Head, tile: QueryTile) -> None:
     """Multiply the weights by the values, panel by panel, and run the epilogue."""
     layout, extent = head.layout, head.statement.value_extent
-    rest = extent % layout.panel
+    rest = extent % layout.value_panel
     end = i64(extent - rest)
 
     def columns(first: LlvmValue, count: int) -> Columns:
@@ -49,9 +49,9 @@ def emit_values(head: Head, tile: QueryTile) -> None:
         return Columns(head.statement.value, first, vectors, head.lanes, mask)
 
     def panel(first: LlvmValue) -> None:
-        _emit_panel(head, tile, columns(first, layout.panel))
+        _emit_panel(head, tile, columns(first, layout.value_panel))
 
-    for_each(head.writer, ZERO, end, layout.panel, panel)
+    for_each(head.writer, ZERO, end, layout.value_panel, panel)
     if rest:
         _emit_panel(head, tile, columns(end, rest))
 

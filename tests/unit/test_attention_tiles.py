@@ -1,0 +1,118 @@
+"""Attention where tiles end: of queries, of keys, before the last key that causality shows."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.end_to_end_harness import check_model, make_model, node, tensor
+from tests.unit.kernels_harness import LEVELS, Array, Kernel, empty, normal
+from tests.unit.test_attention import attention_program, inputs, reference
+
+from ingot_compiler.backends.host.attention_layout import attention_layout, attention_query_block
+from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.ir.dims import symbol
+
+DEPTH, WIDTH, WINDOW = 9, 40, 6
+MODES = ("plain", "mask", "causal", "window")
+# Windows of 49; each height of a tile; up to 8 keys behind the last whole vector of 16, or more;
+# fewer keys than a vector; panels that are whole.
+SIZES = (
+    (49, 49), (5, 17), (6, 24), (7, 40), (8, 56), (8, 57), (13, 3), (50, 50), (1, 8), (6, 136),
+    (10, 96), (64, 64), (0, 5), (4, 0),
+)  # fmt: skip
+
+
+@cache
+def of_any_size(level: str, mode: str) -> Kernel:
+    """The kernel whose queries and keys only a call tells."""
+    target = parse_target(level)
+    program = attention_program(
+        target, 2, symbol("Q"), symbol("T"), DEPTH, WIDTH,
+        block=attention_query_block(symbol("Q"), target), mask=mode in {"mask", "window"},
+        causal=mode == "causal", offset=3,
+    )  # fmt: skip
+    return Kernel(program, target)
+
+
+def masked(mode: str, mask: Array) -> Array:
+    """The mask, of which a window hides what is far from the diagonal."""
+    if mode == "window":
+        query, key = np.indices(mask.shape)
+        mask[np.abs(query - key) > WINDOW] = -np.inf
+    return mask
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("queries", "keys"), SIZES)
+@pytest.mark.sweep(8)
+def test_ends_of_tiles(level: str, mode: str, queries: int, keys: int) -> None:
+    """It is softmax attention, and has the same bits where sizes are known and where not, in one
+    part and in three."""
+    target = parse_target(level)
+    q, k, v, mask = inputs(2, queries, keys, DEPTH, WIDTH)
+    mask = masked(mode, mask)
+    known = Kernel(
+        attention_program(
+            target, 2, queries, keys, DEPTH, WIDTH, block=attention_query_block(queries, target),
+            mask=mode in {"mask", "window"}, causal=mode == "causal", offset=3,
+        ),
+        target,
+    )  # fmt: skip
+    results = [empty((queries, 2, WIDTH)) for _ in range(4)]
+    for result, later, parts in zip(results[:2], results[2:], (1, 3), strict=True):
+        known.run([q, k, v, mask, result], (), parts)
+        of_any_size(level, mode).run([q, k, v, mask, later], (queries, keys), parts)
+    assert len({result.tobytes() for result in results}) == 1
+    if queries and keys:
+        exact = reference(
+            q, k, v, mask if mode in {"mask", "window"} else None, 3 if mode == "causal" else None
+        )
+        np.testing.assert_allclose(results[0], exact, rtol=0, atol=5e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", [*LEVELS, "aarch64"])
+def test_a_tile_fits(name: str) -> None:
+    """Accumulators fit the registers beside a row of B and a broadcast, blocks are whole tiles, and
+    every part of scratch holds what is written to it in whole vectors."""
+    target, heights = parse_target(name), set[int]()
+    for length in range(200):
+        block = attention_query_block(length, target)
+        layout = attention_layout(length, DEPTH, length, block, target, in_place=False)
+        heights.add(layout.rows)
+        for vectors in (layout.vectors, layout.value_vectors):
+            assert (layout.rows + 1) * vectors < target.vector_register_count
+        assert block % layout.rows == 0
+        whole = -(-length // layout.lanes) * layout.lanes
+        assert isinstance(layout.keys_padded, int)
+        assert layout.keys_padded % layout.panel == 0 <= layout.keys_padded - whole < layout.panel
+        assert layout.value_padded >= whole
+    many = target.vector_register_count >= 32
+    assert heights == set(range(1, 9 if many else 7))
+
+
+@pytest.mark.parametrize("level", LEVELS[1:])
+@pytest.mark.parametrize("length", [49, "n"])
+@pytest.mark.sweep(2)
+def test_windows_of_a_model(level: str, length: int | str, tmp_path: Path) -> None:
+    """Windows of a model, masked and causal, have the same bits with one thread and two, native and
+    stepped, and are what ONNX says; also where only the call tells how many keys there are."""
+    nodes = [
+        node("Attention", "q k v mask", "masked"),
+        node("Attention", "q k v", "causal", is_causal=1),
+    ]
+    tensors = [tensor("q", [1, 3, 49, 8]), tensor("mask", [49, length])]
+    tensors += [tensor(part, [1, 3, length, 8]) for part in "kv"]
+    model = make_model(nodes, tensors, [tensor(name, None) for name in ("masked", "causal")])
+    model.opset_import[0].version = 23
+    feeds = [
+        {
+            "q": normal((1, 3, 49, 8), 1), "k": normal((1, 3, keys, 8), 2),
+            "v": normal((1, 3, keys, 8), 3), "mask": masked("window", normal((49, keys), 4)),
+        }
+        for keys in ((49,) if length == 49 else (49, 56, 57))
+    ]  # fmt: skip
+    check_model(model, feeds, tmp_path, targets=(level,))
