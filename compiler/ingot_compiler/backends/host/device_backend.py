@@ -26,7 +26,7 @@ def device_backend(kind: str, scopes: tuple[str, ...] | None) -> Backend:
             20e9,
             12e9,
             2 << 20,
-            launch_seconds=30e-6,
+            launch_seconds=27e-6,
             copy_seconds=30e-6,
             copy_bytes_per_second=4e9,
         ),
