@@ -3,7 +3,7 @@ right; never anything else.
 
 In: a bundle, a count, a seed. Out: how each case ended; exit code 1 if any ended badly. Not done
 here: the changes (``mutations``).
-``python tests/hostile/mutants.py BUNDLE --count 10000 --seed 1 --first 0``
+``python -m tests.hostile.mutants BUNDLE --count 10000 --seed 1 --first 0``
 
 Cases run in child processes, so that a crash is seen and a case that never ends can be ended. Each
 case depends on bundle, seed and number alone, so any range of them can be run again.
