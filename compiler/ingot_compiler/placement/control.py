@@ -1,5 +1,5 @@
-"""Control flow in a graph that is or will be placed: which nodes are, what is inside of them, and
-where that runs.
+"""Nodes of a graph that is or will be placed: which are control flow, what is inside of them and
+where that runs, which make values of nothing.
 
 In: nodes, regions. Out: nodes inside, devices. Not done here: placing them (``place_region``).
 """
@@ -18,6 +18,12 @@ def is_control(node: Node) -> bool:
     """Whether nodes run inside of it. A composite has a region too, which reads nothing outside and
     is one kernel."""
     return bool(node.regions) and node.op != "composite"
+
+
+def is_made_of_nothing(node: Node) -> bool:
+    """Whether a node reads no value, so that another device makes its results again instead of
+    copying them."""
+    return not node.operands and not node.regions
 
 
 def devices_inside(region: Graph, around: Sequence[int], names: Sequence[str]) -> list[int]:

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 from ingot_compiler.ir.graph import Graph, Node, captured
-from ingot_compiler.placement.control import is_control
+from ingot_compiler.placement.control import is_control, is_made_of_nothing
 from ingot_compiler.placement.how_often import how_often
 from ingot_compiler.placement.op_work import Setting, settings_inside
 from ingot_runtime.lazy_dataclass import dataclass
@@ -61,4 +61,4 @@ class CopiesAhead:
 
 def _is_made(value: int, setting: Setting) -> bool:
     maker = setting.makers.get(value)
-    return maker is not None and not maker.operands and not maker.regions
+    return maker is not None and is_made_of_nothing(maker)

@@ -167,8 +167,9 @@ def _passes(node: Node, result: TensorType) -> float:
 
 
 def _is_padded(node: Node) -> bool:
-    pads = (*node.dims("pads_before"), *node.dims("pads_after")) if node.op == "conv" else ()
-    return any(pad != 0 for pad in pads)
+    return node.op == "conv" and any(
+        pad != 0 for name in ("pads_before", "pads_after") for pad in node.dims(name)
+    )
 
 
 def _is_dense(node: Node, operands: Sequence[TensorType]) -> bool:

@@ -23,7 +23,12 @@ from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.choices_inside import ChoicesInside, auto_reason
 from ingot_compiler.placement.choose_devices import DeviceChoice, choose_devices
 from ingot_compiler.placement.configuration import Configuration
-from ingot_compiler.placement.control import HOST_OPS, is_control, nodes_inside
+from ingot_compiler.placement.control import (
+    HOST_OPS,
+    is_control,
+    is_made_of_nothing,
+    nodes_inside,
+)
 from ingot_compiler.placement.copies_ahead import CopiesAhead, ReadOn
 from ingot_compiler.placement.op_work import Setting, setting_of
 from ingot_compiler.placement.place_reason import NO_VALUE, PlaceReason
@@ -236,7 +241,7 @@ class _Placement:
     def _maker_of(self, value: int) -> Node | None:
         """The node that makes a value of nothing, if it is such a value."""
         maker = self.makers.get(value)
-        return maker if maker and not maker.operands and not maker.regions else None
+        return maker if maker and is_made_of_nothing(maker) else None
 
     def _inside(self, node: Node, region: Graph) -> int:
         """Where a node of a region runs: where it is marked, or on the host."""

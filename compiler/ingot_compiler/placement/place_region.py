@@ -17,7 +17,7 @@ from dataclasses import field, replace
 
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.placement.control import is_control
+from ingot_compiler.placement.control import is_control, is_made_of_nothing
 from ingot_compiler.placement.copies_ahead import CopiesAhead, DeviceOfNode, ReadOn
 from ingot_compiler.placement.op_work import Setting, settings_inside
 from ingot_runtime.lazy_dataclass import dataclass
@@ -93,7 +93,7 @@ class _Region:
         for node in region.nodes:
             device = self.placer.runs_on(node, region)
             self.devices.update(dict.fromkeys(node.results, device))
-            if not node.operands and not node.regions:
+            if is_made_of_nothing(node):
                 self.makers.update(dict.fromkeys(node.results, node))
             self.nodes.append(self._placed(node, device))
         outputs = tuple(self._on(value, 0, ()) for value in region.outputs)
