@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
 from tests.unit import quantised_models as models
 from tests.unit.end_to_end_harness import check_model, make_model, reference, run_all_ways, tensor
 from tests.unit.frontend_harness import MemoryStore, translate
@@ -19,7 +19,7 @@ import ingot
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.report.integer_report import products_in_floats_line
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.refusal import INTEGER_PRODUCT
 from ingot_compiler.passes.pipeline import optimize
@@ -131,6 +131,43 @@ def test_values_that_are_only_moved_are_bytes() -> None:
     ]
     activations = [kind for kind in kinds if not isinstance(kind.element_count, int)]
     assert {kind.dtype for kind in activations} == {"u8"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_sign_of_activations_changes_no_step(name: str) -> None:
+    """Values of i8 are stored as u8: none is flipped on its way to a product but by what repacks
+    the second operand of one, as values of u8 are."""
+    flips = [
+        sum(node.op == "bitwise_xor" and _is_open(graph, node) for node in graph.nodes)
+        for scheme in (Scheme(per_channel=False), Scheme(np.int8, per_channel=False))
+        for graph in [optimize(translate(MODELS[name][0](scheme), MemoryStore())[0]).graph]
+    ]
+    assert flips[0] == flips[1]
+
+
+def _is_open(graph: Graph, node: Node) -> bool:
+    """Whether a value has a size that only a run knows, which weights have not."""
+    return not isinstance(graph.types[node.results[0]].element_count, int)
+
+
+def test_other_limits_than_those_of_the_type_are_kept(tmp_path: Path) -> None:
+    """What is rounded, clipped to less than its type holds and cast is no QuantizeLinear."""
+    constants: dict[str, Array] = {
+        "s": np.array(0.5, np.float32), "z": np.array(0, np.int8),
+        "low": np.array(-3, np.float32), "high": np.array(10, np.float32),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+        helper.make_node("Div", ["d", "s"], ["quotient"]),
+        helper.make_node("Round", ["quotient"], ["rounded"]),
+        helper.make_node("Clip", ["rounded", "low", "high"], ["clipped"]),
+        helper.make_node("Cast", ["clipped"], ["integers"], to=TensorProto.INT8),
+        helper.make_node("Cast", ["integers"], ["y"], to=TensorProto.FLOAT),
+    ]
+    model = make_model(nodes, [tensor("x", (8,))], [tensor("y", None)], constants)
+    x = np.array([-20, -3, -1, 0, 1, 3, 20, 100], np.float32)
+    check_model(model, [{"x": x}], tmp_path)
 
 
 def test_weights_stay_bytes_in_the_bundle(tmp_path: Path) -> None:

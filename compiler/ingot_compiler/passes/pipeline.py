@@ -27,12 +27,14 @@ from ingot_compiler.passes.move_quantised import move_quantised
 from ingot_compiler.passes.products_in_floats import products_in_floats
 from ingot_compiler.passes.rewrite import RewriteRule, refusals_of
 from ingot_compiler.passes.scale_once import scale_once
+from ingot_compiler.passes.unsigned_values import unsigned_values
 
 Pass = Callable[[Graph], Graph]
 
 # They look for what the frontend composes, which the others respell.
 INTEGER_PASSES: tuple[Pass, ...] = (
     eliminate_dead_code,
+    unsigned_values,
     eliminate_common_subexpressions,
     move_quantised,
     integer_products,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.types import SIGNED, UNSIGNED, DType, dtype_size_bits
 from ingot_compiler.passes.match import orders, scalar
 from ingot_compiler.passes.rewrite import Rewriter
@@ -95,9 +96,11 @@ def quantised(state: Rewriter, node: Node) -> Quantised | None:
     if node.op != "cast" or not _is_narrow(state.type_of(node.results[0]).dtype):
         return None
     value = node.operands[0]
-    for op in ("min", "max"):
+    low, high = _range(state.type_of(node.results[0]).dtype)
+    limits: tuple[tuple[OpName, int], ...] = (("min", high), ("max", low))
+    for op, wanted in limits:
         limit = state.made_by(value, op)
-        if limit is None or scalar(state, limit.operands[1]) is None:
+        if limit is None or scalar(state, limit.operands[1]) != wanted:
             return None
         value = limit.operands[0]
     added = state.made_by(value, "add")
@@ -105,3 +108,9 @@ def quantised(state: Rewriter, node: Node) -> Quantised | None:
     if rounded is None:
         return None
     return Quantised(rounded.operands[0], added.operands[1] if added else None)
+
+
+def _range(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest number of an integer type: a model may clip to others."""
+    bits = dtype_size_bits(dtype)
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype in SIGNED else (0, (1 << bits) - 1)
