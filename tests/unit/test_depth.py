@@ -106,3 +106,21 @@ def test_numbers_that_wrap() -> None:
     graph = infer_types(imported, store.read).graph
     (result,) = interpret(graph, [np.ones(3, np.float32)], store.read)
     assert result.tolist() == [0]
+
+
+def test_paths_through_diamonds_are_not_counted(tmp_path: Path) -> None:
+    """Behind a convolution, each of 60 ops reads its operand twice: 2^60 paths lead to the output,
+    which decide the layout of its result."""
+    steps = [(f"t{it}", f"t{it + 1}") for it in range(60)]
+    nodes = [node("Conv", "x w", "t0")]
+    for value, result in steps:
+        nodes += [
+            node("Sin", value, f"gate_{result}"),
+            node("Mul", f"{value} gate_{result}", result),
+        ]
+    weights = {"w": np.full((4, 3, 1, 1), 0.5, np.float32)}
+    model = make_model(nodes, [tensor("x", [1, 3, 4, 4])], [tensor("t60", None)], weights)
+    path = tmp_path / "diamonds.ingot"
+    ingot.compile(model).save(path)
+    found = ingot_runtime.load(path).run({"x": np.ones((1, 3, 4, 4), np.float32)})
+    assert np.isfinite(found["t60"]).all()

@@ -170,7 +170,7 @@ def test_reductions_agree_with_the_interpreter() -> None:
     graph, weights = reductions()
     assert set(graph.outputs) <= constant_values(graph)
     for value in graph.outputs:
-        expression = extract(graph, value)
+        expression = expression_of(graph, value)
         (expected,) = interpret(expression, (), weights.read)
         found = np.frombuffer(evaluate(expression, weights.read), expected.dtype)
         np.testing.assert_allclose(found, expected.ravel(), rtol=1e-5)
@@ -184,7 +184,7 @@ def test_a_folded_sum_is_rounded_once() -> None:
     )
     weights.arrays["s"] = np.random.default_rng(0).normal(1, 1, 5000).astype(np.float32)
     found = np.frombuffer(
-        evaluate(extract(weights.builder.finish((total,)), total), weights.read), np.float32
+        evaluate(expression_of(weights.builder.finish((total,)), total), weights.read), np.float32
     )
     assert found[0] == np.float32(math.fsum(map(float, weights.arrays["s"])))
 
@@ -224,10 +224,15 @@ def test_functions_of_special_values(dtype: str) -> None:
     np.testing.assert_array_equal(found[[0, 7, 8, 9]], np.array([0, 1, -1, np.nan], dtype))
 
 
+def expression_of(graph: Graph, value: int) -> Graph:
+    """What computes a constant of a graph."""
+    return extract(graph, value, graph.makers())
+
+
 def digest_of(graph: Graph, weights: Weights) -> str:
     """sha256 of the folded bytes of the graph's first constant output."""
     (value,) = graph.outputs
-    return hashlib.sha256(evaluate(extract(graph, value), weights.read)).hexdigest()
+    return hashlib.sha256(evaluate(expression_of(graph, value), weights.read)).hexdigest()
 
 
 def enabled_features() -> str:
@@ -242,12 +247,12 @@ def all_digests() -> str:
     graph, weights = folded_batch_norm()
     conv = next(node for node in graph.nodes if node.op == "conv")
     bound = [
-        hashlib.sha256(evaluate(extract(graph, value), weights.read)).hexdigest()
+        hashlib.sha256(evaluate(expression_of(graph, value), weights.read)).hexdigest()
         for value in conv.operands[1:]
     ]
     graph, weights = reductions()
     bound += [
-        hashlib.sha256(evaluate(extract(graph, value), weights.read)).hexdigest()
+        hashlib.sha256(evaluate(expression_of(graph, value), weights.read)).hexdigest()
         for value in graph.outputs
     ]
     return " ".join([*bound, digest_of(*everything()), digest_of(*functions())])
@@ -266,7 +271,7 @@ def test_evaluation_agrees_with_the_interpreter(make: Callable[[], tuple[Graph, 
     """The folded bytes are the numbers of the reference, NaN for NaN."""
     graph, weights = make()
     for value in sorted(constant_values(graph)):
-        expression = extract(graph, value)
+        expression = expression_of(graph, value)
         dtype = STORAGE_DTYPES[graph.types[value].dtype]
         found = np.frombuffer(evaluate(expression, weights.read), dtype)
         (expected,) = interpret(expression, (), weights.read)
@@ -285,7 +290,7 @@ def test_equal_expressions_are_equal_graphs() -> None:
         value = weights.builder.add(
             "mul", (constants["a"], constants["b"]), {}, (3,), "acc" if swap else ""
         )
-        found.append(extract(weights.builder.finish((value,)), value))
+        found.append(expression_of(weights.builder.finish((value,)), value))
     assert found[0] == found[1]
     assert found[0].inputs == ()
 
@@ -331,7 +336,7 @@ def test_a_plain_constant_is_not_copied() -> None:
     weights = Weights()
     value = weights.add("reshape", (weights.constant("a", "f32", 64, 64),), shape=(4096,))
     kept = weights.read("a")
-    result = evaluate(extract(weights.builder.finish((value,)), value), lambda digest: kept)
+    result = evaluate(expression_of(weights.builder.finish((value,)), value), lambda digest: kept)
     assert np.shares_memory(np.frombuffer(kept, np.uint8), np.frombuffer(result, np.uint8))
     assert result.readonly
 
@@ -344,7 +349,7 @@ def test_memory_stays_near_the_result() -> None:
     value = kernel
     for _ in range(4):
         value = weights.add("mul", (value, factor))
-    expression = extract(weights.builder.finish((value,)), value)
+    expression = expression_of(weights.builder.finish((value,)), value)
     buffers = {digest: array.data.cast("B") for digest, array in weights.arrays.items()}
     tracemalloc.start()
     evaluate(expression, buffers.__getitem__)

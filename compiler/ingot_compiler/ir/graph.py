@@ -138,6 +138,10 @@ class Graph:
         """Value id -> index of the node that makes it; inputs are absent."""
         return {result: index for index, node in enumerate(self.nodes) for result in node.results}
 
+    def makers(self) -> dict[int, Node]:
+        """Value id -> the node that makes it; inputs are absent."""
+        return {result: node for node in self.nodes for result in node.results}
+
 
 def captured(node: Node) -> set[int]:
     """Values of the enclosing graph that the node's regions read."""

@@ -129,15 +129,15 @@ def _is_symbolic(value: Attribute) -> bool:
     return any(map(_is_symbolic, value)) if isinstance(value, tuple) else isinstance(value, Sum)
 
 
-def extract(graph: Graph, value: int) -> Graph:
+def extract(graph: Graph, value: int, makers: Mapping[int, Node]) -> Graph:
     """The graph without inputs that computes ``value``, numbered by depth first search, without
-    sources and marks.
+    sources and marks. ``makers``: the node that makes each value of ``graph``.
 
     Equal expressions, wherever they stand and on whatever device, give equal graphs: copies between
     devices are left out.
     """
-    makers = _makers(graph, value)
-    renamed = {made: number for number, made in enumerate(makers)}
+    found = _in_order(value, makers)
+    renamed = {made: number for number, made in enumerate(found)}
     nodes = tuple(
         replace(
             node,
@@ -146,25 +146,24 @@ def extract(graph: Graph, value: int) -> Graph:
             source=(),
             mark="",
         )
-        for made, node in makers.items()
+        for made, node in found.items()
     )
-    return Graph((), nodes, (len(nodes) - 1,), tuple(graph.types[made] for made in makers))
+    return Graph((), nodes, (len(nodes) - 1,), tuple(graph.types[made] for made in found))
 
 
-def _makers(graph: Graph, value: int) -> dict[int, Node]:
+def _in_order(value: int, makers: Mapping[int, Node]) -> dict[int, Node]:
     """What a value is computed from, each behind its operands, and the nodes that make them; a copy
     stands for its operand."""
-    producers = graph.producers()
 
     def original(value: int) -> int:
-        while (node := graph.nodes[producers[value]]).op == "copy":
+        while (node := makers[value]).op == "copy":
             (value,) = node.operands
         return value
 
     found: dict[int, Node] = {}
     waiting = [original(value)]
     while waiting:
-        node = graph.nodes[producers[waiting[-1]]]
+        node = makers[waiting[-1]]
         operands = tuple(map(original, node.operands))
         if missing := [operand for operand in operands if operand not in found]:
             waiting += reversed(missing)

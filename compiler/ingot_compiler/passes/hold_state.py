@@ -40,7 +40,7 @@ class _Marks:
     @classmethod
     def of(cls, graph: Graph) -> _Marks:
         """Know who makes and reads each value."""
-        makers = {result: node for node in graph.nodes for result in node.results}
+        makers = graph.makers()
         readers: dict[int, list[Node]] = {}
         for node in graph.nodes:
             for operand in dict.fromkeys(node.operands):

@@ -86,7 +86,7 @@ def setting_of(graph: Graph, seen: Mapping[int, Node] | None = None) -> Setting:
             computed.update(node.results)
         elif node.op == "transpose" or (node.op == "copy" and node.operands[0] in transposed):
             transposed.update(node.results)
-    makers = {result: node for node in graph.nodes for result in node.results}
+    makers = graph.makers()
     makers |= seen or {}
     return Setting(graph, makers, *map(frozenset, (constants, computed, transposed)))
 

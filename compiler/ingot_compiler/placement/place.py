@@ -129,7 +129,7 @@ class _Placement:
             graph.inputs, _Place(0, PlaceReason("input"))
         )
         self.copies: dict[tuple[int, int], int] = {}
-        self.makers = {result: node for node in graph.nodes for result in node.results}
+        self.makers = graph.makers()
         self.ahead = CopiesAhead(self._runs_on)
         self.inside = RegionPlacer(self.names, self.types, self._inside, self.ahead)
 

@@ -172,11 +172,14 @@ def _conv_facts(fuser: Fuser, node: Node) -> ConvFacts:
 
 def _becomes_output(values: FusionValues, value: int) -> bool:
     """Whether all that comes of a value are graph outputs, through elementwise ops."""
-    users = values.users(value)
-    elementwise = all(Trait.ELEMENTWISE in OPS_BY_NAME[user.op].traits for user in users)
-    return elementwise and all(
-        _becomes_output(values, result) for user in users for result in user.results
-    )
+    seen, waiting = {value}, [value]
+    while waiting:
+        for user in values.users(waiting.pop()):
+            if Trait.ELEMENTWISE not in OPS_BY_NAME[user.op].traits:
+                return False
+            waiting += [result for result in user.results if result not in seen]
+            seen.update(user.results)
+    return True
 
 
 def matmul(fuser: Fuser, index: int, node: Node) -> None:

@@ -31,7 +31,10 @@ class FusionValues:
         self._devices = [*device_of, *[0] * (len(graph.types) - len(device_of))]
         self._constants = constant_values(graph)
         self._use_counts = _use_counts(graph, self._constants, returned)
-        self._makers = {result: node for node in graph.nodes for result in node.results}
+        self._makers = graph.makers()
+        self._users = {
+            value: [graph.nodes[index] for index in users] for value, users in graph.users().items()
+        }
         self._sources = {result: node.source for node in graph.nodes for result in node.results}
         self._images, self._halos = set(demands.channels_last), dict(demands.halos)
 
@@ -57,7 +60,7 @@ class FusionValues:
 
     def users(self, value: int) -> list[Node]:
         """The graph's nodes that read it."""
-        return [node for node in self._graph.nodes if value in node.operands]
+        return self._users.get(value, [])
 
     def is_constant(self, value: int) -> bool:
         """Whether the build folds it."""
@@ -65,7 +68,7 @@ class FusionValues:
 
     def expression(self, value: int) -> Graph:
         """How a constant is computed."""
-        return extract(self._graph, value)
+        return extract(self._graph, value, self._makers)
 
     def literal(self, value: int) -> int | None:
         """The number that a value is known to be."""
