@@ -80,8 +80,17 @@ def write_atomically(folder: str, path: str, content: memoryview) -> None:
                 content = content[os.write(descriptor, content) :]
         finally:
             os.close(descriptor)
-        os.rename(temporary, path)
+        _rename(temporary, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _rename(temporary: str, path: str) -> None:
+    """Rename a file; into a folder that is made only now if there is none."""
+    try:
+        os.rename(temporary, path)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        os.rename(temporary, path)

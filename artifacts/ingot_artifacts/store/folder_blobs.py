@@ -84,8 +84,7 @@ class FolderBlobs:
             try:
                 write_atomically(self._folder, path, content)
             except FileNotFoundError:
-                for folder in (os.path.join(self._folder, "tmp"), os.path.dirname(path)):
-                    os.makedirs(folder, 0o700, exist_ok=True)
+                os.makedirs(os.path.join(self._folder, "tmp"), 0o700, exist_ok=True)
                 write_atomically(self._folder, path, content)
         except OSError as error:
             raise output_error(self._folder, path, error) from error
