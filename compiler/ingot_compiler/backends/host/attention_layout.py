@@ -23,6 +23,7 @@ _SCORES_MAX = 1 << 13  # elements of two tiles: 32 KiB
 # time than in 32 of 8.
 _QUERIES_PER_WASTED = 64
 _HEIGHTS_MANY, _HEIGHTS_FEW = {6: 4, 8: 3, 7: 3, 5: 4}, {6: 2, 5: 2}
+_HEIGHTS_BY_ELEMENT = {5: 4, 6: 3, 7: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,8 @@ def _vectors_max(rows: int, target: KernelTarget) -> int:
 
 
 def _heights(target: KernelTarget) -> dict[int, int]:
+    if target.multiplies_by_element:
+        return _HEIGHTS_BY_ELEMENT
     return _HEIGHTS_MANY if target.vector_register_count >= _MANY_REGISTERS else _HEIGHTS_FEW
 
 

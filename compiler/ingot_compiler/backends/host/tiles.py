@@ -124,11 +124,15 @@ def choose_row_block(
 @cache
 def _tiles(target: KernelTarget, per_vector: int, others: int) -> list[RegisterTile]:
     """List the tiles whose accumulators fit the registers beside so many for each vector of B and
-    ``others``."""
+    ``others``, or one for each row where multiply-adds take an element of a register."""
     budget = target.vector_register_count - others
+    per_row = int(target.multiplies_by_element)
     vectors = (1, 2, 3, 4, 5, 6, _VECTORS_MAX)
     return [
-        RegisterTile(r, v) for v in vectors for r in range(1, 15) if (r + per_vector) * v <= budget
+        RegisterTile(r, v)
+        for v in vectors
+        for r in range(1, 15)
+        if (r + per_vector) * v + per_row * r <= budget
     ]
 
 
