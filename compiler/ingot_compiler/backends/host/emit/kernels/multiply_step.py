@@ -99,7 +99,9 @@ def load_element_vectors(tile: AccumulatorTile, at: Offsets) -> Operands:
     """The elements of ``lanes`` steps of each row of A."""
     w, element = tile.writer, MEMORY[tile.factors.a]
     return tuple(
-        flipped(w, _load_a_lanes(tile, w.offset(pointer, at.a, element), displacement), tile.factors)
+        flipped(
+            w, _load_a_lanes(tile, w.offset(pointer, at.a, element), displacement), tile.factors
+        )
         for pointer, displacement in tile.a
     )
 
