@@ -51,7 +51,7 @@ class Choice:
     name: str
     kernel: Kernel
     call: Callable[[], object]
-    seconds: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list[float])
 
 
 def choice(name: str, make: Callable[[], Bench], target: Target, **changes: object) -> Choice:
