@@ -30,7 +30,7 @@ PAIRS: tuple[tuple[DType, DType], ...] = (("u8", "i8"), ("i8", "i8"))
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class Layer:
     """A product of x[rows, depth] and w[depth, columns], or a convolution of a square image."""
 
     name: str
@@ -55,14 +55,14 @@ class _Layer:
 
 
 LAYERS = (
-    *(_Layer(f"product {m}x{k}x{n}", m, k, n) for m, k, n in ((128, 768, 768), (128, 768, 3072), (128, 3072, 768), (1, 768, 768), (128, 64, 128))),
-    *(_Layer(f"3x3 {c}@{s}", s, c, c, 3) for s, c in ((56, 64), (28, 128), (14, 256), (7, 512))),
-    *(_Layer(f"3x3 s2 {c}@{s}", s, c, c, 3, 2) for s, c in ((56, 128), (28, 256))),
-    *(_Layer(f"1x1 {c}-{o}@{s}", s, c, o, 1) for s, c, o in ((56, 64, 256), (56, 256, 64), (28, 512, 128), (14, 1024, 256), (7, 2048, 512), (112, 16, 96), (56, 24, 144), (56, 144, 24))),
-    _Layer("stem 7x7 s2", 224, 3, 64, 7, 2),
-    _Layer("stem 3x3 s2", 224, 3, 32, 3, 2),
-    *(_Layer(f"depthwise s1 {c}@{s}", s, c, c, 3, 1, c) for s, c in ((112, 32), (56, 144), (28, 192), (14, 384), (14, 576), (7, 960))),
-    *(_Layer(f"depthwise s2 {c}@{s}", s, c, c, 3, 2, c) for s, c in ((112, 96), (56, 144), (28, 192), (14, 576))),
+    *(Layer(f"product {m}x{k}x{n}", m, k, n) for m, k, n in ((128, 768, 768), (128, 768, 3072), (128, 3072, 768), (1, 768, 768), (128, 64, 128))),
+    *(Layer(f"3x3 {c}@{s}", s, c, c, 3) for s, c in ((56, 64), (28, 128), (14, 256), (7, 512))),
+    *(Layer(f"3x3 s2 {c}@{s}", s, c, c, 3, 2) for s, c in ((56, 128), (28, 256))),
+    *(Layer(f"1x1 {c}-{o}@{s}", s, c, o, 1) for s, c, o in ((56, 64, 256), (56, 256, 64), (28, 512, 128), (14, 1024, 256), (7, 2048, 512), (112, 16, 96), (56, 24, 144), (56, 144, 24))),
+    Layer("stem 7x7 s2", 224, 3, 64, 7, 2),
+    Layer("stem 3x3 s2", 224, 3, 32, 3, 2),
+    *(Layer(f"depthwise s1 {c}@{s}", s, c, c, 3, 1, c) for s, c in ((112, 32), (56, 144), (28, 192), (14, 384), (14, 576), (7, 960))),
+    *(Layer(f"depthwise s2 {c}@{s}", s, c, c, 3, 2, c) for s, c in ((112, 96), (56, 144), (28, 192), (14, 576))),
 )  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def _drawn(shape: tuple[int, ...], dtype: DType) -> Array:
     return draw.integers(limits.min, limits.max, shape, limits.dtype, endpoint=True)
 
 
-def _graph(layer: _Layer, x: DType, w: DType) -> tuple[Builder, int]:
+def _graph(layer: Layer, x: DType, w: DType) -> tuple[Builder, int]:
     """The layer between two elementwise ops, so that it reads and writes what kernels do."""
     shape = (1, layer.depth, layer.size, layer.size) if layer.kernel else (layer.size, layer.depth)
     builder = Builder([TensorType(x, shape)])
@@ -96,7 +96,7 @@ def _graph(layer: _Layer, x: DType, w: DType) -> tuple[Builder, int]:
     return builder, total
 
 
-def _requantised(builder: Builder, total: int, layer: _Layer) -> int:
+def _requantised(builder: Builder, total: int, layer: Layer) -> int:
     """Bias, scale per column, rounding, zero point, saturation: what the passes leave behind a
     sum."""
     shape = (layer.columns, 1, 1) if layer.kernel else (layer.columns,)
@@ -111,14 +111,16 @@ def _requantised(builder: Builder, total: int, layer: _Layer) -> int:
     return builder.op("cast", value, dtype="u8")
 
 
-def _with_bias(builder: Builder, total: int, layer: _Layer) -> int:
+def _with_bias(builder: Builder, total: int, layer: Layer) -> int:
     shape = (layer.columns, 1, 1) if layer.kernel else (layer.columns,)
     bias = builder.constant(np.ones(shape, np.float32))
     return builder.op("relu", builder.op("add", total, bias))
 
 
-def _timed(layer: _Layer, x: DType, w: DType, target: Target) -> tuple[float, float]:
-    """Seconds of the kernel with the sums, milliseconds to compile it."""
+def kernel_of(
+    layer: Layer, x: DType, w: DType, target: Target
+) -> tuple[LoopProgram, Sequence[BufferSpec]]:
+    """Return the kernel with the sums, and what it reads and writes."""
     builder, total = _graph(layer, x, w)
     last = (_with_bias if x == "f32" else _requantised)(builder, total, layer)
     if layer.kernel:  # an output would ask for another layout
@@ -130,9 +132,13 @@ def _timed(layer: _Layer, x: DType, w: DType, target: Target) -> tuple[float, fl
     for launch in launches:
         program = compiled.programs[launch.program]
         if any(isinstance(item, (Contraction, Depthwise)) for item in program.body):
-            specs = [compiled.fused.buffers[buffer] for buffer in launch.buffers]
-            return _run(program, specs, target)
+            return program, [compiled.fused.buffers[buffer] for buffer in launch.buffers]
     raise AssertionError(layer.name)
+
+
+def _timed(layer: Layer, x: DType, w: DType, target: Target) -> tuple[float, float]:
+    """Seconds of the kernel with the sums, milliseconds to compile it."""
+    return _run(*kernel_of(layer, x, w, target), target)
 
 
 def _run(program: LoopProgram, specs: Sequence[BufferSpec], target: Target) -> tuple[float, float]:

@@ -145,6 +145,41 @@ def test_heads_of_all_tails(
     assert np.abs(result - exact).max() < 5e-6
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("mode", ["plain", "mask", "causal", "both"])
+@pytest.mark.parametrize(("queries", "keys"), [(49, 49), (50, 50), (10, 36), (25, 20)])
+@pytest.mark.sweep(3)
+def test_several_tiles_of_a_unit(level: str, mode: str, queries: int, keys: int) -> None:
+    """Scores of one tile stand before results of the one before: of two tiles and more, with the
+    half vector of keys inside of a tile and alone, masks too; what a mask computes at length is
+    applied in memory, and has the same bits."""
+    target, heads = parse_target(level), 2
+    q, k, v, mask = inputs(heads, queries, keys, 20, 24)
+    is_causal, is_masked = mode in ("causal", "both"), mode in ("mask", "both")
+    program = attention_program(
+        target, heads, queries, keys, 20, 24,
+        block=attention_query_block(queries, target), mask=is_masked, causal=is_causal,
+    )  # fmt: skip
+    result, again = empty((queries, heads, 24)), empty((queries, heads, 24))
+    Kernel(program, target).run([q, k, v, mask, result])
+    exact = reference(q, k, v, mask if is_masked else None, 0 if is_causal else None)
+    assert np.abs(result - exact).max() < 5e-6
+    if is_masked:
+        Kernel(_with_long_mask(program), target).run([q, k, v, mask, again])
+        assert result.tobytes() == again.tobytes()
+
+
+def _with_long_mask(program: LoopProgram) -> LoopProgram:
+    """The same mask, with numbers added that are 0."""
+    (statement,) = program.body
+    assert isinstance(statement, Attention)
+    assert statement.mask is not None
+    value = statement.mask
+    for _ in range(100):
+        value = Apply("add", (value, Constant(0.0, "f32")), "f32")
+    return replace(program, body=(replace(statement, mask=value),))
+
+
 @pytest.mark.sweep(8)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("causal", [False, True])

@@ -1,6 +1,7 @@
 """Verb ``tune``: measure on this machine by which method each layer is fastest, into a file.
 
-In: a model. Out: a tuning file. Not done here: timing (``view.tune_methods``), using the file
+In: a model, or a project whose bundles say where their files lie. Out: tuning files. Not done here:
+timing (``view.tune_methods``), a project's bundles (``tune_project``), using a file
 (``compile --tuning``).
 """
 
@@ -10,56 +11,86 @@ import argparse
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import arrays, console
 from ingot_build_rules.cli.options import usable_cpu_count
+from ingot_build_rules.cli.tune_project import Measurement, is_project, measurements
 
 if TYPE_CHECKING:
-    from ingot_build_rules.rules.tuning_option import TuningOption
     from ingot_build_rules.view.tune_methods import TunedLayer
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compile the model once for each method, measure, write the file."""
-    from ingot_build_rules.compilation.kind_of_file import check_model_kind
-    from ingot_build_rules.compilation.output_file import check_output, write_text
-    from ingot_build_rules.compilation.tuning_file import tuning_text
-
-    check_model_kind(arguments.model)
-    output = arguments.output or f"{os.path.splitext(arguments.model)[0]}.tune"
-    check_output(output, [arguments.model])
-    with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
-        target, paths = _compiled(arguments, folder)
-        layers = _measured(arguments, paths)
-    write_text(output, tuning_text(target, [_line(layer) for layer in layers]))
-    changed = sum(layer.method != layer.usual for layer in layers)
-    report = {
-        "model": arguments.model,
-        "output": output,
-        "target": target,
-        "layers": [{**asdict(layer), "seconds": dict(layer.seconds)} for layer in layers],
-    }
-    found = f"{console.counted(len(layers), 'layer')} with a choice of methods on {target}"
-    lines = [
-        f"{output}: {found}, {changed} by another one than without measuring",
-        *(f"  {name}: {method}  ({note})" for name, method, note in map(_line, layers)),
+    """Compile each model once for each method, measure, write its file."""
+    if not is_project(arguments.model):
+        report = _tuned(_of_model(arguments), arguments)
+        console.print_report(
+            {"model": arguments.model, **report}, _lines(report), as_json=arguments.json
+        )
+        return 0
+    bundles = [
+        {"bundle": each.bundle, **_tuned(each, arguments)} for each in measurements(arguments)
     ]
-    console.print_report(report, lines, as_json=arguments.json)
+    lines = [line for report in bundles for line in _lines(report)]
+    values = {"project": arguments.model, "bundles": bundles}
+    console.print_report(values, lines, as_json=arguments.json)
     return 0
 
 
-def _compiled(arguments: argparse.Namespace, folder: str) -> tuple[str, Mapping[str, str]]:
-    """Return the target, and a bundle for each method: "" is the usual choice."""
-    from ingot_build_rules.compilation.open_build import BuildSettings, open_build
+def _of_model(arguments: argparse.Namespace) -> Measurement:
+    from ingot_build_rules.compilation.kind_of_file import check_model_kind
     from ingot_build_rules.compilation.options import make_options
+    from ingot_compiler.ir.precision import F32
+
+    check_model_kind(arguments.model)
+    output = arguments.output or f"{os.path.splitext(arguments.model)[0]}.tune"
+    precision = arguments.precision or F32
+    options = make_options([arguments.target or "native"], precision=precision)
+    return Measurement("", arguments.model, output, options)
+
+
+def _tuned(subject: Measurement, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measure one model and write its file; return what was found."""
+    from ingot_build_rules.compilation.output_file import check_output, write_text
+    from ingot_build_rules.compilation.tuning_file import tuning_text
+
+    check_output(subject.output, [subject.model])
+    (target,) = subject.options.targets
+    with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
+        layers = _measured(arguments, _compiled(subject, arguments, folder))
+    write_text(subject.output, tuning_text(target, [_line(layer) for layer in layers]))
+    found = [{**asdict(layer), "seconds": dict(layer.seconds)} for layer in layers]
+    return {"output": subject.output, "target": target, "layers": found}
+
+
+def _lines(report: Mapping[str, Any]) -> list[str]:
+    """What was found, for people."""
+    from ingot_build_rules.view.tune_methods import TunedLayer
+
+    layers = [TunedLayer(**layer) for layer in report["layers"]]
+    changed = sum(layer.method != layer.usual for layer in layers)
+    found = (
+        f"{console.counted(len(layers), 'layer')} with a choice of methods on {report['target']}"
+    )
+    return [
+        f"{report['output']}: {found}, {changed} by another one than without measuring",
+        *(f"  {name}: {method}  ({note})" for name, method, note in map(_line, layers)),
+    ]
+
+
+def _compiled(
+    subject: Measurement, arguments: argparse.Namespace, folder: str
+) -> Mapping[str, str]:
+    """Return a bundle for each method: "" is the usual choice."""
+    from ingot_build_rules.compilation.open_build import BuildSettings, open_build
     from ingot_build_rules.compilation.start_compilation import start_compilation
     from ingot_build_rules.rules.tuning_option import ALL_LAYERS, TuningOption
     from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
     from ingot_compiler.backends.host.choose_winograd import METHODS
 
-    (target,) = make_options([arguments.target], precision=arguments.precision).targets
+    (target,) = subject.options.targets
     wishes: dict[str, TuningOption | None] = {"": None}
     for method in METHODS:
         wishes[method] = TuningOption(target, ((ALL_LAYERS, method),))
@@ -69,9 +100,9 @@ def _compiled(arguments: argparse.Namespace, folder: str) -> tuple[str, Mapping[
     with open_build(settings) as build:
         for method, tuning in wishes.items():
             paths[method] = os.path.join(folder, f"{method or 'usual'}.ingot")
-            options = make_options([target], precision=arguments.precision, tuning=tuning)
-            start_compilation(build, arguments.model, options).save(paths[method])
-    return target, paths
+            options = replace(subject.options, tuning=tuning)
+            start_compilation(build, subject.model, options).save(paths[method])
+    return paths
 
 
 def _measured(arguments: argparse.Namespace, paths: Mapping[str, str]) -> Sequence[TunedLayer]:

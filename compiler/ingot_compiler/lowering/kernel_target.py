@@ -36,6 +36,11 @@ class KernelTarget(Protocol):
         ...
 
     @property
+    def multiplies_by_element(self) -> bool:
+        """Whether a multiply-add takes one factor from any lane of a register."""
+        ...
+
+    @property
     def team_units(self) -> int:
         """How many units of a kernel run beside each other and share a memory; 1: none do."""
         ...

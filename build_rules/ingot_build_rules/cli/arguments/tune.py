@@ -3,14 +3,17 @@
 
 from ingot_build_rules.cli.options import CACHE, CALL_SHAPE, JSON, Argument, Example, Option
 
-ARGUMENTS = (Argument("model", "MODEL", "an .onnx file", "model"),)
+ARGUMENTS = (
+    Argument(
+        "model", "MODEL|PROJECT", "an .onnx file, or the folder or file of a project", "model"
+    ),
+)
 OPTIONS = (
     Option("-o --output", "the file to write (default: MODEL.tune)", "FILE", "file"),
-    Option("--target", "what to measure for (default: native)", "T", "target", "native"),
+    Option("--target", "what to measure for (default: native)", "T", "target"),
     Option(
         "--precision",
-        "as for compile: only methods that are precise enough are measured",
-        default="f32",
+        "as for compile (default: f32): only methods that are precise enough are measured",
         choices=("f32", "fast"),
     ),
     Option("--inputs", "inputs (default: numbers from a fixed seed)", "F.npz", "arrays"),
@@ -22,5 +25,6 @@ OPTIONS = (
 )
 EXAMPLES = (
     Example("ingot tune model.onnx", "measure each layer's methods into model.tune"),
+    Example("ingot tune .", "measure each bundle of the project that names a tuning file"),
     Example("ingot tune model.onnx --target x86-64-v3 --rounds 100", "for a level, more calls"),
 )

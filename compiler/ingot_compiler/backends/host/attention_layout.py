@@ -5,8 +5,8 @@ In: extents and a target. Out: ``AttentionLayout``, bytes of scratch. Not done h
 (``backends.host.emit.kernels.attention``).
 
 Scratch: keys transposed in panels ``[keys / panel][depth][panel]``, values
-``[keys][value_padded]`` (neither where they are read in place), then the scores of one tile of
-queries ``[rows][keys_padded]``; all f32, every part a multiple of 64 bytes.
+``[keys][value_padded]`` (neither where they are read in place), then the scores of one or two tiles
+of queries ``[tiles][rows][keys_padded]``; all f32, every part a multiple of 64 bytes.
 """
 
 from ingot_compiler.backends.host.tiles import lanes_of_rest
@@ -17,20 +17,25 @@ from ingot_runtime.lazy_dataclass import dataclass
 _ALIGN_ELEMENTS = 16  # 64 bytes
 _MANY_REGISTERS = 32
 _QUERY_BLOCK = 96
+_SCORES_MAX = 1 << 13  # elements of two tiles: 32 KiB
 # Rows of a tile, and the vectors that leave room for a row of B and a broadcast. Where several
 # heights waste little enough, the first is best: 256 queries in 43 tiles of 6 rows take 1 % less
 # time than in 32 of 8.
 _QUERIES_PER_WASTED = 64
 _HEIGHTS_MANY, _HEIGHTS_FEW = {6: 4, 8: 3, 7: 3, 5: 4}, {6: 2, 5: 2}
+_HEIGHTS_BY_ELEMENT = {5: 4, 6: 3, 7: 3}
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionLayout:
     """Tiles of ``rows`` queries x ``vectors`` vectors of keys, or ``value_vectors`` of values, and
-    offsets in scratch, in f32 elements."""
+    offsets in scratch, in f32 elements. ``tiles``: whose scores are in scratch at a time.
+    ``has_half_beside``: there are registers for half a vector of keys more."""
 
     rows: int
+    tiles: int
     vectors: int
+    has_half_beside: bool
     value_vectors: int
     lanes: int
     keys_padded: Dim
@@ -63,9 +68,10 @@ def attention_layout(
     value_padded = _rounded_up(value)
     values_offset = 0 if in_place else _dim_rounded_up(dim_mul(keys_padded, depth))
     scores_offset = 0 if in_place else dim_add(values_offset, dim_mul(keys, value_padded))
-    element_count = _dim_rounded_up(dim_add(scores_offset, dim_mul(keys_padded, rows)))
+    tiles = 1 if in_place else _tiles(query_block, rows, keys_padded)
+    element_count = _dim_rounded_up(dim_add(scores_offset, dim_mul(keys_padded, rows * tiles)))
     return AttentionLayout(
-        rows, vectors, _even_share(-(-value // lanes), most), lanes,
+        rows, tiles, vectors, vectors < most, _even_share(-(-value // lanes), most), lanes,
         keys_padded, value_padded, values_offset, scores_offset, element_count,
     )  # fmt: skip
 
@@ -76,6 +82,13 @@ def attention_scratch_bytes(
     """Return the bytes of scratch, per thread, that an ``Attention`` statement needs."""
     layout = attention_layout(keys, depth, value, query_block, target, in_place=in_place)
     return dim_mul(layout.element_count, 4)
+
+
+def _tiles(query_block: int, rows: int, keys_padded: Dim) -> int:
+    """How many tiles' scores lie in scratch: those of the next one beside those of this one, if
+    there are several, and all stay in the first cache."""
+    is_small = isinstance(keys_padded, int) and 2 * rows * keys_padded <= _SCORES_MAX
+    return 2 if is_small and query_block > rows else 1
 
 
 def attention_query_block(queries: Dim, target: KernelTarget) -> int:
@@ -111,6 +124,8 @@ def _vectors_max(rows: int, target: KernelTarget) -> int:
 
 
 def _heights(target: KernelTarget) -> dict[int, int]:
+    if target.multiplies_by_element:
+        return _HEIGHTS_BY_ELEMENT
     return _HEIGHTS_MANY if target.vector_register_count >= _MANY_REGISTERS else _HEIGHTS_FEW
 
 

@@ -108,6 +108,12 @@ class Target:
         return wide in self.features or "asimddp" in self.features
 
     @property
+    def multiplies_by_element(self) -> bool:
+        """Whether a multiply-add takes one factor from any lane of a register, so that no element
+        needs a register of its own."""
+        return self.arch == "aarch64"
+
+    @property
     def team_units(self) -> int:
         """1: a thread of a processor runs its units one after the other."""
         return 1

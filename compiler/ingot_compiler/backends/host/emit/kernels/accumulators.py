@@ -87,11 +87,11 @@ def side_by_side(first: LlvmValue, count: int, distance: int) -> Pointers:
 
 
 def hidden(w: Writer, pointers: Pointers) -> Pointers:
-    """The same rows, all of one pointer. LLVM would take the narrow vector of an element out of the
+    """The same rows by other pointers. LLVM would take the narrow vector of an element out of the
     wide one, by an instruction that the multiply-adds wait for, where a second load costs
     nothing."""
-    pointer = w.hidden(pointers[0][0])
-    return tuple((pointer, displacement) for _, displacement in pointers)
+    again = {pointer: w.hidden(pointer) for pointer in dict(pointers)}
+    return tuple((again[pointer], displacement) for pointer, displacement in pointers)
 
 
 def widened(w: Writer, values: Sequence[LlvmValue], lanes: int) -> Operands:

@@ -12,6 +12,9 @@ finite: 0 * inf must stay NaN, as in the unfused form.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
@@ -26,7 +29,7 @@ from ingot_compiler.backends.host.emit.kernels.attention_prefetch import prefetc
 from ingot_compiler.backends.host.emit.kernels.attention_scores import emit_scores
 from ingot_compiler.backends.host.emit.kernels.attention_softmax import emit_softmax
 from ingot_compiler.backends.host.emit.kernels.attention_values import emit_values
-from ingot_compiler.backends.host.emit.operands import ZERO, i64
+from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import dim_min
 from ingot_compiler.lowering.loops import Attention
@@ -40,20 +43,50 @@ def emit_attention(context: EmitContext, statement: Attention) -> None:
     if not statement.in_place:
         _emit_repacking(head)
     scores = emit_scores_in_place if statement.in_place else emit_scores
-    w, rows = context.writer, head.layout.rows
+    w = head.writer
     left = dim_min(statement.query_block, statement.queries - statement.query_start)
     count, start = emit_index(context, left), emit_index(context, statement.query_start)
 
-    def tile(number: LlvmValue) -> None:
+    def queries(number: LlvmValue) -> QueryTile:
         first = w.add(start, number)
-        valid = w.intrinsic("smin", i64(rows), w.sub(count, number))
-        prefetch_next_group(head, first)
-        queries = QueryTile(first, valid, _key_limit(head, first, valid))
-        scores(head, queries)
-        emit_softmax(head, queries)
-        emit_values(head, queries)
+        valid = w.intrinsic("smin", i64(head.layout.rows), w.sub(count, number))
+        return QueryTile(first, valid, _key_limit(head, first, valid))
 
-    for_each(w, ZERO, count, rows, tile)
+    def tile(number: LlvmValue) -> None:
+        here = queries(number)
+        prefetch_next_group(head, here.first)
+        scores(head, here)
+        emit_softmax(head, here)
+        emit_values(head, here)
+
+    if head.layout.tiles == 1:
+        for_each(w, ZERO, count, head.layout.rows, tile)
+    else:
+        _emit_pipeline(head, count, queries)
+
+
+def _emit_pipeline(head: Head, count: LlvmValue, queries: Callable[[LlvmValue], QueryTile]) -> None:
+    """The scores of the next tile stand between the exponentials of this one and its results: no
+    phase waits for the one that is written before it."""
+    w, rows = head.writer, head.layout.rows
+    others = w.offset(head.scores, w.mul(head.keys_padded, i64(rows)), "float")
+
+    def turn(number: LlvmValue, places: Operands) -> Operands:
+        this, following = (replace(head, scores=place) for place in places)
+        here, after = queries(number), w.add(number, i64(rows))
+
+        def scores() -> None:
+            tile = queries(after)
+            prefetch_next_group(head, tile.first)
+            emit_scores(following, tile)
+
+        begun = w.compare("sge", number, ZERO)
+        w.if_then(begun, lambda: emit_softmax(this, here))
+        w.if_then(w.compare("slt", after, count), scores)
+        w.if_then(begun, lambda: emit_values(this, here))
+        return places[::-1]
+
+    w.loop(i64(-rows), count, rows, (others, head.scores), turn)
 
 
 def _emit_repacking(head: Head) -> None:

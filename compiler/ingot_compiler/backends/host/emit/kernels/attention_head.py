@@ -10,6 +10,7 @@ from ingot_compiler.backends.host.attention_layout import AttentionLayout, atten
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import Factors
+from ingot_compiler.backends.host.emit.kernels.lane_trees import lanes_per_result
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
@@ -25,7 +26,7 @@ _SCALE_MIN, _SCALE_MAX = 1e-30, 1e30
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Pointers into scratch, extents, slots: ``factors`` has a number for each query of a tile,
+    """Pointers into scratch, extents, slots: ``numbers`` has one or more for each query of a tile,
     ``vectors`` a vector, ``keys_least`` the keys that may not be skipped, 0 or all."""
 
     context: EmitContext
@@ -34,7 +35,7 @@ class Head:
     packed_keys: LlvmValue
     packed_values: LlvmValue
     scores: LlvmValue
-    factors: LlvmValue
+    numbers: LlvmValue
     vectors: LlvmValue
     keys: LlvmValue
     keys_padded: LlvmValue
@@ -55,9 +56,16 @@ class Head:
         w = self.writer
         return w.offset(self.scores, w.mul(row, self.keys_padded), "float")
 
-    def factor(self, row: LlvmValue) -> LlvmValue:
-        """The pointer to the factor of query number ``row`` of a tile."""
-        return self.writer.offset(self.factors, row, "float")
+    @property
+    def group_rows(self) -> int:
+        """Queries whose lanes are combined at once."""
+        return min(self.layout.rows, self.lanes)
+
+    def number(self, row: LlvmValue) -> LlvmValue:
+        """The pointer to the number of query number ``row`` of a tile: its greatest score, then the
+        reciprocal of the sum of its exponentials."""
+        w, distance = self.writer, lanes_per_result(self.group_rows, self.lanes)
+        return w.offset(self.numbers, w.mul(row, i64(distance)), "float")
 
     def row_vector(self, row: LlvmValue) -> LlvmValue:
         """The pointer to a vector for query number ``row`` of a tile: its greatest scores, then the
@@ -106,9 +114,10 @@ def attention_head(context: EmitContext, statement: Attention) -> Head:
     values = w.offset(context.scratch, emit_index(context, layout.values_offset), "float")
     scores = w.offset(context.scratch, emit_index(context, layout.scores_offset), "float")
     keys, keys_padded = emit_index(context, statement.keys), emit_index(context, layout.keys_padded)
-    factors, vectors = w.slot("float", layout.rows), w.slot("float", layout.rows * layout.lanes)
+    vectors = w.slot("float", layout.rows * layout.lanes)
+    numbers = w.slot("float", -(-layout.rows // layout.lanes) * layout.lanes)
     keys_least = w.slot("i64")
     return Head(
-        context, statement, layout, context.scratch, values, scores, factors, vectors,
+        context, statement, layout, context.scratch, values, scores, numbers, vectors,
         keys, keys_padded, keys_least,
     )  # fmt: skip

@@ -11,15 +11,16 @@ before the next one, which then comes from memory once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.attention_head import Head, QueryTile
 from ingot_compiler.backends.host.emit.kernels.attention_maxima import emit_masked, start_maxima
 from ingot_compiler.backends.host.emit.kernels.attention_pack import key_rows
+from ingot_compiler.backends.host.emit.kernels.lane_trees import combined
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import coefficient
 from ingot_compiler.ir.errors import InternalError
 
@@ -65,7 +66,7 @@ def _emit_block(head: Head, tile: QueryTile, key: LlvmValue, rows: Sequence[Llvm
             statement.q, statement.q_index, statement.query, w.add(tile.first, number),
             statement.depth,
         )  # fmt: skip
-        scores = _summed(w, _products(head, first, rows))
+        scores = combined(w, _products(head, first, rows), partial(w.binary, "fadd"))
         w.store(scores, w.offset(head.score_row(number), key, "float"))
 
     for_each(w, ZERO, tile.valid, 1, query, nonempty=True)
@@ -91,29 +92,3 @@ def _products(head: Head, query: LlvmValue, rows: Sequence[LlvmValue]) -> Operan
     if step == vectors:
         return some(ZERO, start)
     return w.loop(ZERO, i64(depth), step * lanes, start, some)
-
-
-def _summed(w: Writer, vectors: Sequence[LlvmValue]) -> LlvmValue:
-    """Lane j is the sum of all lanes of vector j; as many vectors as lanes."""
-    found, size = list(vectors), len(vectors)
-    while len(found) > 1:
-        half = len(found) // 2
-        found = [_halved(w, found[at], found[at + half], size) for at in range(half)]
-        size //= 2
-    return found[0]
-
-
-def _halved(w: Writer, left: LlvmValue, right: LlvmValue, size: int) -> LlvmValue:
-    """In each block of ``size`` lanes, the block's two halves added: of left, then of right."""
-    lanes, half = left.lanes, size // 2
-    starts = range(0, lanes, size)
-    low, high = (
-        [
-            place
-            for start in starts
-            for first in (start, start + lanes)
-            for place in range(first + at, first + at + half)
-        ]
-        for at in (0, half)
-    )
-    return w.binary("fadd", w.shuffle(left, low, right), w.shuffle(left, high, right))

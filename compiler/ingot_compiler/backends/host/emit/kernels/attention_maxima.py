@@ -16,6 +16,7 @@ from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.convert import emit_cast
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.attention_head import Head, QueryTile
+from ingot_compiler.backends.host.emit.kernels.epilogue import is_light_value
 from ingot_compiler.backends.host.emit.lanes import lane_numbers, tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.emit.value import emit_value
@@ -48,6 +49,38 @@ def take_maximum(head: Head, row: LlvmValue, scores: Sequence[LlvmValue]) -> Non
     w.store(largest, place)
 
 
+def masks_in_registers(head: Head, vectors: int) -> bool:
+    """Whether masking so many vectors of scores where they are made is not much code."""
+    mask = head.statement.mask
+    return mask is None or is_light_value(mask, vectors)
+
+
+def masked_row(
+    head: Head,
+    query: LlvmValue,
+    keys: Sequence[LlvmValue],
+    scores: Sequence[LlvmValue],
+    tail: LlvmValue | None,
+) -> Operands:
+    """Mask vectors of scores of a query, which begin at ``keys``; of the last one the lanes of
+    ``tail`` are keys."""
+    context = head.context
+    tails = (*(None,) * (len(keys) - 1), tail)
+    with context.scope():
+        context.bind({head.statement.query: query})
+        return tuple(
+            _masked(head, score, query, key, lanes)
+            for score, key, lanes in zip(scores, keys, tails, strict=True)
+        )
+
+
+def only_keys(head: Head, score: LlvmValue, tail: LlvmValue | None) -> LlvmValue:
+    """The scores of a vector, -inf where there is no key."""
+    if tail is None:
+        return score
+    return head.writer.select(tail, score, constant(_MINUS_INFINITY, "float", head.lanes))
+
+
 def emit_masked(head: Head, tile: QueryTile, first: LlvmValue, last: LlvmValue) -> None:
     """Mask the scores of the keys from ``first``, a whole number of vectors, up to ``last`` in
     scratch, and compare them. Lanes past the last key are not compared."""
@@ -69,14 +102,17 @@ def _emit_masked_row(
     w, lanes, scores = head.writer, head.lanes, head.score_row(row)
     first, end, last = keys
 
+    def vector(key: LlvmValue, largest: LlvmValue, tail: LlvmValue | None) -> Operands:
+        place = w.offset(scores, key, "float")
+        score = _masked(head, w.load(place, "float", lanes), query, key, tail)
+        w.store(score, place)
+        return (greater(w, only_keys(head, score, tail), largest),)
+
     def whole(key: LlvmValue, largest: Operands) -> Operands:
-        return (greater(w, _masked(head, scores, query, key, None), largest[0]),)
+        return vector(key, largest[0], None)
 
     def rest(key: LlvmValue, largest: Operands) -> Operands:
-        tail = tail_mask(w, key, last, lanes)
-        score = _masked(head, scores, query, key, tail)
-        hidden = constant(_MINUS_INFINITY, "float", lanes)
-        return (greater(w, w.select(tail, score, hidden), largest[0]),)
+        return vector(key, largest[0], tail_mask(w, key, last, lanes))
 
     place = head.row_vector(row)
     largest = w.loop(first, end, lanes, (w.load(place, "float", lanes),), whole)
@@ -86,19 +122,12 @@ def _emit_masked_row(
 
 
 def _masked(
-    head: Head, row: LlvmValue, query: LlvmValue, key: LlvmValue, tail: LlvmValue | None
+    head: Head, score: LlvmValue, query: LlvmValue, key: LlvmValue, tail: LlvmValue | None
 ) -> LlvmValue:
-    """Mask and store the scores from `key` on."""
-    w = head.writer
-    place = w.offset(row, key, "float")
-    score = w.load(place, "float", head.lanes)
+    """Mask the scores from `key` on."""
     if head.scales:
         score = _scaled(head, score, key, tail)
-    if head.statement.causal:
-        score = _where_seen(head, score, key, query)
-    if head.scales or head.statement.causal:
-        w.store(score, place)
-    return score
+    return _where_seen(head, score, key, query) if head.statement.causal else score
 
 
 def _scaled(head: Head, score: LlvmValue, key: LlvmValue, tail: LlvmValue | None) -> LlvmValue:

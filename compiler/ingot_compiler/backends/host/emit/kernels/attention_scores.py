@@ -1,7 +1,8 @@
 """The scores of fused attention: queries times keys.
 
 In: ``Head``, ``QueryTile``, keys packed in panels. Out: scores in scratch, and the greatest ones of
-each query. Not done here: masks (``attention_maxima``), the sum itself (``multiply``).
+each query. Not done here: which keys a tile takes (``attention_chunks``), masks
+(``attention_maxima``), the sum itself (``multiply``).
 """
 
 from __future__ import annotations
@@ -9,42 +10,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from ingot_compiler.backends.host.attention_layout import key_vectors
-from ingot_compiler.backends.host.emit.control import for_each, multiple_below
+from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Axis,
     Pointers,
     SumLoops,
-    side_by_side,
+    hidden,
     widened,
+)
+from ingot_compiler.backends.host.emit.kernels.attention_chunks import (
+    Chunk,
+    key_chunks,
+    key_vectors_of,
 )
 from ingot_compiler.backends.host.emit.kernels.attention_head import F32, Head, QueryTile
 from ingot_compiler.backends.host.emit.kernels.attention_maxima import (
     emit_masked,
+    masked_row,
+    masks_in_registers,
+    only_keys,
     start_maxima,
     take_maximum,
 )
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
+from ingot_compiler.backends.host.emit.lanes import tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import coefficient
 from ingot_compiler.ir.errors import InternalError
-from ingot_runtime.lazy_dataclass import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """What one tile of scores takes: some vectors of keys, all in one panel."""
-
-    vectors: int
-    lanes: int
-
-    @property
-    def keys(self) -> int:
-        """Keys of all vectors."""
-        return self.vectors * self.lanes
 
 
 def emit_scores(head: Head, tile: QueryTile) -> None:
@@ -53,55 +48,44 @@ def emit_scores(head: Head, tile: QueryTile) -> None:
     queries = _query_pointers(head, tile)
     start_maxima(head)
     first = ZERO
-    for chunk, end in _chunks(head, tile.limit):
+    for chunk, end in key_chunks(head, tile.limit):
         for_each(
             head.writer, first, end, chunk.keys, partial(_emit_chunk, head, tile, queries, chunk)
         )
         first = end
 
 
-def _chunks(head: Head, limit: LlvmValue) -> list[tuple[_Chunk, LlvmValue]]:
-    """Chunks, and where the keys end that are taken by such: whole panels; of the last one as many
-    vectors as there are where that is known, else one after the other."""
-    layout, lanes = head.layout, head.lanes
-    whole = multiple_below(head.writer, limit, layout.panel)
-    panels, one = _Chunk(layout.vectors, lanes), _Chunk(1, lanes)
-    if limit.integer is None or whole.integer is None:
-        return [(panels, whole), (one, limit)]
-    left = key_vectors(limit.integer - whole.integer, head.writer.target)
-    end = i64(whole.integer + left * lanes)
-    return [(panels, whole), (_Chunk(max(left, 1), lanes), end), (_Chunk(1, lanes // 2), limit)]
-
-
 def _emit_chunk(
-    head: Head, tile: QueryTile, queries: Pointers, chunk: _Chunk, key: LlvmValue
+    head: Head, tile: QueryTile, queries: Pointers, chunk: Chunk, key: LlvmValue
 ) -> None:
     """Store and compare the scores of some vectors of keys from ``key`` on."""
     w, layout, depth = head.writer, head.layout, head.statement.depth_extent
-    inside = w.binary("urem", key, i64(layout.panel)) if chunk.keys < layout.panel else ZERO
-    start = w.add(w.mul(w.sub(key, inside), i64(depth)), inside)
-    b = side_by_side(w.offset(head.packed_keys, start, "float"), chunk.vectors, chunk.lanes)
-    sums = emit_sum(
-        AccumulatorTile(w, queries, b, chunk.lanes, F32),
-        SumLoops((Axis(depth, _depth_step(head), layout.panel),)),
-    )
+    products = AccumulatorTile(
+        w, queries, key_vectors_of(head, chunk, key), chunk.lanes, F32,
+        last_lanes=chunk.last_lanes, a_again=hidden(w, queries) if chunk.last_lanes else (),
+    )  # fmt: skip
+    sums = emit_sum(products, SumLoops((Axis(depth, _depth_step(head), layout.panel),)))
     sums = widened(w, sums, head.lanes)
-    rows = [sums[start : start + chunk.vectors] for start in range(0, len(sums), chunk.vectors)]
-    for number, row in enumerate(rows):
-        place = w.offset(head.score_row(i64(number)), key, "float")
-        for vector, value in enumerate(row):
-            w.store(value, w.offset(place, i64(vector * head.lanes), "float"))
-    _finish_chunk(head, tile, key, rows)
+    count = chunk.vectors_in_all
+    rows = [sums[start : start + count] for start in range(0, len(sums), count)]
+    _finish_chunk(head, tile, chunk, key, rows)
 
 
-def _finish_chunk(head: Head, tile: QueryTile, key: LlvmValue, rows: Sequence[Operands]) -> None:
-    """Take the greatest scores: of the registers, if no key of the chunk is hidden from a query."""
+def _finish_chunk(
+    head: Head, tile: QueryTile, chunk: Chunk, key: LlvmValue, rows: Sequence[Operands]
+) -> None:
+    """Store the scores and take the greatest: of the registers, if masks are not much code."""
     w, end = head.writer, head.writer.add(key, i64(len(rows[0]) * head.lanes))
 
     def masked() -> None:
-        emit_masked(head, tile, key, w.intrinsic("smin", end, tile.limit))
+        if masks_in_registers(head, len(rows) * chunk.vectors_in_all):
+            _store_masked(head, tile, chunk, key, rows)
+        else:
+            _store(head, key, rows)
+            emit_masked(head, tile, key, w.intrinsic("smin", end, tile.limit))
 
     def plain() -> None:
+        _store(head, key, rows)
         for number, row in enumerate(rows):
             take_maximum(head, i64(number), row)
 
@@ -115,12 +99,43 @@ def _finish_chunk(head: Head, tile: QueryTile, key: LlvmValue, rows: Sequence[Op
         plain()
 
 
-def _query_pointers(head: Head, tile: QueryTile) -> Pointers:
-    w, statement = head.writer, head.statement
+def _store(head: Head, key: LlvmValue, rows: Sequence[Operands]) -> None:
+    for number, row in enumerate(rows):
+        _store_row(head, number, key, row)
+
+
+def _store_row(head: Head, number: int, key: LlvmValue, row: Operands) -> None:
+    w = head.writer
+    place = w.offset(head.score_row(i64(number)), key, "float")
+    for vector, value in enumerate(row):
+        w.store(value, w.offset(place, i64(vector * head.lanes), "float"))
+
+
+def _store_masked(
+    head: Head, tile: QueryTile, chunk: Chunk, key: LlvmValue, rows: Sequence[Operands]
+) -> None:
+    """Mask the scores in registers; rows past the last one repeat it."""
+    w, lanes = head.writer, head.lanes
+    keys = [w.add(key, i64(number * lanes)) for number in range(chunk.vectors_in_all)]
+    tail = tail_mask(w, keys[-1], tile.limit, lanes) if chunk.has_tail else None
+    for number, row in enumerate(rows):
+        masked = masked_row(head, _query(head, tile, number), keys, row, tail)
+        _store_row(head, number, key, masked)
+        take_maximum(head, i64(number), (*masked[:-1], only_keys(head, masked[-1], tail)))
+
+
+def _query(head: Head, tile: QueryTile, number: int) -> LlvmValue:
+    """The query of a row; of rows past the last one, that one."""
+    w = head.writer
     last = w.sub(w.add(tile.first, tile.valid), i64(1))
+    return w.intrinsic("smin", w.add(tile.first, i64(number)), last)
+
+
+def _query_pointers(head: Head, tile: QueryTile) -> Pointers:
+    statement = head.statement
     pointers: list[tuple[LlvmValue, int]] = []
     for number in range(head.layout.rows):
-        query = w.intrinsic("smin", w.add(tile.first, i64(number)), last)
+        query = _query(head, tile, number)
         pointer = head.address(
             statement.q, statement.q_index, statement.query, query, statement.depth
         )

@@ -9,9 +9,13 @@ The softmax is divided out at the end, by one reciprocal a row (the sum is at le
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.kernels.attention_head import Head, QueryTile
 from ingot_compiler.backends.host.emit.kernels.attention_maxima import greater
+from ingot_compiler.backends.host.emit.kernels.lane_trees import Combine, combined
 from ingot_compiler.backends.host.emit.lanes import tail_mask
 from ingot_compiler.backends.host.emit.math.exp import exp_of_product
 from ingot_compiler.backends.host.emit.number import Number
@@ -29,22 +33,34 @@ def emit_softmax(head: Head, tile: QueryTile) -> None:
     """
     w = head.writer
 
-    def maximum(number: LlvmValue) -> None:
-        place = head.row_vector(number)
-        w.store(_combined(head, w.load(place, "float", head.lanes), "max"), place)
+    def exponentials(row: LlvmValue) -> None:
+        largest = w.splat(w.load(head.number(row), "float"), head.lanes)
+        w.store(_emit_exponentials(head, tile, head.score_row(row), largest), head.row_vector(row))
 
-    def exponentials(number: LlvmValue) -> None:
-        place = head.row_vector(number)
-        largest = w.load(place, "float", head.lanes)
-        w.store(_emit_exponentials(head, tile, head.score_row(number), largest), place)
+    _combine_rows(head, partial(greater, w), partial(_shift, head))
+    for_each(w, ZERO, tile.valid, 1, exponentials, nonempty=True)
+    _combine_rows(head, partial(w.binary, "fadd"), partial(_reciprocal, head))
 
-    def factor(number: LlvmValue) -> None:
-        sums = w.load(head.row_vector(number), "float", head.lanes)
-        total = w.extract(_combined(head, sums, "sum"), 0)
-        w.store(_reciprocal(head, total), head.factor(number))
 
-    for body in (maximum, exponentials, factor):
-        for_each(w, ZERO, tile.valid, 1, body, nonempty=True)
+def _combine_rows(head: Head, combine: Combine, finish: Callable[[LlvmValue], LlvmValue]) -> None:
+    """Combine the lanes of each row's vector, and keep what ``finish`` makes of it as its number.
+    Rows past the last have some number, too."""
+    w, rows = head.writer, head.layout.rows
+    for first in range(0, rows, head.group_rows):
+        group = range(first, min(first + head.group_rows, rows))
+        vectors = [w.load(head.row_vector(i64(row)), "float", head.lanes) for row in group]
+        vectors += vectors[-1:] * (head.group_rows - len(vectors))
+        w.store(finish(combined(w, vectors, combine)), head.number(i64(first)))
+
+
+def _shift(head: Head, largest: LlvmValue) -> LlvmValue:
+    """What is subtracted from the scores. Where every score is -inf, exp(-inf - 0) gives a sum of 0
+    instead of NaN, if that is asked for."""
+    if not head.statement.nan_to_zero:
+        return largest
+    w, lanes = head.writer, head.lanes
+    empty = w.compare("oeq", largest, constant(_MINUS_INFINITY, "float", lanes))
+    return w.select(empty, constant(0.0, "float", lanes), largest)
 
 
 def _emit_exponentials(
@@ -53,10 +69,6 @@ def _emit_exponentials(
     """Replace a row of scores by exp(score - largest); return the sums, lane by lane."""
     w, lanes = head.writer, head.lanes
     zero = constant(0.0, "float", lanes)
-    if head.statement.nan_to_zero:
-        # Every score is -inf: exp(-inf - 0) gives a sum of 0 instead of NaN.
-        empty = w.compare("oeq", largest, constant(_MINUS_INFINITY, "float", lanes))
-        largest = w.select(empty, zero, largest)
 
     def whole(key: LlvmValue, total: Operands) -> Operands:
         value = _exponential(head, w.offset(row, key, "float"), largest)
@@ -83,22 +95,10 @@ def _exponential(head: Head, place: LlvmValue, largest: LlvmValue) -> LlvmValue:
     return value
 
 
-def _combined(head: Head, value: LlvmValue, function: str) -> LlvmValue:
-    """Combine all lanes with one another, lane j with lane j + half; every lane holds the
-    result."""
-    w, lanes = head.writer, head.lanes
-    half = lanes // 2
-    while half:
-        other = w.shuffle(value, [(lane + half) % lanes for lane in range(lanes)])
-        value = w.binary("fadd", value, other) if function == "sum" else greater(w, value, other)
-        half //= 2
-    return value
-
-
 def _reciprocal(head: Head, total: LlvmValue) -> LlvmValue:
     """1 / sum; the sum of an empty row is 0, and gives NaN or 0."""
-    w = head.writer
-    inverse = w.binary("fdiv", constant(1.0, "float"), total)
-    empty = w.compare("oeq", total, constant(0.0, "float"))
+    w, lanes = head.writer, head.lanes
+    inverse = w.binary("fdiv", constant(1.0, "float", lanes), total)
+    empty = w.compare("oeq", total, constant(0.0, "float", lanes))
     special = 0.0 if head.statement.nan_to_zero else float("nan")
-    return w.select(empty, constant(special, "float"), inverse)
+    return w.select(empty, constant(special, "float", lanes), inverse)

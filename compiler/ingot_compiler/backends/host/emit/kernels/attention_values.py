@@ -68,7 +68,7 @@ def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
     )  # fmt: skip
     sums = widened(w, emit_sum(products, SumLoops((Axis(tile.limit, 1, pitch),))), head.lanes)
     factors = [
-        w.splat(w.load(head.factor(i64(row)), "float"), head.lanes) for row in range(layout.rows)
+        w.splat(w.load(head.number(i64(row)), "float"), head.lanes) for row in range(layout.rows)
     ]
     scaled = [
         _scaled(head, value, factors[number // columns.vectors])

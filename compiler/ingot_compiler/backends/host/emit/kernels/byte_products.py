@@ -87,7 +87,8 @@ def _add_on_arm(
     a_unsigned, b_unsigned = factors.a in UNSIGNED, factors.b in UNSIGNED
     mixed = a_unsigned != b_unsigned and not flips_signs(writer.target, factors)
     name = "usdot" if mixed else "udot" if b_unsigned else "sdot"
-    first, second = (right, left) if mixed and b_unsigned else (left, right)
+    # The instruction takes a lane of its second operand; for `usdot` of its first LLVM knows another.
+    first, second = (left, right) if mixed and a_unsigned else (right, left)
     lanes = total.lanes
     operands = [as_lanes(writer, value, "i8", 4 * lanes) for value in (first, second)]
     return writer.call(

@@ -148,6 +148,11 @@ def is_light(statements: Sequence[Statement], copies: int) -> bool:
     return copies * sum(map(_statement_weight, statements)) <= _DIRECT_INSTRUCTIONS_MAX
 
 
+def is_light_value(value: Value, copies: int) -> bool:
+    """Whether so many copies of a value are few enough instructions for one block."""
+    return copies * _value_weight(value) <= _DIRECT_INSTRUCTIONS_MAX
+
+
 def _statement_weight(statement: Statement) -> int:
     """About how many instructions a statement takes; loops are too many for any block."""
     match statement:

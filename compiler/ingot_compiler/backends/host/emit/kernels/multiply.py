@@ -17,7 +17,13 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     Step,
     SumLoops,
 )
-from ingot_compiler.backends.host.emit.kernels.multiply_step import Offsets, Rest, emit_step
+from ingot_compiler.backends.host.emit.kernels.multiply_step import (
+    Offsets,
+    Rest,
+    emit_step,
+    has_element_vectors,
+    load_element_vectors,
+)
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, Round, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
@@ -53,6 +59,8 @@ def _emit_loops(tile: AccumulatorTile, loops: SumLoops, start: Offsets, sums: Op
 def _emit_depth(tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operands) -> Operands:
     """Emit the innermost loop, unrolled, and what its extent leaves."""
     w, unroll = tile.writer, _unroll(tile)
+    if has_element_vectors(tile, axis):
+        unroll = tile.lanes
     block = _steps(tile, axis, start, unroll)
     if not isinstance(axis.extent, int):
         whole = w.binary("and", axis.extent, i64(-unroll))
@@ -79,9 +87,12 @@ def _steps(tile: AccumulatorTile, axis: Axis, start: Offsets, count: int) -> Rou
     """One round of the innermost loop: so many steps of depth."""
 
     def steps(index: LlvmValue, carried: Operands) -> Operands:
-        here = moved(tile.writer, start, index, axis)
+        w, here = tile.writer, moved(tile.writer, start, index, axis)
+        is_whole = count == tile.lanes and has_element_vectors(tile, axis)
+        vectors = load_element_vectors(tile, here) if is_whole else ()
         for step in range(count):
-            carried = emit_step(tile, axis, here, step, carried)
+            factors = tuple(w.shuffle(vector, [step] * tile.lanes) for vector in vectors)
+            carried = emit_step(tile, axis, here, step, carried, factors=factors)
         return carried
 
     return steps

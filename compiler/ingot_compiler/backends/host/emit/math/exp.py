@@ -18,6 +18,7 @@ MAGIC_F32 = 12582912.0
 MAGIC_F32_BITS = 0x4B400000
 MAGIC_F64 = 6755399441055744.0
 MAGIC_F64_BITS = 0x4338000000000000
+_BIAS_F32, _MANTISSA_BITS_F32 = 127, 23
 # The high parts have trailing zeros, so that their product with the exponent is exact.
 LN2_HIGH_F32 = 0.693359375
 LN2_LOW_F32 = -2.12194440e-4
@@ -97,13 +98,14 @@ def exp_of_product(x: Number, factor: float) -> Number:
     base, is_avx512 = factor * LOG2E, has_table(x)
     least = (_LEAST_EXPONENT_AVX512 if is_avx512 else _LEAST_EXPONENT) / base
     x = (x < least).choose(least, x)
-    magic = MAGIC_F32 / TABLE_SIZE if is_avx512 else MAGIC_F32
+    # The lowest bits of the sum are those of 2**n's exponent, or the number of n's sixteenths.
+    magic = MAGIC_F32 / TABLE_SIZE if is_avx512 else MAGIC_F32 + _BIAS_F32
     shifted = x.fma(base, magic)
     n = shifted - magic
     r = x.fma(base, -n)
     if is_avx512:
         return _from_table(shifted, r * r.polynomial(_POWER_SHORT_F32), n)
-    return r.polynomial(_POWER_F32) * power_of_two(shifted.bits() - MAGIC_F32_BITS)
+    return r.polynomial(_POWER_F32) * (shifted.bits() << _MANTISSA_BITS_F32).as_float()
 
 
 def scale(x: Number, n: Number) -> Number:
