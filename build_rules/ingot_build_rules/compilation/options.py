@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ingot_build_rules.compilation.bf16_targets import require_bf16
 from ingot_build_rules.compilation.configure import configure, device_options
 from ingot_build_rules.compilation.pool_option import read_pools
 from ingot_build_rules.compilation.strict_targets import check_devices, strict_targets
@@ -29,7 +30,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
 from ingot_compiler.ir.message import OptionRef, joined, message
 from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR, SIZE, SPEED
-from ingot_compiler.ir.precision import F32, PRECISIONS, STRICT
+from ingot_compiler.ir.precision import BF16, F32, PRECISIONS, STRICT
 from ingot_compiler.memory.planners import PLANNERS
 from ingot_compiler.placement.configuration import Configuration
 from ingot_runtime.format.device_text import meant
@@ -80,6 +81,8 @@ def make_options(
     configuration = configure(targets, devices, named_targets)
     if precision == STRICT:
         configuration = _strict(configuration, devices, named_targets)
+    if precision == BF16:
+        require_bf16(configuration.host_targets, device_options(configuration))
     for glob, device in place:
         _check_device(glob, device, configuration.names)
     profiles = _profiles(shapes)

@@ -36,6 +36,11 @@ class KernelTarget(Protocol):
         ...
 
     @property
+    def multiplies_bf16(self) -> bool:
+        """Whether two products of bf16 are added to an f32 by one instruction."""
+        ...
+
+    @property
     def team_units(self) -> int:
         """How many units of a kernel run beside each other and share a memory; 1: none do."""
         ...

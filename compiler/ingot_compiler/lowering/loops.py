@@ -218,7 +218,8 @@ class Contraction:
     dtypes of their buffers, each for itself: the accumulator's, or a narrower one of its kind (f16
     and bf16 for f32, 8 and 16 bits for i32), which is widened where it is read. Where the sums are
     i32, the depth is a number and has factor 1 in A, B may hold two i16 together, or four of 8
-    bits, for as many of A: their products are added by one instruction, or few.
+    bits, for as many of A: their products are added by one instruction, or few. Pairs of bf16
+    likewise, whose sums are f32 and are rounded as ``bf16_pairs`` says.
     """
 
     row: str
@@ -241,6 +242,12 @@ class Contraction:
     epilogue: tuple[Statement, ...]
     tile: RegisterTile
     team: Team | None = None
+
+    @property
+    def adds_bf16_pairs(self) -> bool:
+        """Whether factors come in pairs of bf16."""
+        is_paired = self.b_panels is not None and self.b_panels.together > 1
+        return is_paired and self.dtype == "f32"
 
 
 @dataclass(frozen=True, slots=True)

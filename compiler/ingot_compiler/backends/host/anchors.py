@@ -13,15 +13,7 @@ from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
 from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
-from ingot_compiler.backends.host.choose_winograd import (
-    WinogradFacts,
-    allowed_shapes,
-    fastest_shape,
-    method_names,
-    shape_of_method,
-)
 from ingot_compiler.backends.host.convolution import ConvShape
-from ingot_compiler.backends.host.dense_values import is_dense
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
@@ -29,6 +21,7 @@ from ingot_compiler.backends.host.kinds.matmul import MATMUL
 from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.kinds.winograd import WINOGRAD_KINDS
+from ingot_compiler.backends.host.method_of_conv import winograd_shape
 from ingot_compiler.backends.host.packed_weights import (
     blocks_in_panels,
     byte_panels_at_run_time,
@@ -41,14 +34,12 @@ from ingot_compiler.backends.host.packed_weights import (
     wants_panels,
 )
 from ingot_compiler.backends.host.quantised_rows import quantised_rows
+from ingot_compiler.backends.host.rounded_factors import rounded, rounds_factors
 from ingot_compiler.backends.host.tiles import sum_dtype
-from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
-from ingot_compiler.ir.optimize_for import SIZE
-from ingot_compiler.ir.precision import FAST
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.ir.window_rules import BYTES
@@ -88,9 +79,8 @@ def _converted(fuser: Fuser, index: int, value: int, dtype: DType) -> int:
 def conv(fuser: Fuser, index: int, node: Node) -> None:
     """ONNX Conv: input channels-last with halo, weights in panels (or [kernel.., C] for
     depthwise)."""
-    dtype = sum_dtype(fuser.values.type_of(node.operands[0]).dtype)
-    x = _converted(fuser, index, node.operands[0], _factor_of_conv(fuser, node.operands[0]))
-    shape = _winograd_shape(fuser, node)
+    dtype, shape = sum_dtype(fuser.values.type_of(node.operands[0]).dtype), winograd_shape(fuser, node)
+    x = _image_factor(fuser, index, node)
     kind = WINOGRAD_KINDS[shape.tile] if shape else conv_kind(node, _conv_facts(fuser, node))
     on_plane = kind is DEPTHWISE_PLANE
     image_leaf = fuser.leaf(x) if on_plane else fuser.leaf_at(x, image(fuser, x, node_halo(node)))
@@ -110,6 +100,8 @@ def _conv_weights(
     """The weights as the kernel reads them, and the node that says so."""
     w = node.operands[1]
     dtype, shape = _factor_of_conv(fuser, w), fuser.values.type_of(w).shape
+    if rounds_factors(fuser, node):
+        dtype = "bf16"
     if kind in (DEPTHWISE, DEPTHWISE_PLANE):
         return depthwise_weights(fuser, node, dtype), _with(node, node.operands, weight_shape=shape)
     if fuser.values.is_constant(w):
@@ -120,26 +112,12 @@ def _conv_weights(
     return leaf, _with(node, node.operands, weight_shape=shape)
 
 
-def _winograd_shape(fuser: Fuser, node: Node) -> WinogradShape | None:
-    """The tiles of a convolution by Winograd's algorithm; None where it is direct."""
-    values, (x, w), (result,) = fuser.values, node.operands[:2], node.results
-    if fuser.optimize == SIZE or not values.is_constant(w):
-        return None
-    facts = WinogradFacts(
-        values.type_of(x),
-        values.type_of(w),
-        values.type_of(result),
-        is_dense(values, x),
-        fuser.precision == FAST,
-    )
-    target = fuser.targets[values.device_of(result)]
-    allowed = allowed_shapes(node, facts, target)
-    method = fuser.methods.of(node)
-    if method is not None:
-        return shape_of_method(node, method, allowed)
-    if fuser.methods.of_all in method_names(allowed):
-        return shape_of_method(node, fuser.methods.of_all, allowed)
-    return fastest_shape(allowed, facts, target)
+def _image_factor(fuser: Fuser, index: int, node: Node) -> int:
+    """The image in the element type in which it is multiplied."""
+    x = node.operands[0]
+    if rounds_factors(fuser, node):
+        return rounded(fuser, index, x)
+    return _converted(fuser, index, x, _factor_of_conv(fuser, x))
 
 
 def _tap_depth(fuser: Fuser, anchor: Node, image_leaf: Leaf) -> int:
@@ -184,7 +162,10 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
     read often; any other B with contiguous rows."""
     values, b = fuser.values, node.operands[1]
     a_dtype, dtype = _factor_dtypes([values.type_of(operand).dtype for operand in node.operands])
-    a = _converted(fuser, index, node.operands[0], a_dtype)
+    if rounds_factors(fuser, node):
+        dtype, a = "bf16", rounded(fuser, index, node.operands[0])
+    else:
+        a = _converted(fuser, index, node.operands[0], a_dtype)
     a_leaf = fuser.leaf_at(a, contiguous(fuser, a))
     if values.is_constant(b) and values.type_of(b).rank == 2:
         b_leaf, extra = matrix_panels(fuser, node, dtype), {"packed": True}

@@ -14,6 +14,7 @@ DERIVED = (
     "arch",
     "f32_lanes",
     "has_fma",
+    "multiplies_bf16",
     "multiplies_bytes",
     "page_bytes",
     "rank",

@@ -108,6 +108,12 @@ class Target:
         return wide in self.features or "asimddp" in self.features
 
     @property
+    def multiplies_bf16(self) -> bool:
+        """Whether two products of bf16 are added to an f32 by one instruction, in the widest vector
+        register."""
+        return self.vector_bits == _WIDEST_BITS and "avx512bf16" in self.features
+
+    @property
     def team_units(self) -> int:
         """1: a thread of a processor runs its units one after the other."""
         return 1
