@@ -33,4 +33,3 @@ def require_bf16(targets: Sequence[str], devices: Sequence[DeviceOption]) -> Non
                 what = f"device {device.name} has no products of bf16"
                 where = OptionRef("device", f"{device.name}={kind}")
                 raise UserError(what, where, _WHY, "leave its target or the precision out")
-

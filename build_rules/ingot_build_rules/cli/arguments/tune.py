@@ -11,7 +11,7 @@ OPTIONS = (
         "--precision",
         "as for compile: only methods that are precise enough are measured",
         default="f32",
-        choices=("f32", "fast", "bf16"),
+        choices=("f32", "fast"),
     ),
     Option("--inputs", "inputs (default: numbers from a fixed seed)", "F.npz", "arrays"),
     CALL_SHAPE,

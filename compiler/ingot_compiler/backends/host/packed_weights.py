@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
-from ingot_compiler.backends.host.tiles import factors_together, panel_columns, rows_together, sum_dtype
+from ingot_compiler.backends.host.tiles import (
+    factors_together,
+    panel_columns,
+    rows_together,
+    sum_dtype,
+)
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.backends.host.winograd_weights import winograd_weights
 from ingot_compiler.ir.attributes import Attribute

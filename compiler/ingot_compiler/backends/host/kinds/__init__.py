@@ -5,10 +5,10 @@ In: nothing. Out: ``KINDS`` by name. Not done here: forming groups (``anchors``)
 """
 
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
-from ingot_compiler.backends.host.kinds.conv import CONV
+from ingot_compiler.backends.host.kinds.conv import CONV, CONV_BF16
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
-from ingot_compiler.backends.host.kinds.matmul import MATMUL
+from ingot_compiler.backends.host.kinds.matmul import MATMUL, MATMUL_BF16
 from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.kinds.winograd import WINOGRAD_KINDS
@@ -18,9 +18,11 @@ from ingot_compiler.lowering.kinds.kind import Kind
 _TILED = (
     ATTENTION,
     CONV,
+    CONV_BF16,
     DEPTHWISE,
     DEPTHWISE_PLANE,
     MATMUL,
+    MATMUL_BF16,
     MATMUL_BLOCKS,
     RECURRENT,
     *WINOGRAD_KINDS.values(),

@@ -77,3 +77,5 @@ def _rows_apart(conv: ConvShape, x: Operand, shape: Shape) -> Product:
 
 
 CONV = Kind("conv", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)
+CONV_BF16 = Kind("conv_bf16", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)
+"""The same loops over factors in bf16: the name tells it."""

@@ -92,3 +92,5 @@ def _batch_offset(operand: Operand, batch: Shape) -> Dim:
 
 
 MATMUL = Kind("matmul", lower_matmul, ResultLayout.ROW_MAJOR)
+MATMUL_BF16 = Kind("matmul_bf16", lower_matmul, ResultLayout.ROW_MAJOR)
+"""The same loops over factors in bf16: the name tells it."""
