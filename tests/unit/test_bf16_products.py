@@ -130,19 +130,14 @@ FEED = {"x": normal(8, 2, 3, 17, 15)}
 @native
 def test_models_round_the_factors_of_products(tmp_path: Path) -> None:
     """The error is that of bf16, and all ways to run agree; the weights take half the bytes."""
-    paths = {}
-    for precision in ("f32", "bf16"):
-        paths[precision] = tmp_path / f"{precision}.ingot"
-        ingot.compile(MODEL, targets=NAME, precision=precision).save(paths[precision])
-    ((exact,), (y,)) = (
-        run_all_ways(paths[precision], [FEED])[0].values() for precision in paths
-    )  # fmt: skip
+    paths = [tmp_path / "f32.ingot", tmp_path / "bf16.ingot"]
+    for path in paths:
+        ingot.compile(MODEL, targets=NAME, precision=path.stem).save(path)
+    exact, y = (run_all_ways(path, [FEED])[0]["y"] for path in paths)
     error = np.sqrt(np.mean((y - exact) ** 2) / np.mean(exact**2))
     assert 1e-4 < error < 1e-2
-    described = describe_bundle(paths["bf16"])
-    assert described["lock"]["options"]["precision"] == "bf16"
-    sizes = [path.stat().st_size for path in paths.values()]
-    assert sizes[1] < 0.75 * sizes[0]
+    assert describe_bundle(paths[1])["lock"]["options"]["precision"] == "bf16"
+    assert paths[1].stat().st_size < 0.75 * paths[0].stat().st_size
 
 
 def test_rounding_joins_the_kernel_that_makes_the_value(tmp_path: Path, capsys: Output) -> None:
