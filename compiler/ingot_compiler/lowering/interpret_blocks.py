@@ -13,7 +13,7 @@ import numpy as np
 
 from ingot_compiler.ir.dims import Dim, evaluate
 from ingot_compiler.ir.types import dtype_size_bits
-from ingot_compiler.lowering.bf16_pairs import add_bf16_pair
+from ingot_compiler.lowering.bf16_pairs import TILE_DEPTH, add_bf16_pair, add_bf16_tile
 from ingot_compiler.lowering.interpret_scalars import Number, round_to
 from ingot_compiler.lowering.interpret_values import Memory, Names, Symbols
 from ingot_compiler.lowering.loop_blocks import PANEL_COLUMNS
@@ -79,16 +79,18 @@ class _Blocks:
                 yield place, {s.accumulator: round_to(total, s.dtype)}
 
     def _sum_of_pairs(self, s: Contraction, place: Symbols) -> float:
-        """Taps, then pairs of the depth, in the order in which they are added."""
+        """Taps, then pairs or tiles of the depth, in the order in which they are added."""
         depth, total = evaluate(s.depth_extent, place), 0.0
+        add, step = (add_bf16_tile, TILE_DEPTH) if s.in_matrix_tiles else (add_bf16_pair, 2)
         for tap in _points(s.taps, place):
-            for first in range(0, depth, 2):
-                points = [{**tap, s.depth: k} for k in range(first, min(first + 2, depth))]
+            for first in range(0, depth, step):
+                points = [{**tap, s.depth: k} for k in range(first, min(first + step, depth))]
+                missing = [0.0] * (len(points) % 2)
                 a, b = (
-                    [*(float(self._load(buffer, index, point)) for point in points), 0.0]
+                    [*(float(self._load(buffer, index, point)) for point in points), *missing]
                     for buffer, index in ((s.a, s.a_index), (s.b, s.b_index))
                 )
-                total = add_bf16_pair(total, a, b)
+                total = add(total, a, b)
         return total
 
     def blocked_product(self, s: BlockedProduct) -> Results:

@@ -16,6 +16,7 @@ DERIVED = (
     "has_fma",
     "multiplies_bf16",
     "multiplies_bytes",
+    "multiplies_tiles",
     "page_bytes",
     "rank",
     "triple",
