@@ -1,7 +1,7 @@
 """The kinds of kernel that processors run: those with register tiles, one record and one file each,
 beside the plain loops.
 
-In: nothing. Out: ``KINDS`` by name. Not done here: forming groups (``anchors``).
+In: nothing. Out: ``KINDS`` by name, ``ROUNDED_KINDS``. Not done here: forming groups (``anchors``).
 """
 
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
@@ -28,3 +28,5 @@ _TILED = (
     *WINOGRAD_KINDS.values(),
 )
 KINDS: dict[str, Kind] = {**LOOP_KINDS, **{kind.name: kind for kind in _TILED}}
+ROUNDED_KINDS = frozenset((CONV_BF16.name, MATMUL_BF16.name))
+"""Those that multiply factors of bf16, whatever they store."""
