@@ -8,7 +8,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from tests.unit.codegen_harness import Array, interpret, run_program
+from tests.unit.codegen_harness import BF16_PRODUCTS, Array, interpret, run_program
 from tests.unit.end_to_end_harness import make_model, node, run_all_ways, tensor
 from tests.unit.kernels_harness import Kernel, aligned, empty
 from tests.unit.lowering_harness import normal
@@ -19,9 +19,8 @@ from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.options import make_options
 from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.llvm import host_target
 from ingot_compiler.backends.host.object import compile_object
-from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.errors import InternalError, UserError
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.parse_loops import parse_loops
@@ -34,9 +33,6 @@ TARGET = parse_target(NAME)
 PAIRS: tuple[DType, DType, DType] = ("bf16", "bf16", "f32")
 # Denormals of both signs, the least and the greatest number, infinity, NaN, zeros.
 EDGES = (0x0001, 0x8001, 0x007F, 0x0080, 0x8080, 0x7F7F, 0xFF7F, 0x7F80, 0x7FC0, 0x0000, 0x8000)
-native = pytest.mark.skipif(
-    not set(TARGET.features) <= set(host_target().features), reason="no products of bf16 here"
-)
 
 
 def rounded(values: Array) -> Array:
@@ -52,36 +48,38 @@ def drawn(shape: tuple[int, int], seed: int, edges: float) -> Array:
     return aligned(np.where(draw.random(shape) < edges, draw.choice(EDGES, shape), bits), np.uint16)
 
 
-@native
+@pytest.mark.parametrize("target", BF16_PRODUCTS, ids=str)
 @pytest.mark.parametrize("edges", [0.0, 0.02, 0.3])
 @pytest.mark.parametrize("sizes", [(1, 5, 1), (7, 40, 2), (4, 19, 9), (13, 33, 64)])
-def test_code_equals_the_interpreter(sizes: tuple[int, int, int], edges: float) -> None:
+def test_code_equals_the_interpreter(
+    target: Target, sizes: tuple[int, int, int], edges: float
+) -> None:
     """Each rounding, each denormal that counts as 0, infinities and NaN: tails of rows, columns and
     depth, nothing read beyond a row of A; the text form reads back."""
     rows, columns, depth = sizes
     a, b = drawn((rows, depth), 1, edges), drawn((depth, columns), 2, edges)
-    stored, loops = packed(b, 2), program(TARGET, sizes, PAIRS, 2)
+    stored, loops = packed(b, 2), program(target, sizes, PAIRS, 2)
     verify_loops(loops)
     assert parse_loops(print_loops(loops)) == loops
     c, expected, opened = empty((rows, columns)), empty((rows, columns)), empty((rows, columns))
-    run_program(loops, TARGET, [a, stored, c])
+    run_program(loops, target, [a, stored, c])
     with np.errstate(all="ignore"):
-        interpret(loops, TARGET, [a.ravel(), stored.ravel(), expected.ravel()], {})
+        interpret(loops, target, [a.ravel(), stored.ravel(), expected.ravel()], {})
     number = ~np.isnan(expected)
     np.testing.assert_array_equal(np.isnan(c), ~number)
     np.testing.assert_array_equal(c[number].view(np.uint32), expected[number].view(np.uint32))
-    open_rows = program(TARGET, (M, columns, depth), PAIRS, 2)
-    Kernel(open_rows, TARGET).run([a, stored, opened], (rows,), parts=3)
+    open_rows = program(target, (M, columns, depth), PAIRS, 2)
+    Kernel(open_rows, target).run([a, stored, opened], (rows,), parts=3)
     np.testing.assert_array_equal(opened, c)
 
 
-@native
-def test_sums_are_those_of_the_rounded_factors() -> None:
+@pytest.mark.parametrize("target", BF16_PRODUCTS, ids=str)
+def test_sums_are_those_of_the_rounded_factors(target: Target) -> None:
     """An oracle that knows no pairs: float64."""
     a, b = normal(1, 5, 301), normal(2, 301, 37)
     c = empty((5, 37))
     run_program(
-        program(TARGET, (5, 37, 301), PAIRS, 2), TARGET, [rounded(a), packed(rounded(b), 2), c]
+        program(target, (5, 37, 301), PAIRS, 2), target, [rounded(a), packed(rounded(b), 2), c]
     )
     exact = [each.astype(ml_dtypes.bfloat16).astype(np.float64) for each in (a, b)]
     np.testing.assert_allclose(c, exact[0] @ exact[1], 0, 301 * 2.0**-23)
@@ -127,12 +125,12 @@ MODEL = make_model(
 FEED = {"x": normal(8, 2, 3, 17, 15)}
 
 
-@native
-def test_models_round_the_factors_of_products(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", BF16_PRODUCTS, ids=str)
+def test_models_round_the_factors_of_products(target: Target, tmp_path: Path) -> None:
     """The error is that of bf16, and all ways to run agree; the weights take half the bytes."""
     paths = [tmp_path / "f32.ingot", tmp_path / "bf16.ingot"]
     for path in paths:
-        ingot.compile(MODEL, targets=NAME, precision=path.stem).save(path)
+        ingot.compile(MODEL, targets=str(target), precision=path.stem).save(path)
     exact, y = (run_all_ways(path, [FEED])[0]["y"] for path in paths)
     error = np.sqrt(np.mean((y - exact) ** 2) / np.mean(exact**2))
     assert 1e-4 < error < 1e-2

@@ -72,7 +72,7 @@ class _Blocks:
         for row in self._block(s.row_start, s.row_block, s.rows):
             for column in self._block(s.column_start, s.tile.vectors * lanes, s.columns):
                 place = {**self.at, s.row: row, s.column: column}
-                if s.adds_bf16_pairs:
+                if s.dtype == "f32" and s.b_panels and s.b_panels.together > 1:
                     total = self._sum_of_pairs(s, place)
                 else:
                     total = self._sum(ranges, place, (s.a, s.a_index), (s.b, s.b_index))

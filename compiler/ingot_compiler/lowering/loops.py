@@ -246,12 +246,6 @@ class Contraction:
     team: Team | None = None
     in_matrix_tiles: bool = False
 
-    @property
-    def adds_bf16_pairs(self) -> bool:
-        """Whether factors come in pairs of bf16."""
-        is_paired = self.b_panels is not None and self.b_panels.together > 1
-        return is_paired and self.dtype == "f32"
-
 
 @dataclass(frozen=True, slots=True)
 class Digits:
