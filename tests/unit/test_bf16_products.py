@@ -179,3 +179,29 @@ def test_what_has_no_such_products(targets: list[str], devices: dict[str, str], 
     assert "precision" in str(raised.value.do)
     beside = make_options([NAME], devices={"acc": "cpu:1"}, precision="bf16")
     assert [device.target for device in beside.devices] == [NAME]
+
+
+PROJECT = f"""\
+[model.m]
+source = "m.onnx"
+[bundle.b]
+model = "m"
+targets = ["{NAME}"]
+precision = "bf16"
+[export.c]
+bundle = "b"
+kind = "c-source"
+output = "dist/c"
+"""
+
+
+def test_projects_ask_for_it_and_c_has_none(tmp_path: Path, capsys: Output) -> None:
+    """The bundle of ``ingot.toml`` is that of Python; its export as C is refused."""
+    (tmp_path / "m.onnx").write_bytes(MODEL.SerializeToString())
+    (tmp_path / "ingot.toml").write_text(PROJECT)
+    assert main(["build", "-C", str(tmp_path)]) == 3
+    assert "C source has no products of bf16" in capsys.readouterr().err
+    path = tmp_path / "m.ingot"
+    ingot.compile(tmp_path / "m.onnx", targets=NAME, precision="bf16").save(path)
+    (built,) = tmp_path.rglob("dist/b.ingot")
+    assert built.read_bytes() == path.read_bytes()

@@ -5,7 +5,7 @@ In: Python numbers. Out: Python numbers. Not done here: loops (``interpret_block
 Of a pair, the second product is added first, then the first one, each by a multiply-add that rounds
 once, to nearest even. A tile has a chain for all first factors, one for all second ones; their sum
 is added to the total. Denormal factors and sums count as 0, whatever the processor's control
-register says. So says Intel's manual; pairs were tried on a Zen 4, with ten million random and edge
+register says. So says Intel's manual; pairs were tried on a Zen 4, with eight million random and edge
 cases, tiles nowhere.
 """
 
