@@ -40,6 +40,11 @@ DOT_PRODUCTS: tuple[Target, ...] = tuple(
     for target in map(parse_target, ("x86-64-v4+avx512vnni", "x86-64-v3+avxvnni"))
     if set(target.features) <= set(host_target().features)
 )
+BF16_PRODUCTS: tuple[Target, ...] = tuple(
+    target
+    for target in map(parse_target, ("x86-64-v4+avx512bf16",))
+    if set(target.features) <= set(host_target().features)
+)
 FOREIGN: tuple[Target, ...] = tuple(parse_target(text) for text in ("aarch64", "riscv64"))
 NUMPY: Mapping[DType, str] = {
     "f32": "float32", "f64": "float64", "f16": "float16", "bf16": "uint16", "i8": "int8", "i16": "int16", "i32": "int32",

@@ -51,10 +51,16 @@ class Deviation:
 
 
 def deviation(
-    got: Array, expected: Array, dtype: DType, *, jumps: bool, slack: float = 1.0
+    got: Array,
+    expected: Array,
+    dtype: DType,
+    *,
+    jumps: bool,
+    slack: float = 1.0,
+    rounded: bool = False,
 ) -> Deviation:
     """Compare two tensors of one dtype (bf16, low-bit types: bit patterns); ``slack`` multiplies
-    the tolerance.
+    the tolerance, which is that of bf16 where floats are made of factors ``rounded`` to it.
 
     NaN equals NaN, infinities equal themselves; anything else against them is infinitely far.
     """
@@ -65,7 +71,8 @@ def deviation(
     left, right = _numbers(got, dtype), _numbers(expected, dtype)
     errors = _errors(left, right)
     scale = float(np.max(np.abs(right), where=np.isfinite(right), initial=0.0)) or 1.0
-    allowed = TOLERANCES.get(dtype, 0.0) * slack * scale
+    is_rough = rounded and dtype in FLOATS
+    allowed = TOLERANCES.get("bf16" if is_rough else dtype, 0.0) * slack * scale
     apart = int(np.count_nonzero(errors > allowed))
     worst = np.unravel_index(int(np.argmax(errors)), errors.shape)
     part_max = max(1.0, JUMPING_PART_MAX * errors.size) if jumps else 0.0

@@ -33,11 +33,13 @@ from ingot_build_rules.check.check_stages import check_stages
 from ingot_build_rules.check.deviation import OUTPUT_SLACK, deviation, may_jump
 from ingot_build_rules.check.launch_recorder import Recorded
 from ingot_build_rules.compilation.output_file import check_output
+from ingot_compiler.backends.host.kinds import ROUNDED_KINDS
 from ingot_compiler.ir.errors import IncompatibleTargetError
 from ingot_compiler.ir.in_names import error_in_names, refers
 from ingot_compiler.ir.interpret import interpret, interpret_values
 from ingot_compiler.ir.message import OptionRef, message
 from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.precision import BF16
 from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
@@ -157,7 +159,8 @@ def _finding(
     nodes = tuple(compiled.names.nodes[ordinal] for ordinal in group.source)
     called = compiled.names.describe(group.source)
     jumps = may_jump(group.nodes, dict(group.types))
-    found = deviation(item.content, expected, kind.dtype, jumps=jumps)
+    rounded = group.kind in ROUNDED_KINDS
+    found = deviation(item.content, expected, kind.dtype, jumps=jumps, rounded=rounded)
     what = f"the kernel of {called}" if called else "a kernel"
     return CheckFinding(what, build.target, str(kind), found, nodes, item.kernel, item.launch)
 
@@ -184,7 +187,12 @@ def _compare_outputs(
     jumps = may_jump(graph.nodes, dict(enumerate(graph.types)))
     for tensor, wanted in zip(compiled.interface.outputs, expected, strict=True):
         found = deviation(
-            run.outputs[tensor.name], wanted, tensor.dtype, jumps=jumps, slack=OUTPUT_SLACK
+            run.outputs[tensor.name],
+            wanted,
+            tensor.dtype,
+            jumps=jumps,
+            slack=OUTPUT_SLACK,
+            rounded=compiled.options.precision == BF16,
         )
         report.outputs_relative = max(report.outputs_relative, found.relative)
         if not found.within:

@@ -19,7 +19,7 @@ OPTION_MEANINGS: Mapping[str, str] = {
     ),
     "--output": "--out --outfile --output-file --output-path --save --dest --to-file",
     "--optimize": "--optimise --optimize-for --small -Os -Oz",
-    "--precision": "--fast --fast-math --ffast-math -Ofast --math --strict",
+    "--precision": "--fast --fast-math --ffast-math -Ofast --math --strict --bf16 --bfloat16 --amp",
     "--outputs": "--output --out -o --outfile --save --save-outputs",
     "--inputs": "--input --in -i --feed --data --load-inputs --args",
     "--shape": "--shapes --input-shape --input-shapes --batch --batch-size --dims --size --optShapes "
@@ -80,7 +80,7 @@ NOTHING_LIKE_IT: Mapping[str, str] = {
         "there is none: Ingot compiles a model in the precision that it has. Quantise it before, "
         "with ingot quantize or another tool, and compile the result"
     ),
-    "--fp16 --half --bf16 --bfloat16 --float16 --dtype --amp": (
+    "--fp16 --half --float16 --dtype": (
         "there is none: Ingot compiles a model in the element types that it has. Convert it before"
     ),
     "-O -O0 -O1 -O2 -O3 --opt-level --optimization-level --release": (

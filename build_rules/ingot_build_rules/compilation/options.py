@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ingot_build_rules.compilation.bf16_targets import require_bf16
 from ingot_build_rules.compilation.configure import configure, device_options
 from ingot_build_rules.compilation.pool_option import read_pools
 from ingot_build_rules.compilation.strict_targets import check_devices, strict_targets
@@ -29,7 +30,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
 from ingot_compiler.ir.message import OptionRef, joined, message
 from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR, SIZE, SPEED
-from ingot_compiler.ir.precision import F32, PRECISIONS, STRICT
+from ingot_compiler.ir.precision import BF16, F32, PRECISIONS, STRICT
 from ingot_compiler.memory.planners import PLANNERS
 from ingot_compiler.placement.configuration import Configuration
 from ingot_runtime.format.device_text import meant
@@ -80,11 +81,11 @@ def make_options(
     configuration = configure(targets, devices, named_targets)
     if precision == STRICT:
         configuration = _strict(configuration, devices, named_targets)
+    elif precision == BF16:
+        require_bf16(configuration.host_targets, device_options(configuration))
     for glob, device in place:
         _check_device(glob, device, configuration.names)
-    profiles = _profiles(shapes)
-    if other_shapes == REFUSE:
-        _require_one(profiles)
+    profiles = _profiles(shapes, required=other_shapes == REFUSE)
     return CompileOptions(
         targets=configuration.host_targets,
         shapes=profiles,
@@ -102,13 +103,6 @@ def make_options(
         tuning=_checked_tuning(tuning, configuration, optimize),
         pools=read_pools(pools, configuration.names),
     )
-
-
-def _require_one(profiles: tuple[tuple[tuple[str, str], ...], ...]) -> None:
-    if not profiles:
-        what, why = "every call would be refused", "other shapes are refused, and no shape is given"
-        do = message("give ", OptionRef("shape", "NAME=1x3x224x224"))
-        raise UserError(what, "option other_shapes", why, do)
 
 
 def _checked_tuning(
@@ -166,8 +160,8 @@ def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
         raise UserError(what, where, why, meant(device, (AUTO, *declared)) or declare)
 
 
-def _profiles(shapes: Shapes | None) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """Shapes in canonical form; one table is one profile."""
+def _profiles(shapes: Shapes | None, *, required: bool) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """Shapes in canonical form; one table is one profile; at least one where that is required."""
     given = [shapes] if isinstance(shapes, Mapping) else shapes or ()
     found: list[tuple[tuple[str, str], ...]] = []
     for each in filter(None, given):
@@ -177,6 +171,10 @@ def _profiles(shapes: Shapes | None) -> tuple[tuple[tuple[str, str], ...], ...]:
             do = "leave one of them out"
             raise UserError("a shape is given twice", where, "it has its own kernels already", do)
         found.append(profile)
+    if required and not found:
+        what, why = "every call would be refused", "other shapes are refused, and no shape is given"
+        give = message("give ", OptionRef("shape", "NAME=1x3x224x224"))
+        raise UserError(what, "option other_shapes", why, give)
     return tuple(found)
 
 

@@ -27,7 +27,7 @@ from ingot_compiler.backends.c import C_KERNEL
 from ingot_compiler.backends.c.c_forms import C_FORMS, CForm, read_form
 from ingot_compiler.ir.dims import Dim, evaluate, symbols_of
 from ingot_compiler.ir.errors import UnsupportedError, UserError
-from ingot_compiler.ir.precision import F32
+from ingot_compiler.ir.precision import BF16, F32
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import dtype_code
 from ingot_runtime.format.plan import TensorPlan
@@ -83,6 +83,9 @@ def _options(form: CForm, choices: CChoices) -> CompileOptions:
     methods are of a machine."""
     shapes, bundle = list(choices.shapes), choices.bundle
     other_shapes, precision = REFUSE if shapes else GENERAL, bundle.precision if bundle else F32
+    if precision == BF16:
+        why, do = "C has no type for them", "export a bundle of another precision"
+        raise UnsupportedError("C source has no products of bf16", "option precision", why, do)
     own = make_options([form.loops_for], shapes, other_shapes=other_shapes, precision=precision)
     if bundle is not None:
         profiles = own.shapes or bundle.shapes

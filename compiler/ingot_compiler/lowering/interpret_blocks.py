@@ -13,6 +13,7 @@ import numpy as np
 
 from ingot_compiler.ir.dims import Dim, evaluate
 from ingot_compiler.ir.types import dtype_size_bits
+from ingot_compiler.lowering.bf16_pairs import TILE_DEPTH, add_bf16_pair, add_bf16_tile
 from ingot_compiler.lowering.interpret_scalars import Number, round_to
 from ingot_compiler.lowering.interpret_values import Memory, Names, Symbols
 from ingot_compiler.lowering.loop_blocks import PANEL_COLUMNS
@@ -71,8 +72,26 @@ class _Blocks:
         for row in self._block(s.row_start, s.row_block, s.rows):
             for column in self._block(s.column_start, s.tile.vectors * lanes, s.columns):
                 place = {**self.at, s.row: row, s.column: column}
-                total = self._sum(ranges, place, (s.a, s.a_index), (s.b, s.b_index))
+                if s.dtype == "f32" and s.b_panels and s.b_panels.together > 1:
+                    total = self._sum_of_pairs(s, place)
+                else:
+                    total = self._sum(ranges, place, (s.a, s.a_index), (s.b, s.b_index))
                 yield place, {s.accumulator: round_to(total, s.dtype)}
+
+    def _sum_of_pairs(self, s: Contraction, place: Symbols) -> float:
+        """Taps, then pairs or tiles of the depth, in the order in which they are added."""
+        depth, total = evaluate(s.depth_extent, place), 0.0
+        add, step = (add_bf16_tile, TILE_DEPTH) if s.in_matrix_tiles else (add_bf16_pair, 2)
+        for tap in _points(s.taps, place):
+            for first in range(0, depth, step):
+                points = [{**tap, s.depth: k} for k in range(first, min(first + step, depth))]
+                missing = [0.0] * (len(points) % 2)
+                a, b = (
+                    [*(float(self._load(buffer, index, point)) for point in points), *missing]
+                    for buffer, index in ((s.a, s.a_index), (s.b, s.b_index))
+                )
+                total = add(total, a, b)
+        return total
 
     def blocked_product(self, s: BlockedProduct) -> Results:
         """Rows, then columns of the panel."""

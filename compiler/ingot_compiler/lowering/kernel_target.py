@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ingot_compiler.ir.types import DType
+
 
 class KernelTarget(Protocol):
     """A processor with vector registers, as the choice of tiles and layouts sees it."""
@@ -38,6 +40,16 @@ class KernelTarget(Protocol):
     @property
     def multiplies_by_element(self) -> bool:
         """Whether a multiply-add takes one factor from any lane of a register."""
+        ...
+
+    @property
+    def multiplies_bf16(self) -> bool:
+        """Whether two products of bf16 are added to an f32 by one instruction."""
+        ...
+
+    @property
+    def multiplies_tiles(self) -> frozenset[DType]:
+        """The element types of which whole tiles are multiplied by one instruction."""
         ...
 
     @property

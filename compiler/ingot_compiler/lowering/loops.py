@@ -218,7 +218,10 @@ class Contraction:
     dtypes of their buffers, each for itself: the accumulator's, or a narrower one of its kind (f16
     and bf16 for f32, 8 and 16 bits for i32), which is widened where it is read. Where the sums are
     i32, the depth is a number and has factor 1 in A, B may hold two i16 together, or four of 8
-    bits, for as many of A: their products are added by one instruction, or few.
+    bits, for as many of A: their products are added by one instruction, or few. Pairs of bf16
+    likewise, whose sums are f32 and are rounded as ``bf16_pairs`` says. ``in_matrix_tiles``: whole
+    tiles of them are multiplied by one instruction, 16 rows by 16 columns, over as much of a tap's
+    depth as 64 bytes hold; the sums of bf16 are rounded tile by tile.
     """
 
     row: str
@@ -241,6 +244,7 @@ class Contraction:
     epilogue: tuple[Statement, ...]
     tile: RegisterTile
     team: Team | None = None
+    in_matrix_tiles: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,12 +44,15 @@ def _contraction(fields: LoopFields) -> Contraction:
     reader.expect("depth", "=")
     depth = read_range(reader)
     tile, team = fields.register_tile("tile"), None
+    matrix = reader.at("in_matrix_tiles") and fields.python_flag("in_matrix_tiles")
     if reader.at("team"):
         team = Team(fields.integer("team"), fields.dim("place"))
     a, b = fields.access("a"), fields.access("b")
     panels, accumulator = _panels(fields), fields.accumulator()
     epilogue = fields.epilogue()
-    return Contraction(*rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile, team)
+    return Contraction(
+        *rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile, team, matrix
+    )  # fmt: skip
 
 
 def _panels(fields: LoopFields) -> PackedPanels | None:

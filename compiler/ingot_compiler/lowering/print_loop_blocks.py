@@ -70,6 +70,8 @@ def _contraction(s: Contraction) -> Iterator[str]:
     yield "  " + _fields(column=s.column, columns=s.columns, column_start=s.column_start)
     depth = f"depth={s.depth} in {format_dim(s.depth_extent)}"
     yield f"  {_taps(s.taps)} {depth} tile={s.tile.rows}x{s.tile.vectors}"
+    if s.in_matrix_tiles:
+        yield "  " + _fields(in_matrix_tiles=True)
     if s.team is not None:
         yield "  " + _fields(team=s.team.units, place=s.team.place)
     yield f"  a={print_access(s.a, s.a_index)}"

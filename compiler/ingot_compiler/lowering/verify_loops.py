@@ -44,6 +44,7 @@ from ingot_compiler.lowering.verify_loop_values import (
 )
 
 _TEAM_VECTORS = (1, 2, 4, 8)
+_TILE_ROWS, _TILES_BESIDE = 16, 2
 
 
 def verify_loops(program: LoopProgram, element_counts: Sequence[Dim] = ()) -> None:
@@ -187,6 +188,8 @@ def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
     yield from _ranges(scope, name, parts)
     if isinstance(block, Contraction) and block.b_panels:
         yield from _panels(scope, block, block.b_panels)
+    if isinstance(block, Contraction) and block.in_matrix_tiles:
+        yield from _matrix_tiles(scope, block)
     for seen, buffer, index in parts.reads:
         yield from seen.access(name, buffer, index)
     yield from scope.fresh(name, (), [made for made, _ in parts.made])
@@ -269,3 +272,18 @@ def _panels(scope: LoopScope, s: Contraction, panels: PackedPanels) -> Iterator[
         first, second = (substitute(s.b_index, {name: at}) for at in (0, distance))
         if second - first != wanted:
             yield scope.problem("contraction", format_dim(wanted), format_dim(second - first), rule)
+
+
+def _matrix_tiles(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
+    """Tiles have 16 rows, one or two of them lie beside each other, and what lies together of a
+    depth is whole."""
+    if (s.tile.rows, s.row_block % _TILE_ROWS) != (_TILE_ROWS, 0) or s.tile.vectors > _TILES_BESIDE:
+        got = f"row_block={s.row_block} tile={s.tile.rows}x{s.tile.vectors}"
+        yield scope.problem("contraction", "16x1 or 16x2, and blocks of them", got, "matrix tiles")
+    panels = s.b_panels
+    if panels is None or panels.columns != _TILE_ROWS or panels.together == 1:
+        got = "none" if panels is None else f"{panels.columns} together={panels.together}"
+        yield scope.problem("contraction", "panels of 16, pairs or fours", got, "matrix tiles")
+    elif not isinstance(s.depth_extent, int) or s.depth_extent % panels.together:
+        expected, got = f"a multiple of {panels.together}", format_dim(s.depth_extent)
+        yield scope.problem("contraction", expected, got, "the depth of matrix tiles")

@@ -111,9 +111,9 @@ OPTIONS = (
     ),
     Option(
         "--precision",
-        "error of sums of products: at most a chain's (default), at most 2.5 times that, or none but rounding, in one order",
+        "sums of products: error at most a chain's (default) or 2.5 times that; rounded in one order; of factors in bf16",
         default="f32",
-        choices=("f32", "fast", "strict"),
+        choices=("f32", "fast", "strict", "bf16"),
     ),
     Option(
         "--optimize",

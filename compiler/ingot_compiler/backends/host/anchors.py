@@ -13,22 +13,16 @@ from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
 from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
-from ingot_compiler.backends.host.choose_winograd import (
-    WinogradFacts,
-    allowed_shapes,
-    fastest_shape,
-    method_names,
-    shape_of_method,
-)
 from ingot_compiler.backends.host.convolution import ConvShape
-from ingot_compiler.backends.host.dense_values import is_dense
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
+from ingot_compiler.backends.host.kinds.conv import CONV_BF16
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
-from ingot_compiler.backends.host.kinds.matmul import MATMUL
+from ingot_compiler.backends.host.kinds.matmul import MATMUL, MATMUL_BF16
 from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.kinds.winograd import WINOGRAD_KINDS
+from ingot_compiler.backends.host.method_of_conv import winograd_shape
 from ingot_compiler.backends.host.packed_weights import (
     blocks_in_panels,
     byte_panels_at_run_time,
@@ -41,14 +35,12 @@ from ingot_compiler.backends.host.packed_weights import (
     wants_panels,
 )
 from ingot_compiler.backends.host.quantised_rows import quantised_rows
+from ingot_compiler.backends.host.rounded_factors import rounded, rounds_factors
 from ingot_compiler.backends.host.tiles import sum_dtype
-from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
-from ingot_compiler.ir.optimize_for import SIZE
-from ingot_compiler.ir.precision import FAST
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.ir.window_rules import BYTES
@@ -89,9 +81,8 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     """ONNX Conv: input channels-last with halo, weights in panels (or [kernel.., C] for
     depthwise)."""
     dtype = sum_dtype(fuser.values.type_of(node.operands[0]).dtype)
-    x = _converted(fuser, index, node.operands[0], _factor_of_conv(fuser, node.operands[0]))
-    shape = _winograd_shape(fuser, node)
-    kind = WINOGRAD_KINDS[shape.tile] if shape else conv_kind(node, _conv_facts(fuser, node))
+    x, shape = _image_factor(fuser, index, node), winograd_shape(fuser, node)
+    kind = WINOGRAD_KINDS[shape.tile] if shape else _direct_kind(fuser, node)
     on_plane = kind is DEPTHWISE_PLANE
     image_leaf = fuser.leaf(x) if on_plane else fuser.leaf_at(x, image(fuser, x, node_halo(node)))
     weights, anchor = _conv_weights(fuser, index, node, kind, image_leaf)
@@ -104,12 +95,17 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     fuser.defer_anchor(index, replace(anchor, operands=operands), kind, leaves)
 
 
+def _direct_kind(fuser: Fuser, node: Node) -> Kind:
+    return CONV_BF16 if rounds_factors(fuser, node) else conv_kind(node, _conv_facts(fuser, node))
+
+
 def _conv_weights(
     fuser: Fuser, index: int, node: Node, kind: Kind, image_leaf: Leaf
 ) -> tuple[Leaf, Node]:
     """The weights as the kernel reads them, and the node that says so."""
     w = node.operands[1]
     dtype, shape = _factor_of_conv(fuser, w), fuser.values.type_of(w).shape
+    dtype = "bf16" if kind is CONV_BF16 else dtype
     if kind in (DEPTHWISE, DEPTHWISE_PLANE):
         return depthwise_weights(fuser, node, dtype), _with(node, node.operands, weight_shape=shape)
     if fuser.values.is_constant(w):
@@ -120,26 +116,12 @@ def _conv_weights(
     return leaf, _with(node, node.operands, weight_shape=shape)
 
 
-def _winograd_shape(fuser: Fuser, node: Node) -> WinogradShape | None:
-    """The tiles of a convolution by Winograd's algorithm; None where it is direct."""
-    values, (x, w), (result,) = fuser.values, node.operands[:2], node.results
-    if fuser.optimize == SIZE or not values.is_constant(w):
-        return None
-    facts = WinogradFacts(
-        values.type_of(x),
-        values.type_of(w),
-        values.type_of(result),
-        is_dense(values, x),
-        fuser.precision == FAST,
-    )
-    target = fuser.targets[values.device_of(result)]
-    allowed = allowed_shapes(node, facts, target)
-    method = fuser.methods.of(node)
-    if method is not None:
-        return shape_of_method(node, method, allowed)
-    if fuser.methods.of_all in method_names(allowed):
-        return shape_of_method(node, fuser.methods.of_all, allowed)
-    return fastest_shape(allowed, facts, target)
+def _image_factor(fuser: Fuser, index: int, node: Node) -> int:
+    """The image in the element type in which it is multiplied."""
+    x = node.operands[0]
+    if rounds_factors(fuser, node):
+        return rounded(fuser, index, x)
+    return _converted(fuser, index, x, _factor_of_conv(fuser, x))
 
 
 def _tap_depth(fuser: Fuser, anchor: Node, image_leaf: Leaf) -> int:
@@ -185,19 +167,32 @@ def _becomes_output(values: FusionValues, value: int) -> bool:
 def matmul(fuser: Fuser, index: int, node: Node) -> None:
     """Numpy matmul: rows contiguous in K; a constant matrix in panels, and one of bytes that is
     read often; any other B with contiguous rows."""
-    values, b = fuser.values, node.operands[1]
+    values, (a, b) = fuser.values, node.operands
+    if rounds_factors(fuser, node):
+        a = rounded(fuser, index, a)
+        leaves = [fuser.leaf_at(a, contiguous(fuser, a)), matrix_panels(fuser, node, "bf16")]
+        _defer_product(fuser, index, node, MATMUL_BF16, leaves, "packed")
+        return
     a_dtype, dtype = _factor_dtypes([values.type_of(operand).dtype for operand in node.operands])
-    a = _converted(fuser, index, node.operands[0], a_dtype)
-    a_leaf = fuser.leaf_at(a, contiguous(fuser, a))
+    a = _converted(fuser, index, a, a_dtype)
+    a_leaf, form = fuser.leaf_at(a, contiguous(fuser, a)), ""
     if values.is_constant(b) and values.type_of(b).rank == 2:
-        b_leaf, extra = matrix_panels(fuser, node, dtype), {"packed": True}
+        b_leaf, form = matrix_panels(fuser, node, dtype), "packed"
     elif wants_panels(values, node):
-        b_leaf, extra = byte_panels_at_run_time(fuser, b), {"panels": True}
+        b_leaf, form = byte_panels_at_run_time(fuser, b), "panels"
     else:
         b = _converted(fuser, index, b, dtype)
-        b_leaf, extra = fuser.leaf_at(b, contiguous(fuser, b)), {}
-    anchor = _with(node, (a_leaf[0], b_leaf[0]), **extra)
-    fuser.defer_anchor(index, anchor, MATMUL, [a_leaf, b_leaf])
+        b_leaf = fuser.leaf_at(b, contiguous(fuser, b))
+    _defer_product(fuser, index, node, MATMUL, [a_leaf, b_leaf], form)
+
+
+def _defer_product(
+    fuser: Fuser, index: int, node: Node, kind: Kind, leaves: Sequence[Leaf], form: str
+) -> None:
+    """``form``: the attribute that says how B lies; "" where it lies in rows."""
+    operands = tuple(leaf for leaf, _ in leaves)
+    anchor = _with(node, operands, **({form: True} if form else {}))
+    fuser.defer_anchor(index, anchor, kind, leaves)
 
 
 def _factor_dtypes(dtypes: Sequence[DType]) -> Sequence[DType]:

@@ -76,13 +76,14 @@ _GAIN_MIN = 1.1  # below it the larger weights are not worth their bytes
 @dataclass(frozen=True, slots=True)
 class WinogradFacts:
     """Types of a convolution; ``is_dense``: few of its inputs can be zero; ``allows_wide``: the
-    user lets errors grow."""
+    user lets errors grow; ``rounds``: a direct one multiplies bf16, two at a time."""
 
     x: TensorType
     weights: TensorType
     result: TensorType
     is_dense: bool
     allows_wide: bool
+    rounds: bool = False
 
 
 def cycle_share(node: Node, facts: WinogradFacts, target: KernelTarget) -> float:
@@ -179,7 +180,8 @@ def direct_cycles(facts: WinogradFacts, target: KernelTarget) -> float:
     vectors = _column_vectors(facts, lanes)
     weights_bytes = 4 * channels * lanes * vectors
     taps = typical(dim_product(facts.weights.shape[2:]))
-    return taps * (pixels * channels * vectors + weights_bytes * _WEIGHT_BYTE_CYCLES)
+    cycles = taps * (pixels * channels * vectors + weights_bytes * _WEIGHT_BYTE_CYCLES)
+    return cycles / 2 if facts.rounds else cycles
 
 
 def _column_vectors(facts: WinogradFacts, lanes: int) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
+from ingot_compiler.backends.host.matrix_tiles import matrix_tile
 from ingot_compiler.backends.host.team_tiles import choose_team_tile
 from ingot_compiler.backends.host.tiles import (
     choose_row_block,
@@ -138,7 +139,11 @@ def contraction_program(
     dtype = sum_dtype(a.type.dtype)
     together = product.b.together if isinstance(product.b, Panels) else 1
     pitch_bytes = dim_mul(product.row_pitch, dtype_size_bytes(a.type.dtype))
-    tile = choose_tile(product.rows, product.columns, target, dtype, together, pitch_bytes)
+    factors = a.type.dtype, b.type.dtype
+    matrix = matrix_tile(product.rows, product.depth, factors, together, target)
+    tile = matrix or choose_tile(
+        product.rows, product.columns, target, dtype, together, pitch_bytes
+    )
     width = tile.vectors * lanes_of(dtype, target)
     block = tile.rows
     if product.spans is None:
@@ -162,6 +167,7 @@ def contraction_program(
         anchored.number(1), substitute(_b_index(product, units, panels), moved), panels,
         dtype, ACCUMULATOR, anchored.epilogue(_result_space(anchored, product, units)), tile,
         None if team is None else Team(target.team_units, dim_mod(symbol("p"), target.team_units)),
+        matrix is not None,
     )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
     grain = grain_for(dim_floordiv(work, 16 * together))

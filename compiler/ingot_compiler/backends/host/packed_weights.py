@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
-from ingot_compiler.backends.host.tiles import panel_columns, rows_together, sum_dtype
+from ingot_compiler.backends.host.tiles import (
+    factors_together,
+    panel_columns,
+    rows_together,
+    sum_dtype,
+)
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.backends.host.winograd_weights import winograd_weights
 from ingot_compiler.ir.attributes import Attribute
@@ -44,7 +49,7 @@ def conv_panels(fuser: Fuser, node: Node, dtype: DType, depth: int) -> Leaf:
     weights = packing.factors_of(values.expression(w), dtype)
     matrix = packing.conv_matrix(weights, node.integer("groups"))
     width = panel_columns(sum_dtype(dtype))
-    panels = packing.pack_panels(matrix, width, rows_together(dtype), depth)
+    panels = packing.pack_panels(matrix, width, factors_together(dtype, dtype), depth)
     return fuser.constant(panels, values.device_of(node.results[0]))
 
 
@@ -121,7 +126,7 @@ def matrix_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     """A constant matrix in panels."""
     values, width = fuser.values, panel_columns(sum_dtype(dtype))
     matrix = packing.factors_of(values.expression(node.operands[1]), dtype)
-    panels = packing.pack_matrix(matrix, width, rows_together(dtype))
+    panels = packing.pack_matrix(matrix, width, factors_together(dtype, dtype))
     return fuser.constant(panels, values.device_of(node.results[0]))
 
 

@@ -56,6 +56,12 @@ def rows_together(dtype: DType) -> int:
     return _TOGETHER.get(dtype, 1)
 
 
+def factors_together(a: DType, b: DType) -> int:
+    """Return how many rows of a packed B of ``b`` lie beside each other where A is of ``a``: pairs
+    where both are bf16, which one instruction multiplies; a bf16 that is widened lies alone."""
+    return 2 if (a, b) == ("bf16", "bf16") else rows_together(b)
+
+
 def panel_columns(dtype: DType) -> int:
     """Return the columns of a panel of a packed B whose sums are of ``dtype``.
 

@@ -37,6 +37,7 @@ class FusionValues:
         }
         self._sources = {result: node.source for node in graph.nodes for result in node.results}
         self._images, self._halos = set(demands.channels_last), dict(demands.halos)
+        self._converted: dict[tuple[int, DType], int] = {}
 
     def type_of(self, value: int) -> TensorType:
         """The tensor type."""
@@ -98,16 +99,22 @@ class FusionValues:
         self._devices.append(device)
         return len(self._types) - 1
 
-    def add_converted(self, value: int, dtype: DType) -> int:
-        """A value with the elements of another one in another type: it has one user, which asks
-        what is asked of the other."""
+    def add_converted(self, value: int, dtype: DType, users: int = 1) -> int:
+        """A value with the elements of another one in another type: so many of the other's users
+        read it in its place, and ask what is asked of the other."""
         result = self.add(TensorType(dtype, self._types[value].shape), self._devices[value])
-        self._use_counts[result] = 1
+        self._use_counts[result] = users
+        self._use_counts[value] -= users - 1
+        self._converted[value, dtype] = result
         if value in self._halos:
             self._halos[result] = self._halos[value]
         if value in self._images:
             self._images.add(result)
         return result
+
+    def converted(self, value: int, dtype: DType) -> int | None:
+        """The last value that was added with the elements of another one in a type."""
+        return self._converted.get((value, dtype))
 
     def node(self, index: int) -> Node:
         """The node at an index."""

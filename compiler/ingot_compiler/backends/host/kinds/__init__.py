@@ -1,14 +1,14 @@
 """The kinds of kernel that processors run: those with register tiles, one record and one file each,
 beside the plain loops.
 
-In: nothing. Out: ``KINDS`` by name. Not done here: forming groups (``anchors``).
+In: nothing. Out: ``KINDS`` by name, ``ROUNDED_KINDS``. Not done here: forming groups (``anchors``).
 """
 
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
-from ingot_compiler.backends.host.kinds.conv import CONV
+from ingot_compiler.backends.host.kinds.conv import CONV, CONV_BF16
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
-from ingot_compiler.backends.host.kinds.matmul import MATMUL
+from ingot_compiler.backends.host.kinds.matmul import MATMUL, MATMUL_BF16
 from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.kinds.winograd import WINOGRAD_KINDS
@@ -18,11 +18,15 @@ from ingot_compiler.lowering.kinds.kind import Kind
 _TILED = (
     ATTENTION,
     CONV,
+    CONV_BF16,
     DEPTHWISE,
     DEPTHWISE_PLANE,
     MATMUL,
+    MATMUL_BF16,
     MATMUL_BLOCKS,
     RECURRENT,
     *WINOGRAD_KINDS.values(),
 )
 KINDS: dict[str, Kind] = {**LOOP_KINDS, **{kind.name: kind for kind in _TILED}}
+ROUNDED_KINDS = frozenset((CONV_BF16.name, MATMUL_BF16.name))
+"""Those that multiply factors of bf16, whatever they store."""

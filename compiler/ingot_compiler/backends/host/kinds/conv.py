@@ -16,7 +16,7 @@ from ingot_compiler.backends.host.contraction import (
 )
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.taps_inside import skips_taps, spans_inside
-from ingot_compiler.backends.host.tiles import rows_together
+from ingot_compiler.backends.host.tiles import factors_together
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -42,6 +42,7 @@ def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
     in_rows = PitchedRows(
         w.view.offset + dim_mul(symbol("g"), w.view.strides[0]), w.view.strides[-2]
     )
+    panels = Panels(factors_together(x.type.dtype, w.type.dtype))
     product = Product(
         outer=conv.groups,
         rows=dim_product(rows),
@@ -49,7 +50,7 @@ def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
         taps=taps,
         depth=depth,
         a_index=conv.origin(x) + group_offset + row_offset + tap_offset,
-        b=Panels(rows_together(w.type.dtype)) if "packed" in anchored.node.table else in_rows,
+        b=panels if "packed" in anchored.node.table else in_rows,
         axes=((), (0, *range(2, len(shape))), (1,)),
         column_shift=dim_mul(g, channels),
     )
@@ -69,10 +70,12 @@ def _rows_apart(conv: ConvShape, x: Operand, shape: Shape) -> Product:
         taps=taps,
         depth=depth,
         a_index=conv.origin(x) + offset + tap_offset,
-        b=Panels(rows_together(x.type.dtype)),
+        b=Panels(factors_together(x.type.dtype, x.type.dtype)),
         axes=((0, *range(2, last)), (last,), (1,)),
         spans=partial(spans_inside, conv, x.type.shape, shape, [name for name, _ in taps]),
     )
 
 
 CONV = Kind("conv", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)
+CONV_BF16 = Kind("conv_bf16", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)
+"""The same loops over factors in bf16: the name tells it."""

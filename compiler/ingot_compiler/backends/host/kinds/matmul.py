@@ -13,7 +13,7 @@ from ingot_compiler.backends.host.contraction import (
     Product,
     contraction_program,
 )
-from ingot_compiler.backends.host.tiles import rows_together
+from ingot_compiler.backends.host.tiles import factors_together
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import Group, Operand
@@ -43,13 +43,11 @@ def _product(anchored: AnchoredGroup) -> Product:
     a, b, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
     if "packed" in anchored.node.table:
         return _one_product(a, b, shape)
-    return _product_per_batch(a, _b_of_batch(anchored, b, shape[:-2]), shape)
-
-
-def _b_of_batch(anchored: AnchoredGroup, b: Operand, batch: Shape) -> Panels | PitchedRows:
     if "panels" in anchored.node.table:
-        return Panels(rows_together(b.type.dtype))
-    return PitchedRows(_batch_offset(b, batch), b.view.strides[-2])
+        panels = Panels(factors_together(a.type.dtype, b.type.dtype))
+        return _product_per_batch(a, panels, shape)
+    rows = PitchedRows(_batch_offset(b, shape[:-2]), b.view.strides[-2])
+    return _product_per_batch(a, rows, shape)
 
 
 def _one_product(a: Operand, b: Operand, shape: Shape) -> Product:
@@ -64,7 +62,7 @@ def _one_product(a: Operand, b: Operand, shape: Shape) -> Product:
         taps=(),
         depth=depth,
         a_index=a_row + dim_mul(symbol("k"), strides[-1]),
-        b=Panels(rows_together(b.type.dtype)),
+        b=Panels(factors_together(a.type.dtype, b.type.dtype)),
         axes=((), tuple(range(last)), (last,)),
     )
 
@@ -94,3 +92,5 @@ def _batch_offset(operand: Operand, batch: Shape) -> Dim:
 
 
 MATMUL = Kind("matmul", lower_matmul, ResultLayout.ROW_MAJOR)
+MATMUL_BF16 = Kind("matmul_bf16", lower_matmul, ResultLayout.ROW_MAJOR)
+"""The same loops over factors in bf16: the name tells it."""

@@ -13,12 +13,13 @@ class Feature:
 
     ``name`` is the loader's (``ingot_runtime.format.features``), ``llvm_name`` the backend's;
     ``needs`` are the features (loader's names) that it builds on: adding it adds them, removing one
-    of them removes it.
+    of them removes it. ``by_name_alone``: ``native`` leaves it out, as its kernels have never run.
     """
 
     name: str
     llvm_name: str
     needs: tuple[str, ...] = ()
+    by_name_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

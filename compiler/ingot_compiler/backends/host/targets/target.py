@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from ingot_compiler.backends.host.targets import TARGETS
 from ingot_compiler.backends.host.targets.family import TargetFamily
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.types import DType
 from ingot_runtime.format.features import LEVELS
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -114,6 +115,22 @@ class Target:
         return self.arch == "aarch64"
 
     @property
+    def multiplies_bf16(self) -> bool:
+        """Whether two products of bf16 are added to an f32 by one instruction, in the widest vector
+        register."""
+        return self.vector_bits == _WIDEST_BITS and "avx512bf16" in self.features
+
+    @property
+    def multiplies_tiles(self) -> frozenset[DType]:
+        """The element types of which whole tiles are multiplied by one instruction."""
+        known: dict[str, frozenset[DType]] = {
+            "amx-bf16": frozenset(("bf16",)),
+            "amx-int8": frozenset(("i8", "u8")),
+        }
+        named = [known[name] for name in self.features if name in known]
+        return frozenset[DType]().union(*named) if self.vector_bits == _WIDEST_BITS else frozenset()
+
+    @property
     def team_units(self) -> int:
         """1: a thread of a processor runs its units one after the other."""
         return 1
@@ -197,7 +214,8 @@ def native_target(features: Sequence[str], arch: str = "x86-64") -> Target:
         UserError: the machine does not reach the architecture's lowest level.
     """
     family = _family_of(arch)
-    given = frozenset(features) & {feature.name for feature in family.features}
+    known = {feature.name for feature in family.features if not feature.by_name_alone}
+    given = frozenset(features) & known
     # A machine (or a hypervisor) may show a feature without one that it builds on: then it is not
     # used.
     usable = frozenset(name for name in given if family.closed(frozenset((name,))) <= given)

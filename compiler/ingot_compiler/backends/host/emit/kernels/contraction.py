@@ -114,7 +114,8 @@ def _emit_panel(
 ) -> None:
     """Emit all row tiles of one panel."""
     b = _vectors_of_b(unit, column, vectors)
-    starts = _starts(unit, b) if flips_signs(unit.context.target, unit.factors) else ()
+    flips = not unit.statement.in_matrix_tiles and flips_signs(unit.context.target, unit.factors)
+    starts = _starts(unit, b) if flips else ()
     emit_rows(unit, Panel(column, mask, b, starts, last_lanes))
 
 

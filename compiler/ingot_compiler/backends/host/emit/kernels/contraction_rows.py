@@ -21,6 +21,7 @@ from ingot_compiler.backends.host.emit.kernels.epilogue import (
     Rows,
     emit_epilogue,
 )
+from ingot_compiler.backends.host.emit.kernels.matrix_tiles import emit_matrix_tiles
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
@@ -35,6 +36,9 @@ _CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB
 def emit_rows(unit: Unit, panel: Panel) -> None:
     """Emit all row tiles of one panel, whose column is bound."""
     statement, context = unit.statement, unit.context
+    if statement.in_matrix_tiles:
+        emit_matrix_tiles(unit, panel)
+        return
     left = dim_min(statement.row_block, statement.rows - statement.row_start)
     count, start = emit_index(context, left), emit_index(context, statement.row_start)
     if not isinstance(statement.rows, int):

@@ -18,7 +18,7 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import Operands
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.backends.host.tiles import lanes_of, rows_together
+from ingot_compiler.backends.host.tiles import factors_together, lanes_of
 from ingot_compiler.ir.dims import Dim, coefficient, dim_mul, substitute, symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import Contraction
@@ -135,8 +135,8 @@ def _factors(context: EmitContext, statement: Contraction) -> Factors:
     together = statement.b_panels.together if statement.b_panels else 1
     beside = coefficient(statement.a_index, statement.depth)
     if together > 1 and not (
-        {rows_together(a), rows_together(b)} == {together}
-        and (statement.dtype, beside) == ("i32", 1)
+        {factors_together(a, a), factors_together(b, b)} == {together}
+        and (statement.dtype, beside) == ("f32" if a == "bf16" else "i32", 1)
         and isinstance(statement.depth_extent, int)
     ):
         raise InternalError(

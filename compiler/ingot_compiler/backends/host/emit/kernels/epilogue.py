@@ -111,12 +111,19 @@ def _fixed_loads(statements: Sequence[Statement]) -> Iterator[tuple[int, int]]:
 
 def _emit_through_stack(context: EmitContext, results: Results, sums: Sequence[LlvmValue]) -> None:
     """Store the tile, then loop over its rows."""
-    w, rows, columns, element = context.writer, results.rows, results.columns, sums[0].element
-    lanes = columns.lanes
-    align = lanes * element_bits(element) // 8
+    w, element, lanes = context.writer, sums[0].element, results.columns.lanes
     tile = w.lane_slot(element, lanes, len(sums))
     for number, value in enumerate(sums):
-        w.store(value, w.offset(tile, i64(number * lanes), element), align)
+        place = w.offset(tile, i64(number * lanes), element)
+        w.store(value, place, lanes * element_bits(element) // 8)
+    emit_stored(context, results, tile, element)
+
+
+def emit_stored(context: EmitContext, results: Results, tile: LlvmValue, element: str) -> None:
+    """Run the statements for accumulators that lie on the stack, row by row."""
+    w, rows, columns = context.writer, results.rows, results.columns
+    lanes = columns.lanes
+    align = lanes * element_bits(element) // 8
 
     def body(number: LlvmValue) -> None:
         row = w.offset(tile, w.mul(number, i64(columns.vectors * lanes)), element)

@@ -16,6 +16,7 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     Pointers,
     Step,
 )
+from ingot_compiler.backends.host.emit.kernels.bf16_products import add_bf16_products
 from ingot_compiler.backends.host.emit.kernels.byte_products import add_byte_products, flipped
 from ingot_compiler.backends.host.emit.kernels.pairs import multiply_pairs
 from ingot_compiler.backends.host.emit.lanes import load_lanes
@@ -190,6 +191,8 @@ def _add_product(
     """``left * right + total``."""
     w = tile.writer
     if total.is_float:
+        if tile.factors.together > 1:
+            return add_bf16_products(w, left, right, total)
         return w.fma(left, right, total)
     if tile.factors.together == rows_together("i8"):
         return add_byte_products(w, left, right, total, tile.factors)

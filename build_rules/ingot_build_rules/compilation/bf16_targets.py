@@ -1,0 +1,35 @@
+"""What ``--precision bf16`` asks of targets: an instruction for products of bf16.
+
+In: targets of the host, devices. Out: nothing, or UserError. Not done here: reading targets
+(``configure``), which products round (``backends.host.rounded_factors``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_build_rules.rules.compile_options import DeviceOption
+from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.message import OptionRef
+
+_WHY = "products of bf16 take an instruction that is in no level: avx512bf16 of x86-64-v4"
+
+
+def require_bf16(targets: Sequence[str], devices: Sequence[DeviceOption]) -> None:
+    """Refuse code that cannot multiply bf16.
+
+    Raises:
+        UserError: a target without the instruction, or a device whose code is not the host's.
+    """
+    for text in targets:
+        target = parse_target(text)
+        if not target.multiplies_bf16:
+            what, do = "a target without products of bf16", "leave the precision out, or name it: "
+            raise UserError(what, f"target {text}", _WHY, f"{do}x86-64-v4+avx512bf16")
+    for device in devices:
+        for kind, code in device.codes:
+            if code not in targets:
+                what = f"device {device.name} has no products of bf16"
+                where = OptionRef("device", f"{device.name}={kind}")
+                raise UserError(what, where, _WHY, "leave its target or the precision out")
