@@ -28,8 +28,8 @@ _PROMPT = 512
 
 def _sizes(shape: Any, past: int, new: int, whole: int) -> list[int]:
     """A batch of one; lengths by the names that exporters give them."""
-    known = {"batch_size": 1, "batch": 1, "sequence_length": new, "past_sequence_length": past}
-    return [dim if isinstance(dim, int) else known.get(dim, whole) for dim in shape]
+    known = {"sequence_length": new, "past_sequence_length": past}
+    return [1, *(dim if isinstance(dim, int) else known.get(dim, whole) for dim in shape[1:])]
 
 
 def _feed(specs: Any, past: int, new: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 DOMAIN = "com.microsoft"
-LENGTHS = {
+SHAPES = {
     "input_ids": ["batch_size", "sequence_length"],
     "attention_mask": ["batch_size", "total_sequence_length"],
 }
@@ -95,11 +95,9 @@ def genai_decoder(sizes: GenaiSizes) -> ModelProto:
     normed = _norm(graph, x, "first")
     for number in range(sizes.layers):
         x, normed = _layer(graph, number, x, normed)
-    graph.product(normed, "logits", sizes.width, sizes.tokens)
-    final = graph.nodes[-1].output[0]
-    graph.nodes[-1].output[0] = "logits" if final == "logits" else final
-    outputs = [_value(final, TensorProto.FLOAT, [*LENGTHS["input_ids"], sizes.tokens])]
-    inputs = [_value(name, TensorProto.INT64, shape) for name, shape in LENGTHS.items()]
+    graph.add("MatMul", [normed, graph.draw("head", sizes.width, sizes.tokens)], ["logits"])
+    outputs = [_value("logits", TensorProto.FLOAT, [*SHAPES["input_ids"], sizes.tokens])]
+    inputs = [_value(name, TensorProto.INT64, shape) for name, shape in SHAPES.items()]
     initializers = [numpy_helper.from_array(array, it) for it, array in graph.weights.items()]
     inputs += _caches(sizes, "past_key_values", "past_sequence_length")
     outputs += _caches(sizes, "present", "total_sequence_length")
@@ -166,12 +164,13 @@ def _attention(graph: _Graph, number: int, x: str) -> str:
             graph.product(x, f"{at}.{name}", sizes.width, count * sizes.depth)
             for name, count in counts.items()
         ]
+    if sizes.norms:
+        pairs = zip("qk", (sizes.heads, sizes.groups), strict=True)
+        normed = [_normed_heads(graph, f"{at}.{name}", count) for name, count in pairs]
+        operands[:2] = normed
     operands += [f"past_key_values.{number}.{name}" for name in ("key", "value")]
     operands += ["seqlens_k", "total_length"]
     operands += ["cos", "sin"] if sizes.rotary else ["", ""]
-    if sizes.norms:
-        scales = [graph.scales(f"{at}.{name}.scale", sizes.depth) for name in "qk"]
-        operands += ["", "", "", "", "", *scales]
     outputs = [f"{at}.attended", *(f"present.{number}.{name}" for name in ("key", "value"))]
     return graph.add(
         "GroupQueryAttention@",
@@ -184,6 +183,20 @@ def _attention(graph: _Graph, number: int, x: str) -> str:
         softcap=sizes.softcap,
         scale=sizes.depth**-0.5,
     )
+
+
+def _normed_heads(graph: _Graph, name: str, count: int) -> str:
+    """The norm of each head of a product without a bias."""
+    depth = graph.sizes.depth
+    graph.weights |= {
+        "heads.apart": np.array([0, -1, depth]),
+        f"{name}.together": np.array([0, -1, count * depth]),
+    }
+    heads = graph.add("Reshape", [name, "heads.apart"], [f"{name}.heads"])
+    operands = [heads, graph.scales(f"{name}.scale", depth)]
+    how: dict[str, Any] = {"axis": -1, "epsilon": 1e-6, "stash_type": 1}
+    graph.add("SimplifiedLayerNormalization", operands, [f"{name}.norm"], **how)
+    return graph.add("Reshape", [f"{name}.norm", f"{name}.together"], [f"{name}.normed"])
 
 
 def _caches(sizes: GenaiSizes, prefix: str, length: str) -> list[ValueInfoProto]:
