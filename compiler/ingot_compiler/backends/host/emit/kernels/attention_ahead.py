@@ -5,7 +5,7 @@ In: ``Head``, where a block of keys begins, which load comes. Out: prefetches. N
 loads (``attention_in_place``).
 
 A cache is longer than what the processor keeps, and is read once: hardware stops fetching at each
-page, and all lines of a block at once are more than can be on their way.
+page, and all lines of a block at once are more than can be on their way. Further ahead is slower.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ingot_compiler.ir.dims import coefficient
 from ingot_runtime.lazy_dataclass import dataclass
 
 _LINE_ELEMENTS = 16  # of 64 bytes
-_KEYS_AHEAD = 32
+_KEYS_AHEAD = 16
 _INTO_L2 = 2
 
 

@@ -81,20 +81,21 @@ def _vectors_per_round(head: Head) -> int:
 def _products(
     head: Head, query: LlvmValue, rows: Sequence[LlvmValue], ahead: KeysAhead | None
 ) -> Operands:
-    """One accumulator for each key: lane i has the sum over the elements i, i + lanes, .. of depth."""
+    """One accumulator for each key: lane i has the sum over the elements i, i + lanes, .. of depth.
+    Key after key, as they lie: what comes in order is fetched by the hardware."""
     w, lanes, depth = head.writer, head.lanes, head.statement.depth_extent
     step = _vectors_per_round(head)
 
     def some(start: LlvmValue, sums: Operands) -> Operands:
         carried = list(sums)
-        for number in range(step):
-            at = w.add(start, i64(number * lanes))
-            q = w.load(w.offset(query, at, "float"), "float", lanes)
-            for place, row in enumerate(rows):
+        places = [w.add(start, i64(number * lanes)) for number in range(step)]
+        queries = [w.load(w.offset(query, at, "float"), "float", lanes) for at in places]
+        for place, row in enumerate(rows):
+            for number, (at, q) in enumerate(zip(places, queries, strict=True)):
                 k = w.load(w.offset(row, at, "float"), "float", lanes)
                 carried[place] = w.fma(q, k, carried[place])
                 if ahead is not None:
-                    ahead.fetch(start, number * len(rows) + place)
+                    ahead.fetch(start, place * step + number)
         return tuple(carried)
 
     start = (zeros("float", lanes),) * len(rows)
