@@ -2,7 +2,8 @@
 
 In: a folder, names as ``llama.dynamo`` (all without one); PyTorch and transformers, which the tests
 never need. Out: per name ``NAME.onnx`` and ``NAME.npz``: inputs at ten lengths and what PyTorch
-answers, in f32. Not done here: networks without caches (``make_models.py``).
+answers, in f32. Not done here: networks without caches (``make_models.py``), models of the GenAI
+builder (``make_genai_decoders.py``).
 
     pip install torch==2.13.0 transformers==5.23.0 onnxscript==0.7.2
     python tests/models/make_decoders.py FOLDER [NAME ...]

@@ -1,8 +1,9 @@
 """Exports of decoders with caches: right at ten lengths, and as sequences the bits of calls that
 are given all caches.
 
-The expected outputs are PyTorch's (``tests/models/make_decoders.py``). Two exports are kept, one of
-each exporter; the others are made by the interpreter that INGOT_PEER_PYTHON names.
+The expected outputs are PyTorch's (``tests/models/make_decoders.py``), those of models in the form
+of the GenAI builder ONNX Runtime's (``make_genai_decoders.py``). One of each exporter and of that
+form are kept; the others are made by the interpreter that INGOT_PEER_PYTHON names.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_runtime.executor.session import Session
 
 MODELS = Path(__file__).parents[1] / "models"
-KEPT = ("llama.torchscript", "qwen3.dynamo")
+KEPT = ("llama.torchscript", "qwen3.dynamo", "qwen3.genai")
 ARCHITECTURES = (
     "llama",
     "llama3",
@@ -40,6 +41,11 @@ ARCHITECTURES = (
     "whisper",
     "t5",
 )
+GENAI = ("llama", "qwen2", "qwen3", "mistral", "phi3", "gemma2", "smollm3")
+MADE = [
+    *(f"{name}.{how}" for name in ARCHITECTURES for how in ("torchscript", "dynamo")),
+    *(f"{name}.genai" for name in GENAI),
+]
 RELATIVE_ERROR_MAX = 1e-4
 CASE_COUNT, STATE_COUNT, LAYERS = 10, 4, 2
 STEPS = (5, 1, 1, 3, 60, 1, 1)
@@ -116,17 +122,12 @@ def test_kept_exports(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.contrib
-@pytest.mark.parametrize("exporter", ["torchscript", "dynamo"])
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_exports_made_now(architecture: str, exporter: str, tmp_path: Path) -> None:
-    """Windows, experts, caps, biases, cross attention: all architectures by both exporters."""
-    name = f"{architecture}.{exporter}"
-    command = [
-        os.environ["INGOT_PEER_PYTHON"],
-        str(MODELS / "make_decoders.py"),
-        str(tmp_path),
-        name,
-    ]
+@pytest.mark.parametrize("name", MADE)
+def test_exports_made_now(name: str, tmp_path: Path) -> None:
+    """Windows, experts, caps, biases, cross attention: all architectures by both exporters; those
+    that the GenAI builder tells apart by its form."""
+    script = "make_genai_decoders.py" if name.endswith(".genai") else "make_decoders.py"
+    command = [os.environ["INGOT_PEER_PYTHON"], str(MODELS / script), str(tmp_path), name]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     session = load(tmp_path, name, tmp_path)

@@ -18,6 +18,8 @@ import pytest
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import run_all_ways
 from tests.unit.lowering_harness import assert_close
+from tests.unit.test_quantised_models import MODELS as QUANTISED_MODELS
+from tests.unit.test_quantised_models import SCHEMES
 
 import ingot
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build
@@ -40,6 +42,7 @@ OWN_CHOICE = (
 )  # families of acceptance 2 of the zoo
 RELATIVE_ERROR_MAX = 1e-4
 BYTES_MAX = 300_000
+DECODER, QUANTISED = " with caches", "QDQ "  # in rows of the page
 TARGET = "x86-64-v3"  # of the page's number of kernels; it depends on the target
 _HEAD = """\
 # Models
@@ -49,8 +52,16 @@ exported by `torch.onnx.export` (`tests/models/make_models.py`) and not changed 
 saved bundle and runs it with only the loader. Outputs must be within {error} of PyTorch's (relative to the largest), and integers equal.
 The bits must be the same for 1 and 2 threads, and for the native `main` and the vm. A dynamic export is one bundle, run at five sizes.
 
+Decoders with caches come by both exporters of PyTorch (`tests/models/make_decoders.py`), and in the form of the ONNX Runtime GenAI builder
+(`make_genai_decoders.py`). `tests/unit/test_decoders.py` runs each at ten lengths beside PyTorch or ONNX Runtime, and as a sequence, bit by bit what
+calls with all caches give. Three are kept and have a row here. All 37 are made when the test runs with these packages (`pytest -m contrib`): llama, llama 3, qwen2, qwen3, gemma 1 to 3,
+phi, phi3, gpt2, mistral, mixtral, qwen2_moe, and the decoders of whisper and t5.
+
+Quantised models (`tests/unit/quantised_models.py`) are written as quantisers write them. `test_quantised_models.py` compares them with `onnx.reference`: all
+integers within one step, 99.9 % equal.
+
 The column *kernels* counts the distinct kernels among the launches for `{target}`. `pytest tests/unit/test_models.py --bless` writes
-this page. We chose the last six families after the others.
+this page. We chose the six families marked so after the others.
 
 | architecture | export | nodes | distinct ops | launches | kernels | result |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -166,11 +177,13 @@ def test_no_file_names_the_machine_that_made_it() -> None:
         ], path
 
 
-def row(model: str, export: str) -> Sequence[str]:
+def row(model: str, export: str, folder: Path) -> Sequence[str]:
     """One row of the page: what the file holds and what becomes of it."""
-    path = MODELS / model / f"{export}.onnx"
+    content = model_bytes(model, export)
+    path = folder / "m.onnx"
+    path.write_bytes(content)
     ops = collections.Counter(
-        node.op_type for node in onnx.load_model_from_string(path.read_bytes()).graph.node
+        node.op_type for node in onnx.load_model_from_string(content).graph.node
     )
     name = f"{model} (own choice)" if model in OWN_CHOICE else model
     head = (name, export, str(ops.total()), str(len(ops)))
@@ -179,11 +192,26 @@ def row(model: str, export: str) -> Sequence[str]:
         return (*head, str(len(build.launches)), str(len(set(build.programs))), "right")
 
 
+def model_bytes(model: str, export: str) -> bytes:
+    """The file of a row: kept, or quantised now."""
+    if export.startswith(QUANTISED):
+        return QUANTISED_MODELS[model][0](
+            SCHEMES[export.removeprefix(QUANTISED)]
+        ).SerializeToString()
+    if model.endswith(DECODER):
+        return (MODELS / "decoders" / f"{model.removesuffix(DECODER)}.{export}.onnx").read_bytes()
+    return (MODELS / model / f"{export}.onnx").read_bytes()
+
+
 def exports() -> Sequence[tuple[str, str]]:
     """Architecture and export of each row, in the order of the page."""
     order = [*(model for model in STATIC if model not in OWN_CHOICE), *OWN_CHOICE]
-    return [(model, "static") for model in order] + [
-        (model, "dynamic") for model in order if model in DYNAMIC
+    kept = sorted(path.stem.split(".") for path in (MODELS / "decoders").glob("*.onnx"))
+    return [
+        *((model, "static") for model in order),
+        *((model, "dynamic") for model in order if model in DYNAMIC),
+        *((f"{name}{DECODER}", exporter) for name, exporter in kept),
+        *((name, f"{QUANTISED}{scheme}") for name in QUANTISED_MODELS for scheme in SCHEMES),
     ]
 
 
@@ -197,12 +225,12 @@ def line(cells: Sequence[str]) -> str:
     [pytest.param(1, marks=pytest.mark.slow), 4],
     ids=["all rows", "every fourth row and how many there are"],
 )
-def test_page_is_current(step: int, *, bless: bool) -> None:
+def test_page_is_current(step: int, tmp_path: Path, *, bless: bool) -> None:
     """docs/models.md says what the compiler makes of every export today; the quick suite looks at
     every fourth one."""
     head = _HEAD.format(error=RELATIVE_ERROR_MAX, target=TARGET)
     chosen = exports()[:: 1 if bless else step]
-    rows = [line(row(model, export)) for model, export in chosen]
+    rows = [line(row(model, export, tmp_path)) for model, export in chosen]
     if bless:
         PAGE.write_text(head + "".join(rows), encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")

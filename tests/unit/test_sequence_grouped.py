@@ -159,3 +159,28 @@ def test_what_cannot_lie_in_place_is_no_state(case: str, tmp_path: Path) -> None
     ingot.compile(_cut(case)).save(tmp_path / "m.ingot")
     with ingot_runtime.load(tmp_path / "m.ingot") as session:
         assert session.states == {}
+
+
+def test_keys_beyond_the_tables_of_the_rotation_are_refused(bundle: Path) -> None:
+    """A cache that outgrows the 256 positions that the model has tables for is an error, after
+    which the sequence is as it was; without rotation nothing bounds it."""
+    with ingot_runtime.load(bundle) as session:
+        sequence = session.sequence()
+        fresh = [item for item in session.inputs if item.name in ("x", "q", "k", "v")]
+
+        def call(rows: int) -> None:
+            whole = len(sequence) + rows
+            given = {it.name: np.ones((1, rows, it.shape[2]), np.float32) for it in fresh}
+            sequence.run({**given, "mask": np.ones((1, whole), np.int64)})
+
+        call(250)
+        call(6)
+        if len(fresh) > 1:
+            call(1)
+            assert len(sequence) == 257
+        else:
+            with pytest.raises(ingot_runtime.InputError, match="at most 256 keys"):
+                call(1)
+            assert len(sequence) == 256
+            sequence.truncate(255)
+            call(1)

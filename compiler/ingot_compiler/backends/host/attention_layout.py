@@ -70,8 +70,9 @@ def attention_layout(
     scores_offset = 0 if in_place else dim_add(values_offset, dim_mul(keys, value_padded))
     tiles = 1 if in_place else _tiles(query_block, rows, keys_padded)
     element_count = _dim_rounded_up(dim_add(scores_offset, dim_mul(keys_padded, rows * tiles)))
+    side_by_side = max(_accumulators_max(target) // rows, 1) if in_place else most
     return AttentionLayout(
-        rows, tiles, vectors, vectors < most, _even_share(-(-value // lanes), most), lanes,
+        rows, tiles, vectors, vectors < most, _even_share(-(-value // lanes), side_by_side), lanes,
         keys_padded, value_padded, values_offset, scores_offset, element_count,
     )  # fmt: skip
 
@@ -121,6 +122,11 @@ def _vectors_max(rows: int, target: KernelTarget) -> int:
     """The most vectors of accumulators in each of so many rows."""
     heights = _heights(target)
     return heights[min(height for height in heights if height >= rows)]
+
+
+def _accumulators_max(target: KernelTarget) -> int:
+    """The most vectors of accumulators that any tile has."""
+    return max(rows * vectors for rows, vectors in _heights(target).items())
 
 
 def _heights(target: KernelTarget) -> dict[int, int]:

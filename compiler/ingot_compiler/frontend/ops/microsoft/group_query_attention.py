@@ -39,9 +39,10 @@ from ingot_compiler.frontend.compose import (
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.imported import ABSENT
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import read_size, sizes_of
+from ingot_compiler.frontend.operand_sizes import read_size, require_dim, sizes_of
 from ingot_compiler.frontend.ops.microsoft.rotary_embedding import rotated
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ranges import maximum
 from ingot_runtime.lazy_dataclass import dataclass
@@ -50,11 +51,12 @@ from ingot_runtime.lazy_dataclass import dataclass
 @dataclass(frozen=True, slots=True)
 class _Lengths:
     """``past`` and ``total``: i64 [B, 1, 1, 1], the keys of each sample before and after this call;
-    ``new``: the rows of this call; ``keys``: the rows of the present, the first ``kept`` of which
-    each sample has from the past."""
+    ``most``: those of the longest one after it; ``new``: the rows of this call; ``keys``: the rows of
+    the present, the first ``kept`` of which each sample has from the past."""
 
     past: int
     total: int
+    most: Dim
     new: Dim
     keys: Dim
     kept: Dim
@@ -118,15 +120,14 @@ def _lengths(context: OpContext, q: int) -> _Lengths:
     total = binary_scalar(context, "add", total, 1)
     keys = read_size(context, context.operand(6))
     if past_operand is None:
-        return _Lengths(
-            full(context, "i64", 0, (batch, 1, 1, 1)), total, new, maximum(keys, new), 0
-        )
+        past = full(context, "i64", 0, (batch, 1, 1, 1))
+        return _Lengths(past, total, keys, new, maximum(keys, new), 0)
     held = context.shape_of(past_operand)[2]
     is_first = context.add("equal", size_scalar(context, new), size_scalar(context, keys))
     before = context.add("sub", total, size_scalar(context, new))
     past = context.add("select", is_first, context.scalar("i64", 0), before)
     kept = _least(context, reshape(context, past, (batch,)), held)
-    return _Lengths(past, total, new, maximum(keys, held), kept)
+    return _Lengths(past, total, keys, new, maximum(keys, held), kept)
 
 
 def _least(context: OpContext, lengths: int, most: Dim) -> Dim:
@@ -150,7 +151,15 @@ def _normalised(context: OpContext, x: int, position: int) -> int:
 def _rotated(context: OpContext, q: int, k: int, lengths: _Lengths) -> tuple[int, int]:
     tables = context.operand(7), context.operand(8)
     interleaved = context.bool_attribute("rotary_interleaved")
-    positions = _positions(context, q, lengths, sizes_of(context, tables[0], 2)[0])
+    rows = sizes_of(context, tables[0], 2)[0]
+    beyond = maximum(lengths.most, rows) - rows
+    require_dim(
+        context,
+        beyond,
+        message("at most ", rows, " keys, as the tables of the rotation have rows"),
+        lengths.most,
+    )
+    positions = _positions(context, q, lengths, rows)
     return (
         rotated(context, q, positions, tables, interleaved=interleaved),
         rotated(context, k, positions, tables, interleaved=interleaved),

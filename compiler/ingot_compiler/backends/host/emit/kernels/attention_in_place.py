@@ -15,6 +15,7 @@ from functools import partial
 
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
+from ingot_compiler.backends.host.emit.kernels.attention_ahead import KeysAhead, keys_ahead
 from ingot_compiler.backends.host.emit.kernels.attention_head import Head, QueryTile
 from ingot_compiler.backends.host.emit.kernels.attention_maxima import emit_masked, start_maxima
 from ingot_compiler.backends.host.emit.kernels.attention_pack import key_rows
@@ -66,29 +67,39 @@ def _emit_block(head: Head, tile: QueryTile, key: LlvmValue, rows: Sequence[Llvm
             statement.q, statement.q_index, statement.query, w.add(tile.first, number),
             statement.depth,
         )  # fmt: skip
-        scores = combined(w, _products(head, first, rows), partial(w.binary, "fadd"))
+        ahead = keys_ahead(head, rows[0], number, _vectors_per_round(head))
+        scores = combined(w, _products(head, first, rows, ahead), partial(w.binary, "fadd"))
         w.store(scores, w.offset(head.score_row(number), key, "float"))
 
     for_each(w, ZERO, tile.valid, 1, query, nonempty=True)
 
 
-def _products(head: Head, query: LlvmValue, rows: Sequence[LlvmValue]) -> Operands:
-    """One accumulator for each key: lane i has the sum over the elements i, i + lanes, .. of depth."""
+def _vectors_per_round(head: Head) -> int:
+    vectors = head.statement.depth_extent // head.lanes
+    return next(n for n in range(min(vectors, _VECTORS_PER_ROUND), 0, -1) if vectors % n == 0)
+
+
+def _products(
+    head: Head, query: LlvmValue, rows: Sequence[LlvmValue], ahead: KeysAhead | None
+) -> Operands:
+    """One accumulator for each key: lane i has the sum over the elements i, i + lanes, .. of depth.
+    Key after key, as they lie: what comes in order is fetched by the hardware."""
     w, lanes, depth = head.writer, head.lanes, head.statement.depth_extent
-    vectors = depth // lanes
-    step = next(n for n in range(min(vectors, _VECTORS_PER_ROUND), 0, -1) if vectors % n == 0)
+    step = _vectors_per_round(head)
 
     def some(start: LlvmValue, sums: Operands) -> Operands:
         carried = list(sums)
-        for number in range(step):
-            at = w.add(start, i64(number * lanes))
-            q = w.load(w.offset(query, at, "float"), "float", lanes)
-            for place, row in enumerate(rows):
+        places = [w.add(start, i64(number * lanes)) for number in range(step)]
+        queries = [w.load(w.offset(query, at, "float"), "float", lanes) for at in places]
+        for place, row in enumerate(rows):
+            for number, (at, q) in enumerate(zip(places, queries, strict=True)):
                 k = w.load(w.offset(row, at, "float"), "float", lanes)
                 carried[place] = w.fma(q, k, carried[place])
+                if ahead is not None:
+                    ahead.fetch(start, place * step + number)
         return tuple(carried)
 
     start = (zeros("float", lanes),) * len(rows)
-    if step == vectors:
+    if step * lanes == depth:
         return some(ZERO, start)
     return w.loop(ZERO, i64(depth), step * lanes, start, some)
