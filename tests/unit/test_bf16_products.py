@@ -8,6 +8,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from onnx import GraphProto, TensorProto, helper
 from tests.unit.codegen_harness import BF16_PRODUCTS, Array, interpret, run_program
 from tests.unit.end_to_end_harness import make_model, node, run_all_ways, tensor
 from tests.unit.kernels_harness import Kernel, aligned, empty
@@ -180,6 +181,33 @@ def test_what_has_no_such_products(targets: list[str], devices: dict[str, str], 
     assert "precision" in str(raised.value.do)
     beside = make_options([NAME], devices={"acc": "cpu:1"}, precision="bf16")
     assert [device.target for device in beside.devices] == [NAME]
+
+
+def branch(weights: str) -> GraphProto:
+    """A product of a value from outside."""
+    result = tensor("out", [5, 32])
+    return helper.make_graph([node("MatMul", f"r {weights}", "out")], "branch", [], [result])
+
+
+@pytest.mark.parametrize("target", BF16_PRODUCTS, ids=str)
+def test_branches_round_for_themselves(target: Target, tmp_path: Path) -> None:
+    """What one branch rounds is not there in the other one, nor behind them."""
+    weights = {name: normal(number, 32, 32) / 6 for number, name in enumerate("uvw")}
+    nodes = [
+        node("Relu", "x", "r"),
+        node("If", "c", "a", then_branch=branch("u"), else_branch=branch("v")),
+        node("MatMul", "r w", "b"),
+        node("Add", "a b", "y"),
+    ]
+    inputs = [tensor("x", [5, 32]), tensor("c", [], TensorProto.BOOL)]
+    model = make_model(nodes, inputs, [tensor("y", None)], weights)
+    ingot.compile(model, targets=str(target), precision="bf16").save(tmp_path / "m.ingot")
+    x = normal(4, 5, 32)
+    results = run_all_ways(
+        tmp_path / "m.ingot", [{"x": x, "c": np.array(c)} for c in (True, False)]
+    )
+    for result, name in zip(results, "uv", strict=True):
+        assert_close(np.maximum(x, 0) @ (weights[name] + weights["w"]), result["y"], 1e-2)
 
 
 @pytest.mark.slow

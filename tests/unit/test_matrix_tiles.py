@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.unit.codegen_harness import NUMPY
+from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.kernels_harness import Array, Kernel
 from tests.unit.lowering_harness import (
     Builder,
@@ -24,6 +26,7 @@ from tests.unit.software_tiles import SoftwareTiles
 from tests.unit.test_bf16_products import drawn as drawn_bf16
 from tests.unit.test_byte_convolutions import PAIRS, drawn, window
 
+import ingot
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.llvm import Level, host_target, load_in_process
 from ingot_compiler.backends.host.llvm_binding import Engine
@@ -204,3 +207,15 @@ def test_native_leaves_them_out() -> None:
     native = native_target(TARGET.features)
     assert not [name for name in native.features if name.startswith("amx")]
     assert "avx512bf16" in native.features
+
+
+def test_variants_share_packed_weights(tmp_path: Path) -> None:
+    """One packing serves tiles and pairs: a bundle for both has code twice, and weights once."""
+    plain, sizes = "x86-64-v4+avx512bf16", list[int]()
+    nodes, weights = [node("MatMul", "x w", "y")], {"w": normal(1, 512, 512)}
+    product = make_model(nodes, [tensor("x", [64, 512])], [tensor("y", None)], weights)
+    for targets in ([plain], [plain, f"{plain}+amx-bf16"]):
+        path = tmp_path / f"{len(targets)}.ingot"
+        ingot.compile(product, targets=targets, precision="bf16").save(path)
+        sizes.append(path.stat().st_size)
+    assert sizes[1] - sizes[0] < 512 * 512
