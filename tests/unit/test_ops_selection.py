@@ -72,12 +72,33 @@ def test_a_size_of_the_data_feeds_kernels(tmp_path: Path) -> None:
 
 
 def test_a_late_output_cannot_be_bound(tmp_path: Path) -> None:
-    """An output whose size the data decide has no fixed address: bind says so."""
-    model = make_model([node("NonZero", "x", "y")], [tensor("x", [4])], [tensor("y", None, I64)])
+    """A large output whose size the data decide has no fixed address: bind says so."""
+    model = make_model([node("NonZero", "x", "y")], [tensor("x", [9000])], [tensor("y", None, I64)])
     ingot.compile(model).save(tmp_path / "m.ingot")
     session = ingot_runtime.load(tmp_path / "m.ingot")
     with pytest.raises(ingot_runtime.InputError, match="depends on the data"):
-        session.bind({"x": np.zeros(4, np.float32)})
+        session.bind({"x": np.zeros(9000, np.float32)})
+
+
+def test_a_small_late_output_is_planned_as_its_upper_bound(tmp_path: Path) -> None:
+    """It has a fixed address, and with what is between it no block of its own: its shape is told
+    after each run, from nothing to all."""
+    nodes = [node("NonZero", "x", "i"), node("Transpose", "i", "y", perm=[1, 0])]
+    model = make_model(nodes, [tensor("x", [3, 4])], [tensor("y", None, I64)])
+    x = np.random.default_rng(1).integers(0, 2, (3, 4)).astype(np.float32)
+    feeds = [{"x": values.astype(np.float32)} for values in (x, x * 0, x * 0 + 1)]
+    check_model(model, feeds, tmp_path)
+    compiled = ingot.compile(model)
+    compiled.save(tmp_path / "m.ingot")
+    given = np.zeros_like(x)
+    bound = ingot_runtime.load(tmp_path / "m.ingot").bind({"x": given})
+    for feed in feeds:
+        given[...] = feed["x"]
+        bound.run()
+        expected = np.argwhere(given)
+        assert bound.output_shape("y") == expected.shape
+        flat = bound.outputs["y"].reshape(-1)[: expected.size]
+        np.testing.assert_array_equal(flat.reshape(expected.shape), expected)
 
 
 @pytest.mark.parametrize("attributes", [{}, {"axis": 0}, {"axis": 1}])

@@ -143,6 +143,26 @@ class Reduce:
 
 
 @dataclass(frozen=True, slots=True)
+class Filter:
+    """Keep what ``condition`` holds for, one behind the other, in the order of ``variable`` in
+    range(extent), after running ``body`` (which only names values) in every iteration.
+
+    The first that is kept goes to the place ``start``, the next one to that behind it; ``name`` is
+    the place behind the last. At each place below ``limit`` the values of ``stores`` are written;
+    their indices are those of place 0, and do not depend on the variable.
+    """
+
+    name: str
+    variable: str
+    extent: Dim
+    start: Dim
+    limit: Dim
+    body: tuple[Statement, ...]
+    condition: Value
+    stores: tuple[Store, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Require:
     """Let the kernel return ``RC_REQUIREMENT + number`` unless ``condition`` (a bool value) holds;
     it goes on all the same."""
@@ -459,7 +479,7 @@ class Transpose:
 
 Block = Contraction | BlockedProduct | Depthwise | DepthwisePlane | Winograd | Attention | Transpose
 """What covers many elements in an order of its own, and runs its ``epilogue`` for each."""
-Statement = Let | LetIndex | Store | For | Reduce | Require | If | CallExtern | Block
+Statement = Let | LetIndex | Store | For | Reduce | Filter | Require | If | CallExtern | Block
 
 
 # ---- programs ------------------------------------------------------------------------------------
