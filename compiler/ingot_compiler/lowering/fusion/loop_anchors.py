@@ -165,7 +165,10 @@ def argsort(fuser: Fuser, index: int, node: Node) -> None:
     few = any(isinstance(size, int) and size <= COUNT_MAX for size in sizes)
     kind = SELECT_LEAST if few else RADIX_SORT
     needed = [TensorType(keys.dtype, found.shape)] if few else sort_workspaces(keys)
-    fuser.compute_results(kind, node, [fuser.leaf(operand)], _added(fuser, node, needed))
+    is_long = typical(keys.shape[-1]) >= _LONG_ROW  # a line of the cache for each of its keys
+    place = contiguous(fuser, operand) if is_long else fuser.where(operand)
+    leaf = fuser.leaf_at(operand, place)
+    fuser.compute_results(kind, node, [leaf], _added(fuser, node, needed))
 
 
 def positions_of_true(fuser: Fuser, index: int, node: Node) -> None:

@@ -3,8 +3,8 @@
 In: a group of one ``argsort``; workspace for counts, keys and positions. Out: its loop program:
 units are rows. Not done here: few results of many keys (``select_least``).
 
-Where not all keys are wanted, those whose highest byte says that they are beyond are left out
-first.
+Where not all keys are wanted, those whose part of the range says that they are beyond are left out
+first. Few keys are ranked instead (``rank_sort``).
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from ingot_compiler.ir.types import DType, TensorType, dtype_size_bytes
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.key_range import KeyRange
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
+from ingot_compiler.lowering.kinds.rank_sort import RANKED_MAX, rank_each
 from ingot_compiler.lowering.loops import (
     Apply,
     Compare,
     Constant,
+    Filter,
     For,
     FromIndex,
     If,
@@ -63,21 +66,21 @@ class _Counts:
         return Store(self.buffer, self.place(digit, number), total)
 
     def prepare(
-        self, numbers: Mapping[int, int], length: Dim, key: Value, dtype: DType
+        self, digits: Mapping[int, Value], length: Dim, key: Value
     ) -> tuple[Statement, ...]:
-        """One look at all keys counts digits; ``numbers``: pass -> which byte of the key."""
-        d, first = symbol("d"), min(numbers)
+        """One look at all keys counts digits; ``digits``: pass -> that of ``Local("key")``."""
+        d, first = symbol("d"), min(digits)
         zero = Store(self.buffer, self.place(d, first), Constant(0, "i64"))
         counted: list[Statement] = [Let("key", key)]
-        for number, byte in numbers.items():
+        for number, digit in digits.items():
             name = f"d{number}"
-            counted.append(LetIndex(name, _digit(byte, dtype)))
+            counted.append(LetIndex(name, digit))
             counted.append(self._add(symbol(name), number, Constant(1, "i64")))
         ends = [
             For("d", DIGITS - 1, "serial", (self._add(d + 1, number, self.at(d, number)),))
-            for number in numbers
+            for number in digits
         ]
-        clear = For("d", len(numbers) * DIGITS, "vector", (zero,))
+        clear = For("d", len(digits) * DIGITS, "vector", (zero,))
         return clear, For("i", length, "serial", tuple(counted)), *ends
 
     def take(self, number: int, dtype: DType) -> tuple[Statement, ...]:
@@ -126,35 +129,71 @@ class _Sort:
     dtype: DType
     result: int
     count: Dim
+    lanes: int
 
     def leave_out(self) -> tuple[Statement, ...]:
-        """Move the keys whose highest byte does not say that they are beyond ``count`` to the first
-        pair, in their order, and name their number ``length``."""
+        """Move the keys whose part of the range does not say that they are beyond ``count`` to the
+        first pair, in their order, and name their number ``length``."""
         counts, d, i = self.counts, symbol("d"), symbol("i")
-        number, byte = counts.passes - 1, counts.passes - 2
+        number, parts = counts.passes - 1, KeyRange(self.dtype)
+        part = parts.part(Local("key", self.dtype))
         enough = Apply("less", (counts.at(d, number), FromIndex(self.count, "i64")), "bool")
-        below = Apply("cast", (enough,), "i64")
-        limit = Reduce("limit", "sum", "d", DIGITS, "i64", (), below, lanes=True)
-        first = counts.place(0, number)
-        advance = Store(counts.buffer, first, FromIndex(symbol("at") + 1, "i64"))
-        is_wanted = Apply("less_equal", (_digit(byte, self.dtype), Local("limit", "i64")), "bool")
-        stores = self.pairs[0].put(FromIndex(i, "i64"), self.dtype)
-        wanted = If(is_wanted, (LetIndex("at", counts.at(0, number)), *stores, advance))
-        return (
-            *counts.prepare({number: byte}, self.length, self.key_at(i), self.dtype),
-            limit,
-            Store(counts.buffer, first, Constant(0, "i64")),
-            For("i", self.length, "serial", (Let("key", self.key_at(i)), wanted)),
-            LetIndex("length", Apply("max", (counts.at(0, number), Constant(0, "i64")), "i64")),
+        below = Apply("cast", (enough,), parts.wide)
+        limit = Reduce("limit", "sum", "d", DIGITS, parts.wide, (), below, lanes=True)
+        is_wanted = Apply("less_equal", (part, Local("limit", parts.wide)), "bool")
+        pair, body = self.pairs[0], (Let("key", self.key_at(i)),)
+        stores = (
+            Store(pair.keys, pair.row, Local("key", self.dtype)),
+            Store(pair.positions, pair.row, FromIndex(i, "i64")),
         )
+        return (
+            *parts.statements(self.key_at, self.length),
+            *counts.prepare({number: Apply("cast", (part,), "i64")}, self.length, self.key_at(i)),
+            limit,
+            Filter("length", "i", self.length, 0, self.length, body, is_wanted, stores),
+        )
+
+    def take_all(self) -> tuple[Statement, ...]:
+        """Move all keys to the first pair."""
+        pair, i = self.pairs[0], symbol("i")
+        stores = (
+            Store(pair.keys, pair.row + i, self.key_at(i)),
+            Store(pair.positions, pair.row + i, _index(i)),
+        )
+        return (For("i", self.length, "vector", stores),)
+
+    def rank(self, source: _Pairs | None, length: Dim) -> tuple[Statement, ...]:
+        """Few keys by comparing all pairs; ``source``: if not the keys themselves."""
+        if source is None:
+
+            def store(place: Dim, number: Dim) -> Store:
+                return Store(self.result, dim_mul(_ROW, self.count) + place, _index(number))
+
+            return (rank_each(self.key_at, length, self.dtype, store, self.lanes),)
+        spare, c = self.pairs[1], symbol("c")
+
+        def put(place: Dim, number: Dim) -> Store:
+            return Store(spare.positions, spare.row + place, source.get(number)[1])
+
+        found = Store(self.result, dim_mul(_ROW, self.count) + c, spare.get(c)[1])
+        ranked = rank_each(lambda index: source.get(index)[0], length, self.dtype, put, self.lanes)
+        return ranked, For("c", self.count, "vector", (found,))
+
+    def order(self, source: _Pairs | None, length: Dim) -> tuple[Statement, ...]:
+        """By ranks or by passes, as many keys as there are."""
+        is_few = Compare("less_equal", length, RANKED_MAX)
+        if isinstance(length, int):
+            return (self.rank if length <= RANKED_MAX else self.sort)(source, length)
+        is_many = Compare("less", RANKED_MAX, length)
+        return If(is_few, self.rank(source, length)), If(is_many, self.sort(source, length))
 
     def sort(self, source: _Pairs | None, length: Dim) -> tuple[Statement, ...]:
         """All passes, from the last key on, since places are taken from the last on; ``source``: if
         not the keys themselves."""
         passes, index = self.counts.passes - 1, length - 1 - symbol("i")
         first = source.get(symbol("i"))[0] if source else self.key_at(symbol("i"))
-        numbers = {number: number for number in range(passes)}
-        body = [*self.counts.prepare(numbers, length, first, self.dtype)]
+        digits = {number: _digit(number, self.dtype) for number in range(passes)}
+        body = [*self.counts.prepare(digits, length, first)]
         for number in range(passes):
             key, position = source.get(index) if source else (self.key_at(index), _index(index))
             taken = (Let("key", key), *self.counts.take(number, self.dtype))
@@ -180,7 +219,6 @@ def _index(index: Dim) -> Value:
 
 def lower_radix_sort(group: Group, target: KernelTarget) -> LoopProgram:
     """Keys go from one workspace to another, and positions to the result at last."""
-    del target
     buffers, keys = GroupBuffers(group), group.operands[0]
     result, counts, *between = group.results
     shape, dtype = keys.type.shape, keys.type.dtype
@@ -193,11 +231,13 @@ def lower_radix_sort(group: Group, target: KernelTarget) -> LoopProgram:
     row = dim_mul(_ROW, length)
     pairs = tuple(_Pairs(*pair, row) for pair in zip(numbers[::2], numbers[1::2], strict=True))
     table = _Counts(buffers.number(counts), passes + 1)
-    sort = _Sort(table, pairs, key_at, length, dtype, buffers.number(result), count)
+    sort = _Sort(table, pairs, key_at, length, dtype, buffers.number(result), count, target.f32_lanes)
     if count == length:
-        body = sort.sort(None, length)
+        body = sort.order(None, length)
+    elif isinstance(length, int) and length <= RANKED_MAX:
+        body = (*sort.take_all(), *sort.rank(pairs[0], length))
     else:
-        body = (*sort.leave_out(), *sort.sort(pairs[0], symbol("length")))
+        body = (*sort.leave_out(), *sort.order(pairs[0], symbol("length")))
     units = line_count(shape, len(shape) - 1)
     return finish_program(buffers, body, units, grain_for(dim_mul(length, 4 * passes)))
 
