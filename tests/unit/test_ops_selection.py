@@ -215,3 +215,23 @@ def test_unique_rows_without_elements(tmp_path: Path) -> None:
     (result,) = run_all_ways(tmp_path / "m.ingot", [{"x": np.zeros((4, 0), np.float32)}])
     assert result["y"].shape == (1, 0)
     assert [result[name].tolist() for name in "ivc"] == [[0], [0, 0, 0, 0], [4]]
+
+
+@pytest.mark.parametrize("most", [5, 90, 700])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_suppression_of_many(tmp_path: Path, most: int, is_open: bool) -> None:
+    """Candidates that fill several rounds, with equal scores among them, in classes of which one
+    has none: in one list, to the last one and up to a limit."""
+    draw = np.random.default_rng(most)
+    corners = draw.uniform(0, 100, (2, 700, 2))
+    boxes = np.concatenate([corners, corners + draw.uniform(1, 20, (2, 700, 2))], -1)
+    scores = draw.uniform(0, 1, (2, 3, 700)).astype(np.float32).round(2)
+    scores[0, 1], scores[1, 1] = 0.1, 0.7
+    scores[1, 2, 5:9] = 1e-30, -3.0, np.inf, 2.0
+    feed = {"b": boxes.astype(np.float32), "s": scores}
+    sizes = {"b": [2, "n", 4], "s": [2, 3, "n"]}
+    inputs = [tensor(name, sizes[name] if is_open else x.shape) for name, x in feed.items()]
+    limits = {"m": np.array([most]), "t": np.array([0.4], np.float32), "l": np.array([0.3], np.float32)}  # fmt: skip
+    nodes = [node("NonMaxSuppression", "b s m t l", "y")]
+    model = make_model(nodes, inputs, [tensor("y", None, I64)], limits)
+    check_model(model, [feed], tmp_path)

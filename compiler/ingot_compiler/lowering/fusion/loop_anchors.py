@@ -146,7 +146,8 @@ def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:
     """The kernel reads what it writes: it has no followers."""
     del index
     leaves = [fuser.leaf(operand) for operand in node.operands]
-    needed = suppression_workspaces(fuser.values.type_of(node.operands[0]))
+    scores, kept = (fuser.values.type_of(value) for value in (node.operands[1], node.results[0]))
+    needed = suppression_workspaces(scores, kept.shape[-1])
     fuser.compute_results(SUPPRESS_OVERLAPS, node, leaves, _added(fuser, node, needed))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.ranges import upper_bound
 from ingot_compiler.lowering.fused import SymbolRead, SymbolSet
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import IMAGE_RANK_MIN, channels_last
@@ -112,8 +113,7 @@ def _most(fuser: Fuser, value: int) -> int | None:
     if counted is None or counted.op != "cast":
         return None
     mask = values.type_of(counted.operands[0])
-    count = mask.element_count
-    return count if mask.dtype == "bool" and isinstance(count, int) else None
+    return upper_bound(mask.element_count) if mask.dtype == "bool" else None
 
 
 def require_dim(fuser: Fuser, node: Node) -> None:
