@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import check_model, make_model, node, run_all_ways, tensor
 
@@ -235,3 +235,33 @@ def test_suppression_of_many(tmp_path: Path, most: int, is_open: bool) -> None:
     nodes = [node("NonMaxSuppression", "b s m t l", "y")]
     model = make_model(nodes, inputs, [tensor("y", None, I64)], limits)
     check_model(model, [feed], tmp_path)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "float64"])
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_positions_of_equal_maxima(tmp_path: Path, dtype: str, order: int, is_open: bool) -> None:
+    """Of equal elements the first one wins, whichever way finds it; windows reach beyond images."""
+    x = np.random.default_rng(8).integers(-3, 2, (2, 3, 5, 6)).astype(dtype)
+    if dtype == "float32":
+        x[0, 0, 0, :2] = -0.0, 0.0
+        x[1, 2] = -np.inf
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    attributes = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 1, 1, 0], "storage_order": order}  # fmt: skip
+    sizes = [2, 3, "h", "w"] if is_open else x.shape
+    outputs = [tensor("y", None, kind), tensor("i", None, I64)]
+    model = make_model(
+        [node("MaxPool", "x", "y i", **attributes)], [tensor("x", sizes, kind)], outputs
+    )
+    ingot.compile(model).save(tmp_path / "m.ingot")
+    (result,) = run_all_ways(tmp_path / "m.ingot", [{"x": x}])
+    for (image, channel, row, column), found in np.ndenumerate(result["i"]):
+        inside = [
+            (y, z)
+            for y in range(2 * row - 1, 2 * row + 2)
+            for z in range(column - 1, column + 1)
+            if 0 <= y < 5 and 0 <= z < 6
+        ]
+        y, z = max(inside, key=lambda place: x[image, channel, place[0], place[1]])
+        place = z * 5 + y if order else y * 6 + z
+        assert found == (image * 3 + channel) * 30 + place
