@@ -3,6 +3,7 @@ reference."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -229,7 +230,7 @@ def test_suppression_of_many(tmp_path: Path, most: int, is_open: bool) -> None:
     scores[0, 1], scores[1, 1] = 0.1, 0.7
     scores[1, 2, 5:9] = 1e-30, -3.0, np.inf, 2.0
     feed = {"b": boxes.astype(np.float32), "s": scores}
-    sizes = {"b": [2, "n", 4], "s": [2, 3, "n"]}
+    sizes: dict[str, Sequence[int | str]] = {"b": (2, "n", 4), "s": (2, 3, "n")}
     inputs = [tensor(name, sizes[name] if is_open else x.shape) for name, x in feed.items()]
     limits = {"m": np.array([most]), "t": np.array([0.4], np.float32), "l": np.array([0.3], np.float32)}  # fmt: skip
     nodes = [node("NonMaxSuppression", "b s m t l", "y")]
@@ -248,7 +249,7 @@ def test_positions_of_equal_maxima(tmp_path: Path, dtype: str, order: int, is_op
         x[1, 2] = -np.inf
     kind = helper.np_dtype_to_tensor_dtype(x.dtype)
     attributes = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 1, 1, 0], "storage_order": order}  # fmt: skip
-    sizes = [2, 3, "h", "w"] if is_open else x.shape
+    sizes: Sequence[int | str] = (2, 3, "h", "w") if is_open else x.shape
     outputs = [tensor("y", None, kind), tensor("i", None, I64)]
     model = make_model(
         [node("MaxPool", "x", "y i", **attributes)], [tensor("x", sizes, kind)], outputs

@@ -22,8 +22,6 @@ from ingot_runtime.lazy_dataclass import dataclass
 Comparison = OneOf["less", "less_equal", "equal"]
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
-# ---- values --------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -78,8 +76,6 @@ class Apply:
 
 
 Value = Load | Constant | FromIndex | Compare | Local | Apply
-
-# ---- statements ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +140,9 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Keep what ``condition`` holds for, one behind the other, in the order of ``variable`` in
-    range(extent), after running ``body`` (which only names values) in every iteration.
-
-    The first that is kept goes to the place ``start``, the next one to that behind it; ``name`` is
-    the place behind the last. At each place below ``limit`` the values of ``stores`` are written;
-    their indices are those of place 0, and do not depend on the variable.
+    """Keep the iterations of ``variable in range(extent)`` for which ``condition`` holds, where
+    ``body`` names values: the first at place ``start``, each other behind the one before; ``name``
+    is the place behind all. ``stores``, whose indices are those of place 0, write below ``limit``.
     """
 
     name: str
@@ -203,8 +196,7 @@ class CallExtern:
 
 @dataclass(frozen=True, slots=True)
 class RegisterTile:
-    """Register block of a contraction: ``rows`` x ``vectors`` accumulators, each a vector register
-    of sums."""
+    """``rows`` x ``vectors`` accumulators of a contraction, each a vector register of sums."""
 
     rows: int
     vectors: int
@@ -480,9 +472,6 @@ class Transpose:
 Block = Contraction | BlockedProduct | Depthwise | DepthwisePlane | Winograd | Attention | Transpose
 """What covers many elements in an order of its own, and runs its ``epilogue`` for each."""
 Statement = Let | LetIndex | Store | For | Reduce | Filter | Require | If | CallExtern | Block
-
-
-# ---- programs ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

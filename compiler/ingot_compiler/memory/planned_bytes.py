@@ -8,7 +8,9 @@ A small buffer whose size has a bound is planned as if it were as large: a block
 
 from __future__ import annotations
 
-from ingot_compiler.ir.dims import Dim, dim_product
+from math import prod
+
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import dtype_size_bytes
 from ingot_compiler.lowering.fused import FusedGraph
 from ingot_compiler.lowering.size_bounds import Bounds, most_of, size_bounds
@@ -42,5 +44,5 @@ class PlannedSizes:
         most = tuple(size for size in sizes if size is not None)
         if len(most) < len(sizes):
             return None
-        size_bytes = dim_product(most) * dtype_size_bytes(kind.dtype)
+        size_bytes = prod(most) * dtype_size_bytes(kind.dtype)
         return most if size_bytes <= BOUNDED_BYTES_MAX else None

@@ -51,16 +51,15 @@ class KeyRange:
     def statements(self, key_at: Callable[[Dim], Value], length: Dim) -> tuple[Statement, ...]:
         """Name the least key, and how far keys are shifted to give parts."""
         wide, real, fraction_bits, bias = self._float
-        found = [
-            Reduce(name, function, "k", length, wide, (), self._wide(key_at(symbol("k"))), lanes=True)
-            for name, function in (("low", "min"), ("high", "max"))
-        ]  # fmt: skip
+        key = self._wide(key_at(symbol("k")))
+        least = Reduce("low", "min", "k", length, wide, (), key, lanes=True)
+        most = Reduce("high", "max", "k", length, wide, (), key, lanes=True)
         spread = Apply("sub", (Local("high", wide), Local("low", wide)), wide)
         bits = Apply("bit_cast", (Apply("cast", (spread,), real),), wide)
         exponent = Apply("shift_right", (bits, Constant(fraction_bits, wide)), wide)
         fitting = Constant(bias + _PART_BITS - 1, wide)
         shift = Apply("sub", (Apply("max", (exponent, fitting), wide), fitting), wide)
-        return (*found, Let("shift", shift))
+        return (least, most, Let("shift", shift))
 
     def part(self, key: Value) -> Value:
         """The part of a key, from 0 to ``PARTS - 1``."""

@@ -88,7 +88,7 @@ class _Suppression:
             Store(self._number(self.kept), self._row, _ZERO),
             *(Store(self._number(self.state), ROW * _STATES + at, _ZERO) for at in range(_STATES)),
             self._candidates(),
-            *self._parts.statements(lambda index: self._all.get(index)[0], symbol("found")),
+            *self._parts.statements(self._key_at, symbol("found")),
             If(Compare("less", _FIRST_CHUNK, symbol("found")), self._counted()),
             For("round", _ROUNDS, "serial", (If(self._is_open(), self._round()),)),
             LetIndex("total", _clamped(self._length)),
@@ -114,7 +114,7 @@ class _Suppression:
     def _counted(self) -> tuple[Statement, ...]:
         """How many candidates are in each part of the range, or before it."""
         part = Apply("cast", (self._parts.part(_KEY),), "i64")
-        key = self._all.get(symbol("i"))[0]
+        key = self._key_at(symbol("i"))
         return self._table.prepare({_TABLES - 1: part}, symbol("found"), key)
 
     # ---- rounds ----------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ class _Suppression:
         found = Reduce("met", "max", "j", length, "i32", (common,), met, lanes=True)
         # Of no earlier box the greatest flag is the least integer.
         free = Apply("less", (Local("met", "i32"), Constant(1, "i32")), "bool")
-        kept = (
+        kept: tuple[Statement, ...] = (
             *(
                 Store(self._number(self.sides), self._side(at, length), side)
                 for at, side in enumerate(box.sides)
@@ -188,7 +188,9 @@ class _Suppression:
         )
         is_wanted = Apply("less", (_index(length), self._load(self._operand(4))), "bool")
         has_room = Apply("logical_and", (Compare("less", length, self._count), is_wanted), "bool")
-        tried = (LetIndex("own", _clamped(ordered)), *sides, found, If(free, kept))
+        tried: tuple[Statement, ...] = (
+            LetIndex("own", _clamped(ordered)), *sides, found, If(free, kept),
+        )  # fmt: skip
         return LetIndex("length", _clamped(self._length)), If(has_room, tried)
 
     # ---- where things are ------------------------------------------------------------------------
@@ -244,9 +246,12 @@ class _Suppression:
 
     @property
     def _sort(self) -> RowSort:
-        n, key_at = self.scores.type.shape[2], lambda index: self._all.get(index)[0]
-        result = self._number(self.order)
-        return RowSort(self._table, self._pairs, key_at, n, "u32", result, n, self.lanes)
+        n, result = self.scores.type.shape[2], self._number(self.order)
+        return RowSort(self._table, self._pairs, self._key_at, n, "u32", result, n, self.lanes)
+
+    def _key_at(self, index: Dim) -> Value:
+        """The key of a candidate."""
+        return self._all.get(index)[0]
 
     @property
     def _length(self) -> Value:
