@@ -157,8 +157,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Require:
-    """Let the kernel return ``RC_REQUIREMENT + number`` unless ``condition`` (a bool value) holds;
-    it goes on all the same."""
+    """Let the kernel return ``RC_REQUIREMENT + number`` unless a bool holds; it goes on."""
 
     number: int
     condition: Value
