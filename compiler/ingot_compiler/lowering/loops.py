@@ -142,8 +142,8 @@ class Reduce:
 class Filter:
     """Keep the iterations of ``variable in range(extent)`` for which ``condition`` holds, where
     ``body`` names values: the first at place ``start``, each other behind the one before; ``name``
-    is the place behind all. ``stores``, whose indices are those of place 0, write below ``limit``.
-    """
+    is the place behind all, which may be written, too. ``stores``, whose indices are those of place
+    0, write below ``limit``."""
 
     name: str
     variable: str

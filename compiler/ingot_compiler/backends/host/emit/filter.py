@@ -4,8 +4,8 @@ In: a ``Filter`` and the context. Out: instructions, the index behind the last t
 done here: loops that keep nothing (``for_loop``).
 
 Where the target moves the lanes that are kept beside each other by one instruction, whole vectors
-are filtered. Elsewhere each value is stored, to a place that is never read if it is not kept: a
-branch on the data would be a guess. How many are kept goes from round to round in a register.
+are filtered. Elsewhere each value is stored, and stays if it is kept: a branch on the data would be
+a guess. How many are kept goes from round to round in a register.
 """
 
 from __future__ import annotations
@@ -47,8 +47,6 @@ def _in_order(
     context: EmitContext, statement: Filter, extent: LlvmValue, start: LlvmValue, limit: LlvmValue
 ) -> LlvmValue:
     w = context.writer
-    elements = [MEMORY[context.dtypes[store.buffer]] for store in statement.stores]
-    spares = [w.slot(element) for element in elements]
 
     def turn(index: LlvmValue, carried: Operands) -> Operands:
         (at,) = carried
@@ -56,14 +54,19 @@ def _in_order(
             context.bind({statement.variable: index})
             emit_open(context, statement.body)
             holds = emit_value(context, statement.condition).operand
-            is_kept = w.binary("and", holds, w.compare("slt", at, limit))
-            for store, element, spare in zip(statement.stores, elements, spares, strict=True):
-                value = _in_memory(context, store)
-                place = w.offset(emit_address(context, store.buffer, store.index), at, element)
-                w.store(value, w.select(is_kept, place, spare))
+            w.if_then(w.compare("slt", at, limit), lambda: _store_at(context, statement, at))
             return (w.add(at, w.convert("zext", holds, "i64")),)
 
     return w.loop(ZERO, extent, 1, (start,), turn)[0]
+
+
+def _store_at(context: EmitContext, statement: Filter, at: LlvmValue) -> None:
+    w = context.writer
+    with context.scope():
+        for store in statement.stores:
+            element = MEMORY[context.dtypes[store.buffer]]
+            value = _in_memory(context, store)
+            w.store(value, w.offset(emit_address(context, store.buffer, store.index), at, element))
 
 
 def _in_memory(context: EmitContext, store: Store) -> LlvmValue:
