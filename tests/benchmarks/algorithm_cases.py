@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from onnx import TensorProto
-from tests.benchmarks.single_node import Case, normal, one, random
+from tests.benchmarks.single_node import Case, normal, one, opened, random
 
 _I64 = TensorProto.INT64
 
@@ -46,13 +46,15 @@ def dilated(channels: int, to: int, size: int, dilation: int) -> Callable[[], Ca
     return one("Conv", image, weights, pads=[dilation] * 4, dilations=[dilation] * 2)
 
 
-def suppression(boxes: int, classes: int = 1) -> Callable[[], Case]:
-    """Boxes of a detector, some of which overlap."""
+def suppression(
+    boxes: int, classes: int = 1, most: int = 100, power: int = 1
+) -> Callable[[], Case]:
+    """Boxes of a detector, some of which overlap; ``power``: of the scores, so that few are high."""
     numbers = random(1)
     centre, size = numbers.uniform(0, 640, (1, boxes, 2)), numbers.uniform(10, 100, (1, boxes, 2))
     sides = np.concatenate([centre - size / 2, centre + size / 2], -1).astype(np.float32)
-    scores = numbers.uniform(0, 1, (1, classes, boxes)).astype(np.float32)
-    limits = {"most": np.array([100]), "overlap": np.array([0.5], np.float32), "least": np.array([0.1], np.float32)}  # fmt: skip
+    scores = (numbers.uniform(0, 1, (1, classes, boxes)) ** power).astype(np.float32)
+    limits = {"most": np.array([most]), "overlap": np.array([0.5], np.float32), "least": np.array([0.1], np.float32)}  # fmt: skip
     return one("NonMaxSuppression", {"boxes": sides, "scores": scores}, limits, _I64)
 
 
@@ -76,6 +78,18 @@ def grid_sample(shape: Sequence[int], size: int, mode: str, padding: str) -> Cal
     """Points anywhere in an image, some outside."""
     grid = random(1).uniform(-1.1, 1.1, (shape[0], size, size, 2)).astype(np.float32)
     return one("GridSample", {"x": normal(*shape), "grid": grid}, mode=mode, padding_mode=padding)
+
+
+def volume(channels: int, size: int) -> Callable[[], Case]:
+    """Points anywhere in a volume, some outside."""
+    grid = random(1).uniform(-1.1, 1.1, (1, size, size, size, 3)).astype(np.float32)
+    return one("GridSample", {"x": normal(1, channels, size, size, size), "grid": grid})
+
+
+def top(count: int, *shape: int, axis: int = -1) -> Callable[[], Case]:
+    """The greatest along an axis."""
+    k = {"k": np.array([count])}
+    return one("TopK", {"x": normal(*shape)}, k, more=[_I64], axis=axis)
 
 
 def labels(count: int, rows: int) -> Callable[[], Case]:
@@ -112,6 +126,26 @@ ALGORITHMS: dict[str, Callable[[], Case]] = {
     "suppression of 100": suppression(100),
     "suppression of 1000": suppression(1000),
     "suppression of 100 x 80": suppression(100, 80),
+    "suppression of 8400 x 80": suppression(8400, 80, 300, 12),
+    "suppression of 25200": suppression(25200, 1, 300),
+    "suppression of 25200, few": suppression(25200, 1, 300, 30),
+    "suppression of 100, open": opened(suppression(100)),
+    "top 300 of 8400": top(300, 1, 8400),
+    "top 5 of 64x8192 axis 0": top(5, 8192, 64, axis=0),
+    "all of 32x100": top(100, 32, 100),
+    "all of 32x100, open": opened(top(100, 32, 100)),
+    "maxima with positions": one(
+        "MaxPool", {"x": normal(1, 64, 112, 112)}, more=[_I64],
+        kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1],
+    ),
+    "max pool 2x2 by 2 512@14": pool("MaxPool", (1, 512, 14, 14), 2, 2, 0),
+    "average pool 31x31 64@56": pool("AveragePool", (1, 64, 56, 56), 31),
+    "grid sample of a volume": volume(8, 32),
+    "cubic 2x 64@64": resize((1, 64, 64, 64), 2, "cubic", "half_pixel"),
+    "argmax of 1e6": one("ArgMax", {"x": normal(1, 10**6)}, result=_I64, axis=1),
+    "unique of 1e6": one("Unique", {"x": random().integers(0, 1000, 10**6)}, result=_I64),
+    "nonzero 4x4": one("NonZero", {"x": np.eye(4, dtype=np.float32)}, result=_I64),
+    "compress rows 100x4": compress((100, 4), 0, 0.5),
     "compress rows 10000x64": compress((10000, 64), 0, 0.5),
     "compress rows 8400x85": compress((8400, 85), 0, 0.05),
     "nearest 2x 64@64": resize((1, 64, 64, 64), 2, "nearest", "asymmetric"),

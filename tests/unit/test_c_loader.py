@@ -33,7 +33,9 @@ from tests.hostile.tiny import (
     tiny_reference,
     tree_entry,
 )
+from tests.unit.end_to_end_harness import make_model, node, tensor
 
+import ingot
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_build_rules.export.abi_header import abi_header, error_kinds
@@ -102,6 +104,17 @@ def test_same_bits(bundle: Path, open_bundle: Path) -> None:
             got, wanted = loaded.run(feed(count)), session.run(feed(count))
             for name, array in wanted.items():
                 assert (array.shape, array.tobytes()) == (got[name].shape, got[name].tobytes())
+
+
+def test_a_size_with_a_bound(tmp_path: Path) -> None:
+    """What only the data measure, below a number that is known: from nothing to all."""
+    found = make_model([node("NonZero", "x", "y")], [tensor("x", [3, 4])], [tensor("y", None, 7)])
+    ingot.compile(found).save(tmp_path / "m.ingot")
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    with CBundle(tmp_path / "m.ingot") as loaded:
+        for given in (x, x * 0, x % 3, x + 1):
+            got = loaded.run({"x": given})["y"]
+            np.testing.assert_array_equal(got, np.array(np.nonzero(given)))
 
 
 def test_hostile_corpus_gets_the_same_verdict(bundle: Path) -> None:

@@ -14,6 +14,7 @@ from tests.unit.codegen_harness import (
     RUNNABLE,
     Array,
     elementwise,
+    interpret,
     run_for_code,
     run_program,
 )
@@ -26,6 +27,7 @@ from ingot_compiler.lowering.loops import (
     Buffer,
     Compare,
     Constant,
+    Filter,
     For,
     FromIndex,
     If,
@@ -496,3 +498,55 @@ def test_index_values_of_every_dtype(target: Target) -> None:
         y = np.zeros(37, NUMPY[dtype])
         run_program(elementwise(FromIndex(2 * _J + 1, dtype), (dtype,)), target, (y,), {"n": 37})
         np.testing.assert_array_equal(y, np.arange(1, 75, 2))
+
+
+# ---- filters -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["u8", "f16", "i32", "f32", "i64"])
+def test_filter(dtype: DType) -> None:
+    """What is kept lies together behind ``start``, values and positions alike; nothing is written
+    beyond ``limit`` or further behind the last, and the end counts all that are kept."""
+    key = Local("key", "i32")
+    body = (Let("key", Load(0, _J)),)
+    stores = (Store(2, 1, Load(1, _J)), Store(3, 0, FromIndex(_J + 5, "i64")))
+    picked = Filter(
+        "end", "j", _N, 2, _M, body, Apply("less", (key, Constant(3, "i32")), "bool"), stores
+    )
+    end = Store(4, 0, FromIndex(symbol("end"), "i64"))
+    dtypes: tuple[DType, ...] = ("i32", dtype, dtype, "i64", "i64")
+    buffers = tuple(Buffer(each, number > 1) for number, each in enumerate(dtypes))
+    program = LoopProgram(buffers, ("n", "m"), "i", 1, 1, (picked, end))
+    draw = np.random.default_rng(7)
+    for n, m in ((0, 9), (1, 9), (16, 99), (37, 99), (64, 99), (70, 20), (70, 2), (70, 0), (5, 99)):
+        arrays = [
+            draw.integers(0, 6, n).astype(np.int32),
+            draw.integers(1, 100, n).astype(NUMPY[dtype]),
+            np.zeros(100, NUMPY[dtype]),
+            np.zeros(100, np.int64),
+            np.zeros(1, np.int64),
+        ]
+        expected = [array.copy() for array in arrays]
+        interpret(program, RUNNABLE[0], expected, {"n": n, "m": m})
+        assert expected[-1] == 2 + (arrays[0] < 3).sum()
+        for target in RUNNABLE:
+            given = [array.copy() for array in arrays]
+            run_program(program, target, given, {"n": n, "m": m})
+            for number in (2, 3):  # at the place behind the last, anything may be written
+                behind = expected[-1] + 3 - number
+                given[number][behind] = expected[number][behind]
+            for one, other in zip(given, expected, strict=True):
+                np.testing.assert_array_equal(one, other, err_msg=f"{target} {n} {m}")
+
+
+def test_filter_stays_inside_its_buffers() -> None:
+    """The last element that is kept is the last that may be touched."""
+    kept = Store(1, 0, Load(0, _J))
+    picked = Filter("end", "j", _N, 0, _M, (), Apply("less", (Load(0, _J), Constant(9.0, "f32")), "bool"), (kept,))  # fmt: skip
+    program = _program("f32 f32", (picked,))
+    for target in RUNNABLE:
+        (source, first), (result, second) = _fenced(37), _fenced(30)
+        source[...] = np.arange(37) % 10
+        _run(program, target, source, result, n=37, m=30)
+        np.testing.assert_array_equal(result, source[source < 9][:30])
+        del source, result, first, second

@@ -88,7 +88,8 @@ CASES: list[tuple[str, dict[str, Any], Sizes, list[Sizes], tuple[DType, ...]]] =
         [[(3, 4), (2, 4), (2, 3)], [(3, 4), (2, 5), (2, 5)], [(0, 4), (2, 4), (2, 4)]], ("f32", "i64"),
     ),
     (
-        "suppress_overlaps", {}, [(2, 4, 5), (2, 5), (), ()], [[(2, 4, 5), (2, 6), (), ()]], ("f32", "bool", "f32", "i64"),
+        "suppress_overlaps", {"count": 3, "is_limited": True, "is_centered": False}, [(2, 5, 4), (2, 7, 5), (), (), ()],
+        [[(2, 5, 4), (2, 7, 6), (), (), ()], [(3, 5, 4), (2, 7, 5), (), (), ()]], ("f32", "f32", "f32", "f32", "i64"),
     ),
     (
         "recurrent", GRU, [(5, 2, 12), (1, 4, 12), (1, 2, 4), (1, 4), (2,)],
@@ -105,7 +106,7 @@ CASES: list[tuple[str, dict[str, Any], Sizes, list[Sizes], tuple[DType, ...]]] =
         ], ("f32", "i8", "f32", "f32", "f32", "i32"),
     ),
 ]  # fmt: skip
-FIXED = {("suppress_overlaps", 0, 1), ("recurrent", 1, 0)}  # numbers in every graph
+FIXED = {("suppress_overlaps", 0, 2), ("recurrent", 1, 0)}  # numbers in every graph
 
 
 def _operands(

@@ -438,15 +438,16 @@ def test_constants_lie_apart(bundle: Path, tmp_path: Path) -> None:
 def test_what_a_library_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Open sizes, sizes that data decide, devices: each is refused by its name."""
     dynamic(tmp_path / "open.ingot")
-    found = model(
-        [
-            helper.make_node("NonZero", ["x"], ["places"], "/places"),
-            helper.make_node("ReduceSum", ["places"], ["y"], "/sum", keepdims=0),
-        ],
-        [value("x", [2, 4])],
-        [value("y", [], INT64)],
-    )
-    ingot.compile(found, targets=[TARGET]).save(tmp_path / "grown.ingot")
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"], "/places"),
+        helper.make_node("ReduceSum", ["places"], ["y"], "/sum", keepdims=0),
+    ]
+    for name, rows, output in (
+        ("grown", 4000, value("y", [], INT64)),
+        ("measured", 2, value("places", [2, None], INT64)),
+    ):
+        found = model(nodes, [value("x", [rows, 4])], [output])
+        ingot.compile(found, targets=[TARGET]).save(tmp_path / f"{name}.ingot")
     placed = ingot.compile(
         layers("x", "h", "y", "p"),
         targets=[TARGET],
@@ -461,6 +462,7 @@ def test_what_a_library_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("open", "choose them: --shape x=1x1"),
         ("found", "'chosen'"),
         ("grown", "a library needs all sizes in advance"),
+        ("measured", "'places'"),
         ("device", "the device 'acc' of kind null"),
     ):
         arguments = ["export", str(tmp_path / f"{name}.ingot"), "--library", "-o", str(tmp_path)]

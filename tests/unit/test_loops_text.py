@@ -112,9 +112,21 @@ kernel(b0: f32, b1: write f32; n) scratch 0 {
   }
 }
 """
+FILTER = """\
+kernel(b0: f32, b1: write f32; n) scratch 0 {
+  parallel i in 8 grain 2 {
+    filter end over f in n from i below 2*n {
+      kept = b0[i*n + f]
+      yield less(%kept:f32, 0.5:f32):bool
+      b1[n] = %kept:f32
+    }
+    b1[end] = 0.0:f32
+  }
+}
+"""
 
 
-@pytest.mark.parametrize("text", [ROWS, BLOCKS, TEAM, EXTERN])
+@pytest.mark.parametrize("text", [ROWS, BLOCKS, TEAM, EXTERN, FILTER])
 def test_every_statement_is_read_back(text: str) -> None:
     """The text of a program that has every statement and value gives the program whose text it
     is."""
@@ -187,6 +199,11 @@ def test_every_statement_is_read_back(text: str) -> None:
         (EXTERN, "(2*n):i64", "(2*n):i8", "line 3, column 5", "what extern reads: expected a value of i32"),
         (EXTERN, "(2*n)", "(2*m)", "line 3, column 5", "symbols are bound before"),
         (EXTERN, "extern 0: accelerate(b0[0], b1[n], (2*n):i64, 0.5:f64)", "vector j in 2 { extern 0: f() }", "line 3, column 21", "loops in lanes: expected no loop"),
+        (FILTER, "over f", "over i", "line 3, column 5", "names are bound once"),
+        (FILTER, "below 2*n", "below 2*m", "line 3, column 5", "symbols are bound before"),
+        (FILTER, "yield less(%kept:f32, 0.5:f32):bool", "yield %kept:f32", "line 3, column 5", "a value of bool"),
+        (FILTER, "kept = b0[i*n + f]", "require 0: (f < n)", "line 3, column 5", "what a filter runs"),
+        (FILTER, "b1[n] =", "b0[n] =", "line 3, column 5", "what a kernel stores to"),
         (BLOCKS, "%t0:f32", "%t1:f32", "line 49, column 7", "a value that is named before"),
     ],
 )  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
 from tests.unit.lowering_harness import Builder, check_graph
 
+from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.types import DType, TensorType
 
 UNSIGNED: tuple[DType, ...] = ("u8", "u16", "u32", "u64")
@@ -19,6 +20,9 @@ ROWS: dict[str, tuple[tuple[int, ...], int]] = {
     "rows, the first": ((3, 2, 130), 1),
     "rows, as long as a block and its list": ((2, 128), 64),
     "rows, many": ((2, 3, 150), 100),
+    "rows, as many as are ranked": ((2, 128), 128),
+    "rows, one more": ((2, 129), 129),
+    "rows, some of as many as are ranked": ((2, 127), 100),
     "none": ((4, 10), 0),
     "of no keys": ((4, 0), 0),
     "of no keys, no list": ((0, 300), 300),
@@ -63,6 +67,15 @@ def test_argsort_of_a_transposed_operand() -> None:
     turned = builder.op("transpose", 0, permutation=(1, 0))
     outputs = [builder.op("argsort", turned, count=count) for count in (4, 90)]
     check_graph(builder, outputs, [keys_of("u32", (90, 3), 50)], 0, RUNNABLE)
+
+
+@pytest.mark.parametrize("top", [2**32 - 1, 1000, 0])
+def test_argsort_of_an_open_length(top: int) -> None:
+    """One kernel ranks few keys, and sorts many by their digits."""
+    builder = Builder([TensorType("u32", (2, symbol("n")))])
+    outputs = [builder.op("argsort", 0, count=count) for count in (90, symbol("n"))]
+    for length in (90, 128, 129, 400):
+        check_graph(builder, outputs, [keys_of("u32", (2, length), top)], 0, RUNNABLE)
 
 
 SPECIAL = (0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, 1e-45, -1e-45, 3e38)

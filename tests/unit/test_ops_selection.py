@@ -3,12 +3,13 @@ reference."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import check_model, make_model, node, run_all_ways, tensor
 
@@ -72,12 +73,33 @@ def test_a_size_of_the_data_feeds_kernels(tmp_path: Path) -> None:
 
 
 def test_a_late_output_cannot_be_bound(tmp_path: Path) -> None:
-    """An output whose size the data decide has no fixed address: bind says so."""
-    model = make_model([node("NonZero", "x", "y")], [tensor("x", [4])], [tensor("y", None, I64)])
+    """A large output whose size the data decide has no fixed address: bind says so."""
+    model = make_model([node("NonZero", "x", "y")], [tensor("x", [9000])], [tensor("y", None, I64)])
     ingot.compile(model).save(tmp_path / "m.ingot")
     session = ingot_runtime.load(tmp_path / "m.ingot")
     with pytest.raises(ingot_runtime.InputError, match="depends on the data"):
-        session.bind({"x": np.zeros(4, np.float32)})
+        session.bind({"x": np.zeros(9000, np.float32)})
+
+
+def test_a_small_late_output_is_planned_as_its_upper_bound(tmp_path: Path) -> None:
+    """It has a fixed address, and with what is between it no block of its own: its shape is told
+    after each run, from nothing to all."""
+    nodes = [node("NonZero", "x", "i"), node("Transpose", "i", "y", perm=[1, 0])]
+    model = make_model(nodes, [tensor("x", [3, 4])], [tensor("y", None, I64)])
+    x = np.random.default_rng(1).integers(0, 2, (3, 4)).astype(np.float32)
+    feeds = [{"x": values.astype(np.float32)} for values in (x, x * 0, x * 0 + 1)]
+    check_model(model, feeds, tmp_path)
+    compiled = ingot.compile(model)
+    compiled.save(tmp_path / "m.ingot")
+    given = np.zeros_like(x)
+    bound = ingot_runtime.load(tmp_path / "m.ingot").bind({"x": given})
+    for feed in feeds:
+        given[...] = feed["x"]
+        bound.run()
+        expected = np.argwhere(given)
+        assert bound.output_shape("y") == expected.shape
+        flat = bound.outputs["y"].reshape(-1)[: expected.size]
+        np.testing.assert_array_equal(flat.reshape(expected.shape), expected)
 
 
 @pytest.mark.parametrize("attributes", [{}, {"axis": 0}, {"axis": 1}])
@@ -194,3 +216,53 @@ def test_unique_rows_without_elements(tmp_path: Path) -> None:
     (result,) = run_all_ways(tmp_path / "m.ingot", [{"x": np.zeros((4, 0), np.float32)}])
     assert result["y"].shape == (1, 0)
     assert [result[name].tolist() for name in "ivc"] == [[0], [0, 0, 0, 0], [4]]
+
+
+@pytest.mark.parametrize("most", [5, 90, 700])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_suppression_of_many(tmp_path: Path, most: int, is_open: bool) -> None:
+    """Candidates that fill several rounds, with equal scores among them, in classes of which one
+    has none: in one list, to the last one and up to a limit."""
+    draw = np.random.default_rng(most)
+    corners = draw.uniform(0, 100, (2, 700, 2))
+    boxes = np.concatenate([corners, corners + draw.uniform(1, 20, (2, 700, 2))], -1)
+    scores = draw.uniform(0, 1, (2, 3, 700)).astype(np.float32).round(2)
+    scores[0, 1], scores[1, 1] = 0.1, 0.7
+    scores[1, 2, 5:9] = 1e-30, -3.0, np.inf, 2.0
+    feed = {"b": boxes.astype(np.float32), "s": scores}
+    sizes: dict[str, Sequence[int | str]] = {"b": (2, "n", 4), "s": (2, 3, "n")}
+    inputs = [tensor(name, sizes[name] if is_open else x.shape) for name, x in feed.items()]
+    limits = {"m": np.array([most]), "t": np.array([0.4], np.float32), "l": np.array([0.3], np.float32)}  # fmt: skip
+    nodes = [node("NonMaxSuppression", "b s m t l", "y")]
+    model = make_model(nodes, inputs, [tensor("y", None, I64)], limits)
+    check_model(model, [feed], tmp_path)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "float64"])
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_positions_of_equal_maxima(tmp_path: Path, dtype: str, order: int, is_open: bool) -> None:
+    """Of equal elements the first one wins, whichever way finds it; windows reach beyond images."""
+    x = np.random.default_rng(8).integers(-3, 2, (2, 3, 5, 6)).astype(dtype)
+    if dtype == "float32":
+        x[0, 0, 0, :2] = -0.0, 0.0
+        x[1, 2] = -np.inf
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    attributes = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 1, 1, 0], "storage_order": order}  # fmt: skip
+    sizes: Sequence[int | str] = (2, 3, "h", "w") if is_open else x.shape
+    outputs = [tensor("y", None, kind), tensor("i", None, I64)]
+    model = make_model(
+        [node("MaxPool", "x", "y i", **attributes)], [tensor("x", sizes, kind)], outputs
+    )
+    ingot.compile(model).save(tmp_path / "m.ingot")
+    (result,) = run_all_ways(tmp_path / "m.ingot", [{"x": x}])
+    for (image, channel, row, column), found in np.ndenumerate(result["i"]):
+        inside = [
+            (y, z)
+            for y in range(2 * row - 1, 2 * row + 2)
+            for z in range(column - 1, column + 1)
+            if 0 <= y < 5 and 0 <= z < 6
+        ]
+        y, z = max(inside, key=lambda place: x[image, channel, place[0], place[1]])
+        place = z * 5 + y if order else y * 6 + z
+        assert found == (image * 3 + channel) * 30 + place

@@ -190,11 +190,21 @@ def test_few_labels_of_many_numbers(tmp_path: Path, labels: list[str]) -> None:
 
 
 def test_strings_of_several_kinds(tmp_path: Path) -> None:
-    """Text of one byte a character goes in at once; what is mixed with bytes or wider, one by one."""
+    """Text goes in at once; what is mixed with bytes, or has the character that parts it, one by
+    one."""
     source = model([node("Identity", "x", "y")], ("y", TEXT))
     ingot.compile(source).save(tmp_path / "m.ingot")
     session = ingot_runtime.load(tmp_path / "m.ingot")
-    for given in (["a", "", "bc"], ["a", b"b"], ["日", "a"], [b"a", "日".encode()], [""], []):
+    zeros = (["a\0", "b"], ["\0"], ["a\0b", "", "日\0"], ["", "a\0"])
+    for given in (
+        ["a", "", "bc"],
+        ["a", b"b"],
+        ["日", "a"],
+        [b"a", "日".encode()],
+        [""],
+        [],
+        *zeros,
+    ):
         x = texts(*given)
         wanted = [item.decode() if isinstance(item, bytes) else item for item in given]
         assert session.run({"x": x})["y"].tolist() == wanted

@@ -162,13 +162,14 @@ def _variant(bundle: str, plan: BundlePlan, wanted: str) -> int:
 
 
 def _require_known_sizes(bundle: str, plan: BundlePlan, program: Program) -> None:
-    grown = {CODES["buffer_grow"], CODES["output_buffer"]}
-    if any(opcode in grown for opcode, _ in program.instructions):
-        outputs = [
-            plan.outputs[operands[0]].name
-            for opcode, operands in program.instructions
-            if opcode == CODES["output_buffer"] and isinstance(operands[0], int)
-        ]
+    grows = any(opcode == CODES["buffer_grow"] for opcode, _ in program.instructions)
+    known = {dim for tensor in plan.inputs for dim in tensor.dims}
+    outputs = [
+        tensor.name
+        for tensor in plan.outputs
+        if any(dim < 0 and dim not in known for dim in tensor.dims)
+    ]
+    if grows or outputs:
         where = ", ".join([bundle, *map(repr, outputs)])
         why = "values of it have sizes that only the data decide, and a library allocates nothing"
         do = "export an executable, or use the loader in C"

@@ -24,6 +24,7 @@ from ingot_compiler.lowering.loops import (
     Contraction,
     Depthwise,
     DepthwisePlane,
+    Filter,
     For,
     If,
     Let,
@@ -112,6 +113,10 @@ class _Count:
                 self.statements(statement.body, inner)
                 self.value(statement.value, inner)
                 self.operations += inner
+            case Filter():
+                inner = trips * self.size(statement.extent)
+                self.value(statement.condition, inner)
+                self.statements((*statement.body, *statement.stores), inner)
             case Contraction():
                 self.contraction(statement, trips)
             case BlockedProduct():

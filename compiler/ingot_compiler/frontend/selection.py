@@ -34,14 +34,15 @@ def sort_keys(context: OpContext, x: int, *, largest: bool = False) -> int:
 
 
 def _float_keys(context: OpContext, x: int) -> int:
-    """Bits of numbers below 0 flipped, the sign of others set: -0 is no number below 0."""
+    """Bits of numbers below 0 flipped, the sign of others set: -0 is no number below 0, and has the
+    bits of 0 once 0 is added. Nothing is used twice but x, so it is all one kernel."""
     target: DType = "u64" if context.dtype_of(x) == "f64" else "u32"
-    bits_count = dtype_size_bits(target)
-    bits = context.add("bit_cast", x, dtype=target)
-    is_below = context.add("less", x, context.scalar(context.dtype_of(x), 0.0))
-    other = context.add("bitwise_or", bits, context.scalar(target, 1 << bits_count - 1))
-    keys = context.add("select", is_below, context.add("bitwise_not", bits), other)
+    bits_count, zero = dtype_size_bits(target), context.scalar(context.dtype_of(x), 0.0)
     greatest = context.scalar(target, (1 << bits_count) - 1)
+    highest = context.scalar(target, 1 << bits_count - 1)
+    flipped = context.add("select", context.add("less", x, zero), greatest, highest)
+    bits = context.add("bit_cast", context.add("add", x, zero), dtype=target)
+    keys = context.add("bitwise_xor", bits, flipped)
     return context.add("select", context.add("isnan", x), greatest, keys)
 
 

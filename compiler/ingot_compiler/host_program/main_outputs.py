@@ -13,14 +13,18 @@ from ingot_compiler.host_program.main_assembler import Assembler
 from ingot_compiler.ir.dims import symbols_of
 from ingot_compiler.lowering.fused import Copy, FusedGraph, Launch, Step, all_steps, symbols_set
 from ingot_compiler.memory.memory_plan import buffer_bytes
+from ingot_compiler.memory.planned_bytes import PlannedSizes
 
 
 def data_dependent_outputs(out: Assembler, fused: FusedGraph) -> set[int]:
-    """Buffers of outputs whose size no input shape gives: they get blocks of their own."""
+    """Buffers of outputs whose size no input shape gives: they get blocks of their own,
+    unless they are small."""
+    planned = PlannedSizes(fused)
     return {
         buffer
         for buffer, spec in enumerate(fused.buffers)
         if spec.kind == "output"
+        and planned.output_shape(spec.index) is None
         and not all(out.is_bound(dim) for dim in fused.outputs[spec.index].shape)
     }
 
@@ -38,7 +42,7 @@ def finish_outputs(
 ) -> None:
     """Tell the sizes and addresses of the outputs that ``steps`` decide; ``others``: buffers of the
     other way to run."""
-    read = symbols_set(steps)
+    read, planned = symbols_set(steps), PlannedSizes(fused)
     for buffer, spec in enumerate(fused.buffers):
         if spec.kind != "output" or buffer in others:
             continue
@@ -46,4 +50,6 @@ def finish_outputs(
         if any(name in read for dim in shape for name in symbols_of(dim)):
             for axis, dim in enumerate(shape):
                 out.emit("output_dim", spec.index, axis, out.dim(dim))
-            out.emit("output_buffer", spec.index, buffer, out.dim(buffer_bytes(fused, buffer)))
+            if planned.output_shape(spec.index) is None:
+                size_bytes = out.dim(buffer_bytes(fused, buffer))
+                out.emit("output_buffer", spec.index, buffer, size_bytes)

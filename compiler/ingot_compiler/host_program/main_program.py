@@ -33,6 +33,7 @@ from ingot_compiler.lowering.fused import (
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.versions import Version, versions_of
 from ingot_compiler.memory.memory_plan import MemoryPlan, buffer_bytes
+from ingot_compiler.memory.planned_bytes import PlannedSizes
 from ingot_runtime.format.limits import (
     BUFFER_COUNT_MAX,
     INSTRUCTION_COUNT_MAX,
@@ -134,13 +135,15 @@ def _define_buffers(
 ) -> None:
     """Say where each buffer lies whose place is known; the others get blocks when their sizes are
     known."""
+    planned = PlannedSizes(fused)
     for buffer, spec in enumerate(fused.buffers):
         if buffer in left_out:
             continue
         if spec.kind == "input":
             out.emit("buffer_input", buffer, spec.index)
         elif spec.kind == "output":
-            if all(out.is_bound(dim) for dim in fused.outputs[spec.index].shape):
+            is_bound = all(out.is_bound(dim) for dim in fused.outputs[spec.index].shape)
+            if is_bound or planned.output_shape(spec.index) is not None:
                 out.emit("buffer_output", buffer, spec.index)
         elif spec.kind == "constant":
             device = (spec.device,) if spec.device else ()
@@ -148,7 +151,7 @@ def _define_buffers(
             offset_bytes, size_bytes = constant_offsets[spec.index], buffer_bytes(fused, buffer)
             out.emit(name, buffer, *device, offset_bytes, typical(size_bytes))
         elif buffer in places.offsets:
-            place = places.offsets[buffer], out.dim(buffer_bytes(fused, buffer))
+            place = places.offsets[buffer], out.dim(planned.buffer_bytes(buffer))
             home = places.homes.get(buffer, spec.device)
             out.emit("buffer_workspace", buffer, home, *place)
 

@@ -21,6 +21,7 @@ from ingot_compiler.lowering.fused import FusedGraph, launches_of
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.versions import Version
 from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, BufferPlacement, MemoryPlan
+from ingot_compiler.memory.planned_bytes import PlannedSizes
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -88,9 +89,11 @@ def tell_workspace(
 
 
 def tell_outputs(out: Assembler, fused: FusedGraph) -> None:
-    """Compute the sizes of outputs as far as they are known."""
+    """Compute the sizes of outputs as far as they are known, or bounded."""
+    planned = PlannedSizes(fused)
     for index, kind in enumerate(fused.outputs):
-        for axis, dim in enumerate(kind.shape):
+        shape = planned.output_shape(index) or kind.shape
+        for axis, dim in enumerate(shape):
             out.emit("output_dim", index, axis, out.dim(dim if out.is_bound(dim) else -1))
 
 

@@ -220,6 +220,8 @@ def _read_symbol(out: Assembler, step: SymbolRead) -> None:
     if step.is_size:
         what = of_nodes("a size that the model computes is negative", step.source, out.makers)
         out.require(out.binary("le", out.dim(0), register), what)
+        if step.most is not None:
+            out.require(out.binary("le", register, out.dim(step.most)), TOO_LARGE)
         out.bind(step.symbol, register)
 
 

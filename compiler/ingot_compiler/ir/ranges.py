@@ -11,6 +11,7 @@ code generation binds).
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from ingot_compiler.ir.dims import Atom, Call, Dim, dim_add, dim_max, dim_min, dim_mul, terms_of
 
@@ -31,6 +32,28 @@ def lower_bound(dim: Dim, signed: Signed = _sizes_only) -> int | None:
         elif factor < 0 or not all(_is_nonnegative_atom(atom, signed) for atom in monomial):
             return None
     return bound
+
+
+def upper_bound(dim: Dim) -> int | None:
+    """A number that a size never goes above; None when none can be seen."""
+    bound = 0
+    for monomial, factor in terms_of(dim):
+        most = [_most_of_atom(atom) for atom in monomial]
+        known = [number for number in most if number is not None]
+        if monomial and (factor < 0 or len(known) < len(most)):
+            return None
+        bound += factor * prod(known)
+    return bound
+
+
+def _most_of_atom(atom: Atom) -> int | None:
+    """The less of two numbers is above neither, and here below 0 neither."""
+    if not isinstance(atom, Call) or atom.function != "min":
+        return None
+    if not (is_nonnegative(atom.left) and is_nonnegative(atom.right)):
+        return None
+    sides = [upper_bound(side) for side in (atom.left, atom.right)]
+    return min((side for side in sides if side is not None and side >= 0), default=None)
 
 
 def is_nonnegative(dim: Dim, signed: Signed = _sizes_only) -> bool:

@@ -90,7 +90,7 @@ class SymbolRead:
     run.
 
     It must be >= 0, unless it is no size but a condition or a trip count. ``source`` are the ops
-    that read it.
+    that read it; ``most`` is a number that it is never above, None where none is known.
     """
 
     symbol: str
@@ -99,6 +99,7 @@ class SymbolRead:
     dtype: DType
     is_size: bool = True
     source: tuple[int, ...] = ()
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

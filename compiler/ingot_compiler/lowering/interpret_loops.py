@@ -20,6 +20,7 @@ from ingot_compiler.lowering.interpret_values import Array, Memory, Names, Symbo
 from ingot_compiler.lowering.loops import (
     Block,
     CallExtern,
+    Filter,
     For,
     If,
     Let,
@@ -73,6 +74,8 @@ class _Machine:
                     symbols[name] = int(self.memory.value(value, symbols, names))
                 case Reduce():
                     names[statement.name] = self._reduce(statement, symbols, names)
+                case Filter():
+                    symbols[statement.name] = self._filter(statement, symbols, names)
                 case _:
                     self._execute(statement, symbols, names)
 
@@ -104,6 +107,19 @@ class _Machine:
                 results = block_results(statement, self.memory, self.f32_lanes, symbols, names)
                 for place, made in results:
                     self.run(statement.epilogue, dict(place), {**names, **made})
+
+    def _filter(self, statement: Filter, symbols: Symbols, names: Names) -> int:
+        at, limit = evaluate(statement.start, symbols), evaluate(statement.limit, symbols)
+        for number in range(evaluate(statement.extent, symbols)):
+            inside, local = {**symbols, statement.variable: number}, dict(names)
+            self.run(statement.body, inside, local)
+            if not self.memory.value(statement.condition, inside, local):
+                continue
+            for store in statement.stores if at < limit else ():
+                value = self.memory.value(store.value, inside, local)
+                self.memory.store(store.buffer, evaluate(store.index, symbols) + at, value)
+            at += 1
+        return at
 
     def _reduce(self, statement: Reduce, symbols: Symbols, names: Names) -> Number:
         total: Number = _identity(statement.function, statement.dtype)

@@ -22,8 +22,6 @@ from ingot_runtime.lazy_dataclass import dataclass
 Comparison = OneOf["less", "less_equal", "equal"]
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
-# ---- values --------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -78,8 +76,6 @@ class Apply:
 
 
 Value = Load | Constant | FromIndex | Compare | Local | Apply
-
-# ---- statements ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +139,25 @@ class Reduce:
 
 
 @dataclass(frozen=True, slots=True)
+class Filter:
+    """Keep the iterations of ``variable in range(extent)`` for which ``condition`` holds, where
+    ``body`` names values: the first at place ``start``, each other behind the one before; ``name``
+    is the place behind all, which may be written, too. ``stores``, whose indices are those of place
+    0, write below ``limit``."""
+
+    name: str
+    variable: str
+    extent: Dim
+    start: Dim
+    limit: Dim
+    body: tuple[Statement, ...]
+    condition: Value
+    stores: tuple[Store, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Require:
-    """Let the kernel return ``RC_REQUIREMENT + number`` unless ``condition`` (a bool value) holds;
-    it goes on all the same."""
+    """Let the kernel return ``RC_REQUIREMENT + number`` unless a bool holds; it goes on."""
 
     number: int
     condition: Value
@@ -183,8 +195,7 @@ class CallExtern:
 
 @dataclass(frozen=True, slots=True)
 class RegisterTile:
-    """Register block of a contraction: ``rows`` x ``vectors`` accumulators, each a vector register
-    of sums."""
+    """``rows`` x ``vectors`` accumulators of a contraction, each a vector register of sums."""
 
     rows: int
     vectors: int
@@ -463,10 +474,7 @@ class Transpose:
 
 Block = Contraction | BlockedProduct | Depthwise | DepthwisePlane | Winograd | Attention | Transpose
 """What covers many elements in an order of its own, and runs its ``epilogue`` for each."""
-Statement = Let | LetIndex | Store | For | Reduce | Require | If | CallExtern | Block
-
-
-# ---- programs ------------------------------------------------------------------------------------
+Statement = Let | LetIndex | Store | For | Reduce | Filter | Require | If | CallExtern | Block
 
 
 @dataclass(frozen=True, slots=True)

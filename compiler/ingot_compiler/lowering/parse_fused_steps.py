@@ -88,10 +88,14 @@ class _Steps:
         return steps
 
     def read(self, _: Path) -> SymbolRead:
-        """``read size s = b0[INDEX]: i64 @[1]``."""
+        """``read size s = b0[INDEX]: i64 at most 9 @[1]``."""
         reader = self.reader
         is_size = reader.choice(("size", "number")) == "size"
-        return SymbolRead(*read_element(reader), is_size, read_source(reader))
+        element, most = read_element(reader), None
+        if reader.accept("at"):
+            reader.expect("most")
+            most = reader.integer()
+        return SymbolRead(*element, is_size, read_source(reader), most)
 
     def set(self, path: Path) -> SymbolSet:
         """``set a, b = DIM, DIM``."""

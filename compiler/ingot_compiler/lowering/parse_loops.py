@@ -17,6 +17,7 @@ from ingot_compiler.ir.text_reader import Reader, Token
 from ingot_compiler.lowering.loops import (
     Buffer,
     CallExtern,
+    Filter,
     For,
     If,
     Let,
@@ -146,6 +147,25 @@ class _Statements:
         reader.expect("}")
         return Reduce(name, function, variable, extent, dtype, body, value, lanes, unroll)
 
+    def filter(self, path: Path) -> Filter:
+        """``filter name over i in EXTENT from DIM below DIM { ... yield CONDITION STORE ... }``."""
+        reader = self.reader
+        name = reader.name()
+        reader.expect("over")
+        variable, extent = read_range(reader)
+        reader.expect("from")
+        start = read_dim(reader)
+        reader.expect("below")
+        limit = read_dim(reader)
+        body = self.open(path)
+        reader.expect("yield")
+        condition = read_value(reader)
+        stores: list[Store] = []
+        while not reader.at("}"):
+            stores.append(self.store(path))
+        reader.expect("}")
+        return Filter(name, variable, extent, start, limit, body, condition, tuple(stores))
+
     def loop(self, kind: OneOf["serial", "vector", "unroll"], path: Path) -> For:
         """``serial i in EXTENT { ... }``."""
         return For(*read_range(self.reader), kind, self.block(path))
@@ -185,6 +205,7 @@ _READERS: Mapping[str, Callable[[_Statements, Path], Statement]] = {
     "serial": lambda statements, path: statements.loop("serial", path),
     "vector": lambda statements, path: statements.loop("vector", path),
     "unroll": lambda statements, path: statements.loop("unroll", path),
+    "filter": _Statements.filter,
     "index": _Statements.let_index,
     "require": _Statements.require,
     "extern": _Statements.call_extern,

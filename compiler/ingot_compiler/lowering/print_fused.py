@@ -111,7 +111,8 @@ def _step(step: Step, number: int) -> Iterator[str]:
 def _read(step: SymbolRead) -> str:
     kind = "size" if step.is_size else "number"
     element = f"b{step.buffer}[{format_dim(step.index)}]"
-    return f"{kind} {step.symbol} = {element}: {step.dtype}"
+    most = "" if step.most is None else f" at most {step.most}"
+    return f"{kind} {step.symbol} = {element}: {step.dtype}{most}"
 
 
 def _hold(step: HoldState) -> str:

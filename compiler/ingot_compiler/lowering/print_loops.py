@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from ingot_compiler.ir.dims import format_dim
 from ingot_compiler.lowering.loops import (
     CallExtern,
+    Filter,
     For,
     If,
     Let,
@@ -68,6 +69,8 @@ def _statement(statement: Statement) -> Iterator[str]:
             yield from _block(f"if {print_value(condition)}", body)
         case Reduce():
             yield from _reduce(statement)
+        case Filter():
+            yield from _filter(statement)
         case _:
             *lines, last = block_lines(statement)
             yield from lines
@@ -80,4 +83,14 @@ def _reduce(statement: Reduce) -> Iterator[str]:
     yield f"{statement.name}: {statement.dtype} = {statement.function}{notes} {over} {{"
     yield from _indent(statement.body, "  ")
     yield f"  yield {print_value(statement.value)}"
+    yield "}"
+
+
+def _filter(statement: Filter) -> Iterator[str]:
+    over = f"over {statement.variable} in {format_dim(statement.extent)}"
+    places = f"from {format_dim(statement.start)} below {format_dim(statement.limit)}"
+    yield f"filter {statement.name} {over} {places} {{"
+    yield from _indent(statement.body, "  ")
+    yield f"  yield {print_value(statement.condition)}"
+    yield from _indent(statement.stores, "  ")
     yield "}"

@@ -25,6 +25,7 @@ from ingot_compiler.lowering.loops import (
     Block,
     CallExtern,
     Contraction,
+    Filter,
     For,
     If,
     Let,
@@ -87,6 +88,8 @@ def _behind(scope: LoopScope, statement: Statement) -> LoopScope:
             return scope.named((statement.name, statement.dtype))
         case LetIndex(name, _):
             return replace(scope, symbols=scope.symbols | {name})
+        case Filter():
+            return replace(scope, symbols=scope.symbols | {statement.name})
         case _:
             return scope
 
@@ -112,6 +115,8 @@ def _statement(scope: LoopScope, statement: Statement) -> Iterator[Problem]:
             yield from _call_extern(scope, statement)
         case Reduce():
             yield from _reduce(scope, statement)
+        case Filter():
+            yield from _filter(scope, statement)
         case _:
             yield from _block(scope, statement)
 
@@ -174,6 +179,26 @@ def _reduce(scope: LoopScope, statement: Reduce) -> Iterator[Problem]:
     for inner in statement.body:
         inside = _behind(inside, inner)
     yield from find_value_problems(inside, "yield", statement.value)
+
+
+def _filter(scope: LoopScope, statement: Filter) -> Iterator[Problem]:
+    """A filter; its stores see the names of its body, their indices do not."""
+    yield from scope.fresh("filter", (statement.variable, statement.name))
+    yield from scope.sizes("filter", statement.extent, statement.start, statement.limit)
+    if scope.vector:
+        yield scope.problem("filter", "no loop in lanes around it", "one", "loops in lanes")
+    inside = scope.looped(statement.variable, statement.extent)
+    inside = replace(inside, vector=True)
+    yield from _body(inside, statement.body)
+    for inner in statement.body:
+        if not isinstance(inner, Let):
+            got = type(inner).__name__.lower()
+            yield scope.problem("filter", "only names of values", got, "what a filter runs")
+        inside = _behind(inside, inner)
+    yield from find_value_problems(inside, "filter", statement.condition, ("bool",))
+    for store in statement.stores:
+        yield from scope.sizes("filter", store.index)
+        yield from _store(replace(inside, points=()), store)
 
 
 def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:

@@ -28,8 +28,8 @@ from ingot_compiler.memory.memory_plan import (
     BufferPlacement,
     MemoryPlan,
     PoolPlan,
-    buffer_bytes,
 )
+from ingot_compiler.memory.planned_bytes import PlannedSizes
 from ingot_compiler.memory.planners import plan_with
 from ingot_compiler.memory.planners.buffers import (
     LiveBuffer,
@@ -57,8 +57,9 @@ def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:
 def _plan_device(
     fused: FusedGraph, device: int, lifetimes: Mapping[int, Lifetime], planner: str
 ) -> tuple[tuple[BufferPlacement, ...], PoolPlan]:
+    planned = PlannedSizes(fused)
     sizes = {
-        buffer: buffer_bytes(fused, buffer)
+        buffer: planned.buffer_bytes(buffer)
         for buffer in sorted(lifetimes)
         if fused.buffers[buffer].device == device
     }

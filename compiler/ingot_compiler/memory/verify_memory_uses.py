@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from ingot_compiler.ir.dims import symbols_of
+from ingot_compiler.ir.dims import Dim, symbols_of
 from ingot_compiler.ir.problem import Part, Problem
 from ingot_compiler.lowering.fused import (
     Copy,
@@ -26,20 +26,21 @@ from ingot_compiler.lowering.fused import (
     parts_of,
     symbols_set,
 )
-from ingot_compiler.memory.memory_plan import BufferPlacement, MemoryPlan, buffer_bytes
+from ingot_compiler.memory.memory_plan import BufferPlacement, MemoryPlan
+from ingot_compiler.memory.planned_bytes import PlannedSizes
 
 
 def find_use_problems(plan: MemoryPlan, fused: FusedGraph) -> Iterator[Problem]:
     """Every problem, in order; later ones may follow from the first."""
     places = {item.buffer: (index, item) for index, item in enumerate(plan.placements)}
-    data_dependent = symbols_set(fused.steps)
+    data_dependent, planned = symbols_set(fused.steps), PlannedSizes(fused)
     for buffer, (index, item) in places.items():
         part = Part((index,), f"b{buffer}")
         if buffer >= len(fused.buffers) or fused.buffers[buffer].kind != "workspace":
             expected = "a workspace buffer of the graph"
             yield part.problem(expected, part.name, "what is planned")
             continue
-        yield from _fits(part, item, fused, data_dependent)
+        yield from _fits(part, item, planned.buffer_bytes(buffer), data_dependent)
         device = 0 if item.device in plan.named else item.device
         if fused.buffers[buffer].device != device:
             expected = f"device {fused.buffers[buffer].device}"
@@ -48,10 +49,9 @@ def find_use_problems(plan: MemoryPlan, fused: FusedGraph) -> Iterator[Problem]:
 
 
 def _fits(
-    part: Part, item: BufferPlacement, fused: FusedGraph, data_dependent: Collection[str]
+    part: Part, item: BufferPlacement, size_bytes: Dim, data_dependent: Collection[str]
 ) -> Iterator[Problem]:
     """The size of a buffer of the graph; ``data_dependent``: symbols that steps set."""
-    size_bytes = buffer_bytes(fused, item.buffer)
     if size_bytes != item.size_bytes:
         got = f"{item.size_bytes} bytes"
         yield part.problem(f"{size_bytes} bytes", got, "sizes of buffers")

@@ -204,8 +204,7 @@ class _Packer:
                 self.put(form[1:], value)
             self._add(np.array(value is not None))
         elif kind == STRINGS:
-            texts = self._strings(value)
-            self._add_strings([texts], texts[0].shape)
+            self._put_strings(value)
         elif kind == SHAPED:
             self._flat(form[1], [value], None)
         elif kind == SEQUENCE:
@@ -272,6 +271,17 @@ class _Packer:
             raise InputError(what, where, why, do)
         return array
 
+    def _put_strings(self, value: "Any") -> None:
+        array = value if type(value) is np.ndarray else None
+        found = None if array is None else _apart(array.ravel().tolist())
+        if array is None or found is None:
+            texts = self._strings(value)
+            self._add_strings([texts], texts[0].shape)
+            return
+        places, data = found
+        self._add(places.reshape(*array.shape, 2))
+        self._add(data)
+
     def _strings(self, value: "Any") -> "Texts":
         try:
             array = np.asarray(value)
@@ -285,6 +295,22 @@ class _Packer:
         ends = np.cumsum(np.concatenate([[0], *(sizes for _, sizes, _ in texts)]), dtype=np.int64)
         self._add(np.stack([ends[:-1], ends[1:]], -1).reshape(*shape, 2))
         self._add(np.frombuffer(b"".join(data for _, _, data in texts), np.uint8))
+
+
+def _apart(items: "list[Any]") -> "tuple[Array, Array] | None":
+    """Return where each begins and ends, and bytes in which a 0 stands behind each: found together,
+    not one by one. None where some are no text, or have a 0."""
+    try:
+        data = np.frombuffer(("\0".join(items) + "\0").encode(), np.uint8)
+    except (TypeError, UnicodeError):
+        return None
+    ends = (data == 0).nonzero()[0]
+    if len(ends) != len(items):
+        return None
+    places = np.zeros((len(items), 2), np.int64)
+    places[:, 1] = ends
+    places[1:, 0] = ends[:-1] + 1
+    return places, data
 
 
 def _encoded(items: "list[Any]") -> "tuple[Array, bytes]":
@@ -370,4 +396,7 @@ def _decoded(spans: "Array", pool: "Array") -> "Array":
 
 def _texts(data: bytes, starts: "Array", ends: "Array") -> "list[str]":
     pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+    if len(data) < 64 * starts.size and data.isascii():
+        text = data.decode()
+        return [text[start:end] for start, end in pairs]
     return [data[start:end].decode() for start, end in pairs]

@@ -1,7 +1,7 @@
 """ONNX MaxPool: the greatest element per window, perhaps with its position.
 
-In: x[N, C, spatial..]. Out: core ``max_pool``; positions by ``argmax`` over shifted copies. Not
-done here: types (``ir/ops``).
+In: x[N, C, spatial..]. Out: core ``max_pool``; positions by another one, over numbers that hold them,
+or by ``argmax`` over shifted copies. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -11,24 +11,59 @@ from itertools import product
 
 from ingot_compiler.frontend.compose import (
     broadcast_to,
+    cast,
     concat,
+    iota,
     range_mask,
     reshape,
     size_scalar,
 )
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.selection import sort_keys
 from ingot_compiler.frontend.windows import pool_attributes
 from ingot_compiler.ir.attributes import Attributes, attribute_dims
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits
+
+_PLACE_BITS = 32
+_PLACES = 1 << _PLACE_BITS
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     attributes, _ = pool_attributes(context, x)
     result = context.add("max_pool", x, **attributes)
-    return (result, _positions(context, x, result, attributes)) if context.wants(1) else (result,)
+    if not context.wants(1):
+        return (result,)
+    find = _packed_positions if _packs(context, x) else _positions
+    return result, find(context, x, result, attributes)
+
+
+def _packs(context: OpContext, x: int) -> bool:
+    """Whether an element's rank among all and its place in the image fit into 64 bits together, and
+    greater places are later ones."""
+    places = dim_product(context.shape_of(x)[2:])
+    is_narrow = dtype_size_bits(context.dtype_of(x)) <= _PLACE_BITS
+    fits = isinstance(places, int) and places <= _PLACES
+    return is_narrow and fits and not context.bool_attribute("storage_order", default=False)
+
+
+def _packed_positions(context: OpContext, x: int, result: int, attributes: Attributes) -> int:
+    """As ``_positions``, by one pool: over the rank of each element above what is left behind its
+    place, so that of equals the first is the greatest."""
+    shape, wanted = context.shape_of(x), context.shape_of(result)
+    images, places = shape[:2], dim_product(shape[2:])
+    place = reshape(context, cast(context, iota(context, places), "u64"), (1, 1, *shape[2:]))
+    rest = context.scalar("u64", _PLACES - 1)
+    ranks = cast(context, sort_keys(context, x), "u64")
+    high = context.add("shift_left", ranks, context.scalar("u64", _PLACE_BITS))
+    packed = context.add("bitwise_or", high, context.add("sub", rest, place))
+    best = context.add("max_pool", packed, **attributes)
+    own = context.add("sub", rest, context.add("bitwise_and", best, rest))
+    first = context.add("mul", iota(context, dim_product(images)), size_scalar(context, places))
+    first = reshape(context, first, (*images, *[1] * (len(shape) - 2)))
+    return context.add("add", cast(context, own, "i64"), broadcast_to(context, first, wanted))
 
 
 def _positions(context: OpContext, x: int, result: int, attributes: Attributes) -> int:
@@ -39,9 +74,10 @@ def _positions(context: OpContext, x: int, result: int, attributes: Attributes) 
         attribute_dims(attributes, name)
         for name in ("kernel", "strides", "dilations", "pads_before", "pads_after")
     )
-    least = context.scalar(context.dtype_of(x), _least(context.dtype_of(x)))
+    ranks = _ranks(context, x)
+    least = context.scalar(context.dtype_of(ranks), _least(context.dtype_of(ranks)))
     before, after = (0, 0, *before), (0, 0, *after)
-    padded = context.add("pad", x, least, before=before, after=after, mode="constant")
+    padded = context.add("pad", ranks, least, before=before, after=after, mode="constant")
     copies: list[int] = []
     places: list[int] = []
     for tap in product(*(range(size) if isinstance(size, int) else range(1) for size in kernel)):
@@ -57,10 +93,17 @@ def _positions(context: OpContext, x: int, result: int, attributes: Attributes) 
     return reshape(context, chosen, wanted)
 
 
-def _least(dtype: DType) -> float:
-    """The least value of an element type."""
+def _ranks(context: OpContext, x: int) -> int:
+    """Integers in the order of the elements; those that are not of 64 bits already are above the
+    least one, so that what stands around an image is none of them."""
+    dtype = context.dtype_of(x)
     if dtype in FLOATS:
-        return float("-inf")
+        return sort_keys(context, x)
+    return cast(context, x, "i64") if dtype_size_bits(dtype) < 64 else x
+
+
+def _least(dtype: DType) -> int:
+    """The least integer of an element type."""
     return 0 if dtype in UNSIGNED else -(1 << (dtype_size_bits(dtype) - 1))
 
 

@@ -41,6 +41,8 @@ from ingot_compiler.lowering.kinds.walk_trees import WALK_TREES
 
 _LONG_ROW = 64  # elements, so that a copy costs less than reading the row where it lies
 _ROW_MIN = 12  # elements of a row of a pool's result, to be in lanes
+_INSIDE_MIN = 5  # the same, where no window reaches beyond the image
+_PADS = ("pads_before", "pads_after")
 
 
 def packed_at_run_time(fuser: Fuser, w: int, packed: TensorType, stored: Stored) -> Leaf:
@@ -98,7 +100,9 @@ def _stays_in_rows(fuser: Fuser, x: int, node: Node) -> bool:
     channels-last, and rows are not much shorter than a vector."""
     stored, width = fuser.storage.find(x), fuser.values.type_of(node.results[0]).shape[-1]
     pools = {user.op for user in fuser.values.users(x)} <= {"average_pool", "max_pool"}
-    is_short = typical(width) < _ROW_MIN and fuser.values.type_of(x).shape[1] != 1
+    is_padded = any(pad != 0 for name in _PADS for pad in node.dims(name))
+    least = _ROW_MIN if is_padded else _INSIDE_MIN
+    is_short = typical(width) < least and fuser.values.type_of(x).shape[1] != 1
     is_large = is_split(node) and not is_written_out(node)
     if stored is None or not pools or is_short or is_large:
         return False
@@ -146,7 +150,8 @@ def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:
     """The kernel reads what it writes: it has no followers."""
     del index
     leaves = [fuser.leaf(operand) for operand in node.operands]
-    needed = suppression_workspaces(fuser.values.type_of(node.operands[0]))
+    scores, kept = (fuser.values.type_of(value) for value in (node.operands[1], node.results[0]))
+    needed = suppression_workspaces(scores, kept.shape[-1])
     fuser.compute_results(SUPPRESS_OVERLAPS, node, leaves, _added(fuser, node, needed))
 
 
@@ -165,7 +170,10 @@ def argsort(fuser: Fuser, index: int, node: Node) -> None:
     few = any(isinstance(size, int) and size <= COUNT_MAX for size in sizes)
     kind = SELECT_LEAST if few else RADIX_SORT
     needed = [TensorType(keys.dtype, found.shape)] if few else sort_workspaces(keys)
-    fuser.compute_results(kind, node, [fuser.leaf(operand)], _added(fuser, node, needed))
+    is_long = typical(keys.shape[-1]) >= _LONG_ROW  # a line of the cache for each of its keys
+    place = contiguous(fuser, operand) if is_long else fuser.where(operand)
+    leaf = fuser.leaf_at(operand, place)
+    fuser.compute_results(kind, node, [leaf], _added(fuser, node, needed))
 
 
 def positions_of_true(fuser: Fuser, index: int, node: Node) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.ranges import upper_bound
 from ingot_compiler.lowering.fused import SymbolRead, SymbolSet
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import IMAGE_RANK_MIN, channels_last
@@ -98,9 +99,21 @@ def read_dim(fuser: Fuser, node: Node) -> None:
         fuser.append(SymbolSet((name,), (counter,)))
         return
     stored, dtype = dense(fuser, operand), fuser.values.type_of(operand).dtype
-    fuser.append(
-        SymbolRead(name, stored.buffer, stored.view.offset + index, dtype, source=node.source)
-    )
+    place, most = stored.view.offset + index, _most(fuser, operand)
+    fuser.append(SymbolRead(name, stored.buffer, place, dtype, source=node.source, most=most))
+
+
+def _most(fuser: Fuser, value: int) -> int | None:
+    """How many elements a mask has, of which ``value`` counts those that are true; else None."""
+    values = fuser.values
+    total = values.maker(value)
+    if total is None or total.op != "reduce" or total.text("function") != "sum":
+        return None
+    counted = values.maker(total.operands[0])
+    if counted is None or counted.op != "cast":
+        return None
+    mask = values.type_of(counted.operands[0])
+    return upper_bound(mask.element_count) if mask.dtype == "bool" else None
 
 
 def require_dim(fuser: Fuser, node: Node) -> None:

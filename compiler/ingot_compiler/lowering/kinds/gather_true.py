@@ -17,8 +17,8 @@ from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program
 from ingot_compiler.lowering.loops import (
     Apply,
-    Compare,
     Constant,
+    Filter,
     For,
     FromIndex,
     If,
@@ -47,13 +47,12 @@ def lower_gather_true(group: Group, target: KernelTarget) -> LoopProgram:
     extent = dim_min(_BLOCK, length - start)
     any_flag = Apply("cast", (flag,), "i32")
     some = Reduce("some", "max", "j", extent, "i32", (), any_flag, lanes=True)
-    # Each position is stored, and stays where the flag is true: a branch on it would be a guess.
     at = LetIndex("at", Apply("max", (Load(found, 0), Constant(0, "i64")), "i64"))
-    taken = Store(positions, symbol("at"), FromIndex(start + j, "i64"))
-    behind = Apply("add", (FromIndex(symbol("at"), "i64"), Apply("cast", (flag,), "i64")), "i64")
-    each = (at, If(Compare("less", symbol("at"), count), (taken,)), Store(found, 0, behind))
+    kept = Store(positions, 0, FromIndex(start + j, "i64"))
+    picked = Filter("end", "j", extent, symbol("at"), count, (), flag, (kept,))
+    behind = Store(found, 0, FromIndex(symbol("end"), "i64"))
     is_any = Apply("less", (Constant(0, "i32"), Local("some", "i32")), "bool")
-    block = (some, If(is_any, (For("j", extent, "serial", each),)))
+    block = (some, If(is_any, (at, picked, behind)))
     loop = For("b", ceil_div(length, _BLOCK), "serial", block)
     return finish_program(buffers, (Store(found, 0, Constant(0, "i64")), loop), 1, 1)
 

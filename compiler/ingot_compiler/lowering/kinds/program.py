@@ -14,7 +14,15 @@ from typing import cast
 from ingot_compiler.ir.dims import Dim, Sum, dim_floordiv, symbols_of
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.loops import For, LetIndex, LoopProgram, Reduce, Statement, Transpose
+from ingot_compiler.lowering.loops import (
+    Filter,
+    For,
+    LetIndex,
+    LoopProgram,
+    Reduce,
+    Statement,
+    Transpose,
+)
 
 INDEX = "p"
 UNIT_WORK = 16384  # elementary operations that are worth waking a thread for: some microseconds
@@ -74,6 +82,8 @@ def bound_names(body: tuple[Statement, ...]) -> set[str]:
     for item in nested(body):
         if isinstance(item, (For, Reduce)):
             names.add(item.variable)
+        elif isinstance(item, Filter):
+            names |= {item.name, item.variable}
         elif isinstance(item, LetIndex):
             names.add(item.name)
         elif isinstance(item, Transpose):

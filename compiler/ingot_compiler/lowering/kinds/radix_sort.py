@@ -3,184 +3,30 @@
 In: a group of one ``argsort``; workspace for counts, keys and positions. Out: its loop program:
 units are rows. Not done here: few results of many keys (``select_least``).
 
-Where not all keys are wanted, those whose highest byte says that they are beyond are left out
-first.
+Where not all keys are wanted, those whose part of the range says that they are beyond are left out
+first. Few keys are ranked instead (``rank_sort``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from ingot_compiler.ir.dims import Dim, dim_mul, symbol
-from ingot_compiler.ir.types import DType, TensorType, dtype_size_bytes
+from ingot_compiler.ir.types import TensorType, dtype_size_bytes
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
-from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
+from ingot_compiler.lowering.kinds.program import finish_program, grain_for
+from ingot_compiler.lowering.kinds.rank_sort import RANKED_MAX
+from ingot_compiler.lowering.kinds.row_sort import DIGITS, ROW, DigitCounts, KeyPairs, RowSort
 from ingot_compiler.lowering.loops import (
-    Apply,
-    Compare,
-    Constant,
-    For,
-    FromIndex,
-    If,
-    Let,
-    LetIndex,
-    Load,
-    Local,
     LoopProgram,
-    Reduce,
-    Statement,
-    Store,
     Value,
 )
-from ingot_runtime.lazy_dataclass import dataclass
-
-DIGITS = 256
-_ROW = symbol(INDEX)
-
-
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """i64[rows, passes, DIGITS] in a buffer: first how often a digit occurs, then where those that
-    have it end. A pass is for one byte, the last one for what is left out."""
-
-    buffer: int
-    passes: int
-
-    def place(self, digit: Dim, number: int) -> Dim:
-        """Where the count of a digit of one pass lies."""
-        return dim_mul(_ROW, self.passes * DIGITS) + number * DIGITS + digit
-
-    def at(self, digit: Dim, number: int) -> Load:
-        """The count of a digit of one pass."""
-        return Load(self.buffer, self.place(digit, number))
-
-    def _add(self, digit: Dim, number: int, value: Value) -> Store:
-        total = Apply("add", (self.at(digit, number), value), "i64")
-        return Store(self.buffer, self.place(digit, number), total)
-
-    def prepare(
-        self, numbers: Mapping[int, int], length: Dim, key: Value, dtype: DType
-    ) -> tuple[Statement, ...]:
-        """One look at all keys counts digits; ``numbers``: pass -> which byte of the key."""
-        d, first = symbol("d"), min(numbers)
-        zero = Store(self.buffer, self.place(d, first), Constant(0, "i64"))
-        counted: list[Statement] = [Let("key", key)]
-        for number, byte in numbers.items():
-            name = f"d{number}"
-            counted.append(LetIndex(name, _digit(byte, dtype)))
-            counted.append(self._add(symbol(name), number, Constant(1, "i64")))
-        ends = [
-            For("d", DIGITS - 1, "serial", (self._add(d + 1, number, self.at(d, number)),))
-            for number in numbers
-        ]
-        clear = For("d", len(numbers) * DIGITS, "vector", (zero,))
-        return clear, For("i", length, "serial", tuple(counted)), *ends
-
-    def take(self, number: int, dtype: DType) -> tuple[Statement, ...]:
-        """Name the place ``at`` for ``Local("key")``: the last free one among its equals."""
-        digit = symbol("digit")
-        last = Apply("sub", (self.at(digit, number), Constant(1, "i64")), "i64")
-        taken = Store(self.buffer, self.place(digit, number), FromIndex(symbol("at"), "i64"))
-        return LetIndex("digit", _digit(number, dtype)), LetIndex("at", last), taken
-
-
-@dataclass(frozen=True, slots=True)
-class _Pairs:
-    """Keys and where they were, in a row of each of two buffers."""
-
-    keys: int
-    positions: int
-    row: Dim
-
-    def put(self, position: Value, dtype: DType) -> tuple[Statement, ...]:
-        """Store ``Local("key")`` and its position ``at`` a place."""
-        place = self.row + symbol("at")
-        key = Store(self.keys, place, Local("key", dtype))
-        return key, Store(self.positions, place, position)
-
-    def get(self, index: Dim) -> tuple[Value, Value]:
-        """A key and its position."""
-        return Load(self.keys, self.row + index), Load(self.positions, self.row + index)
-
-
-def _digit(byte: int, dtype: DType) -> Value:
-    """A byte of ``Local("key")``."""
-    key: Value = Local("key", dtype)
-    shifted = Apply("shift_right", (key, Constant(8 * byte, dtype)), dtype) if byte else key
-    low = Apply("bitwise_and", (shifted, Constant(DIGITS - 1, dtype)), dtype)
-    return Apply("cast", (low,), "i64")
-
-
-@dataclass(frozen=True, slots=True)
-class _Sort:
-    """What is sorted, and where."""
-
-    counts: _Counts
-    pairs: tuple[_Pairs, ...]
-    key_at: Callable[[Dim], Value]
-    length: Dim
-    dtype: DType
-    result: int
-    count: Dim
-
-    def leave_out(self) -> tuple[Statement, ...]:
-        """Move the keys whose highest byte does not say that they are beyond ``count`` to the first
-        pair, in their order, and name their number ``length``."""
-        counts, d, i = self.counts, symbol("d"), symbol("i")
-        number, byte = counts.passes - 1, counts.passes - 2
-        enough = Apply("less", (counts.at(d, number), FromIndex(self.count, "i64")), "bool")
-        below = Apply("cast", (enough,), "i64")
-        limit = Reduce("limit", "sum", "d", DIGITS, "i64", (), below, lanes=True)
-        first = counts.place(0, number)
-        advance = Store(counts.buffer, first, FromIndex(symbol("at") + 1, "i64"))
-        is_wanted = Apply("less_equal", (_digit(byte, self.dtype), Local("limit", "i64")), "bool")
-        stores = self.pairs[0].put(FromIndex(i, "i64"), self.dtype)
-        wanted = If(is_wanted, (LetIndex("at", counts.at(0, number)), *stores, advance))
-        return (
-            *counts.prepare({number: byte}, self.length, self.key_at(i), self.dtype),
-            limit,
-            Store(counts.buffer, first, Constant(0, "i64")),
-            For("i", self.length, "serial", (Let("key", self.key_at(i)), wanted)),
-            LetIndex("length", Apply("max", (counts.at(0, number), Constant(0, "i64")), "i64")),
-        )
-
-    def sort(self, source: _Pairs | None, length: Dim) -> tuple[Statement, ...]:
-        """All passes, from the last key on, since places are taken from the last on; ``source``: if
-        not the keys themselves."""
-        passes, index = self.counts.passes - 1, length - 1 - symbol("i")
-        first = source.get(symbol("i"))[0] if source else self.key_at(symbol("i"))
-        numbers = {number: number for number in range(passes)}
-        body = [*self.counts.prepare(numbers, length, first, self.dtype)]
-        for number in range(passes):
-            key, position = source.get(index) if source else (self.key_at(index), _index(index))
-            taken = (Let("key", key), *self.counts.take(number, self.dtype))
-            if number < passes - 1:
-                source = next(pair for pair in self.pairs if pair != source)
-                stores = source.put(position, self.dtype)
-            else:
-                stores = self._finish(position)
-            body.append(For("i", length, "serial", (*taken, *stores)))
-        return tuple(body)
-
-    def _finish(self, position: Value) -> tuple[Statement, ...]:
-        at = symbol("at")
-        store = Store(self.result, dim_mul(_ROW, self.count) + at, position)
-        if self.count == self.length:
-            return (store,)
-        return (If(Compare("less", at, self.count), (store,)),)
-
-
-def _index(index: Dim) -> Value:
-    return FromIndex(index, "i64")
 
 
 def lower_radix_sort(group: Group, target: KernelTarget) -> LoopProgram:
     """Keys go from one workspace to another, and positions to the result at last."""
-    del target
     buffers, keys = GroupBuffers(group), group.operands[0]
     result, counts, *between = group.results
     shape, dtype = keys.type.shape, keys.type.dtype
@@ -190,14 +36,18 @@ def lower_radix_sort(group: Group, target: KernelTarget) -> LoopProgram:
         return load_of_line(buffers, keys, len(shape) - 1, index)
 
     numbers = [buffers.number(operand) for operand in between]
-    row = dim_mul(_ROW, length)
-    pairs = tuple(_Pairs(*pair, row) for pair in zip(numbers[::2], numbers[1::2], strict=True))
-    table = _Counts(buffers.number(counts), passes + 1)
-    sort = _Sort(table, pairs, key_at, length, dtype, buffers.number(result), count)
+    row = dim_mul(ROW, length)
+    pairs = tuple(KeyPairs(*pair, row) for pair in zip(numbers[::2], numbers[1::2], strict=True))
+    table = DigitCounts(buffers.number(counts), passes + 1)
+    sort = RowSort(
+        table, pairs, key_at, length, dtype, buffers.number(result), count, target.f32_lanes
+    )
     if count == length:
-        body = sort.sort(None, length)
+        body = sort.order(None, length)
+    elif isinstance(length, int) and length <= RANKED_MAX:
+        body = (*sort.take_all(), *sort.rank(pairs[0], length))
     else:
-        body = (*sort.leave_out(), *sort.sort(pairs[0], symbol("length")))
+        body = (*sort.leave_out(), *sort.order(pairs[0], symbol("length")))
     units = line_count(shape, len(shape) - 1)
     return finish_program(buffers, body, units, grain_for(dim_mul(length, 4 * passes)))
 

@@ -14,6 +14,7 @@ import hashlib
 
 from ingot_compiler.backends.host.emit.context import EmitContext, Emitters
 from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.filter import emit_filter
 from ingot_compiler.backends.host.emit.for_loop import emit_for
 from ingot_compiler.backends.host.emit.kernels.attention import emit_attention
 from ingot_compiler.backends.host.emit.kernels.blocked_product import emit_blocked_product
@@ -36,6 +37,7 @@ from ingot_compiler.lowering.loops import (
     Contraction,
     Depthwise,
     DepthwisePlane,
+    Filter,
     For,
     LoopProgram,
     Reduce,
@@ -56,6 +58,7 @@ EMITTERS: Emitters = {
     Contraction: emit_contraction,
     Depthwise: emit_depthwise,
     DepthwisePlane: emit_depthwise_plane,
+    Filter: emit_filter,
     For: emit_for,
     Reduce: emit_reduce,
     Transpose: emit_transpose,

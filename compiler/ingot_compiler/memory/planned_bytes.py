@@ -1,0 +1,48 @@
+"""How much memory a buffer is given before its size is known.
+
+In: a fused graph. Out: bytes of buffers. Not done here: places (``plan_memory``).
+
+A small buffer whose size has a bound is planned as if it were as large: a block of its own, while
+``main`` runs, costs more time than memory is saved.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.types import dtype_size_bytes
+from ingot_compiler.lowering.fused import FusedGraph
+from ingot_compiler.lowering.size_bounds import Bounds, most_of, size_bounds
+from ingot_compiler.memory.memory_plan import buffer_bytes
+
+BOUNDED_BYTES_MAX = 1 << 16
+
+
+class PlannedSizes:
+    """The sizes of a graph by which memory is planned."""
+
+    def __init__(self, fused: FusedGraph) -> None:
+        self._fused = fused
+        self._bounds: Bounds = size_bounds(fused.steps)
+
+    def buffer_bytes(self, buffer: int) -> Dim:
+        """Bytes of a buffer, or what they are never above where that is small."""
+        size_bytes = buffer_bytes(self._fused, buffer)
+        if isinstance(size_bytes, int):
+            return size_bytes
+        most = most_of(size_bytes, self._bounds)
+        return size_bytes if most is None or most > BOUNDED_BYTES_MAX else most
+
+    def output_shape(self, output: int) -> tuple[int, ...] | None:
+        """What the sizes of an output are never above, where only the data decide them and it is
+        small then; else None."""
+        kind = self._fused.outputs[output]
+        if all(isinstance(dim, int) for dim in kind.shape):
+            return None
+        sizes = [most_of(dim, self._bounds) for dim in kind.shape]
+        most = tuple(size for size in sizes if size is not None)
+        if len(most) < len(sizes):
+            return None
+        size_bytes = prod(most) * dtype_size_bytes(kind.dtype)
+        return most if size_bytes <= BOUNDED_BYTES_MAX else None
