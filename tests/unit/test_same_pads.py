@@ -3,6 +3,7 @@ is."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +21,7 @@ def test_pools_halve_an_open_size_many_times(kernel: int, tmp_path: Path) -> Non
     expression of its size."""
     names = ["x", *(f"v{level}" for level in range(1, _LEVELS)), "y"]
     attributes = {"kernel_shape": [kernel], "strides": [2], "auto_pad": "SAME_UPPER"}
-    pools = [
-        node("MaxPool", before, after, **attributes)
-        for before, after in zip(names, names[1:], strict=False)
-    ]
+    pools = [node("MaxPool", before, after, **attributes) for before, after in pairwise(names)]
     model = make_model(pools, [tensor("x", [1, 2, "n"])], [tensor("y", None)])
     path = tmp_path / "m.ingot"
     ingot.compile(model).save(path)

@@ -72,12 +72,12 @@ def _causal(packed: Array) -> Array:
     scores = q.reshape(-1, 2, size).transpose(1, 0, 2) @ k.T / np.sqrt(size)
     scores = np.exp(np.where(np.tri(len(q), dtype=bool), scores, -np.inf))
     result = (scores / scores.sum(-1, keepdims=True)) @ v
-    return np.asarray(result.transpose(1, 0, 2).reshape(packed.shape[:2] + (-1,)))
+    return np.asarray(result.transpose(1, 0, 2).reshape((*packed.shape[:2], -1)))
 
 
 def _relu_layer(x: Array) -> Array:
     """One step, from a state of zeros, of two directions."""
-    return np.maximum(np.einsum("sbi,dhi->sdbh", x, _BOTH), 0)
+    return np.asarray(np.maximum(np.einsum("sbi,dhi->sdbh", x, _BOTH), 0))
 
 
 _PARTS = ((0, 2), (2, 1), (3, 1))
