@@ -117,8 +117,8 @@ def test_typed_field_with_too_few_elements() -> None:
 
 def _with_tensor(tensor: TensorProto) -> ModelProto:
     """A model that returns one tensor of its own."""
-    source = model([helper.make_node("Identity", ["w"], ["y"])], [], [helper.ValueInfoProto()])
-    source.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", tensor.data_type, None))
+    output = helper.make_tensor_value_info("y", tensor.data_type, None)
+    source = model([helper.make_node("Identity", ["w"], ["y"])], [], [output])
     source.graph.initializer.append(tensor)
     return source
 

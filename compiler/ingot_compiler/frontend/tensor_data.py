@@ -115,7 +115,7 @@ def _typed_field(tensor: TensorProto, type_: TensorType, count: int, where: Text
 
 
 def _check_range(
-    numbers: npt.NDArray[np.generic], size_bytes: int, type_: TensorType, where: Text
+    numbers: npt.NDArray[np.int64], size_bytes: int, type_: TensorType, where: Text
 ) -> None:
     """Integers or bit patterns that ``size_bytes`` have room for, with a sign or without one."""
     low, high = -(1 << 8 * size_bytes - 1), 1 << 8 * size_bytes
