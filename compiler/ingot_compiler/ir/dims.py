@@ -22,12 +22,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ingot_compiler.ir.errors import LimitError
+from ingot_compiler.ir.long_division import whole_quotient, without
 
 # Pure functions of frozen values: what they return is kept, and never changes.
 _CACHED_MAX = 1 << 16
 TERM_COUNT_MAX = 1024  # a product of four sums of five: all pads of an image known at run time
 SIZE_MAX = 1 << 13
-_QUOTIENT_TERMS_MAX = 64
 DEPTH_MAX = 64  # walks are a few calls of Python per level
 FACTOR_MAX = 1 << 62  # registers are 64 bits wide
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.:]*")  # in which nothing looks like an operator or a number
@@ -231,50 +231,21 @@ def _split_multiple(dim: Dim, divisor: Dim) -> tuple[Dim, Dim]:
     """Write ``dim = quotient * divisor + rest``: by moving every term that the divisor's single
     term divides; one of several terms divides all or nothing."""
     divisor_terms = terms_of(divisor)
-    if len(divisor_terms) != 1:
-        whole = _whole_quotient(dim, divisor_terms)
-        return (0, dim) if whole is None else (whole, 0)
-    (monomial_divisor, factor_divisor) = divisor_terms[0]
+    if not divisor_terms:
+        return 0, dim
+    (monomial_divisor, factor_divisor), *others = divisor_terms
+    if others:  # a reshape to -1 divides (a + 1) * (b + 1), multiplied out
+        whole = whole_quotient(dict(terms_of(dim)), divisor_terms, _atom_key)
+        return (0, dim) if whole is None else (from_terms(whole), 0)
     quotient: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for monomial, factor in terms_of(dim):
-        left_over = _without_atoms(monomial, monomial_divisor)
+        left_over = without(monomial, monomial_divisor)
         if left_over is None or factor % factor_divisor:
             rest[monomial] = factor
         else:
             quotient[left_over] = quotient.get(left_over, 0) + factor // factor_divisor
     return from_terms(quotient), from_terms(rest)
-
-
-def _whole_quotient(dim: Dim, divisor: tuple[tuple[Monomial, int], ...]) -> Dim | None:
-    """``dim / divisor`` by long division, None where something is left: what a reshape to -1 makes
-    of a size that was multiplied out, as (a + 1) * (b + 1)."""
-    if not divisor:
-        return None
-    (monomial_first, factor_first) = divisor[0]
-    table, quotient = dict(terms_of(dim)), dict[Monomial, int]()
-    while table and len(quotient) < _QUOTIENT_TERMS_MAX:
-        first = min(table, key=_monomial_key)
-        left_over = _without_atoms(first, monomial_first)
-        if left_over is None or table[first] % factor_first:
-            return None
-        quotient[left_over] = factor = table[first] // factor_first
-        for monomial, own in divisor:
-            product = tuple(sorted(monomial + left_over, key=_atom_key))
-            table[product] = table.get(product, 0) - factor * own
-            if not table[product]:
-                del table[product]
-    return None if table else from_terms(quotient)
-
-
-def _without_atoms(monomial: Monomial, divisor: Monomial) -> Monomial | None:
-    """What is left of a product without the factors of ``divisor``; None unless it has them."""
-    left_over = list(monomial)
-    for atom in divisor:
-        if atom not in left_over:
-            return None
-        left_over.remove(atom)
-    return tuple(left_over)
 
 
 def dim_floordiv(left: Dim, right: Dim) -> Dim:
