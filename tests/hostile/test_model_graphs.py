@@ -115,6 +115,34 @@ def test_typed_field_with_too_few_elements() -> None:
     assert _refusal(source).what == "a tensor has too few elements"
 
 
+def _with_tensor(tensor: TensorProto) -> ModelProto:
+    """A model that returns one tensor of its own."""
+    output = helper.make_tensor_value_info("y", tensor.data_type, None)
+    source = model([helper.make_node("Identity", ["w"], ["y"])], [], [output])
+    source.graph.initializer.append(tensor)
+    return source
+
+
+@pytest.mark.parametrize("number", [-129, 256, 1000])
+def test_element_outside_of_its_type(number: int) -> None:
+    """A zero point of 1000 was 24."""
+    tensor = TensorProto(name="w", data_type=TensorProto.INT8, dims=[1], int32_data=[number])
+    error = _refusal(_with_tensor(tensor))
+    assert error.what == "a tensor has an element outside of its type"
+    assert f"expected numbers in [-128, 256) for i8[1], got {number}" in error.why
+
+
+@pytest.mark.parametrize("dims", [[3], [0], [-1], [2, 2], []])
+def test_strings_that_contradict_their_shape(dims: list[int]) -> None:
+    """Two strings where a shape says another number of them were a vector of two."""
+    tensor = TensorProto(
+        name="w", data_type=TensorProto.STRING, dims=dims, string_data=[b"a", b"b"]
+    )
+    error = _refusal(_with_tensor(tensor))
+    assert error.what == "a tensor of strings contradicts its shape"
+    assert f"for {dims}, got 2" in error.why
+
+
 def test_petabyte_initializer() -> None:
     """Dimensions that promise a petabyte are compared with the bytes, not allocated."""
     tensor = TensorProto(name="w", data_type=FLOAT, dims=[1 << 25, 1 << 25], raw_data=b"\0" * 16)

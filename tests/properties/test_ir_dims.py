@@ -144,6 +144,28 @@ def test_multiples_divide_exactly(tree: Tree, divisor: int) -> None:
     assert dim_mod(dim_mul(x, divisor), divisor) == 0
 
 
+@given(TREES, TREES, POSITIVE)
+def test_products_of_sums_divide_exactly(tree: Tree, other: Tree, bindings: dict[str, int]) -> None:
+    """floordiv(x * y, y) = x wherever y is not 0, without a call left over if y is a sum: a reshape
+    to -1 of features whose height and width are open, as detectors have them."""
+    x, y = build(tree), build(other)
+    quotient, rest = dim_floordiv(x * y, y), dim_mod(x * y, y)
+    if evaluate(y, bindings):
+        assert evaluate(quotient, bindings) == evaluate(x, bindings)
+        assert evaluate(rest, bindings) == 0
+    if not isinstance(y, int):
+        assert (quotient, rest) == (x, 0)
+
+
+def test_a_sum_that_does_not_divide_stays_below_the_call() -> None:
+    """Long division gives all or nothing."""
+    n, m = symbol("n"), symbol("m")
+    height, width = n + 1, m + 2
+    assert dim_floordiv(6 * height * width, 2 * height) == 3 * width
+    assert format_dim(dim_floordiv(height * width + 1, height)).startswith("floordiv(")
+    assert format_dim(dim_floordiv(3 * height, 2 * height)) == "floordiv(3*n + 3, 2*n + 2)"
+
+
 def test_division_by_a_symbol_that_is_zero() -> None:
     """The documented rule: a quotient that cancels stays as if the symbol were not 0; one that does
     not gives 0."""

@@ -53,7 +53,8 @@ def _resize(inputs: str) -> NodeProto:
 def _list_case(made: NodeProto, x: Sequence[float], result: Array, why: str) -> _Case:
     """An operand of one number for each axis of an image."""
     array = np.array(x, np.float32 if isinstance(x[0], float) else np.int64)
-    return _Case([made], {"image": _IMAGE}, ["k"], array, result, 0, why)
+    constants = {"image": _IMAGE, "sizes": np.array(_IMAGE.shape)}
+    return _Case([made], constants, ["k"], array, result, 0, why)
 
 
 def _attention(packed: Array) -> Array:
@@ -64,6 +65,25 @@ def _attention(packed: Array) -> Array:
     return np.asarray(result.transpose(0, 2, 1, 3).reshape(*packed.shape[:2], -1))
 
 
+def _causal(packed: Array) -> Array:
+    """Of [1, S, 4 * D]: two heads of queries, one of keys and one of values."""
+    size = packed.shape[2] // 4
+    q, k, v = (packed[0][:, size * at :][:, : size * count] for at, count in _PARTS)
+    scores = q.reshape(-1, 2, size).transpose(1, 0, 2) @ k.T / np.sqrt(size)
+    scores = np.exp(np.where(np.tri(len(q), dtype=bool), scores, -np.inf))
+    result = (scores / scores.sum(-1, keepdims=True)) @ v
+    return np.asarray(result.transpose(1, 0, 2).reshape((*packed.shape[:2], -1)))
+
+
+def _relu_layer(x: Array) -> Array:
+    """One step, from a state of zeros, of two directions."""
+    return np.asarray(np.maximum(np.einsum("sbi,dhi->sdbh", x, _BOTH), 0))
+
+
+_PARTS = ((0, 2), (2, 1), (3, 1))
+_QKV = _RNG.standard_normal((1, 3, 12)).astype(np.float32)
+_STEP = _RNG.standard_normal((1, 2, 3)).astype(np.float32)
+_BOTH = _RNG.standard_normal((2, 4, 3)).astype(np.float32)
 _GRID = np.stack(np.meshgrid(np.linspace(-1, 1, 4), np.linspace(-1, 1, 3)), -1)[None]
 _CASES = {
     "MatMulNBits": _Case(
@@ -92,6 +112,34 @@ _CASES = {
         [_contrib("MultiHeadAttention", "x", num_heads=2)], {},
         [1, 3, 2, "k", 4], _PACKED, _attention(_PACKED),
         3, "expected [batch, sequence, heads, 3, size], got k",
+    ),
+    "GroupQueryAttention": _Case(
+        [
+            helper.make_node(
+                "GroupQueryAttention", ["x", "", "", "", "", "ends", "total"],
+                ["y", "keys", "values"], domain="com.microsoft", num_heads=2, kv_num_heads=1,
+            )
+        ],
+        {"ends": np.array([2], np.int32), "total": np.array([3], np.int32)},
+        [1, 3, "k"], _QKV, _causal(_QKV),
+        2, "expected [batch, sequence, hidden] whose last dimension 4 heads divide, got k",
+    ),
+    "RNN": _Case(
+        [
+            node(
+                "RNN", "steps x zeros", "y", hidden_size=4, direction="bidirectional",
+                activations=["Relu", "Relu"],
+            )
+        ],
+        {"steps": _STEP, "zeros": np.zeros((2, 4, 4), np.float32)},
+        ["k", 4, 3], _BOTH, _relu_layer(_STEP), 0, "expected weights of 2 directions, got k",
+    ),
+    "roi": _list_case(
+        node(
+            "Resize", "image x - sizes", "y", mode="nearest", nearest_mode="floor",
+            coordinate_transformation_mode="tf_crop_and_resize",
+        ),
+        [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0], _IMAGE, "expected 8 numbers in roi, got k",
     ),
     "GridSample": _Case(
         [node("GridSample", "image x", "y", align_corners=1)], {"image": _IMAGE},
@@ -132,3 +180,40 @@ def test_a_size_that_a_run_says_is_compared_then(name: str, tmp_path: Path) -> N
     with pytest.raises(ingot_runtime.InputError) as caught:
         session.run({"x": wrong})
     assert case.why in str(caught.value)
+
+
+def _session(nodes: Sequence[NodeProto], shape: Sequence[int | str], path: Path) -> Any:
+    """A bundle of one input ``x``, loaded."""
+    graph = helper.make_graph(nodes, "g", [tensor("x", shape)], [tensor("y", None)])
+    domains = {"": 21, "com.microsoft": 1, "ai.onnx.ml": 3}
+    opsets = [helper.make_opsetid(*pair) for pair in domains.items()]
+    ingot.compile(helper.make_model(graph, opset_imports=opsets, ir_version=10)).save(path)
+    return ingot_runtime.load(path)
+
+
+def test_heads_have_the_size_that_a_run_says(tmp_path: Path) -> None:
+    """The scale of the scores follows from it."""
+    made = [_contrib("MultiHeadAttention", "x x x", num_heads=2)]
+    session = _session(made, [1, 3, "k"], tmp_path / "m.ingot")
+    for size in (4, 12):
+        x = _RNG.standard_normal((1, 3, size)).astype(np.float32)
+        heads = x.reshape(3, 2, size // 2).transpose(1, 0, 2)
+        scores = np.exp(heads @ heads.transpose(0, 2, 1) / np.sqrt(size // 2))
+        expected = (scores / scores.sum(-1, keepdims=True)) @ heads
+        got = session.run({"x": x})["y"]
+        np.testing.assert_allclose(got, expected.transpose(1, 0, 2).reshape(x.shape), 1e-5, 1e-5)
+
+
+def test_features_are_cut_or_filled_at_run_time(tmp_path: Path) -> None:
+    """FeatureVectorizer of a tensor whose columns only a run counts."""
+    made = [
+        helper.make_node(
+            "FeatureVectorizer", ["x", "x"], ["y"], domain="ai.onnx.ml", inputdimensions=[2, 4]
+        )
+    ]
+    session = _session(made, ["n", "k"], tmp_path / "m.ingot")
+    for size in (1, 3, 5):
+        x = _RNG.standard_normal((2, size)).astype(np.float32)
+        filled = np.pad(x, ((0, 0), (0, 4)))
+        expected = np.concatenate([filled[:, :2], filled[:, :4]], 1)
+        np.testing.assert_array_equal(session.run({"x": x})["y"], expected)

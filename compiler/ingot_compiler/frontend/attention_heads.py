@@ -12,12 +12,15 @@ from math import sqrt
 
 from ingot_compiler.frontend.compose import (
     broadcast_to,
+    cast,
     concat,
     range_mask,
     reshape,
     scaled,
+    size_scalar,
     slice_axis,
     transpose,
+    wide_float,
 )
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, symbols_of
@@ -69,14 +72,17 @@ def merge_heads(context: OpContext, x: int) -> int:
     )
 
 
-def scale_of(context: OpContext, size: Dim) -> float:
-    """The attribute ``scale``, 1 / sqrt(size of a head) where it is absent or 0."""
-    scale = context.float_attribute("scale", 0.0)
-    if scale:
-        return scale
-    if not isinstance(size, int):
-        raise OpTypeError("a size of heads that is known", size)
-    return 1 / sqrt(size) if size else 1.0
+def _scaled_queries(context: OpContext, q: int) -> tuple[int, float]:
+    """Queries, and by what their scores are multiplied: the attribute ``scale``, 1 / sqrt(size of a
+    head) where it is absent or 0. Where only a run knows that size, the queries are."""
+    size, scale = context.shape_of(q)[3], context.float_attribute("scale", 0.0)
+    if scale or size == 0:
+        return q, scale or 1.0
+    if isinstance(size, int):
+        return q, 1 / sqrt(size)
+    wide = wide_float(context.dtype_of(q))
+    root = context.add("sqrt", size_scalar(context, size, wide))
+    return cast(context, context.add("div", cast(context, q, wide), root), context.dtype_of(q)), 1.0
 
 
 def attend(
@@ -88,7 +94,7 @@ def attend(
     softmax: Softmax = Softmax(),  # noqa: B008 (a value)
 ) -> tuple[int, int | None]:
     """[B, H, S, E] of q[B, H, S, D], k[B, G, T, D], v[B, G, T, E], and the scores."""
-    scale, mask = scale_of(context, context.shape_of(q)[3]), masks.total(context)
+    (q, scale), mask = _scaled_queries(context, q), masks.total(context)
     is_plain = not (softmax.cap or softmax.wants_scores) and softmax.sink is None
     if is_plain and _suits_kernel(context, q, v):
         operands = (q, k, v) if mask is None else (q, k, v, mask)

@@ -11,7 +11,7 @@ from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.low_bits import convert
 from ingot_compiler.frontend.operand_sizes import with_size
 from ingot_compiler.ir.dims import Dim, dim_mul
-from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.types import LOW_BITS, DType
 
 LIMITS: dict[DType, tuple[int, int]] = {
@@ -31,6 +31,7 @@ def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0)
     """A scale or zero point in a shape that broadcasts to x's: rank 0, a vector along ``axis``, or
     blocks of it."""
     own, rank = context.shape_of(parameter), context.rank_of(x)
+    require(block >= 0, "block_size >= 0", block)
     if not own or own == (1,):
         return reshape(context, parameter, ())
     if block:

@@ -7,6 +7,7 @@ In: a context of one of the three, its cell. Out: its results. Not done here: th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ingot_compiler.frontend.compose import (
     as_vector,
@@ -22,7 +23,7 @@ from ingot_compiler.frontend.compose import (
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.index_checks import checked_lengths
 from ingot_compiler.frontend.onnx_node import rounded_to
-from ingot_compiler.frontend.operand_sizes import sizes_of
+from ingot_compiler.frontend.operand_sizes import sizes_of, with_size
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -65,8 +66,8 @@ def recurrent_layer(context: OpContext, cell: str, scale: int | None = None) -> 
     """Y, Y_h and (lstm) Y_c. ``scale`` [D, G*H]: of R, which is of 8-bit integers then."""
     layer = _layer(context, cell, scale)
     reverse = _reverse(context)
-    if context.shape_of(layer.w)[0] != len(reverse):
-        raise OpTypeError(f"weights of {len(reverse)} directions", context.type_of(layer.w))
+    wanted = f"weights of {len(reverse)} directions"
+    layer = replace(layer, w=with_size(context, layer.w, 0, len(reverse), wanted))
     functions = _activations(context, cell, len(reverse))
     dtype = context.dtype_of(context.operand(0))
     results = [

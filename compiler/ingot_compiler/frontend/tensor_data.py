@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 from onnx import TensorProto
 
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
@@ -105,9 +106,23 @@ def _typed_field(tensor: TensorProto, type_: TensorType, count: int, where: Text
         amount = "few" if len(values) < count else "many"
         why = f"expected {stored} elements for {type_}, got {len(values)}"
         raise ModelError(f"a tensor has too {amount} elements", where, why, _DO)
+    numbers = np.array(values, _FIELD_TYPES[name])
+    if name == "int32_data":
+        _check_range(numbers, np.dtype(pattern).itemsize, type_, where)
     # Through the field's own type: bit patterns and negative numbers wrap into the narrow one.
-    data = memoryview(np.array(values, _FIELD_TYPES[name]).astype(pattern).tobytes())
+    data = memoryview(numbers.astype(pattern).tobytes())
     return _clean(data, type_.dtype, count)
+
+
+def _check_range(
+    numbers: npt.NDArray[np.int64], size_bytes: int, type_: TensorType, where: Text
+) -> None:
+    """Integers or bit patterns that ``size_bytes`` have room for, with a sign or without one."""
+    low, high = -(1 << 8 * size_bytes - 1), 1 << 8 * size_bytes
+    outside = numbers[(numbers < low) | (numbers >= high)]
+    if len(outside):
+        why = f"expected numbers in [{low}, {high}) for {type_}, got {outside[0]}"
+        raise ModelError("a tensor has an element outside of its type", where, why, _DO)
 
 
 def _stored_size_bytes(dtype: DType, count: int) -> int:

@@ -76,7 +76,11 @@ def _same_pads(size: Dim, span: Dim, stride: int) -> Dim:
     """Pads that give ceil(size / stride) windows."""
     count = dim_floordiv(dim_add(size, stride - 1), stride)
     covered = dim_add(dim_mul(dim_add(count, -1), stride), span)
-    return at_least(dim_add(covered, dim_mul(size, -1)), 0)
+    total = dim_add(covered, dim_mul(size, -1))
+    # Windows that touch reach to the end: a comparison with 0 would only hide from the sizes of
+    # later windows that this many of them are ceil(size / stride).
+    touching = isinstance(span, int) and span >= stride
+    return total if touching else at_least(total, 0)
 
 
 def span_of(size: Dim, dilation: int) -> Dim:

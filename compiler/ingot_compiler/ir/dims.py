@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ingot_compiler.ir.errors import LimitError
+from ingot_compiler.ir.long_division import whole_quotient, without
 
 # Pure functions of frozen values: what they return is kept, and never changes.
 _CACHED_MAX = 1 << 16
@@ -227,31 +228,24 @@ def _call(function: str, left: Dim, right: Dim) -> Dim:
 
 
 def _split_multiple(dim: Dim, divisor: Dim) -> tuple[Dim, Dim]:
-    """Write ``dim = quotient * divisor + rest`` by moving every term that the divisor's single term
-    divides."""
+    """Write ``dim = quotient * divisor + rest``: by moving every term that the divisor's single
+    term divides; one of several terms divides all or nothing."""
     divisor_terms = terms_of(divisor)
-    if len(divisor_terms) != 1:
-        return (1, 0) if dim == divisor else (0, dim)
-    (monomial_divisor, factor_divisor) = divisor_terms[0]
+    if not divisor_terms:
+        return 0, dim
+    (monomial_divisor, factor_divisor), *others = divisor_terms
+    if others:  # a reshape to -1 divides (a + 1) * (b + 1), multiplied out
+        whole = whole_quotient(dict(terms_of(dim)), divisor_terms, _atom_key)
+        return (0, dim) if whole is None else (from_terms(whole), 0)
     quotient: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for monomial, factor in terms_of(dim):
-        left_over = _without_atoms(monomial, monomial_divisor)
+        left_over = without(monomial, monomial_divisor)
         if left_over is None or factor % factor_divisor:
             rest[monomial] = factor
         else:
             quotient[left_over] = quotient.get(left_over, 0) + factor // factor_divisor
     return from_terms(quotient), from_terms(rest)
-
-
-def _without_atoms(monomial: Monomial, divisor: Monomial) -> Monomial | None:
-    """What is left of a product without the factors of ``divisor``; None unless it has them."""
-    left_over = list(monomial)
-    for atom in divisor:
-        if atom not in left_over:
-            return None
-        left_over.remove(atom)
-    return tuple(left_over)
 
 
 def dim_floordiv(left: Dim, right: Dim) -> Dim:

@@ -1,30 +1,48 @@
 """ONNX Cast: change of element type.
 
-In: a tensor. Out: core ``cast``, or what ``low_bits`` composes. Not done here: strings, 6-bit
-floats (reported as unsupported).
+In: a tensor. Out: core ``cast``, or what ``low_bits`` and ``strings`` compose. Not done here: floats
+as strings, strings as bool and low-bit types, 6-bit floats (reported as unsupported).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.frontend.compose import cast
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.low_bits import ROUNDINGS, Rounding, convert
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.frontend.sequences import add_value
+from ingot_compiler.frontend.strings.pool import strings_of
+from ingot_compiler.frontend.strings.read_numbers import as_f64, as_i64
+from ingot_compiler.frontend.strings.write_numbers import written_integers
+from ingot_compiler.ir.types import FLOATS, DType
+from ingot_compiler.ir.typing_rules import INTEGERS
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     number = context.int_attribute("to", 0)
     dtype, x = dtype_of(number), context.operand(0)
-    if x < 0:
-        if onnx_dtype_name(number) == "string":
-            return (x,)
-        raise Unsupported("a cast of strings to numbers")
+    to_strings = onnx_dtype_name(number) == "string"
+    if x < 0 or to_strings:
+        return (cast_strings(context, x, dtype),)
     if dtype is None:
         raise Unsupported(f"a cast to {onnx_dtype_name(number)}")
     saturate, rounding = cast_attributes(context)
     return (convert(context, x, dtype, saturate=saturate, rounding=rounding),)
+
+
+def cast_strings(context: OpContext, x: int, dtype: DType | None) -> int:
+    """Strings as numbers; numbers as strings where ``dtype`` is None."""
+    if dtype is None:
+        return x if x < 0 else add_value(context, written_integers(context, x))
+    strings = strings_of(context, x)
+    if dtype in INTEGERS:
+        return cast(context, as_i64(context, strings), dtype)
+    if dtype not in FLOATS:
+        raise Unsupported(f"a cast of strings to {dtype}")
+    return cast(context, as_f64(context, strings), dtype)
 
 
 def cast_attributes(context: OpContext) -> tuple[bool, Rounding]:

@@ -12,6 +12,7 @@ from ingot_compiler.frontend.compose import cast
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.onnx_node import counted_axis
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import with_count
 from ingot_compiler.frontend.resize_target import ResizeTarget, target_of_scales, target_of_sizes
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim
@@ -97,9 +98,9 @@ def _sampling(context: OpContext) -> Sampling:
 
 def _roi(context: OpContext, count: int) -> int:
     operand = _given(context, 1) if context.opset > 10 else None
-    if operand is None or context.type_of(operand).element_count != 2 * count:
+    if operand is None:
         raise OpTypeError(f"roi of {2 * count} numbers for tf_crop_and_resize", "none")
-    return cast(context, operand, "f64")
+    return cast(context, with_count(context, operand, 2 * count, "numbers in roi"), "f64")
 
 
 def resample(

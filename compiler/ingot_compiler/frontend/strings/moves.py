@@ -28,7 +28,7 @@ COUNTS = frozenset({"Shape", "Size"})
 """Ops that look at the shape alone, and give numbers."""
 OWN = frozenset(
     {
-        "Cast", "CategoryMapper", "ConcatFromSequence", "Equal", "Identity", "If", "LabelEncoder", "Loop", "OneHotEncoder",
+        "Cast", "CastLike", "CategoryMapper", "ConcatFromSequence", "Equal", "Identity", "If", "LabelEncoder", "Loop", "OneHotEncoder",
         "Optional",
         "OptionalGetElement", "OptionalHasElement", "RegexFullMatch", "SequenceConstruct",
         "SequenceInsert", "SequenceMap", "SplitToSequence", "StringConcat", "StringNormalizer",

@@ -8,14 +8,18 @@ in place (reported as unsupported).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce as fold
 
 from ingot_compiler.frontend.attention_heads import attend, merge_heads, split_heads
 from ingot_compiler.frontend.compose import concat, reshape, slice_axis, unsqueeze
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.imported import ABSENT
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import require_dim, sizes_of
 from ingot_compiler.frontend.ops.mat_mul import product
 from ingot_compiler.frontend.ops.microsoft.multi_head_attention import attention_masks
+from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
@@ -45,21 +49,25 @@ def _projected(context: OpContext) -> list[int]:
     merged = product(context, x, context.operand(1))
     if bias is not None:
         merged = context.add("add", merged, bias)
-    start, parts = 0, list[int]()
+    start: Dim = 0
+    parts: list[int] = []
     for size in _sizes(context, merged):
         parts.append(split_heads(context, slice_axis(context, merged, 2, start, size), heads))
-        start += size
+        start = dim_add(start, size)
     return parts
 
 
-def _sizes(context: OpContext, merged: int) -> Sequence[int]:
+def _sizes(context: OpContext, merged: int) -> Sequence[Dim]:
     """The hidden sizes of q, k and v."""
-    total = context.shape_of(merged)[-1] if context.rank_of(merged) == 3 else None
-    if not isinstance(total, int):
-        raise OpTypeError("[batch, sequence, known size]", context.type_of(merged))
-    sizes = context.ints_or("qkv_hidden_sizes", [total // 3] * 3)
-    if len(sizes) != 3 or sum(sizes) != total:
-        raise OpTypeError(f"three hidden sizes that add up to {total}", sizes)
+    total = sizes_of(context, merged, 3)[2]
+    each = dim_floordiv(total, 3)
+    given = context.ints_attribute("qkv_hidden_sizes")
+    sizes: Sequence[Dim] = [each] * 3 if given is None else given
+    wanted = message("three hidden sizes that add up to ", total)
+    if len(sizes) != 3:
+        raise OpTypeError(wanted, sizes)
+    known = fold(dim_add, sizes)
+    require_dim(context, dim_add(total, dim_mul(known, -1)), wanted, known)
     return sizes
 
 

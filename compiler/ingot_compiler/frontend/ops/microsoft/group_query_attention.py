@@ -41,7 +41,7 @@ from ingot_compiler.frontend.imported import ABSENT
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import read_size, require_dim, sizes_of
 from ingot_compiler.frontend.ops.microsoft.rotary_embedding import rotated
-from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mod, dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ranges import maximum
@@ -101,16 +101,22 @@ def _heads(context: OpContext) -> list[int]:
     if k is not None and v is not None:
         own = ((q, heads), (k, groups), (v, groups))
         return [split_heads(context, x, count) for x, count in own]
-    size = context.shape_of(q)[-1]
-    parts = heads + 2 * groups
-    if not isinstance(size, int) or not groups > 0 or size % parts:
-        raise OpTypeError(f"a known last dimension that {parts} heads divide", context.type_of(q))
-    width, start, found = size // parts, 0, list[int]()
+    width, start, found = _width(context, q, heads + 2 * groups), 0, list[int]()
     for count in (heads, groups, groups):
-        part = slice_axis(context, q, 2, start * width, count * width)
+        part = slice_axis(context, q, 2, dim_mul(start, width), dim_mul(count, width))
         found.append(split_heads(context, part, count))
         start += count
     return found
+
+
+def _width(context: OpContext, q: int, parts: int) -> Dim:
+    """The size of each of ``parts`` heads that lie beside each other in [B, S, hidden]."""
+    expected = f"[batch, sequence, hidden] whose last dimension {parts} heads divide"
+    size = context.shape_of(q)[-1] if context.rank_of(q) == 3 else None
+    if size is None or parts < 3 or (isinstance(size, int) and size % parts):
+        raise OpTypeError(expected, context.type_of(q))
+    require_dim(context, dim_mod(size, parts), expected, size)
+    return dim_floordiv(size, parts)
 
 
 def _lengths(context: OpContext, q: int) -> _Lengths:

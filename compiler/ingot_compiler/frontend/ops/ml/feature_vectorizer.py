@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import cast, concat, slice_axis, unsqueeze
-from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.ml_scores import numbers_of
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.dims import dim_add, dim_mul
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.ranges import minimum
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -33,14 +35,12 @@ def _columns(context: OpContext, x: int) -> int:
 
 
 def _sized(context: OpContext, x: int, size: int) -> int:
-    own = context.shape_of(x)[1]
-    if not isinstance(own, int):
-        raise Unsupported("a number of features that is known at run time only")
-    if own >= size:
-        return slice_axis(context, x, 1, 0, size)
+    kept = slice_axis(context, x, 1, 0, minimum(context.shape_of(x)[1], size))
+    lacking = dim_add(size, dim_mul(context.shape_of(kept)[1], -1))
+    if lacking == 0:
+        return kept
     zero = context.scalar("f32", 0.0)
-    after = (0, size - own)
-    return context.add("pad", x, zero, before=(0, 0), after=after, mode="constant")
+    return context.add("pad", kept, zero, before=(0, 0), after=(0, lacking), mode="constant")
 
 
 OP = OnnxOp("FeatureVectorizer", _translate)
