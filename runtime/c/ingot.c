@@ -5,7 +5,9 @@
 #include "internal.h"
 //
 #include "form.c"
+#include "memory.c"
 #include "text.c"
+#include "failures.c"
 #include "sha256.c"
 #include "source.c"
 #include "header.c"

@@ -90,8 +90,8 @@ static int load(const char *path, const void *data, size_t size, const struct in
   clear(error);
   *result = NULL;
   if (!options) options = &defaults;
-  ingot_bundle *bundle = calloc(1, sizeof *bundle);
-  if (!bundle) no_memory(error, "load", "calloc");
+  ingot_bundle *bundle = memory_take(sizeof *bundle);
+  if (!bundle) no_memory(error, "load", "bundle");
   else bundle->source = (struct source){.name = "bundle in memory", .fd = -1, .memory = data, .size = size};
   bool is_open = bundle && check_options(options, error) && (path ? source_open(&bundle->source, path, error) : find_in_program(&bundle->source, error));
   if (is_open) load_checked(bundle, options, error);
@@ -114,10 +114,10 @@ void ingot_unload(ingot_bundle *bundle) {
   if (!bundle) return;
   unmap_weights(&bundle->weights);
   unmap_image(&bundle->image);
-  free(bundle->tree.data);
+  memory_free(bundle->tree.data);
   if (bundle->source.fd >= 0) close(bundle->source.fd);
   arena_free(&bundle->arena);
-  free(bundle);
+  memory_free(bundle);
 }
 
 const struct ingot_bundle_info *ingot_describe(const ingot_bundle *bundle) { return &bundle->info; }

@@ -28,7 +28,7 @@ static bool skip_text(const char **at, const char *text) {
 static bool read_statement(const char *at, const char *wanted, bool *is_about, u64 *expires) {
   if (!skip_text(&at, STATEMENT_HEAD)) return false;
   do {
-    if (!skip_text(&at, SUBJECT_HEAD) || strspn(at, "0123456789abcdef") != 64) return false;
+    if (!skip_text(&at, SUBJECT_HEAD) || span(at, "0123456789abcdef") != 64) return false;
     *is_about |= !strncmp(at, wanted, 64);
     at += 64;
     if (!skip_text(&at, "\"},\"name\":\"")) return false;
@@ -58,21 +58,21 @@ static void parts_digest(const struct source *source, char text[static 65]) {
 
 static int digit(char text) { return text >= 'a' ? text - 'a' + 10 : text >= 'A' ? text - 'A' + 10 : text - '0'; }
 
-static bool is_hex_key(const char *key) { return strspn(key, "0123456789abcdefABCDEF") == 64 && !key[64]; }
+static bool is_hex_key(const char *key) { return span(key, "0123456789abcdefABCDEF") == 64 && !key[64]; }
 
 // Reads what a PEM file holds.
 static bool read_pem(const char *text, u8 bytes[static KEY_BYTES]) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const char *at = find_text(text, PEM_BEGIN);
   if (!at) return false;
-  at += strlen(PEM_BEGIN), at += strspn(at, "\r\n");
-  if (!skip_text(&at, PEM_HEAD) || strspn(at, digits) != 43 || at[43] != '=') return false;
+  at += strlen(PEM_BEGIN), at += span(at, "\r\n");
+  if (!skip_text(&at, PEM_HEAD) || span(at, digits) != 43 || at[43] != '=') return false;
   u32 bits = 0;
   for (int index = 0, filled = 0; filled < KEY_BYTES; index++) {
-    bits = bits << 6 | (u32)(strchr(digits, at[index]) - digits);
+    bits = bits << 6 | (u32)(find_char(digits, at[index]) - digits);
     if (index % 4) bytes[filled++] = (u8)(bits >> (6 - 2 * (index % 4)));
   }
-  at += 44, at += strspn(at, "\r\n");
+  at += 44, at += span(at, "\r\n");
   return skip_text(&at, PEM_END);
 }
 
@@ -95,7 +95,7 @@ static bool counts(const struct source *source, const struct section *row, const
   u64 expires = 0;
   bool is_trusted = false;
   const char *wrong;
-  char *statement = data.data && data.size > PROOF_BYTES && data.size <= MIB ? malloc(data.size - PROOF_BYTES + 1) : NULL;
+  char *statement = data.data && data.size > PROOF_BYTES && data.size <= MIB ? memory_take(data.size - PROOF_BYTES + 1) : NULL;
   if (statement) {
     memcpy(statement, data.data + PROOF_BYTES, data.size - PROOF_BYTES);
     statement[data.size - PROOF_BYTES] = 0;
@@ -111,7 +111,7 @@ static bool counts(const struct source *source, const struct section *row, const
     good = !wrong;
     if (wrong) append(why, "; the signature by %s %s", hex(data.data, KEY_BYTES), wrong);
   }
-  free(statement), free(data.data);
+  memory_free(statement), memory_free(data.data);
   return good;
 }
 

@@ -122,6 +122,17 @@ def test_hostile_corpus_gets_the_same_verdict(bundle: Path) -> None:
     assert kinds >= {"FormatError", "NotABundleError", "VersionError"}
 
 
+@pytest.mark.parametrize("features", [("",), ("", "sse3", "warp"), ("", "warp", "weft")])
+def test_features_of_any_name_are_asked_for(tmp_path: Path, features: tuple[str, ...]) -> None:
+    """One without a name is not known either: the variant is refused, in the same words."""
+    contents = tiny_contents()
+    variants = tuple(replace(variant, features=features) for variant in contents.variants)
+    write_bundle(replace(contents, variants=variants), tmp_path / "m.ingot", tree_entry)
+    verdict = verdict_of_python(tmp_path / "m.ingot")
+    assert verdict.kind == "IncompatibleError"
+    assert verdict_of_c(tmp_path / "m.ingot") == verdict
+
+
 def test_mutants_get_the_same_verdict(bundle: Path) -> None:
     """Whatever is changed and sealed again is refused alike, or loads in both."""
     parts, kinds = Parts(bundle.read_bytes()), set[str]()
