@@ -13,13 +13,6 @@ struct array {
   u64 size;
 };
 
-// `arena`: arrays that are compressed in it.
-struct file {
-  u8 *data;
-  u64 size;
-  struct arena arena;
-};
-
 #define WRITE_IT "write it with numpy.savez(path, NAME=array, ...)"
 
 static const struct {
@@ -32,26 +25,6 @@ static const struct {
 
 static bool refuse_arrays(error *error, const char *path, const char *why) {
   return refuse(error, INGOT_INPUT_ERROR, TEXT("cannot read inputs from %s", quoted(path)), path, why, WRITE_IT);
-}
-
-// Reads a whole file, with a zero byte behind it; "" or why not.
-static const char *file_read(struct file *file, const char *path) {
-  struct stat found;
-  const char *why = "";
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  u64 done = 0;
-  *file = (struct file){NULL, 0, {NULL}};
-  if (fd < 0 || fstat(fd, &found)) why = failure_words(errno);
-  else if (!S_ISREG(found.st_mode)) why = S_ISDIR(found.st_mode) ? "Is a directory" : "not a regular file";
-  else file->size = (u64)found.st_size, file->data = memory_take(file->size + 1), why = file->data ? why : failure_words(errno);
-  while (file->data && done < file->size) {
-    ssize_t part = read(fd, file->data + done, file->size - done);
-    if (part <= 0) break;
-    done += (u64)part;
-  }
-  if (fd >= 0) close(fd);
-  if (file->data) file->data[done] = 0;
-  return *why || done == file->size ? why : "the file ends too early";
 }
 
 // Returns what follows `key` in the header, and a colon; null if it is not there.

@@ -56,9 +56,9 @@ static bool load_weights(ingot_bundle *bundle, const struct ingot_options *optio
 }
 
 #ifdef INGOT_WITHOUT_SIGNATURES
-static bool require_signed(const struct source *source, const char *const *keys, error *error) {
-  (void)source;
-  return !keys || !*keys || refuse(error, INGOT_INPUT_ERROR, "no signatures", "keys", "", "");
+static bool require_signed(const struct source *source, const struct ingot_options *options, struct arena *arena, error *error) {
+  (void)source, (void)arena;
+  return (!options->keys && !options->policy) || refuse(error, INGOT_INPUT_ERROR, "no signatures", "keys", "", "");
 }
 #endif
 
@@ -66,7 +66,7 @@ static bool require_signed(const struct source *source, const char *const *keys,
 static bool load_checked(ingot_bundle *bundle, const struct ingot_options *options, error *error) {
   struct source *source = &bundle->source;
   bundle->verify = options->verify;
-  if (!read_table(source, &bundle->arena, options->digest, error) || !require_signed(source, options->keys, error)) return false;
+  if (!read_table(source, &bundle->arena, options->digest, error) || !require_signed(source, options, &bundle->arena, error)) return false;
   if (!read_plan(source, &bundle->arena, &bundle->plan, error)) return false;
   if (!require_host_alone(&bundle->plan, source->name, error)) return false;
   if (!choose_variant(&bundle->plan, source->name, options->variant, &bundle->variant, error)) return false;

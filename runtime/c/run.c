@@ -29,6 +29,7 @@ static const char usage[] =
     "  --variant TARGET                           run this variant instead of the best\n"
     "  --digest D                                 refuse any bundle but the one with this root digest\n"
     "  --require-key KEY                          refuse a bundle that nobody of these signed: a PEM file, 64 hex digits\n"
+    "  --policy F                                 refuse a bundle whose signatures this does not accept\n"
     "  --timeout SECONDS                          end the call, without results, after that time\n"
     "  --max-bytes BYTES                          most memory for workspace and outputs\n"
     "  --describe                                 say what the bundle takes and gives\n"
@@ -91,15 +92,6 @@ static i32 threads_of(const char **text) {
   return 1 <= count && count <= INT32_MAX ? (i32)count : -1;
 }
 
-static bool take_key(struct command *command, const char *value, error *error) {
-  struct file file;
-  if (is_hex_key(value)) return command->keys[command->key_count++] = value, true;
-  const char *why = file_read(&file, value);
-  if (*why) return refuse(error, INGOT_INPUT_ERROR, TEXT("cannot read %s", quoted(value)), value, why, "check the path and its permissions");
-  command->keys[command->key_count++] = (const char *)file.data;
-  return true;
-}
-
 // Takes one option with its value.
 static bool take_option(struct command *command, const char *name, const char *value, error *error) {
   static const char *const modes[] = {"full", "fast", "code"};
@@ -107,7 +99,8 @@ static bool take_option(struct command *command, const char *name, const char *v
   if (!strcmp(name, "--inputs")) command->inputs[command->input_count++] = value;
   else if (!strcmp(name, "--outputs")) command->outputs[command->output_count++] = value;
   else if (!strcmp(name, "--shape")) command->shapes[command->shape_count++] = value;
-  else if (!strcmp(name, "--require-key")) return take_key(command, value, error);
+  else if (!strcmp(name, "--require-key")) command->keys[command->key_count++] = value;
+  else if (!strcmp(name, "--policy")) command->options.policy = value;
   else if (!strcmp(name, "--variant")) command->options.variant = value;
   else if (!strcmp(name, "--digest")) command->options.digest = value;
   else if (!strcmp(name, "--threads")) command->options.threads = threads_of(&value), end = value;
@@ -228,7 +221,7 @@ static bool read_inputs(const struct ingot_bundle_info *info, struct given *give
   u32 count = 1;
   struct file *file = given->files + given->file_count++;
   given->has_files = true;
-  const char *problem = file_read(file, path);
+  const char *problem = file_read(file, path, INT64_MAX);
   if (*problem) return refuse_arrays(error, path, problem);
   if (!sign) {
     struct array *arrays = npz_read(file, path, &count, error);

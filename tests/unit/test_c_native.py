@@ -134,6 +134,16 @@ def test_program_asks_for_a_signature(program: Path, tmp_path: Path) -> None:
     run([*asked, bob.public, "--require-key", alice.public])
     assert "is not signed by whom it must be" in run([*asked, bob.public], 4).stderr
     assert "not a public key" in run([*asked, alice.secret], 1).stderr
+    sign(bundle, bob, "--detached")
+    (tmp_path / "m.ingot.sig").rename(tmp_path / "m.sig")
+    run([*asked, bob.public])
+    policy = tmp_path / "policy.toml"
+    policy.write_text('keys = ["alice.pub", "bob.pub"]\nrequired = 2\n')
+    run([tmp_path / "m", "--describe", "--policy", policy])
+    (tmp_path / "m.sig").unlink()
+    refused = run([tmp_path / "m", "--describe", "--policy", policy], 4).stderr
+    assert f"expected 2 of {alice.public} or {bob.public}" in refused
+    assert "a policy and keys" in run([*asked, bob.public, "--policy", policy], 1).stderr
     assert "cannot read '/none'" in run([*asked, "/none"], 1).stderr
     assert "the bundle is not signed" in run([program, *asked[1:], bob.public], 4).stderr
 
