@@ -3,6 +3,7 @@ failures beside Python's, blocks of memory, a lock."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import shutil
@@ -121,3 +122,13 @@ def test_blocks_without_an_allocator(tmp_path: Path) -> None:
     """Each is zeros at a multiple of 64; one that no system has is null."""
     program = compiled(tmp_path, "-O2", "-DINGOT_WITHOUT_MALLOC")
     assert lines([program, "pages"], b"") == [*["zeros"] * 5, *["none"] * 2]
+
+
+def test_digests_of_every_length(pieces: Path) -> None:
+    """Up to three blocks of SHA-512, so that the end lies everywhere in one."""
+    data = random.Random(1).randbytes(3 * 128)
+    wanted = [
+        f"{hashlib.sha256(data[:size]).hexdigest()} {hashlib.sha512(data[:size]).hexdigest()}"
+        for size in range(len(data) + 1)
+    ]
+    assert lines([pieces, "digests"], data) == wanted

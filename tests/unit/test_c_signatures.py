@@ -81,6 +81,19 @@ def flips(data: bytes) -> Iterator[bytes]:
         yield data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
+def test_statements_of_every_length(bundle: Path, tmp_path: Path) -> None:
+    """Wherever in a block of SHA-512 the message ends, the signature counts."""
+    alice = Owner(tmp_path, "alice", 1)
+    sign(bundle, alice)
+    with opened(bundle) as source:
+        payload = source.section(*SECTION)[96:]
+    for _ in range(128):
+        head = f"DSSEv1 28 application/vnd.in-toto+json {len(payload)} ".encode()
+        section = alice.raw + alice.private.sign(head + payload) + payload
+        assert same_verdict(replaced(bundle, section), alice.raw.hex()) == Verdict()
+        payload += b" "
+
+
 def test_both_refuse_what_is_wrong(bundle: Path, tmp_path: Path) -> None:
     """Changed bits, truncation, more behind, a number S beyond the order, an expired one, another
     bundle's: the same error with the same words."""

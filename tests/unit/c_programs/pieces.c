@@ -1,8 +1,11 @@
-// Pieces of the loader beside what they stand for: DEFLATE, numbers as text, words for failures, a lock.
+// Pieces of the loader beside what they stand for: DEFLATE, numbers as text, words for failures, a lock, signatures,
+// digests.
 //
 // In: on stdin, records. `inflate`: u32 bytes to give, u32 bytes of data, the data. `form`: f64. Out: a line for each: the checksum of
 // what came out or "refused"; the number with six digits and with three. `failures`: a line for each number up to 133. `lock`: how far
-// threads counted that took turns. `pages`: blocks as a program without an allocator takes them. Not done here: the comparison
+// threads counted that took turns. `pages`: blocks as a program without an allocator takes them.
+// `ed25519`: records of a key, a signature, u32 bytes of a message, the message; whether each counts.
+// `digests`: of the first bytes of stdin, from none to all: SHA-256, SHA-512. Not done here: the comparison
 // (`test_c_pieces.py`).
 #include "ingot.c"
 #include "inflate.c"
@@ -50,9 +53,38 @@ static int take_blocks(void) {
   return 0;
 }
 
+static int hash_beginnings(void) {
+  static u8 data[4096];
+  u64 size = fread(data, 1, sizeof data, stdin);
+  for (u64 count = 0; count <= size; count++) {
+    u8 first[32], second[64];
+    struct sha512 hash;
+    sha256_of(data, count, first);
+    sha512_begin(&hash), sha512_add(&hash, data, count), sha512_end(&hash, second);
+    puts(TEXT("%s %s", hex(first, sizeof first), hex(second, sizeof second)));
+  }
+  return 0;
+}
+
+static int judge_records(void) {
+  u8 head[KEY_BYTES + 64];
+  u32 size;
+  while (fread(head, sizeof head, 1, stdin) && fread(&size, sizeof size, 1, stdin)) {
+    point ignored;
+    u8 *message = memory_take(size);
+    if (!message || fread(message, 1, size, stdin) != size) return 1;
+    struct bytes parts[2] = {{message, size / 3}, {message + size / 3, size - size / 3}};
+    puts(ed25519_key(ignored, head) && ed25519_verify(head, parts, head + KEY_BYTES) ? "good" : "bad");
+    memory_free(message);
+  }
+  return 0;
+}
+
 int main(int count, char **arguments) {
   double value;
   if (count > 1 && !strcmp(arguments[1], "inflate")) return inflate_records();
+  if (count > 1 && !strcmp(arguments[1], "ed25519")) return judge_records();
+  if (count > 1 && !strcmp(arguments[1], "digests")) return hash_beginnings();
   if (count > 1 && !strcmp(arguments[1], "lock")) return count_turns();
   if (count > 1 && !strcmp(arguments[1], "pages")) return take_blocks();
   for (int number = 1; count > 1 && !strcmp(arguments[1], "failures") && number <= FAILURE_COUNT; number++) puts(failure_words(number));
