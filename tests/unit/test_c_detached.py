@@ -109,7 +109,7 @@ def mutants(line: bytes) -> Iterator[bytes]:
     yield from (
         line[:-1] + b',"a":"' + text + b'"}' for text in (b"\n", b"\t", b"\\x", b"\\u12", b"\x7f")
     )
-    for change in (
+    changes: tuple[dict[str, object], ...] = (
         {"signatures": []}, {"signatures": [one, one]}, {"signatures": [1]}, {"signatures": [[]]},
         {"signatures": None}, {"payload": 1}, {"payloadType": "text"}, {"payloadType": 5},
         {"signatures": [{**one, "keyid": " ".join((one["keyid"][:2], one["keyid"][2:]))}]},
@@ -117,7 +117,8 @@ def mutants(line: bytes) -> Iterator[bytes]:
         {"signatures": [{**one, "keyid": one["keyid"][1:]}]},
         {"signatures": [{**one, "keyid": ""}, one]}, {"signatures": [{**one, "sig": ""}]},
         {"signatures": [{"keyid": one["keyid"]}]}, {"signatures": [one, {}]},
-    ):  # fmt: skip
+    )  # fmt: skip
+    for change in changes:
         yield json.dumps({**table, **change}).encode()
     for name in table:
         yield json.dumps({key: table[key] for key in table if key != name}).encode()
@@ -239,7 +240,8 @@ def test_damaged_files_under_the_address_sanitizer(
     checked, beside, policy = tmp_path / "run", tmp_path / "tiny.ingot.sig", tmp_path / "p.toml"
     flags = "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"
     source = ROOT / "runtime" / "c" / "run.c"
-    subprocess.run([compiler, "-std=c11", *flags, source, "-o", checked, "-lpthread"], check=True)
+    line: list[str | Path] = [compiler, "-std=c11", *flags, source, "-o", checked, "-lpthread"]
+    subprocess.run(line, check=True)
     sign(bundle, owners[0], "--detached")
     good, text = beside.read_bytes(), b'keys = ["alice.pub", "bob.pub"]\nrequired = 1\n'
     codes: set[int] = set()
@@ -257,7 +259,7 @@ def test_damaged_files_under_the_address_sanitizer(
 
 
 def _described(program: Path, bundle: Path, policy: Path) -> int:
-    line = [program, bundle, "--describe", "--policy", policy]
+    line: list[str | Path] = [program, bundle, "--describe", "--policy", policy]
     done = subprocess.run(line, env={}, capture_output=True, check=False)
     assert b"Sanitizer" not in done.stderr, done.stderr.decode(errors="replace")[:2000]
     assert b"runtime error" not in done.stderr, done.stderr.decode(errors="replace")[:2000]

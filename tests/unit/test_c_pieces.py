@@ -28,7 +28,16 @@ def compiled(folder: Path, *flags: str) -> Path:
     assert compiler, "this test needs gcc: apt-get install gcc"
     path = folder / "pieces"
     source = ROOT / "tests" / "unit" / "c_programs" / "pieces.c"
-    line = [compiler, "-std=c11", source, "-o", path, "-I", ROOT / "runtime" / "c", "-lpthread"]
+    line: list[str | Path] = [
+        compiler,
+        "-std=c11",
+        source,
+        "-o",
+        path,
+        "-I",
+        ROOT / "runtime" / "c",
+        "-lpthread",
+    ]
     subprocess.run([*line, *flags], check=True)
     return path
 
