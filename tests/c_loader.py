@@ -56,7 +56,7 @@ class Options(ctypes.Structure):
         ("header_version", ctypes.c_uint32), ("verify", ctypes.c_int32), ("threads", ctypes.c_int32),
         ("variant", ctypes.c_char_p), ("digest", ctypes.c_char_p), ("max_bytes", ctypes.c_uint64),
         ("profile", ctypes.c_void_p), ("profile_context", ctypes.c_void_p),
-        ("keys", ctypes.POINTER(ctypes.c_char_p)),
+        ("keys", ctypes.POINTER(ctypes.c_char_p)), ("policy", ctypes.c_char_p),
     )  # fmt: skip
 
 
@@ -157,11 +157,14 @@ def options(
     digest: str = "",
     max_bytes: int = 0,
     keys: Sequence[str] = (),
+    policy: str = "",
 ) -> Options:
     """Return what the caller chooses."""
     signers = (ctypes.c_char_p * (len(keys) + 1))(*(key.encode() for key in keys), None)
     texts = (text.encode() or None for text in (variant, digest))
-    return Options(2, VERIFY[verify], threads, *texts, max_bytes, None, None, signers)
+    return Options(
+        3, VERIFY[verify], threads, *texts, max_bytes, None, None, signers, policy.encode() or None
+    )
 
 
 class CBundle:

@@ -13,13 +13,6 @@ struct array {
   u64 size;
 };
 
-// `arena`: arrays that are compressed in it.
-struct file {
-  u8 *data;
-  u64 size;
-  struct arena arena;
-};
-
 #define WRITE_IT "write it with numpy.savez(path, NAME=array, ...)"
 
 static const struct {
@@ -34,38 +27,18 @@ static bool refuse_arrays(error *error, const char *path, const char *why) {
   return refuse(error, INGOT_INPUT_ERROR, TEXT("cannot read inputs from %s", quoted(path)), path, why, WRITE_IT);
 }
 
-// Reads a whole file, with a zero byte behind it; "" or why not.
-static const char *file_read(struct file *file, const char *path) {
-  struct stat found;
-  const char *why = "";
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  u64 done = 0;
-  *file = (struct file){NULL, 0, {NULL}};
-  if (fd < 0 || fstat(fd, &found)) why = strerror(errno);
-  else if (!S_ISREG(found.st_mode)) why = S_ISDIR(found.st_mode) ? "Is a directory" : "not a regular file";
-  else file->size = (u64)found.st_size, file->data = malloc(file->size + 1), why = file->data ? why : strerror(errno);
-  while (file->data && done < file->size) {
-    ssize_t part = read(fd, file->data + done, file->size - done);
-    if (part <= 0) break;
-    done += (u64)part;
-  }
-  if (fd >= 0) close(fd);
-  if (file->data) file->data[done] = 0;
-  return *why || done == file->size ? why : "the file ends too early";
-}
-
 // Returns what follows `key` in the header, and a colon; null if it is not there.
 static const char *npy_value(const char *header, const char *key) {
   const char *at = find_text(header, key);
   if (!at) return NULL;
   at += strlen(key);
-  return at + strspn(at, ": ");
+  return at + span(at, ": ");
 }
 
 static bool npy_shape(const char *text, struct array *array) {
   array->rank = 0;
   if (!text || *text++ != '(') return false;
-  for (text += strspn(text, " "); *text >= '0' && *text <= '9'; text += strspn(text, ", ")) {
+  for (text += span(text, " "); *text >= '0' && *text <= '9'; text += span(text, ", ")) {
     if (array->rank == RANK_MAX) return false;
     array->shape[array->rank] = read_digits(&text);
     if (array->shape[array->rank++] > ELEMENT_COUNT_MAX) return false;
@@ -176,8 +149,8 @@ static struct array *npz_read(struct file *file, const char *path, u32 *count, e
   u64 at = 0, rows = 0;
   struct zip_member member;
   if (!zip_rows(file, &at, &rows) || rows > TENSOR_COUNT_MAX) return refuse_arrays(error, path, "no archive of arrays"), NULL;
-  struct array *arrays = calloc(rows + 1, sizeof *arrays);
-  if (!arrays) return no_memory(error, path, "calloc"), NULL;
+  struct array *arrays = memory_take((rows + 1) * sizeof *arrays);
+  if (!arrays) return no_memory(error, path, "arrays"), NULL;
   for (*count = 0; *count < rows && !error->kind; at += member.row_bytes) {
     if (!zip_member(file, at, &member)) refuse_arrays(error, path, "no archive of arrays");
     else {
@@ -200,7 +173,7 @@ struct output_file {
 
 static bool refuse_output(struct output_file *output, int failure, error *error) {
   const char *todo = "check the folder, its permissions and the disk";
-  return refuse(error, INGOT_INPUT_ERROR, TEXT("cannot write %s", quoted(output->path)), output->path, strerror(failure), todo);
+  return refuse(error, INGOT_INPUT_ERROR, TEXT("cannot write %s", quoted(output->path)), output->path, failure_words(failure), todo);
 }
 
 static bool output_begin(struct output_file *output, const char *path, error *error) {

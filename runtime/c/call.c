@@ -21,8 +21,10 @@ static u64 grow(u64 device, u64 size) {
   }
   if (session->grown_count == session->grown_room) {
     u32 more = session->grown_room ? 2 * session->grown_room : 16;
-    struct block *grown = realloc(session->grown, more * sizeof *grown);
-    if (!grown) return no_memory(error, "grow", "realloc"), 0;
+    struct block *grown = memory_take(more * sizeof *grown);
+    if (!grown) return no_memory(error, "grow", "blocks"), 0;
+    if (session->grown_count) memcpy(grown, session->grown, session->grown_count * sizeof *grown);
+    memory_free(session->grown);
     session->grown = grown, session->grown_room = more;
   }
   struct block *block = session->grown + session->grown_count;
@@ -120,21 +122,21 @@ static bool begin(ingot_session *session, double timeout_seconds, error *error) 
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     deadline = nanoseconds(now) + (u64)((timeout_seconds < SECONDS_MAX ? timeout_seconds : SECONDS_MAX) * 1e9);
   }
-  pthread_mutex_lock(&session->mutex);
+  lock(&session->lock);
   bool is_free = !session->is_running;
   if (is_free) {
     session->is_running = true;
     session->watch.cancel = session->watch.timed_out = 0, session->watch.deadline = deadline;
   }
-  pthread_mutex_unlock(&session->mutex);
+  unlock(&session->lock);
   return is_free || refuse(error, INGOT_BUSY_ERROR, "the session is busy", session->bundle->source.name, "it runs another thread's call",
                            "open a session for each thread: they share the file's memory");
 }
 
 static void end(ingot_session *session) {
-  pthread_mutex_lock(&session->mutex);
+  lock(&session->lock);
   session->is_running = false;
-  pthread_mutex_unlock(&session->mutex);
+  unlock(&session->lock);
 }
 
 int ingot_run(ingot_session *session, double timeout_seconds, struct ingot_error *error) {
@@ -148,7 +150,7 @@ int ingot_run(ingot_session *session, double timeout_seconds, struct ingot_error
 }
 
 void ingot_cancel(ingot_session *session) {
-  pthread_mutex_lock(&session->mutex);
+  lock(&session->lock);
   if (session->is_running) __atomic_store_n(&session->watch.cancel, 1, __ATOMIC_RELAXED);
-  pthread_mutex_unlock(&session->mutex);
+  unlock(&session->lock);
 }

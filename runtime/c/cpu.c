@@ -93,13 +93,15 @@ static bool uses_amx(const struct code_plan *code) {
   return false;
 }
 
-// Writes what host code needs and this machine lacks; "" if nothing.
-static void missing_features(const struct code_plan *code, const struct machine *machine, char *missing) {
+// Writes what host code needs and this machine lacks; returns how much that is, since a name may be empty.
+static u32 missing_features(const struct code_plan *code, const struct machine *machine, char *missing) {
+  u32 count = 0;
   *missing = 0;
   for (u32 index = 0; index < code->feature_count; index++)
-    if (!has_feature(machine, code->features[index])) append(missing, "%s%s", *missing ? ", " : "", code->features[index]);
+    if (!has_feature(machine, code->features[index])) append(missing, "%s%s", count++ ? ", " : "", code->features[index]);
   if (strncmp(code->target, architecture, sizeof architecture - 1))
-    append(missing, "%sthis processor (%s)", *missing ? ", " : "", architecture);
+    append(missing, "%sthis processor (%s)", count++ ? ", " : "", architecture);
+  return count;
 }
 
 static const char *level_of(const struct machine *machine) {
@@ -107,7 +109,7 @@ static const char *level_of(const struct machine *machine) {
   for (size_t index = 0; index < COUNT_OF(levels); index++) {
     bool covers = !strncmp(levels[index].name, architecture, sizeof architecture - 1);
     for (const char *name = levels[index].features; covers && *name; name += *name == ' ') {
-      size_t size = strcspn(name, " ");
+      size_t size = size_until(name, ' ');
       covers = has_feature(machine, TEXT("%.*s", (int)size, name));
       name += size;
     }
@@ -153,13 +155,13 @@ static bool choose_variant(const struct plan *plan, const char *name, const char
   if (next_variant(plan, -1, wished) < 0) return refuse_wish(plan, name, wished, error);
   for (i64 index = -1; (index = next_variant(plan, index, wished)) >= 0;) {
     const struct code_plan *code = &plan->variants[index].code;
-    missing_features(code, &machine, missing);
-    if (!*missing && uses_amx(code) && !request_amx()) {
+    u32 count = missing_features(code, &machine, missing);
+    if (!count && uses_amx(code) && !request_amx()) {
       for (u32 bit = 0; bit < CPU_BIT_COUNT; bit++) machine.has[bit] = machine.has[bit] && strncmp(cpu_bits[bit].name, "amx-", 4);
-      missing_features(code, &machine, missing);
+      count = missing_features(code, &machine, missing);
     }
     *chosen = (u32)index;
-    if (!*missing) return true;
+    if (!count) return true;
     append(refusals, "%s%s lacks %s", *refusals ? "; " : "", code->target, missing);
   }
   return refuse_machine(&machine, name, refusals, error);

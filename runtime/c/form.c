@@ -112,6 +112,26 @@ static i64 read_digits(const char **at) {
   return (i64)value;
 }
 
+// How many characters are before the first `one`, or the end.
+static size_t size_until(const char *text, char one) {
+  size_t at = 0;
+  while (text[at] && text[at] != one) at++;
+  return at;
+}
+
+// Where `one` is in `text`; null if it is not there.
+static const char *find_char(const char *text, char one) {
+  text += size_until(text, one);
+  return *text ? text : NULL;
+}
+
+// How many of the first characters of `text` are in `set`.
+static size_t span(const char *text, const char *set) {
+  size_t at = 0;
+  while (text[at] && find_char(set, text[at])) at++;
+  return at;
+}
+
 // Where `part` begins in `text`; null if it does not.
 static const char *find_text(const char *text, const char *part) {
   for (size_t size = strlen(part); *text; text++)

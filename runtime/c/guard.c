@@ -1,7 +1,6 @@
 // Survive a file that shrinks, or cannot be read, while it is mapped: zeros stand for a page that is not there, and are counted.
 //
 // In: ranges of addresses. Out: `struct guard`, whose faults who uses the range looks at. Not done here: telling the user.
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -14,7 +13,7 @@ struct guard {
 
 enum { GUARD_COUNT = 1024 };
 static struct guard guards[GUARD_COUNT];
-static pthread_mutex_t guards_mutex = PTHREAD_MUTEX_INITIALIZER;
+static u32 guards_lock;
 static struct sigaction old_action;
 static u32 guard_count;
 static u64 guard_page_bytes;
@@ -42,12 +41,12 @@ static bool install_handler(error *error) {
   if (good && present.sa_sigaction == on_sigbus) return true;
   if (good) old_action = present;
   if (good && !sigaction(SIGBUS, &action, NULL)) return true;
-  return refuse(error, INGOT_RESOURCE_ERROR, "the system refused sigaction", "signal 7", strerror(errno), FREE_MEMORY);
+  return refuse(error, INGOT_RESOURCE_ERROR, "the system refused sigaction", "signal 7", failure_words(errno), FREE_MEMORY);
 }
 
 static struct guard *guard_range(u64 start, u64 size, error *error) {
   struct guard *found = NULL;
-  pthread_mutex_lock(&guards_mutex);
+  lock(&guards_lock);
   for (int index = 0; index < GUARD_COUNT && !found; index++)
     if (!atomic_load(&guards[index].end)) found = guards + index;
   if (!found) refuse(error, INGOT_RESOURCE_ERROR, "too many bundles are mapped", "SIGBUS guard", "at most 1024 files at once", "close some");
@@ -58,16 +57,16 @@ static struct guard *guard_range(u64 start, u64 size, error *error) {
     atomic_store(&found->start, start);
     atomic_store(&found->end, start + size);
   }
-  pthread_mutex_unlock(&guards_mutex);
+  unlock(&guards_lock);
   return found;
 }
 
 // The range is unmapped already.
 static void end_guard(struct guard *guard) {
   struct sigaction present;
-  pthread_mutex_lock(&guards_mutex);
+  lock(&guards_lock);
   atomic_store(&guard->end, 0);
   bool is_last = --guard_count == 0 && !sigaction(SIGBUS, NULL, &present) && present.sa_sigaction == on_sigbus;
   if (is_last) sigaction(SIGBUS, &old_action, NULL);
-  pthread_mutex_unlock(&guards_mutex);
+  unlock(&guards_lock);
 }

@@ -27,7 +27,7 @@ static bool require_digest(const struct source *source, const char *digest, erro
   if (!digest) return true;
   size_t size = strlen(digest);
   char lower[65] = "";
-  bool good = size >= 32 && size <= 64 && strspn(digest, "0123456789abcdefABCDEF") == size;
+  bool good = size >= 32 && size <= 64 && span(digest, "0123456789abcdefABCDEF") == size;
   if (!good) {
     const char *why = TEXT("expected 32 to 64 hex digits, got %s", quoted(digest));
     return refuse(error, INGOT_INPUT_ERROR, "bad digest", "digest", why, "`ingot inspect BUNDLE` prints the root digest");

@@ -45,7 +45,7 @@ static bool check_exports(const struct bytes *data, u32 kernel_count, const char
 }
 
 static bool refuse_mapping(error *error) {
-  const char *why = TEXT("%s: a security policy (SELinux execmem, vm.memfd_noexec) may forbid it", strerror(errno));
+  const char *why = TEXT("%s: a security policy (SELinux execmem, vm.memfd_noexec) may forbid it", failure_words(errno));
   return refuse(error, INGOT_RESOURCE_ERROR, "this process may not map code", "mmap of a sealed memory file, mprotect of a copy", why, "");
 }
 
@@ -150,7 +150,7 @@ static bool load_image(const struct source *source, const struct plan *plan, u32
     hash_interface(plan, variant, expected);
     good = REQUIRE(error, !memcmp(expected, image->interface_digest, 32), "plan and image disagree", where, why);
   }
-  free(data.data);
+  memory_free(data.data);
   return good;
 }
 

@@ -5,16 +5,21 @@
 #include "internal.h"
 //
 #include "form.c"
+#include "memory.c"
 #include "text.c"
+#include "failures.c"
 #include "sha256.c"
 #include "source.c"
+#include "files.c"
 #include "header.c"
+#include "words.c"
 #ifndef INGOT_WITHOUT_SIGNATURES
 #include "sha512.c"
 #include "ed25519.c"
+#include "json.c"
+#include "policy.c"
 #include "signature.c"
 #endif
-#include "words.c"
 #include "plan.c"
 #include "manifest.c"
 #include "sections.c"

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 // The version of this header: `ingot_load` and `ingot_open` refuse options of another one.
-#define INGOT_HEADER_VERSION 2u
+#define INGOT_HEADER_VERSION 3u
 
 // Kinds of errors, as the Python loader names them.
 enum ingot_error_kind {
@@ -54,11 +54,13 @@ struct ingot_options {
   uint64_t max_bytes;   // of a session: for workspace and outputs; 0 is without a limit
   void (*profile)(void *context, int64_t launch, int64_t is_end);  // called before and after each launch
   void *profile_context;
-  // Refuse a bundle that the owner of none of these Ed25519 keys has signed: each 64 hex digits, or what a PEM file holds; null at the end.
+  // Refuse a bundle that the owner of none of these Ed25519 keys has signed, in it or in the file beside it: each 64 hex digits, the path
+  // of a PEM file, or what that holds; null at the end.
   const char *const *keys;
+  const char *policy;  // instead of keys, the path of a file that names them, and says how many of them must have signed
 };
 
-#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL, NULL}
+#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL}
 
 // An input or output as the bundle declares it. A dim of -1 is the first symbol, -2 the second.
 struct ingot_tensor_info {

@@ -136,7 +136,7 @@ struct weights {
   const u8 *data;
   u64 size;
   u8 *mapped;           // null in memory that is the caller's
-  void *copied;         // of memory at another alignment
+  u8 *copied;         // of memory at another alignment
   struct guard *guard;  // of a mapping
 };
 

@@ -56,9 +56,9 @@ static bool load_weights(ingot_bundle *bundle, const struct ingot_options *optio
 }
 
 #ifdef INGOT_WITHOUT_SIGNATURES
-static bool require_signed(const struct source *source, const char *const *keys, error *error) {
-  (void)source;
-  return !keys || !*keys || refuse(error, INGOT_INPUT_ERROR, "no signatures", "keys", "", "");
+static bool require_signed(const struct source *source, const struct ingot_options *options, struct arena *arena, error *error) {
+  (void)source, (void)arena;
+  return (!options->keys && !options->policy) || refuse(error, INGOT_INPUT_ERROR, "no signatures", "keys", "", "");
 }
 #endif
 
@@ -66,7 +66,7 @@ static bool require_signed(const struct source *source, const char *const *keys,
 static bool load_checked(ingot_bundle *bundle, const struct ingot_options *options, error *error) {
   struct source *source = &bundle->source;
   bundle->verify = options->verify;
-  if (!read_table(source, &bundle->arena, options->digest, error) || !require_signed(source, options->keys, error)) return false;
+  if (!read_table(source, &bundle->arena, options->digest, error) || !require_signed(source, options, &bundle->arena, error)) return false;
   if (!read_plan(source, &bundle->arena, &bundle->plan, error)) return false;
   if (!require_host_alone(&bundle->plan, source->name, error)) return false;
   if (!choose_variant(&bundle->plan, source->name, options->variant, &bundle->variant, error)) return false;
@@ -90,8 +90,8 @@ static int load(const char *path, const void *data, size_t size, const struct in
   clear(error);
   *result = NULL;
   if (!options) options = &defaults;
-  ingot_bundle *bundle = calloc(1, sizeof *bundle);
-  if (!bundle) no_memory(error, "load", "calloc");
+  ingot_bundle *bundle = memory_take(sizeof *bundle);
+  if (!bundle) no_memory(error, "load", "bundle");
   else bundle->source = (struct source){.name = "bundle in memory", .fd = -1, .memory = data, .size = size};
   bool is_open = bundle && check_options(options, error) && (path ? source_open(&bundle->source, path, error) : find_in_program(&bundle->source, error));
   if (is_open) load_checked(bundle, options, error);
@@ -114,10 +114,10 @@ void ingot_unload(ingot_bundle *bundle) {
   if (!bundle) return;
   unmap_weights(&bundle->weights);
   unmap_image(&bundle->image);
-  free(bundle->tree.data);
+  memory_free(bundle->tree.data);
   if (bundle->source.fd >= 0) close(bundle->source.fd);
   arena_free(&bundle->arena);
-  free(bundle);
+  memory_free(bundle);
 }
 
 const struct ingot_bundle_info *ingot_describe(const ingot_bundle *bundle) { return &bundle->info; }

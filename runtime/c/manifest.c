@@ -147,7 +147,7 @@ static bool check_manifest(const struct source *source, const struct plan *plan,
   pack_text(&packer, "symbols");
   pack_texts(&packer, plan->symbols, plan->symbol_count);
   pack_variants(&packer, plan);
-  free(manifest.data);
+  memory_free(manifest.data);
   bool same = !packer.differs && packer.at == packer.size;
   return REQUIRE(error, same, "manifest and plan disagree", "section manifest 0", "the manifest is not the one of this plan");
 }

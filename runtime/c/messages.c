@@ -83,6 +83,6 @@ static const char *named_message(ingot_session *session, const char *text) {
   struct cursor cursor = {debug.data, debug.size, 0};
   bool found = debug.data && find_pack(&cursor, "debug") && find_pack(&cursor, "messages");
   if (found) text = find_message(&cursor, text);
-  free(debug.data);
+  memory_free(debug.data);
   return text;
 }

@@ -24,16 +24,18 @@ static bool zip_add(struct zip_writer *zip, const char *name, const char *dtype,
   u64 directory_size = zip->directory.size + ZIP_ROW_BYTES + name_size;
   if (zip->at + size > UINT32_MAX / 2)
     return refuse(error, INGOT_INPUT_ERROR, "the outputs are too large for one .npz file", zip->output->path, TEXT("%lld bytes", NUMBER(size)), "write them one by one: --outputs NAME=F.npy");
-  u8 *whole = malloc(size), *directory = realloc(zip->directory.data, directory_size);
-  if (directory) zip->directory.data = directory;
-  if (!whole || !directory) return free(whole), no_memory(error, zip->output->path, "malloc");
+  u8 *whole = memory_take(size), *directory = memory_take(directory_size);
+  if (!whole || !directory) return memory_free(whole), memory_free(directory), no_memory(error, zip->output->path, "archive");
+  if (zip->directory.size) memcpy(directory, zip->directory.data, zip->directory.size);
+  memory_free(zip->directory.data);
+  zip->directory.data = directory;
   memcpy(whole, head, head_size);
   if (tensor->size_bytes) memcpy(whole + head_size, tensor->data, tensor->size_bytes);
   u32 crc = crc32_of(whole, size);
   zip_fields(local + 4, crc, size, name_size), zip_fields(row + 6, crc, size, name_size), put_word(row, 42, zip->at, 4);
   output_write(zip->output, local, sizeof local), output_write(zip->output, name, name_size - 4), output_write(zip->output, ".npy", 4);
   output_write(zip->output, whole, size);
-  free(whole);
+  memory_free(whole);
   u8 *place = directory + zip->directory.size;
   memcpy(place, row, sizeof row), memcpy(place + sizeof row, name, name_size - 4), memcpy(place + directory_size - zip->directory.size - 4, ".npy", 4);
   zip->directory.size = directory_size, zip->at += sizeof local + name_size + size, zip->count++;

@@ -2,6 +2,7 @@
 //
 // In: an image, a number of threads. Out: the page for the call struct. Not done here: fork and join (the image's `launch`).
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 
 #include "internal.h"
@@ -28,7 +29,7 @@ static u32 group_quota(void) {
   const char *group = memcmp(line, "0::", 3) ? find_text(line, "\n0::") : line;
   if (!group) return 0;
   group += *group == '\n' ? 4 : 3;
-  read_line(TEXT("/sys/fs/cgroup%.*s/cpu.max", (int)strcspn(group, "\n"), group), line, sizeof line);
+  read_line(TEXT("/sys/fs/cgroup%.*s/cpu.max", (int)size_until(group, '\n'), group), line, sizeof line);
   const char *at = line;
   u64 limit = (u64)read_digits(&at), period = *at == ' ' && at++ ? (u64)read_digits(&at) : 0;
   return limit && period ? (u32)((limit + period - 1) / period) : 0;
@@ -76,10 +77,10 @@ static bool pool_start(struct pool *pool, const struct image *image, u32 n_threa
   u64 page = page_bytes();
   *pool = (struct pool){NULL, 1, NULL};
   if (n_threads < 2) return true;
-  pool->threads = calloc(n_threads, sizeof *pool->threads);
+  pool->threads = memory_take(n_threads * sizeof *pool->threads);
   void *memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   pool->page = memory == MAP_FAILED ? NULL : memory;
-  if (!pool->threads || !pool->page) return no_memory(error, "threads", strerror(errno));
+  if (!pool->threads || !pool->page) return no_memory(error, "threads", failure_words(errno));
   madvise(memory, page, WIPE_ON_FORK);
   pool_store(pool, POOL_SPIN_AT, usable_processors() >= n_threads ? SPIN : 0, 4);
   pool_store(pool, POOL_SYSCALL_AT, (u64)(uintptr_t)syscall, 8);
@@ -92,16 +93,15 @@ static bool pool_start(struct pool *pool, const struct image *image, u32 n_threa
 
 // Ends and joins the workers; in a forked child, where the page reads as zeros, they are gone already.
 static void pool_stop(struct pool *pool) {
-  enum { FUTEX_WAKE_PRIVATE_CODE = 129 };
   u32 magic = 0;
   if (pool->page) {
     u32 *epoch = (u32 *)(void *)(pool->page + POOL_EPOCH_AT);
     memcpy(&magic, pool->page + POOL_MAGIC_AT, sizeof magic);
     __atomic_fetch_or(epoch, (u32)1 << POOL_QUIT_BIT, __ATOMIC_SEQ_CST);
-    syscall(SYS_futex, epoch, FUTEX_WAKE_PRIVATE_CODE, INT_MAX, NULL, NULL, 0);
+    syscall(SYS_futex, epoch, WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
     for (u32 index = 0; magic == POOL_MAGIC && index + 1 < pool->n_threads; index++) pthread_join(pool->threads[index].thread, NULL);
     munmap(pool->page, page_bytes());
   }
-  free(pool->threads);
+  memory_free(pool->threads);
   *pool = (struct pool){NULL, 1, NULL};
 }

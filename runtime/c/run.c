@@ -29,6 +29,7 @@ static const char usage[] =
     "  --variant TARGET                           run this variant instead of the best\n"
     "  --digest D                                 refuse any bundle but the one with this root digest\n"
     "  --require-key KEY                          refuse a bundle that nobody of these signed: a PEM file, 64 hex digits\n"
+    "  --policy F                                 refuse a bundle whose signatures this does not accept\n"
     "  --timeout SECONDS                          end the call, without results, after that time\n"
     "  --max-bytes BYTES                          most memory for workspace and outputs\n"
     "  --describe                                 say what the bundle takes and gives\n"
@@ -91,15 +92,6 @@ static i32 threads_of(const char **text) {
   return 1 <= count && count <= INT32_MAX ? (i32)count : -1;
 }
 
-static bool take_key(struct command *command, const char *value, error *error) {
-  struct file file;
-  if (is_hex_key(value)) return command->keys[command->key_count++] = value, true;
-  const char *why = file_read(&file, value);
-  if (*why) return refuse(error, INGOT_INPUT_ERROR, TEXT("cannot read %s", quoted(value)), value, why, "check the path and its permissions");
-  command->keys[command->key_count++] = (const char *)file.data;
-  return true;
-}
-
 // Takes one option with its value.
 static bool take_option(struct command *command, const char *name, const char *value, error *error) {
   static const char *const modes[] = {"full", "fast", "code"};
@@ -107,7 +99,8 @@ static bool take_option(struct command *command, const char *name, const char *v
   if (!strcmp(name, "--inputs")) command->inputs[command->input_count++] = value;
   else if (!strcmp(name, "--outputs")) command->outputs[command->output_count++] = value;
   else if (!strcmp(name, "--shape")) command->shapes[command->shape_count++] = value;
-  else if (!strcmp(name, "--require-key")) return take_key(command, value, error);
+  else if (!strcmp(name, "--require-key")) command->keys[command->key_count++] = value;
+  else if (!strcmp(name, "--policy")) command->options.policy = value;
   else if (!strcmp(name, "--variant")) command->options.variant = value;
   else if (!strcmp(name, "--digest")) command->options.digest = value;
   else if (!strcmp(name, "--threads")) command->options.threads = threads_of(&value), end = value;
@@ -154,7 +147,9 @@ static bool refuse_name(const char *what, const char *name, const struct ingot_t
 
 // Reads NAME=4x16; "scalar" has no sizes.
 static bool take_shape(const struct ingot_bundle_info *info, const char *pair, struct array *arrays, error *error) {
-  const char *sign = strrchr(pair, '='), *at = sign ? sign + 1 : "";
+  const char *sign = find_char(pair, '=');
+  for (const char *next = sign; next; next = find_char(next + 1, '=')) sign = next;
+  const char *at = sign ? sign + 1 : "";
   i64 index = sign ? find_tensor(info->inputs, info->input_count, pair, (size_t)(sign - pair)) : -1;
   if (sign && index < 0) return refuse_name("input", TEXT("%.*s", (int)(sign - pair), pair), info->inputs, info->input_count, error);
   struct array shape = {.rank = 0};
@@ -221,17 +216,17 @@ static bool take_array(const struct ingot_bundle_info *info, struct given *given
 
 // Reads one value of --inputs: F.npz, NAME=F.npy, or NAME=F with bare elements.
 static bool read_inputs(const struct ingot_bundle_info *info, struct given *given, const char *value, error *error) {
-  const char *sign = strchr(value, '='), *path = sign ? sign + 1 : value;
+  const char *sign = find_char(value, '='), *path = sign ? sign + 1 : value;
   size_t size = strlen(path);
   u32 count = 1;
   struct file *file = given->files + given->file_count++;
   given->has_files = true;
-  const char *problem = file_read(file, path);
+  const char *problem = file_read(file, path, INT64_MAX);
   if (*problem) return refuse_arrays(error, path, problem);
   if (!sign) {
     struct array *arrays = npz_read(file, path, &count, error);
     for (u32 index = 0; arrays && index < count && !error->kind; index++) take_array(info, given, arrays[index].name, arrays + index, error);
-    free(arrays);
+    memory_free(arrays);
     return !error->kind;
   }
   struct array array = {.data = file->data, .size = file->size};
@@ -291,13 +286,13 @@ static bool write_npz(ingot_session *session, const struct ingot_bundle_info *in
   for (u32 index = 0; index < info->output_count && !error->kind; index++)
     zip_add(&zip, info->outputs[index].name, numpy_names[info->outputs[index].dtype_code], ingot_output(session, index), error);
   if (!error->kind) zip_end(&zip);
-  free(zip.directory.data);
+  memory_free(zip.directory.data);
   return output_end(&output, error);
 }
 
 // Writes to one value of --outputs: F.npz with all, NAME=F.npy, or NAME=F with bare elements.
 static bool write_outputs(ingot_session *session, const struct ingot_bundle_info *info, const char *value, error *error) {
-  const char *sign = strchr(value, '=');
+  const char *sign = find_char(value, '=');
   struct output_file output;
   u8 head[512];
   if (!sign) return write_npz(session, info, value, error);
@@ -318,14 +313,14 @@ static void print_tensors(const char *what, const struct plan *plan, const struc
 }
 
 static bool run_session(ingot_session *session, const struct ingot_bundle_info *info, const struct command *command, error *error) {
-  struct given given = {calloc(command->input_count + 1, sizeof *given.files), calloc(info->input_count + 1, sizeof *given.arrays), 0, false};
-  if (!given.files || !given.arrays) no_memory(error, "inputs", "calloc");
+  struct given given = {memory_take((command->input_count + 1) * sizeof *given.files), memory_take((info->input_count + 1) * sizeof *given.arrays), 0, false};
+  if (!given.files || !given.arrays) no_memory(error, "inputs", "arrays");
   bool good = !error->kind && give_inputs(session, info, command, &given, error) && !ingot_run(session, command->timeout, error);
   for (u32 index = 0; good && index < command->output_count; index++) good = write_outputs(session, info, command->outputs[index], error);
   for (u32 index = 0; good && !command->output_count && index < info->output_count; index++)
     print_output(info->outputs + index, ingot_output(session, index));
-  for (u32 index = 0; given.files && index < given.file_count; index++) arena_free(&given.files[index].arena), free(given.files[index].data);
-  free(given.files), free(given.arrays);
+  for (u32 index = 0; given.files && index < given.file_count; index++) arena_free(&given.files[index].arena), memory_free(given.files[index].data);
+  memory_free(given.files), memory_free(given.arrays);
   return good;
 }
 
@@ -375,7 +370,7 @@ int main(int count, char **arguments) {
   error error = {0};
   const char *own = own_path(path, sizeof path);
   struct command command = {.bundle = own, .options = INGOT_OPTIONS};
-  const char **pairs = calloc(4 * (size_t)count + 4, sizeof *pairs);
+  const char **pairs = memory_take((4 * (u64)count + 4) * sizeof *pairs);
   if (!pairs) return 2;
   command.inputs = pairs, command.outputs = pairs + count, command.shapes = pairs + 2 * count;
   command.options.keys = command.keys = pairs + 3 * count;
@@ -384,7 +379,7 @@ int main(int count, char **arguments) {
   bool good = take_arguments(&command, count, arguments, &error);
   if (good && !command.bundle) good = refuse_line(&error, "the following arguments are required: bundle", "", "--help lists the options");
   good = good && run_command(&command, &code, &error);
-  free(pairs);
-  if (good && print_failure) good = refuse_line(&error, "cannot write to stdout", strerror(print_failure), "");
+  memory_free(pairs);
+  if (good && print_failure) good = refuse_line(&error, "cannot write to stdout", failure_words(print_failure), "");
   return good ? code : print_error(&error);
 }

@@ -118,7 +118,7 @@ static bool read_defaults(const struct source *source, struct arena *arena, stru
     if (!REQUIRE(error, row->id < plan->input_count, "a default of no input", where, TEXT("%u inputs", plan->input_count))) return false;
     struct bytes data = source_section(source, SECTION_DEFAULT, row->id, error);
     if (data.data) decode_default(arena, &data, plan->inputs + row->id, where, plan->defaults + row->id, error);
-    free(data.data);
+    memory_free(data.data);
     plan->inputs[row->id].has_default = !error->kind;
   }
   return !error->kind;
@@ -154,13 +154,13 @@ static bool check_states(const struct source *source, const struct plan *plan, e
   if (!source_row(source, SECTION_STATE, 0)) return true;
   struct bytes data = source_section(source, SECTION_STATE, 0, error);
   if (data.data) check_state_rows(plan, &data, error);
-  free(data.data);
+  memory_free(data.data);
   return !error->kind;
 }
 
 // Who calls gives and takes the tensors that values are made of: of this section, the digest alone is checked.
 static bool check_values(const struct source *source, error *error) {
-  if (source_row(source, SECTION_VALUES, 0)) free(source_section(source, SECTION_VALUES, 0, error).data);
+  if (source_row(source, SECTION_VALUES, 0)) memory_free(source_section(source, SECTION_VALUES, 0, error).data);
   return !error->kind;
 }
 
@@ -197,7 +197,7 @@ static bool check_alternatives(const struct source *source, struct arena *arena,
     if (!REQUIRE(error, source_row(source, SECTION_ALTERNATIVE, number), "an alternative is missing", where, TEXT("expected %u", number))) return false;
     struct bytes data = source_section(source, SECTION_ALTERNATIVE, number, error);
     if (data.data) check_alternative(arena, &data, plan, where, error);
-    free(data.data);
+    memory_free(data.data);
   }
   return !error->kind;
 }
@@ -220,7 +220,7 @@ static bool check_ranges(const struct source *source, const struct plan *plan, e
 static bool read_plan(const struct source *source, struct arena *arena, struct plan *plan, error *error) {
   struct bytes data = source_section(source, SECTION_PLAN, 0, error);
   bool good = data.data && decode_plan(&data, arena, plan, error);
-  free(data.data);
+  memory_free(data.data);
   return good && check_kinds(source, plan, error) && check_manifest(source, plan, error) && read_defaults(source, arena, plan, error) &&
          check_states(source, plan, error) && check_values(source, error) && check_alternatives(source, arena, plan, error) && check_ranges(source, plan, error);
 }

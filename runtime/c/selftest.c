@@ -138,7 +138,7 @@ static bool prove_case(ingot_session *session, u32 id, struct ingot_proof *proof
   good = good && !ingot_run(session, 0, error);
   proof->call_count += good;
   for (u32 index = 0; good && index < plan->output_count; index++) prove_output(session, index, &test, proof);
-  arena_free(&reader.arena), free(reader.data.data);
+  arena_free(&reader.arena), memory_free(reader.data.data);
   return good;
 }
 

@@ -11,7 +11,7 @@ static bool block_make(struct block *block, u64 size, error *error) {
   u64 mapped = rounded(size ? size : 1, page_bytes());
   void *data = size > SIZE_BYTES_MAX ? MAP_FAILED : mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
-    const char *why = size > SIZE_BYTES_MAX ? TEXT("more than %lld bytes", NUMBER(SIZE_BYTES_MAX)) : strerror(errno);
+    const char *why = size > SIZE_BYTES_MAX ? TEXT("more than %lld bytes", NUMBER(SIZE_BYTES_MAX)) : failure_words(errno);
     const char *where = TEXT("a block of %llu bytes", (unsigned long long)size);
     return refuse(error, INGOT_RESOURCE_ERROR, "not enough memory", where, why, "free memory, use smaller shapes, or fewer threads");
   }
@@ -92,9 +92,8 @@ int ingot_open(ingot_bundle *bundle, const struct ingot_options *options, ingot_
   *result = NULL;
   if (!options) options = &defaults;
   if (!check_options(options, error)) return error->kind;
-  ingot_session *session = calloc(1, sizeof *session);
-  if (!session) return no_memory(error, "open", "calloc"), error->kind;
-  pthread_mutex_init(&session->mutex, NULL);
+  ingot_session *session = memory_take(sizeof *session);
+  if (!session) return no_memory(error, "open", "session"), error->kind;
   session->bundle = bundle, session->max_bytes = options->max_bytes, session->stamp = bundle->source.stamp;
   session->threads = (i32)usable_threads(options->threads);
   if (!make_call(session, options, error) || !pool_start(&session->pool, &bundle->image, (u32)session->threads, error) || !measure_fixed(session, error))
@@ -112,14 +111,13 @@ void ingot_close(ingot_session *session) {
   const struct plan *plan = &session->bundle->plan;
   pool_stop(&session->pool);
   forget_grown(session);
-  free(session->grown);
+  memory_free(session->grown);
   for (u32 index = 0; session->inputs && index < plan->input_count; index++) block_free(&session->inputs[index].own);
   for (u32 index = 0; session->outputs && index < plan->output_count; index++) block_free(&session->outputs[index].own);
   for (u32 index = 0; index < DEVICE_COUNT_MAX; index++) block_free(session->workspaces + index);
   block_free(&session->scratch);
-  pthread_mutex_destroy(&session->mutex);
   arena_free(&session->arena);
-  free(session);
+  memory_free(session);
 }
 
 static bool refuse_index(const char *what, u32 index, u32 count, error *error) {

@@ -40,7 +40,7 @@ struct ingot_session {
   error grow_error;
   struct stamp stamp;
   u32 changes;
-  pthread_mutex_t mutex;
+  u32 lock;
   bool is_prepared, is_running;
 };
 

@@ -74,7 +74,8 @@ static void sha512_end(struct sha512 *hash, u8 digest[static 64]) {
   u8 length[8];
   for (int at = 0; at < 8; at++) length[at] = (u8)(bits >> (56 - 8 * at));
   sha512_add(hash, &mark, 1);
-  sha512_add(hash, zeros, (248 - hash->size % 128) % 128);
+  sha512_add(hash, zeros, (240 - hash->size % 128) % 128);
+  sha512_add(hash, zeros, 8);  // the length has 16 bytes, so that these are not in the block before it
   sha512_add(hash, length, 8);
   for (int at = 0; at < 64; at++) digest[at] = (u8)(hash->state[at / 8] >> (56 - 8 * (at % 8)));
 }

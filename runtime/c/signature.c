@@ -1,7 +1,7 @@
-// Who must have signed a bundle, and whether they have: FORMAT.md, "Signature".
+// Whether those have signed a bundle who must: FORMAT.md, "Signature".
 //
-// In: a source whose rows are checked, public keys. Out: go on, or an error. Not done here: the arithmetic (`ed25519.c`), policies,
-// detached signatures.
+// In: a source whose rows are checked, public keys or a policy. Out: go on, or an error. Not done here: the arithmetic (`ed25519.c`),
+// keys and policies (`policy.c`).
 #include <time.h>
 
 #include "internal.h"
@@ -10,11 +10,25 @@
 #define SUBJECT_HEAD "{\"digest\":{\"sha256\":\""
 #define STATEMENT_MIDDLE "],\"predicateType\":\"urn:ingot:bundle:1\",\"predicate\":{\"expires\":"
 #define MESSAGE_HEAD "DSSEv1 28 application/vnd.in-toto+json %llu "
-// A public key of Ed25519 in PEM (RFC 8410): 12 bytes that are the same in all of them, and the 32 of the key.
-#define PEM_BEGIN "-----BEGIN PUBLIC KEY-----"
-#define PEM_HEAD "MCowBQYDK2VwAyEA"
-#define PEM_END "-----END PUBLIC KEY-----"
-enum { KEY_BYTES = 32, PROOF_BYTES = 96 };
+#define PAYLOAD_TYPE "application/vnd.in-toto+json"
+#define DETACHED ".sig"
+enum { PROOF_BYTES = 96 };
+
+// The first bytes of a key that has signed, the highest first.
+struct signer {
+  struct signer *before;
+  u64 first;
+};
+
+// What is found out of the signatures of a bundle.
+struct inquiry {
+  struct policy policy;
+  char digest[65];
+  struct signer *signers;
+  u32 turn;  // how many of the keys have signed anything
+  struct arena *arena;
+  error *error;
+};
 
 // Moves behind `text` if it comes next.
 static bool skip_text(const char **at, const char *text) {
@@ -28,7 +42,7 @@ static bool skip_text(const char **at, const char *text) {
 static bool read_statement(const char *at, const char *wanted, bool *is_about, u64 *expires) {
   if (!skip_text(&at, STATEMENT_HEAD)) return false;
   do {
-    if (!skip_text(&at, SUBJECT_HEAD) || strspn(at, "0123456789abcdef") != 64) return false;
+    if (!skip_text(&at, SUBJECT_HEAD) || span(at, "0123456789abcdef") != 64) return false;
     *is_about |= !strncmp(at, wanted, 64);
     at += 64;
     if (!skip_text(&at, "\"},\"name\":\"")) return false;
@@ -56,82 +70,166 @@ static void parts_digest(const struct source *source, char text[static 65]) {
   memcpy(text, hex(digest, 32), 65);
 }
 
-static int digit(char text) { return text >= 'a' ? text - 'a' + 10 : text >= 'A' ? text - 'A' + 10 : text - '0'; }
-
-static bool is_hex_key(const char *key) { return strspn(key, "0123456789abcdefABCDEF") == 64 && !key[64]; }
-
-// Reads what a PEM file holds.
-static bool read_pem(const char *text, u8 bytes[static KEY_BYTES]) {
-  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const char *at = find_text(text, PEM_BEGIN);
-  if (!at) return false;
-  at += strlen(PEM_BEGIN), at += strspn(at, "\r\n");
-  if (!skip_text(&at, PEM_HEAD) || strspn(at, digits) != 43 || at[43] != '=') return false;
-  u32 bits = 0;
-  for (int index = 0, filled = 0; filled < KEY_BYTES; index++) {
-    bits = bits << 6 | (u32)(strchr(digits, at[index]) - digits);
-    if (index % 4) bytes[filled++] = (u8)(bits >> (6 - 2 * (index % 4)));
-  }
-  at += 44, at += strspn(at, "\r\n");
-  return skip_text(&at, PEM_END);
-}
-
-static bool check_key(const char *key, u8 *bytes, error *error) {
-  point ignored;
-  bool is_hex = is_hex_key(key);
-  for (int at = 0; is_hex && at < KEY_BYTES; at++) bytes[at] = (u8)(digit(key[2 * at]) << 4 | digit(key[2 * at + 1]));
-  if (!is_hex && !read_pem(key, bytes)) {
-    const char *todo = "`openssl pkey -pubout` makes one";
-    return refuse(error, INGOT_INPUT_ERROR, "not a public key", "keys", "expected an Ed25519 public key: 64 hex digits, or what a PEM file holds", todo);
-  }
-  return ed25519_key(ignored, bytes) ||
-         refuse(error, INGOT_INPUT_ERROR, "a public key that nobody owns", "keys", "it is no point of the curve, or of small order", "make another pair of keys");
-}
-
-// Reads section `row`; says whether it counts, and notes in `why` what is wrong with one of a given key.
-static bool counts(const struct source *source, const struct section *row, const char *const *keys, const char *digest, char *why, error *error) {
-  struct bytes data = source_section(source, SECTION_SIGNATURE, row->id, error);
-  bool is_about = false, good = false;
+// Judges a signature: the key, the 64 bytes of the signature, the statement.
+static bool judge(struct inquiry *inquiry, const u8 *data, u64 size, const char *where) {
+  error *error = inquiry->error;
+  bool is_about = false;
   u64 expires = 0;
-  bool is_trusted = false;
-  const char *wrong;
-  char *statement = data.data && data.size > PROOF_BYTES && data.size <= MIB ? malloc(data.size - PROOF_BYTES + 1) : NULL;
-  if (statement) {
-    memcpy(statement, data.data + PROOF_BYTES, data.size - PROOF_BYTES);
-    statement[data.size - PROOF_BYTES] = 0;
+  struct policy *policy = &inquiry->policy;
+  const char *why = TEXT("%llu bytes", (unsigned long long)size), *what = "not a statement about a bundle";
+  if (!REQUIRE(error, PROOF_BYTES < size && size <= MIB, what, where, why)) return false;
+  u64 length = size - PROOF_BYTES;
+  char *statement = memory_take(length + 1);
+  if (!statement) return no_memory(error, where, why);
+  memcpy(statement, data + PROOF_BYTES, length);
+  bool is_read = read_statement(statement, inquiry->digest, &is_about, &expires);
+  memory_free(statement);
+  struct signer *signer = arena_take(inquiry->arena, sizeof *signer, error);
+  if (!REQUIRE(error, is_read, what, where, "")) return false;
+  *signer = (struct signer){inquiry->signers, 0};
+  for (int at = 0; at < 8; at++) signer->first = signer->first << 8 | data[at];
+  inquiry->signers = signer;
+  for (u32 index = 0; index < policy->count; index++) {
+    struct trusted *key = policy->keys + index;
+    if (memcmp(key->bytes, data, KEY_BYTES) || key->verdict == GOOD) continue;
+    const char *head = TEXT(MESSAGE_HEAD, (unsigned long long)length);
+    struct bytes message[2] = {{(u8 *)(uintptr_t)head, strlen(head)}, {(u8 *)(uintptr_t)data + PROOF_BYTES, length}};
+    bool is_right = ed25519_verify(data, message, data + KEY_BYTES), has_ended = expires && (u64)time(NULL) >= expires;
+    if (key->verdict == NOT_SIGNED) key->turn = inquiry->turn++;
+    key->verdict = !is_right ? WRONG : !is_about ? OF_ANOTHER : has_ended ? ENDED : GOOD;
   }
-  REQUIRE(error, statement && read_statement(statement, digest, &is_about, &expires), "not a statement about a bundle", TEXT("section signature %u", row->id), "");
-  for (u8 bytes[KEY_BYTES]; !error->kind && *keys; keys++)
-    if (check_key(*keys, bytes, error) && !memcmp(bytes, data.data, KEY_BYTES)) is_trusted = true;
-  if (is_trusted) {
-    const char *head = TEXT(MESSAGE_HEAD, (unsigned long long)(data.size - PROOF_BYTES));
-    struct bytes message[2] = {{(u8 *)(uintptr_t)head, strlen(head)}, {data.data + PROOF_BYTES, data.size - PROOF_BYTES}};
-    bool is_right = ed25519_verify(data.data, message, data.data + KEY_BYTES), has_ended = expires && (u64)time(NULL) >= expires;
-    wrong = !is_right ? "is wrong: it was made of other bytes, or was changed" : !is_about ? "is of another bundle" : has_ended ? "has expired" : NULL;
-    good = !wrong;
-    if (wrong) append(why, "; the signature by %s %s", hex(data.data, KEY_BYTES), wrong);
-  }
-  free(statement), free(data.data);
-  return good;
+  return true;
 }
 
-// Goes on where no keys are given, or where one of them has signed.
-static bool require_signed(const struct source *source, const char *const *keys, error *error) {
-  if (!keys || !*keys) return true;
-  char digest[65], why[TEXT_BYTES] = "expected ";
-  u8 bytes[KEY_BYTES];
-  bool good = false;
-  u32 count = 0;
-  for (u32 index = 0; keys[index]; index++) {
-    if (!check_key(keys[index], bytes, error)) return false;
-    append(why, "%s%s", index ? " or " : "", hex(bytes, KEY_BYTES));
+// Reads hex digits as Python's `bytes.fromhex` does, and returns their bytes; -1 for anything else.
+static i64 hex_bytes(const char *text, u8 *out) {
+  i64 count = 0;
+  for (text += span(text, WHITE); *text; text += span(text, WHITE)) {
+    int high = hex_digit(text[0]), low = high < 0 ? -1 : hex_digit(text[1]);
+    if (low < 0) return -1;
+    out[count++] = (u8)(high << 4 | low), text += 2;
   }
-  parts_digest(source, digest);
+  return count;
+}
+
+static bool no_envelope(struct inquiry *inquiry, const char *where) {
+  return refuse(inquiry->error, INGOT_FORMAT_ERROR, "not a signature", where, "expected an envelope of DSSE", "write it by `ingot sign`");
+}
+
+// Judges one of the list `signatures` of an envelope; `data` has room for what the line holds.
+static bool judge_one(struct inquiry *inquiry, char *one, const u8 *payload, i64 size, u8 *data, const char *where) {
+  char *key = json_member(one, "keyid"), *proof = json_member(one, "sig"), *key_text = key, *proof_text = proof;
+  if (!key || !proof || !json_string(&key, &key_text) || !json_string(&proof, &proof_text)) return no_envelope(inquiry, where);
+  i64 key_size = hex_bytes(key_text, data), proof_size = key_size < 0 ? -1 : base64(proof_text, strlen(proof_text), data + key_size);
+  if (proof_size < 0) return no_envelope(inquiry, where);
+  memcpy(data + key_size + proof_size, payload, (size_t)size);
+  return judge(inquiry, data, (u64)(key_size + proof_size + size), where);
+}
+
+// Judges each signature of a line, an envelope of DSSE, which ends with a zero byte at `end`. `room` has twice its bytes.
+static bool judge_envelope(struct inquiry *inquiry, char *line, const char *end, u8 *room, const char *where) {
+  bool is_text = is_utf8((u8 *)line, (u64)(end - line));
+  char *text = line = json_space(line + (strncmp(line, "\xef\xbb\xbf", 3) ? 0 : 3));
+  if (!is_text || !json_skip(&text, 0) || json_space(text) != end) return no_envelope(inquiry, where);
+  char *type = json_member(line, "payloadType"), *payload = json_member(line, "payload"), *list = json_member(line, "signatures");
+  if (!type) return no_envelope(inquiry, where);
+  if (!REQUIRE(inquiry->error, json_string(&type, &text) && !strcmp(text, PAYLOAD_TYPE), "another type of payload", where, "")) return false;
+  i64 size = payload && json_string(&payload, &text) ? base64(text, strlen(text), room) : -1;
+  if (size < 0 || !list || *list != '[') return no_envelope(inquiry, where);
+  for (char *one = json_space(list + 1), *next = one; *one != ']'; one = next) {
+    json_skip(&next, 0);
+    next = json_space(next);
+    if (*next == ',') next = json_space(next + 1);
+    if (!judge_one(inquiry, one, room, size, room + (end - line), where)) return false;
+  }
+  return true;
+}
+
+// The file beside a bundle, or beside what a link leads to, which /proc tells; null if there is none.
+static const char *detached_path(const struct source *source) {
+  struct stat found;
+  char whole[TEXT_BYTES];
+  const char *path = TEXT("%s" DETACHED, source->name);
+  if (source->fd < 0) return NULL;
+  if (!stat(path, &found)) return path;
+  ssize_t size = readlink(TEXT("/proc/self/fd/%d", source->fd), whole, sizeof whole - sizeof DETACHED);
+  path = TEXT("%.*s" DETACHED, size > 0 ? (int)size : 0, whole);
+  return stat(path, &found) ? NULL : path;
+}
+
+static bool judge_detached(struct inquiry *inquiry, const char *path) {
+  struct file file;
+  const char *where = path ? arena_text(inquiry->arena, path, inquiry->error) : "";
+  if (!path || inquiry->error->kind || !read_small(&file, where, inquiry->error)) return !inquiry->error->kind;
+  u8 *room = memory_take(3 * file.size + 1);
+  char *at = (char *)file.data, *whole = at + file.size;
+  if (!room) no_memory(inquiry->error, where, TEXT("%llu bytes", (unsigned long long)file.size));
+  for (char *end; at < whole && !inquiry->error->kind; at = end + 1) {
+    for (end = at; end < whole && *end != '\n';) end++;
+    *end = 0;
+    if (at + span(at, WHITE) != end) judge_envelope(inquiry, at, end, room, where);
+  }
+  memory_free(room), memory_free(file.data);
+  return !inquiry->error->kind;
+}
+
+// The keys that have signed, the lowest first, each once: 8 bytes of each.
+static void append_signers(const struct inquiry *inquiry, char *why) {
+  u64 last = 0;
+  for (bool is_first = true;; is_first = false) {
+    const struct signer *best = NULL;
+    for (const struct signer *one = inquiry->signers; one; one = one->before)
+      if ((is_first || one->first > last) && (!best || one->first < best->first)) best = one;
+    if (!best) return;
+    last = best->first;
+    append(why, "%s", is_first ? "; signed by " : ", ");
+    for (int at = 56; at >= 0; at -= 8) append(why, "%02x", (u32)(last >> at & 255));
+  }
+}
+
+static bool refuse_signers(const struct inquiry *inquiry, const char *name) {
+  static const char *const means[] = {
+      [WRONG] = "is wrong: it was made of other bytes, or was changed", [OF_ANOTHER] = "is of another bundle", [ENDED] = "has expired"};
+  const struct policy *policy = &inquiry->policy;
+  const char *what = inquiry->signers ? "the bundle is not signed by whom it must be" : "the bundle is not signed";
+  char why[TEXT_BYTES] = "expected ";
+  if (policy->required > 1) append(why, "%lld of ", NUMBER(policy->required));
+  for (u32 index = 0; index < policy->count; index++) append(why, "%s%s", index ? " or " : "", policy->keys[index].name);
+  for (u32 turn = 0; turn < inquiry->turn; turn++)
+    for (const struct trusted *key = policy->keys; key < policy->keys + policy->count; key++)
+      if (key->turn == turn && key->verdict > GOOD) append(why, "; the signature by %s %s", key->name, means[key->verdict]);
+  if (!inquiry->turn) append_signers(inquiry, why);
+  return refuse(inquiry->error, INGOT_SIGNATURE_ERROR, what, name, why, "get the file from who signs it, or sign it by `ingot sign`");
+}
+
+static bool take_keys(struct inquiry *inquiry, const struct ingot_options *options) {
+  struct policy *policy = &inquiry->policy;
+  u32 count = 0;
+  if (options->policy && options->keys && *options->keys)
+    return refuse(inquiry->error, INGOT_INPUT_ERROR, "a policy and keys", "command line", "expected --policy, or --require-key", "name the keys in the policy");
+  if (options->policy) return read_policy(policy, options->policy, inquiry->arena, inquiry->error);
+  while (options->keys[count]) count++;
+  policy->keys = arena_take(inquiry->arena, count * sizeof *policy->keys, inquiry->error), policy->required = 1;
+  for (u32 index = 0; index < count; index++)
+    if (inquiry->error->kind || !add_key(policy, options->keys[index], "", inquiry->arena, inquiry->error)) return false;
+  return true;
+}
+
+// Goes on where nobody asks who has signed, or where those have who must.
+static bool require_signed(const struct source *source, const struct ingot_options *options, struct arena *arena, error *error) {
+  struct inquiry inquiry = {.arena = arena, .error = error};
+  i64 good = 0;
+  if (!options->policy && (!options->keys || !*options->keys)) return true;
+  if (!take_keys(&inquiry, options)) return false;
+  parts_digest(source, inquiry.digest);
   for (u32 index = 0; index < source->section_count && !error->kind; index++) {
     const struct section *row = source->sections + index;
-    if (row->kind == SECTION_SIGNATURE) count++, good |= counts(source, row, keys, digest, why, error);
+    if (row->kind != SECTION_SIGNATURE) continue;
+    struct bytes data = source_section(source, SECTION_SIGNATURE, row->id, error);
+    if (data.data) judge(&inquiry, data.data, data.size, TEXT("section signature %u", row->id));
+    memory_free(data.data);
   }
-  if (error->kind) return false;
-  const char *what = count ? "the bundle is not signed by whom it must be" : "the bundle is not signed";
-  return good || refuse(error, INGOT_SIGNATURE_ERROR, what, source->name, why, "get the file from who signs it, or sign it by `ingot sign`");
+  if (error->kind || !judge_detached(&inquiry, detached_path(source))) return false;
+  for (u32 index = 0; index < inquiry.policy.count; index++) good += inquiry.policy.keys[index].verdict == GOOD;
+  return good >= inquiry.policy.required || refuse_signers(&inquiry, source->name);
 }

@@ -26,7 +26,7 @@ static bool changed(error *error, const struct source *source, const char *why) 
 // Looks at the file as it is now.
 static bool present_stamp(const struct source *source, struct stamp *stamp, error *error) {
   struct stat found;
-  if (fstat(source->fd, &found)) return changed(error, source, TEXT("the system does not find it any more: %s", strerror(errno)));
+  if (fstat(source->fd, &found)) return changed(error, source, TEXT("the system does not find it any more: %s", failure_words(errno)));
   if (found.st_dev != source->device || found.st_ino != source->inode)
     return changed(error, source, "somebody has closed its descriptor, which is another file's now");
   *stamp = stamp_of(&found);
@@ -62,7 +62,7 @@ static i64 source_pread(const struct source *source, u64 offset, u64 size, u8 *d
   while (done < size) {
     ssize_t part = pread(source->fd, data + done, size - done, (off_t)(source->start + offset + done));
     if (part == 0) break;
-    if (part < 0 && errno != EINTR) return unreadable(error, "read", source->name, strerror(errno)), -1;
+    if (part < 0 && errno != EINTR) return unreadable(error, "read", source->name, failure_words(errno)), -1;
     if (part > 0) done += (u64)part;
   }
   return (i64)done;
@@ -95,7 +95,7 @@ static struct bytes source_section(const struct source *source, u32 kind, u32 id
   struct bytes copy = {NULL, 0};
   u8 got[32];
   if (!REQUIRE(error, row, TEXT("missing section %s %u", kind_name(kind), id), "section table", "")) return copy;
-  copy = (struct bytes){malloc(row->size ? row->size : 1), row->size};
+  copy = (struct bytes){memory_take(row->size), row->size};
   const char *name = SECTION_NAME(kind, id);
   if (!copy.data) no_memory(error, name, TEXT("%llu bytes", (unsigned long long)row->size));
   else if (source_read(source, row->offset, row->size, copy.data, name, error)) {
@@ -104,7 +104,7 @@ static struct bytes source_section(const struct source *source, u32 kind, u32 id
     const char *why = TEXT("expected sha256 %s, got %s", hex(row->digest, 32), hex(got, 32));
     refuse(error, INGOT_DIGEST_ERROR, TEXT("%s is damaged", name), name, why, DAMAGED);
   }
-  free(copy.data);
+  memory_free(copy.data);
   return (struct bytes){NULL, 0};
 }
 
@@ -134,10 +134,10 @@ static bool source_open(struct source *source, const char *path, error *error) {
   struct stat found;
   source->name = path, source->fd = -1;
   // Opening a pipe would wait, opening a device may do anything.
-  if (stat(path, &found)) return unreadable(error, "open", path, strerror(errno));
+  if (stat(path, &found)) return unreadable(error, "open", path, failure_words(errno));
   if (!require_regular(&found, path, error)) return false;
   source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (source->fd < 0 || fstat(source->fd, &found)) return unreadable(error, "open", path, strerror(errno));
+  if (source->fd < 0 || fstat(source->fd, &found)) return unreadable(error, "open", path, failure_words(errno));
   source->device = found.st_dev, source->inode = found.st_ino;
   if (!require_regular(&found, path, error) || !settled_stamp(source, &source->stamp, error)) return false;
   source->size = source->stamp.size;

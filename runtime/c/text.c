@@ -81,7 +81,7 @@ __attribute__((format(printf, 2, 3))) static void append(char *text, const char 
 // A name as Python's `repr` shows it, as far as names of a bundle go: they have no control characters.
 static const char *quoted(const char *name) {
   char *text = next_text();
-  char mark = strchr(name, '\'') && !strchr(name, '"') ? '"' : '\'';
+  char mark = find_char(name, '\'') && !find_char(name, '"') ? '"' : '\'';
   size_t at = 0;
   text[at++] = mark;
   for (; *name && at < TEXT_BYTES - 4; name++) {
@@ -122,7 +122,7 @@ static void *arena_take(struct arena *arena, u64 size, error *error) {
   if (error->kind) return NULL;
   if (!block || block->size - block->used < size) {
     u64 room = size > BLOCK ? size : BLOCK;
-    block = size > SIZE_BYTES_MAX ? NULL : calloc(1, sizeof *block + room);
+    block = size > SIZE_BYTES_MAX ? NULL : memory_take(sizeof *block + room);
     if (!block) return no_memory(error, "load", TEXT("%llu bytes", (unsigned long long)size)), NULL;
     block->size = room, block->before = arena->last, arena->last = block;
   }
@@ -133,7 +133,7 @@ static void *arena_take(struct arena *arena, u64 size, error *error) {
 static void arena_free(struct arena *arena) {
   while (arena->last) {
     struct arena_block *before = arena->last->before;
-    free(arena->last);
+    memory_free(arena->last);
     arena->last = before;
   }
 }

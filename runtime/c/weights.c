@@ -3,11 +3,12 @@
 // In: a bundle with its image. Out: `struct weights`. Not done here: reading them.
 #include "internal.h"
 
+static u8 *aligned(u8 *data) { return data + -(uintptr_t)data % ALIGNMENT_SMALL_BYTES; }
+
 static bool copy_weights(struct weights *weights, const u8 *from, error *error) {
-  if (posix_memalign(&weights->copied, ALIGNMENT_SMALL_BYTES, weights->size))
-    return no_memory(error, "weights", TEXT("%lld bytes", NUMBER(weights->size)));
-  memcpy(weights->copied, from, weights->size);
-  weights->data = weights->copied;
+  weights->copied = memory_take(weights->size + ALIGNMENT_SMALL_BYTES);
+  if (!weights->copied) return no_memory(error, "weights", TEXT("%lld bytes", NUMBER(weights->size)));
+  weights->data = memcpy(aligned(weights->copied), from, weights->size);
   return true;
 }
 
@@ -28,13 +29,13 @@ static bool map_weights(const struct source *source, struct weights *weights, er
     area = mmap(area, row->size, PROT_READ, MAP_SHARED | MAP_FIXED, source->fd, (off_t)(source->start + row->offset));
   }
   if (area != MAP_FAILED) return true;
-  return refuse(error, INGOT_RESOURCE_ERROR, "the system refused mmap", TEXT("%lld bytes", NUMBER(row->size)), strerror(errno), FREE_MEMORY);
+  return refuse(error, INGOT_RESOURCE_ERROR, "the system refused mmap", TEXT("%lld bytes", NUMBER(row->size)), failure_words(errno), FREE_MEMORY);
 }
 
 static void unmap_weights(struct weights *weights) {
   if (weights->mapped) munmap(weights->mapped, weights->size);
   if (weights->guard) end_guard(weights->guard);
-  free(weights->copied);
+  memory_free(weights->copied);
   *weights = (struct weights){0};
 }
 
@@ -119,10 +120,10 @@ static bool verify_weights(ingot_bundle *bundle, i32 mode, struct pool *pool, er
   if (mode == INGOT_VERIFY_CODE || !bundle->weights.data) return true;
   bool is_full = mode == INGOT_VERIFY_FULL;
   struct verified verified = {0, UINT64_MAX};
-  void *scratch;
-  if (posix_memalign(&scratch, ALIGNMENT_SMALL_BYTES, (u64)VERIFY_STRIDE_BYTES * pool->n_threads + MIB)) return no_memory(error, "verify", "scratch");
+  u8 *scratch = memory_take((u64)VERIFY_STRIDE_BYTES * pool->n_threads + MIB + ALIGNMENT_SMALL_BYTES);
+  if (!scratch) return no_memory(error, "verify", "scratch");
   u32 kernel = bundle->image.exports[is_full ? EXPORT_BLAKE3_VERIFY : EXPORT_CHECKSUM_VERIFY];
-  i64 total = verify_mibs(bundle, pool, kernel, &verified, scratch);
-  free(scratch);
+  i64 total = verify_mibs(bundle, pool, kernel, &verified, aligned(scratch));
+  memory_free(scratch);
   return judge_weights(bundle, is_full, total, &verified, error);
 }

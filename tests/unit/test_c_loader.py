@@ -135,6 +135,17 @@ def test_hostile_corpus_gets_the_same_verdict(bundle: Path) -> None:
     assert kinds >= {"FormatError", "NotABundleError", "VersionError"}
 
 
+@pytest.mark.parametrize("features", [("",), ("", "sse3", "warp"), ("", "warp", "weft")])
+def test_features_of_any_name_are_asked_for(tmp_path: Path, features: tuple[str, ...]) -> None:
+    """One without a name is not known either: the variant is refused, in the same words."""
+    contents = tiny_contents()
+    variants = tuple(replace(variant, features=features) for variant in contents.variants)
+    write_bundle(replace(contents, variants=variants), tmp_path / "m.ingot", tree_entry)
+    verdict = verdict_of_python(tmp_path / "m.ingot")
+    assert verdict.kind == "IncompatibleError"
+    assert verdict_of_c(tmp_path / "m.ingot") == verdict
+
+
 def test_mutants_get_the_same_verdict(bundle: Path) -> None:
     """Whatever is changed and sealed again is refused alike, or loads in both."""
     parts, kinds = Parts(bundle.read_bytes()), set[str]()
@@ -201,10 +212,10 @@ def test_options_are_checked(bundle: Path) -> None:
     """Another header, an unknown mode, fewer than no threads, a variant and a digest of no
     bundle."""
     other = options()
-    other.header_version = 3
+    other.header_version = 4
     cases: list[tuple[Options, str]] = [
         (other, "another version of ingot.h"),
-        (Options(2, 9), "unknown value of verify"),
+        (Options(3, 9), "unknown value of verify"),
         (options(threads=-1), "bad number of threads"),
         (options(variant="x86-64-v9"), "no variant 'x86-64-v9'"),
         (options(digest="xyz"), "bad digest"),
@@ -371,4 +382,4 @@ def test_no_tensor_of_that_number(bundle: Path) -> None:
             loaded.set_input(7, X)
         loaded.run({"x": X})
         assert not library().ingot_output(loaded.session, ctypes.c_uint32(1))
-        assert library().ingot_header_version() == 2
+        assert library().ingot_header_version() == 3

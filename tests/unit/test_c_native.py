@@ -27,6 +27,7 @@ from ingot_artifacts.bundle.rewrite import Changes, rewrite_bundle
 from ingot_artifacts.inspect.describe import opened
 from ingot_build_rules.cli.main import main
 from ingot_runtime.format import header as head
+from ingot_runtime.format.file import TRAILER
 from ingot_runtime.npz import write_npz
 
 pytestmark = pytest.mark.native
@@ -133,14 +134,25 @@ def test_program_asks_for_a_signature(program: Path, tmp_path: Path) -> None:
     run([*asked, bob.public, "--require-key", alice.public])
     assert "is not signed by whom it must be" in run([*asked, bob.public], 4).stderr
     assert "not a public key" in run([*asked, alice.secret], 1).stderr
+    sign(bundle, bob, "--detached")
+    (tmp_path / "m.ingot.sig").rename(tmp_path / "m.sig")
+    run([*asked, bob.public])
+    policy = tmp_path / "policy.toml"
+    policy.write_text('keys = ["alice.pub", "bob.pub"]\nrequired = 2\n')
+    run([tmp_path / "m", "--describe", "--policy", policy])
+    (tmp_path / "m.sig").unlink()
+    refused = run([tmp_path / "m", "--describe", "--policy", policy], 4).stderr
+    assert f"expected 2 of {alice.public} or {bob.public}" in refused
+    assert "a policy and keys" in run([*asked, bob.public, "--policy", policy], 1).stderr
     assert "cannot read '/none'" in run([*asked, "/none"], 1).stderr
     assert "the bundle is not signed" in run([program, *asked[1:], bob.public], 4).stderr
 
 
 def test_program_is_small_static_and_reproducible(program: Path, tmp_path: Path) -> None:
     """The loader has at most 100 kB, no interpreter and no libraries; written twice it is the same."""
-    loader = program.read_bytes()[: 1 << 17]
-    assert len(loader[: loader.rindex(b"shstrtab")]) <= SIZE_BYTES_MAX
+    start, *_ = TRAILER.unpack(program.read_bytes()[-TRAILER.size :])
+    loader = program.read_bytes()[:start].rstrip(b"\0")
+    assert len(loader) <= SIZE_BYTES_MAX
     assert b"/ld-" not in loader
     again = tmp_path / "again"
     assert main(["export", str(program), "--executable", "-o", str(again)]) == 0

@@ -1,8 +1,10 @@
-"""Pieces of the loader in C that stand for a library's: DEFLATE beside zlib, numbers beside
-Python's."""
+"""Pieces of the loader in C that stand for a library's: DEFLATE beside zlib, numbers and words of
+failures beside Python's, blocks of memory, a lock."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import random
 import shutil
 import struct
@@ -20,16 +22,30 @@ STREAM_COUNT = 10_000
 STRATEGIES = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_FIXED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE)
 
 
-@pytest.fixture(scope="module")
-def pieces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program with the pieces, compiled with the sanitizers."""
+def compiled(folder: Path, *flags: str) -> Path:
+    """The program with the pieces."""
     compiler = shutil.which("gcc")
     assert compiler, "this test needs gcc: apt-get install gcc"
-    path = tmp_path_factory.mktemp("pieces") / "pieces"
+    path = folder / "pieces"
     source = ROOT / "tests" / "unit" / "c_programs" / "pieces.c"
-    flags = ("-std=c11", *SANITIZERS, "-I", ROOT / "runtime" / "c", "-lpthread")
-    subprocess.run([compiler, source, "-o", path, *flags], check=True)
+    line: list[str | Path] = [
+        compiler,
+        "-std=c11",
+        source,
+        "-o",
+        path,
+        "-I",
+        ROOT / "runtime" / "c",
+        "-lpthread",
+    ]
+    subprocess.run([*line, *flags], check=True)
     return path
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, compiled with the sanitizers."""
+    return compiled(tmp_path_factory.mktemp("pieces"), *SANITIZERS)
 
 
 def lines(command: list[str | Path], data: bytes) -> list[str]:
@@ -94,3 +110,34 @@ def test_numbers_are_pythons(pieces: Path) -> None:
     wanted = [f"{value:.6g} {value:.3g}" for value in values]
     found = lines([pieces, "form"], struct.pack(f"<{len(values)}d", *values))
     assert [pair for pair in zip(found, wanted, strict=True) if pair[0] != pair[1]] == []
+
+
+def test_words_of_failures_are_pythons(pieces: Path) -> None:
+    """The failures that a loader meets; others are told by number."""
+    found = lines([pieces, "failures"], b"")
+    named = [number for number, words in enumerate(found, 1) if "of the system" not in words]
+    assert len(named) == 30
+    assert [found[number - 1] for number in named] == [os.strerror(number) for number in named]
+    assert found[132] == "failure 133 of the system"
+
+
+def test_threads_take_turns(tmp_path: Path, pieces: Path) -> None:
+    """No turn is lost, with the sanitizers and without them."""
+    for program in (pieces, compiled(tmp_path, "-O2")):
+        assert lines([program, "lock"], b"") == ["400000"]
+
+
+def test_blocks_without_an_allocator(tmp_path: Path) -> None:
+    """Each is zeros at a multiple of 64; one that no system has is null."""
+    program = compiled(tmp_path, "-O2", "-DINGOT_WITHOUT_MALLOC")
+    assert lines([program, "pages"], b"") == [*["zeros"] * 5, *["none"] * 2]
+
+
+def test_digests_of_every_length(pieces: Path) -> None:
+    """Up to three blocks of SHA-512, so that the end lies everywhere in one."""
+    data = random.Random(1).randbytes(3 * 128)
+    wanted = [
+        f"{hashlib.sha256(data[:size]).hexdigest()} {hashlib.sha512(data[:size]).hexdigest()}"
+        for size in range(len(data) + 1)
+    ]
+    assert lines([pieces, "digests"], data) == wanted

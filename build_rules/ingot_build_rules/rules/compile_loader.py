@@ -9,6 +9,7 @@ The first program for a processor costs half a minute: the compiler makes its li
 from __future__ import annotations
 
 import os
+import struct
 import tempfile
 
 from ingot_build_rules.engine.actions.artifact import Artifact
@@ -17,13 +18,17 @@ from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.lazy_dataclass import dataclass
 
-# No inlining: the smallest program. A program that dies leaves nobody who would unwind its stack.
+# No inlining, no allocator: the smallest program. One that dies leaves nobody who would unwind its
+# stack.
 _FLAGS = (
     "-std=c11", "-Os", "-g0", "-s", "-static", "-fno-sanitize=all", "-fno-stack-protector",
     "-fomit-frame-pointer", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables",
     "-ffunction-sections", "-fdata-sections", "-mllvm", "-inline-threshold=0", "-Wl,--gc-sections",
-    "-Wall", "-Wextra", "-Werror",
+    "-Wall", "-Wextra", "-Werror", "-DINGOT_WITHOUT_MALLOC",
 )  # fmt: skip
+# Places in the header of an ELF file of 64 bits, and in a row of its table of segments.
+_SEGMENTS_AT, _SECTIONS_AT, _SEGMENT_WIDTH_AT, _SECTION_WIDTH_AT = 32, 40, 54, 58
+_SEGMENT_OFFSET_AT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,20 @@ def _compute(context: RuleContext, inputs: LoaderInputs) -> Artifact[memoryview]
             what = "the loader does not compile"
             raise InternalError(what, where=inputs.triple, why=why, do="report this")
         with open(os.path.join(folder, "run"), "rb") as program:
-            return context.keep_bytes(program.read())
+            return context.keep_bytes(_without_section_headers(program.read()))
 
 
-COMPILE_LOADER = Rule("compile_loader", 1, ("sources", "triple"), _compute, tools=("zig",))
+def _without_section_headers(program: bytes) -> bytes:
+    """Return an ELF file of 64 bits without what only linkers and debuggers read: the bytes behind
+    its last segment."""
+    (first,) = struct.unpack_from("<Q", program, _SEGMENTS_AT)
+    width, count = struct.unpack_from("<HH", program, _SEGMENT_WIDTH_AT)
+    rows = (first + width * index for index in range(count))
+    ends = (sum(struct.unpack_from("<Q16xQ", program, row + _SEGMENT_OFFSET_AT)) for row in rows)
+    cut = bytearray(program[: max(ends)])
+    struct.pack_into("<Q", cut, _SECTIONS_AT, 0)
+    struct.pack_into("<HHH", cut, _SECTION_WIDTH_AT, 0, 0, 0)
+    return bytes(cut)
+
+
+COMPILE_LOADER = Rule("compile_loader", 2, ("sources", "triple"), _compute, tools=("zig",))
