@@ -15,8 +15,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import onnx
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models"))
 
 TOKENS, POSITIONS, LAYERS = 8192, 8192, 6
@@ -33,7 +31,7 @@ def export_genai(path: Path, name: str) -> None:
     heads, groups, depth = (LLAMAS | CACHES_ALONE)[name]
     width, inner, tokens = (64, 64, 64) if name in CACHES_ALONE else (1024, 2816, TOKENS)
     sizes = genai.GenaiSizes(LAYERS, width, heads, groups, depth, inner, tokens, POSITIONS)
-    onnx.save(genai.genai_decoder(sizes), path)
+    path.write_bytes(genai.genai_decoder(sizes).SerializeToString())
 
 
 def export_torch(path: Path, name: str, exporter: str) -> None:

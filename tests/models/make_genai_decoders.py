@@ -13,7 +13,7 @@ The one that is kept in ``decoders`` is ``qwen3.genai``.
 
 # onnxruntime is not in the environment of the checks.
 # mypy: ignore-errors
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportArgumentType=false
 
 from __future__ import annotations
 

@@ -117,3 +117,23 @@ def test_windows_of_a_model(level: str, length: int | str, tmp_path: Path) -> No
         for keys in ((49,) if length == 49 else (49, 56, 57))
     ]  # fmt: skip
     check_model(model, feeds, tmp_path, targets=(level,))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("rows", "width"), [(1, 64), (2, 64), (2, 128), (4, 64), (5, 128)])
+def test_values_in_place_take_the_registers_that_few_rows_leave(
+    level: str, rows: int, width: int
+) -> None:
+    """Values that are read where they lie are read in as few passes as a tile has registers for,
+    never more passes than repacked ones take."""
+    target = parse_target(level)
+    keys = symbol("T")
+    placed, packed = (
+        attention_layout(keys, 64, width, rows, target, in_place=flag) for flag in (True, False)
+    )
+    vectors = width // target.f32_lanes
+    assert placed.rows == rows
+    assert packed.value_vectors <= placed.value_vectors <= vectors
+    assert rows * placed.value_vectors <= 3 * target.vector_register_count // 4
+    if rows <= 2 and target.vector_register_count == 32:
+        assert placed.value_vectors == vectors

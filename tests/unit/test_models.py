@@ -195,9 +195,10 @@ def row(model: str, export: str, folder: Path) -> Sequence[str]:
 def model_bytes(model: str, export: str) -> bytes:
     """The file of a row: kept, or quantised now."""
     if export.startswith(QUANTISED):
-        return QUANTISED_MODELS[model][0](
+        made: bytes = QUANTISED_MODELS[model][0](
             SCHEMES[export.removeprefix(QUANTISED)]
         ).SerializeToString()
+        return made
     if model.endswith(DECODER):
         return (MODELS / "decoders" / f"{model.removesuffix(DECODER)}.{export}.onnx").read_bytes()
     return (MODELS / model / f"{export}.onnx").read_bytes()

@@ -170,8 +170,11 @@ def test_keys_beyond_the_tables_of_the_rotation_are_refused(bundle: Path) -> Non
 
         def call(rows: int) -> None:
             whole = len(sequence) + rows
-            given = {it.name: np.ones((1, rows, it.shape[2]), np.float32) for it in fresh}
-            sequence.run({**given, "mask": np.ones((1, whole), np.int64)})
+            given: dict[str, Array] = {
+                it.name: np.ones((1, rows, int(it.shape[2])), np.float32) for it in fresh
+            }
+            given["mask"] = np.ones((1, whole), np.int64)
+            sequence.run(given)
 
         call(250)
         call(6)
