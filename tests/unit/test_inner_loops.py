@@ -5,7 +5,11 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from tests.benchmarks.bench_byte_kernels import Layer, kernel_of
 from tests.unit.inner_loops import Loop, counted_loops, innermost
+
+from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.targets.target import parse_target
 
 PAGE = Path(__file__).parents[2] / "docs/measurements.md"
 TITLE = "## Inner loops for aarch64, counted\n"
@@ -42,6 +46,15 @@ def test_the_page_has_the_counts(bless: bool) -> None:
     if bless:
         PAGE.write_text(made, encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == made
+
+
+def test_sums_of_weights_read_no_factor() -> None:
+    """Bytes of A whose signs are flipped move each sum by one of B's columns, which is multiplied by
+    a constant and by nothing of A."""
+    target = parse_target("aarch64+asimddp")
+    program, _ = kernel_of(Layer("product", 8, 64, 16), "u8", "i8", target)
+    text = kernel_module(program, target).text
+    assert "bitcast <4 x i32> splat (i32 -2139062144) to <16 x i8>" in text
 
 
 def _row(loop: Loop) -> str:

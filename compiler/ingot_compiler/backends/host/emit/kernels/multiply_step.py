@@ -80,8 +80,8 @@ def emit_step(
     wide, narrow = (columns[:-1], columns[-1:]) if tile.last_lanes else (columns, ())
     for number, (pointer, displacement) in enumerate(tile.a):
         moved = w.offset(pointer, a, element)
-        factor = factors[number] if factors else tile.fixed
-        factor = factor or _load_a(tile, moved, displacement + a_rest, tile.lanes, rest)
+        known = factors[number] if factors else tile.fixed
+        factor = known or _load_a(tile, moved, displacement + a_rest, tile.lanes, rest)
         result += [_add_product(tile, factor, column, next(totals)) for column in wide]
         for column in narrow:
             again = w.offset(tile.a_again[number][0], a, element)
@@ -93,7 +93,8 @@ def emit_step(
 def has_element_vectors(tile: AccumulatorTile, axis: Axis) -> bool:
     """Whether ``lanes`` steps may take the elements of A from vectors: each is a lane that the
     instruction names."""
-    return tile.writer.target.multiplies_by_element and axis.a_step == tile.factors.together
+    is_read = tile.fixed is None and axis.a_step == tile.factors.together
+    return is_read and tile.writer.target.multiplies_by_element
 
 
 def load_element_vectors(tile: AccumulatorTile, at: Offsets) -> Operands:
