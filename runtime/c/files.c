@@ -1,6 +1,7 @@
 // Whole files: arrays, keys, policies, signatures.
 //
 // In: a path. Out: its bytes. Not done here: bundles, which are mapped (`source.c`).
+#pragma once
 #include "internal.h"
 
 // `arena`: what is made of the file and lives as long.
@@ -29,11 +30,4 @@ static const char *file_read(struct file *file, const char *path, u64 size_max) 
   if (fd >= 0) close(fd);
   if (file->data) file->data[done] = 0;
   return *why || done == file->size ? why : "the file ends too early";
-}
-
-// Reads a file that people write: of at most a MiB. The caller frees `data`.
-static bool read_small(struct file *file, const char *path, error *error) {
-  const char *why = file_read(file, path, MIB);
-  const char *todo = *why == 'i' ? "check the path" : "check the path and its permissions";
-  return !*why || refuse(error, INGOT_INPUT_ERROR, TEXT("cannot read %s", quoted(path)), path, why, todo);
 }

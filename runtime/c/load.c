@@ -58,7 +58,7 @@ static bool load_weights(ingot_bundle *bundle, const struct ingot_options *optio
 #ifdef INGOT_WITHOUT_SIGNATURES
 static bool require_signed(const struct source *source, const struct ingot_options *options, struct arena *arena, error *error) {
   (void)source, (void)arena;
-  return (!options->keys && !options->policy) || refuse(error, INGOT_INPUT_ERROR, "no signatures", "keys", "", "");
+  return ((!options->keys || !*options->keys) && !options->policy) || refuse(error, INGOT_INPUT_ERROR, "no signatures", "keys", "", "");
 }
 #endif
 

@@ -29,6 +29,13 @@ struct policy {
   i64 required;
 };
 
+// Reads a file that people write: of at most a MiB. The caller frees `data`.
+static bool read_small(struct file *file, const char *path, error *error) {
+  const char *why = file_read(file, path, MIB);
+  const char *todo = *why == 'i' ? "check the path" : "check the path and its permissions";
+  return !*why || refuse(error, INGOT_INPUT_ERROR, TEXT("cannot read %s", quoted(path)), path, why, todo);
+}
+
 // Decodes base64 with its padding; returns the count of bytes, -1 for what it is not. `out` has room for 3 of 4 characters.
 static i64 base64(const char *text, u64 size, u8 *out) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

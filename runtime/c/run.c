@@ -4,6 +4,7 @@
 // loading and running (`ingot.c`), what is in the files (`arrays.c`, `npz_write.c`).
 //
 #include "ingot.c"
+#include "files.c"
 #include "inflate.c"
 #include "arrays.c"
 #include "npz_write.c"
