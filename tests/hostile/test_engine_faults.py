@@ -401,7 +401,7 @@ def test_a_full_disk_at_any_write(
     """The n-th call that takes space fails, for each n: a clear error, no wrong state; the next
     build runs what is missing."""
     real: Callable[..., Any] = getattr(os, name)
-    expected = folded(range(3))
+    expected = folded(range(4))
     count = 0
     for limit in range(60):
         calls = 0
@@ -416,7 +416,7 @@ def test_a_full_disk_at_any_write(
         with open_scheduler(folder) as build:
             build.cache.find(build.keys.key(WORK, Work(1)), None)  # the index is open
             monkeypatch.setattr(os, name, limited)
-            (task,) = build.run_all([fold(build, range(3))])
+            (task,) = build.run_all([fold(build, range(4))])
             monkeypatch.undo()
             before = ran(build)
         if task.error is None:
@@ -425,8 +425,8 @@ def test_a_full_disk_at_any_write(
         assert "do: free space" in str(task.error)
         count += 1
         with open_scheduler(folder, policy=Policy(keep_going=keep_going)) as build:
-            assert build.run(fold(build, range(3))) == expected
-            assert before + ran(build) == action_count(3)
+            assert build.run(fold(build, range(4))) == expected
+            assert before + ran(build) == action_count(4)
         assert list((folder / "v1" / "tmp").iterdir()) == []
     assert count >= (5 if name == "makedirs" else 10)
 

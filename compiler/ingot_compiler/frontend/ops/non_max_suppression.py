@@ -20,7 +20,7 @@ from ingot_compiler.frontend.compose import (
 )
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_of
+from ingot_compiler.frontend.operand_sizes import sizes_of, with_size
 from ingot_compiler.frontend.selection import positions_of_true
 from ingot_compiler.ir.dims import Dim, dim_min, dim_product
 from ingot_compiler.ir.types import DType
@@ -38,6 +38,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     boxes, scores = (cast(context, context.operand(position), "f32") for position in (0, 1))
     sizes = sizes_of(context, scores, 3)
     sizes_of(context, boxes, 3)
+    boxes = with_size(context, boxes, 2, 4, "boxes of 4 numbers")
     least, overlap = _scalar(context, 4, "f32"), _scalar(context, 3, "f32")
     kept = context.add(
         "suppress_overlaps", boxes, scores, least, overlap, _scalar(context, 2, "i64"),

@@ -69,10 +69,12 @@ def _emit_pipeline(head: Head, count: LlvmValue, queries: Callable[[LlvmValue], 
     """The scores of the next tile stand between the exponentials of this one and its results: no
     phase waits for the one that is written before it."""
     w, rows = head.writer, head.layout.rows
-    others = w.offset(head.scores, w.mul(head.keys_padded, i64(rows)), "float")
 
-    def turn(number: LlvmValue, places: Operands) -> Operands:
-        this, following = (replace(head, scores=place) for place in places)
+    def scores_at(offset: LlvmValue) -> Head:
+        return replace(head, scores=w.offset(head.scores, offset, "float"))
+
+    def turn(number: LlvmValue, offsets: Operands) -> Operands:
+        this, following = map(scores_at, offsets)
         here, after = queries(number), w.add(number, i64(rows))
 
         def scores() -> None:
@@ -84,9 +86,10 @@ def _emit_pipeline(head: Head, count: LlvmValue, queries: Callable[[LlvmValue], 
         w.if_then(begun, lambda: emit_softmax(this, here))
         w.if_then(w.compare("slt", after, count), scores)
         w.if_then(begun, lambda: emit_values(this, here))
-        return places[::-1]
+        return offsets[::-1]
 
-    w.loop(i64(-rows), count, rows, (others, head.scores), turn)
+    others = w.mul(head.keys_padded, i64(rows))
+    w.loop(i64(-rows), count, rows, (others, ZERO), turn)
 
 
 def _emit_repacking(head: Head) -> None:
