@@ -75,7 +75,7 @@ def _centred(state: Rewriter, node: Node) -> int | None:
     if inner is None or wide is None or state.type_of(wide.operands[0]).dtype != "u8":
         return None
     moved, zero = number(state, inner.operands[1]), number(state, node.operands[1])
-    if moved != _FLIP or zero not in range(-_FLIP, _FLIP):
+    if moved != _FLIP or zero is None or zero not in range(-_FLIP, _FLIP):
         return None
     value = inner.operands[0]
     return state.emit("sub", (value, _literal(state, zero + moved, value)), {}, node.source)
