@@ -6,7 +6,7 @@ In: nothing. Out: ``LoopProgram`` (stage 7). Not done here: making them (``lower
 
 Indices are element offsets, written as ``Dim`` expressions over the program's scalars, the parallel
 index and the loop variables in scope (all ``Symbol``s by name). Values of dtype f16 and bf16 are
-computed in f32 and rounded where they are stored or cast; bool is one byte in memory, 0 or 1.
+computed in f32 and rounded where they are stored or cast; bool is a byte, 0 or 1.
 """
 
 from __future__ import annotations
@@ -105,9 +105,8 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """``for variable in range(extent)``. ``vector``: iterations are independent and run in lanes
-    (at most one vector loop encloses a statement; a tail is masked); ``unroll``: ``extent`` is an
-    integer and the body is copied."""
+    """``for variable in range(extent)``. ``vector``: independent iterations run in lanes (at most one
+    such loop encloses a statement; a tail is masked); ``unroll``: integer extent, copied body."""
 
     variable: str
     extent: Dim
@@ -140,10 +139,9 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Keep the iterations of ``variable in range(extent)`` for which ``condition`` holds, where
-    ``body`` names values: the first at place ``start``, each other behind the one before; ``name``
-    is the place behind all, which may be written, too. ``stores``, whose indices are those of place
-    0, write below ``limit``."""
+    """Keep the iterations of ``variable in range(extent)`` where ``condition`` holds behind ``body``,
+    from place ``start`` on; ``name`` is the place behind all, which may be written, too. ``stores``,
+    whose indices are those of place 0, write below ``limit``."""
 
     name: str
     variable: str
@@ -203,9 +201,8 @@ class RegisterTile:
 
 @dataclass(frozen=True, slots=True)
 class PackedPanels:
-    """How a packed B lies: ``columns`` of them beside each other, zeros behind the last one;
-    ``step`` elements from a panel to the next. ``together`` elements along the depth lie beside
-    each other in a column, zeros behind the last one of each tap."""
+    """How a packed B lies: ``columns`` beside each other, ``step`` elements from panel to panel;
+    ``together`` elements of the depth beside each other in a column. Zeros fill panels and taps."""
 
     columns: int
     step: Dim
@@ -229,10 +226,9 @@ class Contraction:
     dtypes of their buffers, each for itself: the accumulator's, or a narrower one of its kind (f16
     and bf16 for f32, 8 and 16 bits for i32), which is widened where it is read. Where the sums are
     i32, the depth is a number and has factor 1 in A, B may hold two i16 together, or four of 8
-    bits, for as many of A: their products are added by one instruction, or few. Pairs of bf16
-    likewise, whose sums are f32 and are rounded as ``bf16_pairs`` says. ``in_matrix_tiles``: whole
-    tiles of them are multiplied by one instruction, 16 rows by 16 columns, over as much of a tap's
-    depth as 64 bytes hold; the sums of bf16 are rounded tile by tile.
+    bits, for as many of A: few instructions add their products. Pairs of bf16 likewise, whose f32
+    sums are rounded as ``bf16_pairs`` says. ``in_matrix_tiles``: 16 rows by 16 columns at once,
+    over as much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile.
     """
 
     row: str
@@ -262,10 +258,10 @@ class Contraction:
 class Digits:
     """Rows of A as integers of ``count`` balanced digits to the base 256, block by block.
 
-    ``digits`` is the buffer of them, i8 [row][block][digit][place], the lowest digit first: places
-    are those of the numbers in the block where these have 8 bits, and where they have 4, first all
-    even ones, then all odd ones. ``steps``, f32 [row][block]: what 1 stands for, below 0 in a
-    block that is to be read from A. ``sums``, i32 [row][block][digit]: of the places.
+    ``digits``: their buffer, i8 [row][block][digit][place], the lowest digit first; places are those
+    of the block's numbers of 8 bits, of 4 first the even ones, then the odd ones. ``steps``, f32
+    [row][block]: what 1 stands for, below 0 in a block that is to be read from A. ``sums``, i32
+    [row][block][digit]: of the places.
     """
 
     count: int
