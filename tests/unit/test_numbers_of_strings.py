@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,18 @@ def test_integers_are_cut_at_the_point(tmp_path: Path) -> None:
     found = session.run({"x": _strings(words), "like": np.zeros(1, np.int32)})["y"]
     assert found.tolist() == [100, -2, 1000, 15, 0, 7, 0]
     assert session.run({"x": _strings([]), "like": np.zeros(1, np.int32)})["y"].tolist() == []
+
+
+def test_digits_behind_the_point_take_no_room(tmp_path: Path) -> None:
+    """Twenty digits with a point are more than a u64 holds, where the integer is small."""
+    session = ingot_runtime.load(_session(_TEXT, TensorProto.INT64, tmp_path / "m"))
+    words = [
+        "2.5000000000000000000", "3.14159265358979323846", "-9.9999999999999999999",
+        "9223372036854775807.999", "-9223372036854775808.00000000001", "12345678901234567890e-1",
+        "99999999999999999999e-19", "0.00000000000000000000000000000001e33",
+    ]  # fmt: skip
+    found = session.run({"x": _strings(words)})["y"]
+    assert found.tolist() == [int(Decimal(word)) for word in words]
 
 
 def test_what_is_no_number_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.unit.lowering_harness import assert_close, compile_graph
 
 import ingot
 from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
@@ -277,3 +278,17 @@ def test_open_rows_give_the_bits_of_fixed_ones(tmp_path: Path, rows: int) -> Non
         ingot.compile(model).save(tmp_path / "m.ingot")
         found += [result["y"] for result in run_all_ways(tmp_path / "m.ingot", [{"x": x}])]
     assert all(y.tobytes() == found[0].tobytes() for y in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("r", (2, 12, 3)), ("b", (2, 24)), ("b", (1, 30)), ("h", (2, 2, 3)), ("p", (2, 9))],
+)
+def test_operands_of_more_directions_are_refused(name: str, shape: tuple[int, ...]) -> None:
+    """What a forward LSTM would not read is no operand of it."""
+    shapes = {"w": (1, 12, 4), "r": (1, 12, 3), "b": (1, 24), "h": (1, 2, 3), "p": (1, 9)}
+    stored = {key: np.zeros(size, np.float32) for key, size in (shapes | {name: shape}).items()}
+    made = helper.make_node("LSTM", ["x", "w", "r", "b", "", "h", "", "p"], ["y"], hidden_size=3)
+    model = make_model([made], [tensor("x", [5, 2, 4])], [tensor("y", None)], stored)
+    with pytest.raises(ModelError, match=r"of 1 direction,|a bias of 2 x 12 numbers"):
+        translate(model, MemoryStore())

@@ -298,3 +298,16 @@ def test_one_channel_behind_whole_vectors_is_narrowed_alone(tmp_path: Path) -> N
     ]
     model = make_model(nodes, [tensor("x", (2, 17, 2))], [tensor("y", None)], constants)
     check_model(model, [{"x": sample(2, 17, 2)}], tmp_path, 1e-5, floor=1e-5)
+
+
+def test_products_of_no_depth_are_zeros(tmp_path: Path) -> None:
+    """Integers whose sums have no terms: weights without rows are packed, too."""
+    nodes = [helper.make_node("MatMulInteger", ["x", "w"], ["y"])]
+    stored: dict[str, Array] = {"w": np.zeros((0, 20), np.int8)}
+    model = make_model(
+        nodes, [tensor("x", (3, 0), TensorProto.UINT8)], [tensor("y", None, 6)], stored
+    )
+    path = tmp_path / "model.ingot"
+    ingot.compile(model).save(path)
+    (found,) = run_all_ways(path, [{"x": np.zeros((3, 0), np.uint8)}])
+    np.testing.assert_array_equal(found["y"], np.zeros((3, 20), np.int32))

@@ -33,6 +33,20 @@ def test_pools_halve_an_open_size_many_times(kernel: int, tmp_path: Path) -> Non
         np.testing.assert_array_equal(found["y"], reference(model, feed)["y"])
 
 
+def test_images_of_open_sizes_are_halved(tmp_path: Path) -> None:
+    """Batch, height and width are open, and pads are two numbers for each of these."""
+    attributes = {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}
+    weights = {"w": np.random.default_rng(3).standard_normal((4, 3, 3, 3)).astype(np.float32)}
+    made = node("Conv", "x w", "y", **attributes)
+    given = [tensor("x", ["n", 3, "h", "w"])]
+    model = make_model([made], given, [tensor("y", None)], weights)
+    path = tmp_path / "m.ingot"
+    ingot.compile(model).save(path)
+    feed = {"x": np.random.default_rng(4).standard_normal((2, 3, 7, 8)).astype(np.float32)}
+    (found,) = run_all_ways(path, [feed])
+    np.testing.assert_allclose(found["y"], reference(model, feed)["y"], rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("size", [5, 6, 7, 8])
 def test_windows_that_do_not_touch_have_no_pads_below_zero(size: int, tmp_path: Path) -> None:
     """One weight for every third number."""

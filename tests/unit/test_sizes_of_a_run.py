@@ -132,7 +132,7 @@ _CASES = {
             )
         ],
         {"steps": _STEP, "zeros": np.zeros((2, 4, 4), np.float32)},
-        ["k", 4, 3], _BOTH, _relu_layer(_STEP), 0, "expected weights of 2 directions, got k",
+        ["k", 4, 3], _BOTH, _relu_layer(_STEP), 0, "expected weights and states of 2 directions, got k",
     ),
     "roi": _list_case(
         node(

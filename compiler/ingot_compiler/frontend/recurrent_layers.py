@@ -66,8 +66,7 @@ def recurrent_layer(context: OpContext, cell: str, scale: int | None = None) -> 
     """Y, Y_h and (lstm) Y_c. ``scale`` [D, G*H]: of R, which is of 8-bit integers then."""
     layer = _layer(context, cell, scale)
     reverse = _reverse(context)
-    wanted = f"weights of {len(reverse)} directions"
-    layer = replace(layer, w=with_size(context, layer.w, 0, len(reverse), wanted))
+    layer = _of_directions(context, layer, len(reverse))
     functions = _activations(context, cell, len(reverse))
     dtype = context.dtype_of(context.operand(0))
     results = [
@@ -78,6 +77,22 @@ def recurrent_layer(context: OpContext, cell: str, scale: int | None = None) -> 
     sequence, *states = results
     turned = [transpose(context, sequence, (2, 0, 1, 3))]
     return turned + [transpose(context, state, (1, 0, 2)) for state in states]
+
+
+def _of_directions(context: OpContext, layer: _Layer, count: int) -> _Layer:
+    """The layer, all of whose operands have ``count`` directions."""
+    directions = "1 direction" if count == 1 else f"{count} directions"
+
+    def one(value: int) -> int:
+        return with_size(context, value, 0, count, f"weights and states of {directions}")
+
+    def perhaps(value: int | None) -> int | None:
+        return None if value is None else one(value)
+
+    return replace(
+        layer, w=one(layer.w), r=one(layer.r), bias=perhaps(layer.bias), h=one(layer.h),
+        c=perhaps(layer.c), peepholes=perhaps(layer.peepholes), scale=perhaps(layer.scale),
+    )  # fmt: skip
 
 
 def _results(
@@ -255,6 +270,8 @@ def _biases(
 ) -> tuple[int, int | None]:
     """(bias of the inputs' share [D, G*H], the recurrent bias of a linear candidate [D, H])."""
     size = dim_mul(gates, hidden)
+    if isinstance(size, int):
+        bias = with_size(context, bias, 1, 2 * size, f"a bias of 2 x {size} numbers")
     own, state = slice_axis(context, bias, 1, 0, size), slice_axis(context, bias, 1, size, size)
     if not linear:
         return context.add("add", own, state), None

@@ -65,7 +65,8 @@ def resolve_pads(
 
 def halved(totals: Sequence[Dim], *, more_after: bool) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
     """What goes before and what after each axis; of an odd number one more after, or before."""
-    less = tuple(dim_floordiv(total, 2) for total in totals)
+    # What is compared with 0 stays one term, where a quotient alone is multiplied out.
+    less = tuple(at_least(dim_floordiv(total, 2), 0) for total in totals)
     more = tuple(
         dim_add(total, dim_mul(half, -1)) for total, half in zip(totals, less, strict=True)
     )

@@ -97,7 +97,7 @@ def pack_panels(
     expression = _with_zeros(expression, (0, 0, panels * width - columns))
     if together == 1:
         return _rearranged(expression, (groups, depth, panels, width), (0, 2, 1, 3))
-    own = tap_depth or depth
+    own = tap_depth or depth or 1
     taps, steps = depth // own, -(-own // together)
     expression = _reshaped(expression, (groups, taps, own, panels * width))
     expression = _with_zeros(expression, (0, 0, steps * together - own, 0))

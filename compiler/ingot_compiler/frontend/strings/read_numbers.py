@@ -5,8 +5,8 @@ In: a context, strings. Out: f64 or i64 in their shape; a string that is no numb
 it comes. Not done here: blanks around a number (refused), numbers as strings (``write_numbers``).
 
 The first 19 digits that count are an integer, which a power of ten multiplies: a sum of two f64
-whose product, with what it lost, is rounded once. Between 1e-290 and 1e290, and up to 19 digits,
-the result is the nearest f64; beyond, a second power of ten rounds once more.
+whose product, with what it lost, is rounded once. Up to 19 digits, and where the power is between
+1e-290 and 1e290, the result is the nearest f64; beyond, a second power of ten rounds once more.
 """
 
 from __future__ import annotations
@@ -164,6 +164,10 @@ def as_i64(context: OpContext, strings: Strings) -> int:
     up = context.add("mul", decimals.digits, power(decimals.exponent))
     down = context.add("div", decimals.digits, power(context.add("neg", decimals.exponent)))
     found = context.add("select", context.add("less", zero, decimals.exponent), up, down)
+    # Of digits behind a point, 20 may have no room, and 19 do as well: what they lose is cut.
+    fewer = _decimals(context, strings, _DIGITS_MAX)
+    cut = context.add("div", fewer.digits, power(context.add("neg", fewer.exponent)))
+    found = context.add("select", context.add("less", decimals.exponent, zero), cut, found)
     tiny = binary_scalar(context, "less", decimals.exponent, 1 - _WHOLE_DIGITS_MAX)
     found = context.add("select", tiny, context.scalar("u64", 0), found)
     whole = context.add("bit_cast", found, dtype="i64")
