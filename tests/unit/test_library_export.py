@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, helper
 from tests.c_library import SharedLibrary, export
 from tests.hostile.model_builder import INT64, model, relu_chain, value
 from tests.hostile.mutant_bundles import dynamic
@@ -72,6 +72,24 @@ def turns() -> ModelProto:
     inputs = [value("x", [3, 4]), value("count", [], INT64), value("go on", [], TensorProto.BOOL)]
     outputs = [value("y", [3, 4]), value("half", [3, 4], TensorProto.FLOAT16)]
     return model(nodes, inputs, outputs, {"step": np.arange(4, dtype=np.float32)})
+
+
+def one_of_two() -> ModelProto:
+    """One of two branches, whose results are of two sizes."""
+    short, long = (
+        helper.make_graph(
+            [helper.make_node("Concat", ["x"] * count, ["taken"], axis=0)],
+            "branch",
+            [],
+            [value("taken", [2 * count])],
+        )
+        for count in (1, 2)
+    )
+    node = helper.make_node(
+        "If", ["is_first"], ["either"], "/if", then_branch=short, else_branch=long
+    )
+    inputs = [value("x", [2]), value("is_first", [], TensorProto.BOOL)]
+    return model([node], inputs, [value("either", None)])
 
 
 @pytest.fixture(scope="module")
@@ -272,6 +290,33 @@ def test_sizes_that_are_chosen(count: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("node", "sizes"),
+    [
+        (helper.make_node("Concat", ["x", "c"], ["y"], axis=2), (1, 1, 5)),
+        (helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2], strides=[2]), (1, 1, 8)),
+    ],
+    ids=lambda value: getattr(value, "op_type", ""),
+)
+@pytest.mark.parametrize("kind", ["--library", "--module-archive"])
+def test_sizes_that_follow_from_those_of_inputs(
+    kind: str, node: NodeProto, sizes: tuple[int, ...], tmp_path: Path
+) -> None:
+    """An output may have a size that no input has: the shapes give it, not the data."""
+    constants = {"c": np.ones((1, 1, 1), np.float32)} if "c" in node.input else {}
+    made = model([node], [value("x", [1, 1, "n"])], [value("y", None)], constants)
+    ingot.compile(made, targets=[TARGET]).save(tmp_path / "m.ingot")
+    shape = ("--shape", f"x={'x'.join(map(str, sizes))}")
+    if kind == "--module-archive":
+        words = ["export", str(tmp_path / "m.ingot"), kind, "-o", str(tmp_path / "m.tar"), *shape]
+        assert main(words) == 0
+        return
+    library = SharedLibrary(export(tmp_path / "m.ingot", tmp_path, "--shared", *shape))
+    given = {"x": RNG.standard_normal(sizes, np.float32)}
+    with ingot_runtime.load(tmp_path / "m.ingot") as session:
+        assert_same_bits(dict(session.run(given)), library.run(given))
+
+
+@pytest.mark.parametrize(
     ("shape", "said"),
     [
         ("z=3x3", "the model's inputs are x"),
@@ -448,6 +493,18 @@ def test_what_a_library_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[
     ):
         found = model(nodes, [value("x", [rows, 4])], [output])
         ingot.compile(found, targets=[TARGET]).save(tmp_path / f"{name}.ingot")
+    places = helper.make_node("NonZero", ["x"], ["places"], "/places")
+    beside = helper.make_node("Concat", ["places", "one"], ["y"], axis=1)
+    ingot.compile(
+        model(
+            [places, beside],
+            [value("x", [2, 4])],
+            [value("y", None, INT64)],
+            {"one": np.ones((2, 1), np.int64)},
+        ),
+        targets=[TARGET],
+    ).save(tmp_path / "one_more.ingot")
+    ingot.compile(one_of_two(), targets=[TARGET]).save(tmp_path / "chosen.ingot")
     placed = ingot.compile(
         layers("x", "h", "y", "p"),
         targets=[TARGET],
@@ -463,6 +520,8 @@ def test_what_a_library_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("found", "'chosen'"),
         ("grown", "a library needs all sizes in advance"),
         ("measured", "'places'"),
+        ("one_more", "'y'"),
+        ("chosen", "'either'"),
         ("device", "the device 'acc' of kind null"),
     ):
         arguments = ["export", str(tmp_path / f"{name}.ingot"), "--library", "-o", str(tmp_path)]

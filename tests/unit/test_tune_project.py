@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.json_schemas import checked
-from tests.unit.test_tune import MODEL, TARGET, Output, kinds
+from tests.unit.end_to_end_harness import make_model, node, tensor
+from tests.unit.lowering_harness import normal
+from tests.unit.test_tune import FEED, MODEL, TARGET, Output, kinds
 
 from ingot_build_rules.cli.main import main
 
@@ -71,3 +74,40 @@ def test_what_cannot_be_measured(
     assert said in told
     assert "Traceback" not in told
     assert not (tmp_path / "m.tune").exists()
+
+
+@pytest.mark.parametrize("kept", ["ingot.toml", "other.onnx", "m.onnx", "in.npz"])
+def test_the_projects_own_files_are_kept(tmp_path: Path, capsys: Output, kept: str) -> None:
+    """A tuning file that is one of them is refused, and those of other bundles are not written."""
+    test = "[test.t]\nbundle = 'a'\ninputs = 'in.npz'\noutputs = 'out.npz'\n"
+    other = "[model.other]\nsource = 'other.onnx'\n"
+    own = bundle("b", more=f"tuning = '{kept}'")
+    project(tmp_path, bundle("a"), own, other, test)
+    for name in ("other.onnx", "in.npz", "out.npz"):
+        (tmp_path / name).write_bytes(MODEL.SerializeToString())
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert main(["tune", str(tmp_path), "--rounds", "1"]) == 1
+    told = capsys.readouterr().err
+    assert "the output is an input of the command" in told
+    assert kept in told
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_inputs_fit_every_bundle(tmp_path: Path, capsys: Output, is_file: bool) -> None:
+    """Those that do not fit the second one are refused before the first one's file is written."""
+    changed = make_model(
+        [node("Conv", "z w", "y", name="only", pads=[1, 1, 1, 1])],
+        [tensor("z", [1, 64, 8, 8])],
+        [tensor("y", None)],
+        {"w": normal(0, 64, 64, 3, 3)},
+    )
+    other = "[model.other]\nsource = 'other.onnx'\n"
+    second = bundle("b", more="tuning = 'b.tune'").replace("'m'", "'other'")
+    project(tmp_path, bundle("a"), second, other)
+    (tmp_path / "other.onnx").write_bytes(changed.SerializeToString())
+    np.savez(tmp_path / "in.npz", x=FEED["x"])
+    words = ["--inputs", str(tmp_path / "in.npz")] if is_file else ["--shape", "x=1x64x8x8"]
+    assert main(["tune", str(tmp_path), "--rounds", "1", *words]) == 1
+    assert "[bundle.b], " in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.tune"))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ingot_build_rules.cli import arrays, console
 from ingot_build_rules.cli.options import usable_cpu_count
 from ingot_build_rules.cli.tune_project import Measurement, is_project, measurements
+from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
     from ingot_build_rules.view.tune_methods import TunedLayer
@@ -25,14 +26,18 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Compile each model once for each method, measure, write its file."""
     if not is_project(arguments.model):
-        report = _tuned(_of_model(arguments), arguments)
+        subject = _of_model(arguments)
+        _check_outputs([subject])
+        report = _tuned(subject, arguments)
         console.print_report(
             {"model": arguments.model, **report}, _lines(report), as_json=arguments.json
         )
         return 0
-    bundles = [
-        {"bundle": each.bundle, **_tuned(each, arguments)} for each in measurements(arguments)
-    ]
+    subjects = measurements(arguments)
+    _check_outputs(subjects)
+    if len(subjects) > 1:
+        _check_inputs(subjects, arguments)
+    bundles = [{"bundle": each.bundle, **_tuned(each, arguments)} for each in subjects]
     lines = [line for report in bundles for line in _lines(report)]
     values = {"project": arguments.model, "bundles": bundles}
     console.print_report(values, lines, as_json=arguments.json)
@@ -48,18 +53,41 @@ def _of_model(arguments: argparse.Namespace) -> Measurement:
     output = arguments.output or f"{os.path.splitext(arguments.model)[0]}.tune"
     precision = arguments.precision or F32
     options = make_options([arguments.target or "native"], precision=precision)
-    return Measurement("", arguments.model, output, options)
+    return Measurement("", arguments.model, output, options, (arguments.model,))
+
+
+def _check_outputs(subjects: Sequence[Measurement]) -> None:
+    """Refuse bad places before the first measurement."""
+    from ingot_build_rules.compilation.output_file import check_output
+
+    for subject in subjects:
+        check_output(subject.output, subject.kept)
+
+
+def _check_inputs(subjects: Sequence[Measurement], arguments: argparse.Namespace) -> None:
+    """Call each model once: inputs that do not fit one of them are refused before the file of
+    another is written."""
+    import ingot_runtime
+
+    for subject in subjects:
+        with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
+            path = _compiled(subject, arguments, folder, ())[""]
+            try:
+                with ingot_runtime.load(path, threads=arguments.threads) as session:
+                    session.run(arrays.read_inputs(session, arguments.inputs, arguments.shape))
+            except IngotError as error:
+                raise error.at(f"[bundle.{subject.bundle}], {error.where}") from None
 
 
 def _tuned(subject: Measurement, arguments: argparse.Namespace) -> dict[str, Any]:
     """Measure one model and write its file; return what was found."""
-    from ingot_build_rules.compilation.output_file import check_output, write_text
+    from ingot_build_rules.compilation.output_file import write_text
     from ingot_build_rules.compilation.tuning_file import tuning_text
+    from ingot_compiler.backends.host.choose_winograd import METHODS
 
-    check_output(subject.output, [subject.model])
     (target,) = subject.options.targets
     with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
-        layers = _measured(arguments, _compiled(subject, arguments, folder))
+        layers = _measured(arguments, _compiled(subject, arguments, folder, METHODS))
     write_text(subject.output, tuning_text(target, [_line(layer) for layer in layers]))
     found = [{**asdict(layer), "seconds": dict(layer.seconds)} for layer in layers]
     return {"output": subject.output, "target": target, "layers": found}
@@ -81,18 +109,17 @@ def _lines(report: Mapping[str, Any]) -> list[str]:
 
 
 def _compiled(
-    subject: Measurement, arguments: argparse.Namespace, folder: str
+    subject: Measurement, arguments: argparse.Namespace, folder: str, methods: Sequence[str]
 ) -> Mapping[str, str]:
-    """Return a bundle for each method: "" is the usual choice."""
+    """Return a bundle for each method, and "" for the usual choice."""
     from ingot_build_rules.compilation.open_build import BuildSettings, open_build
     from ingot_build_rules.compilation.start_compilation import start_compilation
     from ingot_build_rules.rules.tuning_option import ALL_LAYERS, TuningOption
     from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
-    from ingot_compiler.backends.host.choose_winograd import METHODS
 
     (target,) = subject.options.targets
     wishes: dict[str, TuningOption | None] = {"": None}
-    for method in METHODS:
+    for method in methods:
         wishes[method] = TuningOption(target, ((ALL_LAYERS, method),))
     trust = cache_trust(shared=arguments.cache_shared)
     settings = BuildSettings(cache_folder(arguments.cache), trust, jobs=usable_cpu_count())

@@ -26,12 +26,14 @@ _OPTIONS_OF_A_MODEL = ("output", "target", "precision")
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """A model that is measured: ``bundle``: the bundle's name, "" outside of a project; ``output``:
-    the tuning file; ``options``: of one target."""
+    the tuning file; ``options``: of one target; ``kept``: files that are read, and that ``output``
+    must not be."""
 
     bundle: str
     model: str
     output: str
     options: CompileOptions
+    kept: tuple[str, ...]
 
 
 def is_project(path: str) -> bool:
@@ -89,7 +91,16 @@ def _measurement(loaded: LoadedProject, bundle: BundleSpec, tuning: str) -> Meas
         request.options, targets=(target,), shapes=(), other_shapes="general", strip=False
     )
     model, output = (os.path.join(loaded.folder, path) for path in (request.source, tuning))
-    return Measurement(bundle.name, model, output, options)
+    return Measurement(bundle.name, model, output, options, _kept(loaded))
+
+
+def _kept(loaded: LoadedProject) -> tuple[str, ...]:
+    """The project's file, and what its tables read."""
+    project = loaded.project
+    paths = {model.source for model in project.models}
+    paths |= {path for test in project.tests for path in (test.inputs, test.outputs)}
+    paths |= {path for bundle in project.bundles for _, path in bundle.ops}
+    return loaded.path, *(os.path.join(loaded.folder, path) for path in sorted(paths))
 
 
 def _best_target(targets: tuple[str, ...], where: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import struct
 from dataclasses import field
+from itertools import dropwhile
 
 from ingot_artifacts.inspect.describe import variant_program
 from ingot_build_rules.export.c_names import c_identifier
@@ -162,13 +163,12 @@ def _variant(bundle: str, plan: BundlePlan, wanted: str) -> int:
 
 
 def _require_known_sizes(bundle: str, plan: BundlePlan, program: Program) -> None:
-    grows = any(opcode == CODES["buffer_grow"] for opcode, _ in program.instructions)
-    known = {dim for tensor in plan.inputs for dim in tensor.dims}
-    outputs = [
-        tensor.name
-        for tensor in plan.outputs
-        if any(dim < 0 and dim not in known for dim in tensor.dims)
-    ]
+    """The part of `main` before `begin` has only the shapes of the inputs: what it says of outputs
+    is for good, unless the part behind it, which has seen data, says it again."""
+    behind = list(dropwhile(lambda one: one[0] != CODES["begin"], program.instructions))
+    grows = any(opcode == CODES["buffer_grow"] for opcode, _ in behind)
+    told = {operands[0] for opcode, operands in behind if opcode == CODES["output_dim"]}
+    outputs = [tensor.name for number, tensor in enumerate(plan.outputs) if number in told]
     if grows or outputs:
         where = ", ".join([bundle, *map(repr, outputs)])
         why = "values of it have sizes that only the data decide, and a library allocates nothing"
