@@ -117,6 +117,11 @@ static char *toml_space(char *at, bool crosses_lines) {
   }
 }
 
+static bool has_char(const char *text, const char *end, char one) {
+  while (text < end && *text != one) text++;
+  return text < end;
+}
+
 static bool toml_string(char **at, char **value) {
   char mark = **at, *end = *at + 1;
   if (mark == '"') return json_string(at, value);

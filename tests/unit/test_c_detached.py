@@ -98,6 +98,9 @@ def mutants(line: bytes) -> Iterator[bytes]:
     yield json.dumps(table, indent=None, sort_keys=True).replace("/", "\\/").encode()
     yield b"\xef\xbb\xbf \t" + line + b" \r"
     yield line.replace(b'"payload"', b'"p\\u0061yload"')
+    whole = "".join(f"\\u{ord(one):04x}" for one in "payloadType").encode()
+    yield line.replace(b"payloadType", whole)
+    yield line[:-1] + b',"' + whole + b'":"x"}'
     yield line + line
     yield line + b"\0"
     yield line[:-1] + b',"more":[{"a":[1.5e-3,-0,NaN,-Infinity]},null,true,"\\ud83d\\ude00\\n"]}'
