@@ -8,11 +8,6 @@
 enum { JSON_DEPTH_MAX = 900 };
 #define DIGITS "0123456789"
 
-static bool has_char(const char *text, const char *end, char one) {
-  while (text < end && *text != one) text++;
-  return text < end;
-}
-
 static char *json_space(char *at) { return at + span(at, " \t\r\n"); }
 
 static int hex_digit(char one) {
@@ -118,20 +113,25 @@ static bool is_utf8(const u8 *text, u64 size) {
   return true;
 }
 
+// Whether the string at `at`, which is JSON, says `text`, however it is escaped.
+static bool json_says(char *at, const char *text) {
+  char decoded[4], *end;
+  for (at++; *at != '"'; text += end - decoded) {
+    if (*at == '\\') at++, end = json_escape(&at, decoded);
+    else *decoded = *at++, end = decoded + 1;
+    if (!end || strncmp(text, decoded, (size_t)(end - decoded))) return false;
+  }
+  return !*text;
+}
+
 // The value of a key in an object that is JSON; the last one of several, null if there is none.
 static char *json_member(char *object, const char *key) {
   char *found = NULL, *name;
   if (*object != '{') return NULL;
   for (object = json_space(object + 1); *object == '"'; object = json_space(object)) {
-    size_t size = strlen(key);
-    bool is_it = !strncmp(object + 1, key, size) && object[1 + size] == '"';
     name = object;
     if (!json_string(&object, NULL)) return NULL;
-    if (!is_it && has_char(name, object, '\\')) {
-      char copy[64], *at = copy, *decoded;
-      WRITE(copy, "%.*s", (int)(object - name), name);
-      is_it = json_string(&at, &decoded) && !strcmp(decoded, key);
-    }
+    bool is_it = json_says(name, key);
     object = json_space(json_space(object) + 1);
     if (is_it) found = object;
     json_skip(&object, 0);

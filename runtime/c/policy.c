@@ -70,18 +70,20 @@ static bool read_pem(const char *text, u8 bytes[static KEY_BYTES]) {
   return true;
 }
 
-// Adds a key: hex digits, what a PEM file holds, or the path of one, which counts from `folder`. Of one that is there, the name is new.
+// Adds a key: hex digits, or the path of a PEM file, which counts from the `folder` of a policy. Where a caller gives the key, `folder` is
+// null, and it may be what such a file holds. Of one that is there, the name is new.
 static bool add_key(struct policy *policy, const char *given, const char *folder, struct arena *arena, error *error) {
   struct trusted key = {0};
   const char *where = "keys";
   point ignored;
   struct file file = {0};
-  bool is_hex = is_hex_key(given), is_content = !*folder && find_text(given, PEM_BEGIN), is_key = is_hex;
+  bool is_hex = is_hex_key(given), is_content = !folder && find_text(given, PEM_BEGIN), is_key = is_hex;
   if (is_hex) key.name = arena_text(arena, given, error);
   for (int at = 0; is_hex && at < KEY_BYTES; at++) key.bytes[at] = (u8)(hex_digit(given[2 * at]) << 4 | hex_digit(given[2 * at + 1]));
   if (is_content) is_key = read_pem(given, key.bytes), key.name = arena_text(arena, is_key ? hex(key.bytes, KEY_BYTES) : "keys", error);
   if (!is_hex && !is_content) {
-    where = key.name = arena_text(arena, *given == '/' ? given : TEXT("%s%s", folder, given), error);
+    if (!folder || *given == '/') folder = "";
+    where = key.name = arena_join(arena, folder, strlen(folder), given, error);
     if (!read_small(&file, where, error)) return false;
     is_key = read_pem((char *)file.data, key.bytes);
     memory_free(file.data);
@@ -115,6 +117,11 @@ static char *toml_space(char *at, bool crosses_lines) {
     if (*at != '#') return at;
     at += size_until(at, '\n');
   }
+}
+
+static bool has_char(const char *text, const char *end, char one) {
+  while (text < end && *text != one) text++;
+  return text < end;
 }
 
 static bool toml_string(char **at, char **value) {
@@ -190,7 +197,7 @@ static bool read_lines(struct policy_text *text, char *unknown) {
 static bool take_policy(struct policy *policy, struct policy_text *text, const char *path, struct arena *arena, error *error) {
   const char *end = path;
   for (const char *next = path; (next = find_char(next, '/')); next++) end = next + 1;
-  const char *folder = TEXT("%.*s", (int)(end - path), path), *at = text->required ? text->required + (*text->required == '+') : "1";
+  const char *folder = arena_join(arena, path, (size_t)(end - path), "", error), *at = text->required ? text->required + (*text->required == '+') : "1";
   policy->keys = arena_take(arena, (u64)text->count * sizeof *policy->keys, error);
   for (i64 index = 0; index < text->count; index++)
     if (error->kind || !add_key(policy, text->names[index], folder, arena, error)) return false;

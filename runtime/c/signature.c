@@ -146,21 +146,22 @@ static bool judge_envelope(struct inquiry *inquiry, char *line, const char *end,
 }
 
 // The file beside a bundle, or beside what a link leads to, which /proc tells; null if there is none.
-static const char *detached_path(const struct source *source) {
+static const char *detached_path(const struct source *source, struct arena *arena, error *error) {
   struct stat found;
-  char whole[TEXT_BYTES];
-  const char *path = TEXT("%s" DETACHED, source->name);
+  char whole[4096];  // the system tells no longer path
   if (source->fd < 0) return NULL;
+  const char *path = arena_join(arena, source->name, strlen(source->name), DETACHED, error);
   if (!stat(path, &found)) return path;
-  ssize_t size = readlink(TEXT("/proc/self/fd/%d", source->fd), whole, sizeof whole - sizeof DETACHED);
-  path = TEXT("%.*s" DETACHED, size > 0 ? (int)size : 0, whole);
+  ssize_t size = readlink(TEXT("/proc/self/fd/%d", source->fd), whole, sizeof whole);
+  if (size <= 0) return NULL;
+  path = arena_join(arena, whole, (size_t)size, DETACHED, error);
   return stat(path, &found) ? NULL : path;
 }
 
-static bool judge_detached(struct inquiry *inquiry, const char *path) {
+static bool judge_detached(struct inquiry *inquiry, const struct source *source) {
   struct file file;
-  const char *where = path ? arena_text(inquiry->arena, path, inquiry->error) : "";
-  if (!path || inquiry->error->kind || !read_small(&file, where, inquiry->error)) return !inquiry->error->kind;
+  const char *where = detached_path(source, inquiry->arena, inquiry->error);
+  if (!where || inquiry->error->kind || !read_small(&file, where, inquiry->error)) return !inquiry->error->kind;
   u8 *room = memory_take(3 * file.size + 1);
   char *at = (char *)file.data, *whole = at + file.size;
   if (!room) no_memory(inquiry->error, where, TEXT("%llu bytes", (unsigned long long)file.size));
@@ -211,7 +212,7 @@ static bool take_keys(struct inquiry *inquiry, const struct ingot_options *optio
   while (options->keys[count]) count++;
   policy->keys = arena_take(inquiry->arena, count * sizeof *policy->keys, inquiry->error), policy->required = 1;
   for (u32 index = 0; index < count; index++)
-    if (inquiry->error->kind || !add_key(policy, options->keys[index], "", inquiry->arena, inquiry->error)) return false;
+    if (inquiry->error->kind || !add_key(policy, options->keys[index], NULL, inquiry->arena, inquiry->error)) return false;
   return true;
 }
 
@@ -229,7 +230,7 @@ static bool require_signed(const struct source *source, const struct ingot_optio
     if (data.data) judge(&inquiry, data.data, data.size, TEXT("section signature %u", row->id));
     memory_free(data.data);
   }
-  if (error->kind || !judge_detached(&inquiry, detached_path(source))) return false;
+  if (error->kind || !judge_detached(&inquiry, source)) return false;
   for (u32 index = 0; index < inquiry.policy.count; index++) good += inquiry.policy.keys[index].verdict == GOOD;
   return good >= inquiry.policy.required || refuse_signers(&inquiry, source->name);
 }

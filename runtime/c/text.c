@@ -138,8 +138,13 @@ static void arena_free(struct arena *arena) {
   }
 }
 
-static const char *arena_text(struct arena *arena, const char *text, error *error) {
-  size_t size = strlen(text) + 1;
-  char *copy = arena_take(arena, size, error);
-  return copy ? memcpy(copy, text, size) : "";
+// The first `size` bytes of a text, and another behind them, of any length.
+static const char *arena_join(struct arena *arena, const char *text, size_t size, const char *more, error *error) {
+  size_t rest = strlen(more) + 1;
+  char *copy = arena_take(arena, size + rest, error);
+  if (!copy) return "";
+  memcpy(copy, text, size), memcpy(copy + size, more, rest);
+  return copy;
 }
+
+static const char *arena_text(struct arena *arena, const char *text, error *error) { return arena_join(arena, text, 0, text, error); }

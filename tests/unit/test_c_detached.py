@@ -98,6 +98,9 @@ def mutants(line: bytes) -> Iterator[bytes]:
     yield json.dumps(table, indent=None, sort_keys=True).replace("/", "\\/").encode()
     yield b"\xef\xbb\xbf \t" + line + b" \r"
     yield line.replace(b'"payload"', b'"p\\u0061yload"')
+    whole = "".join(f"\\u{ord(one):04x}" for one in "payloadType").encode()
+    yield line.replace(b"payloadType", whole)
+    yield line[:-1] + b',"' + whole + b'":"x"}'
     yield line + line
     yield line + b"\0"
     yield line[:-1] + b',"more":[{"a":[1.5e-3,-0,NaN,-Infinity]},null,true,"\\ud83d\\ude00\\n"]}'
@@ -207,6 +210,7 @@ def test_a_policy_says_how_many(bundle: Path, owners: list[Owner], tmp_path: Pat
         ('keys = ["alice.pub"]\0', "not a policy"),
         ('keys = ["none.pub"]', "cannot read"),
         ('keys = ["alice.pem"]', "not a public key"),
+        pytest.param(f"x = {'[' * 5000}{']' * 5000}", "not a policy", id="deep"),
         (f'keys = ["{"00" * 32}"]', "a public key that nobody owns"),
     ],
 )
@@ -218,6 +222,50 @@ def test_policies_are_read_alike(
     (tmp_path / "policy.toml").write_bytes(text.encode())
     found = same_verdict(bundle, policy=tmp_path / "policy.toml")[0].what
     assert found.startswith(what) if what else not found
+
+
+def test_a_policy_of_many_keys(bundle: Path, owners: list[Owner], tmp_path: Path) -> None:
+    """Each path counts from the policy's folder, however many were read before it."""
+    sign(bundle, owners[0])
+    names = ["bob.pub"] * 70 + ["alice.pub"]
+    (tmp_path / "policy.toml").write_text(f"keys = {json.dumps(names)}")
+    assert same_verdict(bundle, policy=tmp_path / "policy.toml") == (Verdict(), "")
+
+
+def test_a_policy_names_files_of_keys(
+    bundle: Path, owners: list[Owner], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What such a file holds is a key for a caller in C alone: in a policy it is a path."""
+    sign(bundle, owners[0])
+    content = owners[0].public.read_text().replace("\n", " ")
+    CBundle(bundle, options(keys=[content]), sanitized=True).close()
+    monkeypatch.chdir(tmp_path)
+    Path("p.toml").write_text(f"keys = {json.dumps([content])}")
+    for policy in ("p.toml", "./p.toml"):
+        assert same_verdict(bundle, policy=policy)[0].what.startswith("cannot read '")
+
+
+@pytest.mark.parametrize("where", ["bundle", "policy", "key", "link"])
+def test_paths_of_more_than_a_thousand_bytes(
+    bundle: Path, owners: list[Owner], tmp_path: Path, where: str
+) -> None:
+    """Of a bundle, also behind a link, of a policy and of a key: the file is the one that is named."""
+    sign(bundle, owners[0], "--detached")
+    deep = tmp_path.joinpath(*["d" * 200] * 6)
+    deep.mkdir(parents=True)
+    policy = tmp_path / "policy.toml"
+    name = "./" * 600 + "alice.pub" if where == "key" else "alice.pub"
+    policy.write_text(f"keys = {json.dumps([name])}")
+    if where == "policy":
+        owners[0].public.rename(deep / name)
+        policy = policy.rename(deep / policy.name)
+    if where in ("bundle", "link"):
+        bundle.with_name(bundle.name + ".sig").rename(deep / (bundle.name + ".sig"))
+        bundle = bundle.rename(deep / bundle.name)
+    if where == "link":
+        (tmp_path / "link.ingot").symlink_to(bundle)
+        bundle = tmp_path / "link.ingot"
+    assert same_verdict(bundle, policy=policy) == (Verdict(), "")
 
 
 def test_a_policy_and_keys(bundle: Path, owners: list[Owner], tmp_path: Path) -> None:

@@ -253,6 +253,7 @@ def test_a_policy_says_how_many_must_have_signed(
         ('keys = ["alice.pub"]\nrequired = 2', "1 to 1"),
         ('keys = ["alice.pub"]\nrequird = 1', "requird"),
         ("keys", "Expected"),
+        pytest.param("x = " + "[" * 5000, "recursion|nested", id="deep"),
     ],
 )
 def test_a_policy_that_is_none(text: str, why: str, alice: Owner, bundle: Path) -> None:

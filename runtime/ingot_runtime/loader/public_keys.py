@@ -62,7 +62,7 @@ def _read_file(path: str) -> Policy:
     content = read_small(path)
     try:
         table = tomllib.loads(content.decode())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _bad_policy(path, str(error)) from error
     keys, required = table.pop("keys", None), table.pop("required", 1)
     if table:
