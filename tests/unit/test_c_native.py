@@ -148,10 +148,16 @@ def test_program_asks_for_a_signature(program: Path, tmp_path: Path) -> None:
     assert "the bundle is not signed" in run([program, *asked[1:], bob.public], 4).stderr
 
 
+def loader_of(program: Path) -> bytes:
+    """What stands in a program before its bundle, without the zeros between them."""
+    content = program.read_bytes()
+    start, *_ = TRAILER.unpack(content[-TRAILER.size :])
+    return content[:start].rstrip(b"\0")
+
+
 def test_program_is_small_static_and_reproducible(program: Path, tmp_path: Path) -> None:
     """The loader has at most 100 kB, no interpreter and no libraries; written twice it is the same."""
-    start, *_ = TRAILER.unpack(program.read_bytes()[-TRAILER.size :])
-    loader = program.read_bytes()[:start].rstrip(b"\0")
+    loader = loader_of(program)
     assert len(loader) <= SIZE_BYTES_MAX
     assert b"/ld-" not in loader
     again = tmp_path / "again"
