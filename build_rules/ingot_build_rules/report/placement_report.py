@@ -92,7 +92,7 @@ def describe_values(
     compared. ``told``: the names that the bundle tells, which may be numbers. The nodes inside of
     control flow are the last rows.
     """
-    makers = {result: node for node in placed.graph.nodes for result in node.results}
+    makers = placed.graph.makers()
     outside = [
         {
             **_what(placed, value, makers.get(value), names, told, globs),
