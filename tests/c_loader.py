@@ -57,6 +57,7 @@ class Options(ctypes.Structure):
         ("variant", ctypes.c_char_p), ("digest", ctypes.c_char_p), ("max_bytes", ctypes.c_uint64),
         ("profile", ctypes.c_void_p), ("profile_context", ctypes.c_void_p),
         ("keys", ctypes.POINTER(ctypes.c_char_p)), ("policy", ctypes.c_char_p),
+        ("devices", ctypes.POINTER(ctypes.c_char_p)),
     )  # fmt: skip
 
 
@@ -70,6 +71,12 @@ class TensorInfo(ctypes.Structure):
     )  # fmt: skip
 
 
+class DeviceInfo(ctypes.Structure):
+    """``struct ingot_device_info``."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("bound", ctypes.c_char_p))
+
+
 class BundleInfo(ctypes.Structure):
     """``struct ingot_bundle_info``."""
 
@@ -78,6 +85,7 @@ class BundleInfo(ctypes.Structure):
         ("inputs", ctypes.POINTER(TensorInfo)), ("outputs", ctypes.POINTER(TensorInfo)),
         ("symbols", ctypes.POINTER(ctypes.c_char_p)), ("input_count", ctypes.c_uint32),
         ("output_count", ctypes.c_uint32), ("symbol_count", ctypes.c_uint32),
+        ("device_count", ctypes.c_uint32), ("devices", ctypes.POINTER(DeviceInfo)),
     )  # fmt: skip
 
 
@@ -158,12 +166,16 @@ def options(
     max_bytes: int = 0,
     keys: Sequence[str] = (),
     policy: str = "",
+    devices: Mapping[str, str] | None = None,
 ) -> Options:
     """Return what the caller chooses."""
     signers = (ctypes.c_char_p * (len(keys) + 1))(*(key.encode() for key in keys), None)
     texts = (text.encode() or None for text in (variant, digest))
+    mapped = [f"{name}={kind}".encode() for name, kind in (devices or {}).items()]
+    bound = (ctypes.c_char_p * (len(mapped) + 1))(*mapped, None)
+    signature = signers, policy.encode() or None
     return Options(
-        3, VERIFY[verify], threads, *texts, max_bytes, None, None, signers, policy.encode() or None
+        4, VERIFY[verify], threads, *texts, max_bytes, None, None, *signature, bound
     )
 
 
@@ -239,6 +251,12 @@ class CBundle:
         choice = ctypes.byref(self._chosen)
         self._check("selftest", self._bundle, choice, ctypes.byref(proof))
         return proof
+
+    @property
+    def devices(self) -> dict[str, str]:
+        """What each device is bound to, as ``Session.devices`` tells it."""
+        rows = [self.info.devices[index] for index in range(self.info.device_count)]
+        return {row.name.decode(): row.bound.decode() for row in rows}
 
     def cancel(self) -> None:
         """Call ``ingot_cancel``."""

@@ -6,6 +6,8 @@
 #define ALIGNMENT_MAPPED_BYTES 65536
 #define ALIGNMENT_SMALL_BYTES 64
 #define BUFFER_COUNT_MAX 1048576
+#define COPY_BEGINS 4611686018427387904
+#define COPY_ENDS 2305843009213693952
 #define DEPTH_MAX 32
 #define DEVICE_COUNT_MAX 16
 #define ELEMENT_COUNT_MAX 1099511627776
@@ -115,8 +117,8 @@
 #define EXPORT_DATA_BYTES 0, 0, 0, 0, 0, 0, 0, 32, 32, 8,
 #define ERROR_NAMES "", "FileError", "NotABundleError", "FormatError", "DigestError", "ChangedError", \
   "VersionError", "IncompatibleError", "InputError", "BusyError", "ResourceError", "LimitError", \
-  "CancelledError", "TimedOutError", "RunError", "SignatureError",
-#define EXIT_CODES 0, 1, 1, 4, 4, 4, 5, 5, 1, 1, 2, 2, 2, 2, 2, 4,
+  "CancelledError", "TimedOutError", "RunError", "SignatureError", "DeviceError",
+#define EXIT_CODES 0, 1, 1, 4, 4, 4, 5, 5, 1, 1, 2, 2, 2, 2, 2, 4, 2,
 #define FORBIDDEN_RANGES {0, 31}, {127, 159}, {1564, 1564}, {8206, 8207}, {8232, 8238}, {8294, 8297}, \
   {55296, 57343}, {65279, 65279},
 #define CPU_LEVELS {"x86-64-v2", "sse3 ssse3 sse4.1 sse4.2 popcnt cx16 lahf"}, \

@@ -9,9 +9,8 @@ static _Thread_local ingot_session *calling;
 // Returns the address of a new block of a size that only `main` knows, or 0 after noting why there is none.
 static u64 grow(u64 device, u64 size) {
   ingot_session *session = calling;
-  error *error = &session->grow_error;
+  error *error = &session->call_error;
   u64 used = 0, room = session->max_bytes ? session->max_bytes - session->needed_bytes : UINT64_MAX;
-  (void)device;
   for (u32 index = 0; index < session->grown_count; index++) used += session->grown[index].size;
   if (size > room || used > room - size) {
     const char *why = TEXT("max_bytes leaves %llu bytes for them, got %llu", (unsigned long long)room, (unsigned long long)(used + size));
@@ -28,19 +27,20 @@ static u64 grow(u64 device, u64 size) {
     session->grown = grown, session->grown_room = more;
   }
   struct block *block = session->grown + session->grown_count;
-  if (!block_make(block, size, error)) return 0;
+  *block = (struct block){0};
+  if (device >= session->bundle->plan.device_count || !device_block_fit(session, (u32)device, block, size, error)) return 0;
   session->grown_count++;
   return ADDRESS(block->data);
 }
 
 // In a forked child the workers are gone: they are started anew.
 static i32 call_with_threads(ingot_session *session, error *error) {
-  i32 code = call_main(session);
+  i32 code = settle_devices(session, call_main(session));
   if (code != RC_THREADS_LOST) return code;
   pool_stop(&session->pool);
   if (!pool_start(&session->pool, &session->bundle->image, (u32)session->threads, error)) return code;
   session->call->pool = ADDRESS(session->pool.page);
-  return call_main(session);
+  return settle_devices(session, call_main(session));
 }
 
 // Whether the file is what it was. False without an error: its record alone changed (a rename, permissions, a writer who put the time
@@ -55,7 +55,7 @@ static bool is_unchanged(ingot_session *session, error *error) {
   if (error->kind || !settled_stamp(source, &now, error)) return false;
   if (now.size != session->stamp.size || now.mtime != session->stamp.mtime || ++session->changes > CHANGES_MAX)
     return changed(error, source, "its size or its times are not those of load time");
-  verify_weights(bundle, INGOT_VERIFY_FULL, &session->pool, error);
+  verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &session->pool, error);
   session->stamp = now;
   return false;
 }
@@ -90,6 +90,7 @@ static bool refuse_end(ingot_session *session, error *error) {
 // What `main` leaves in a tensor of open size is of the last call: it is told again what is given.
 static void forget_last(ingot_session *session) {
   if (session->grown_count) forget_grown(session);
+  clear(&session->call_error);
   for (u32 index = 0; index < session->bundle->plan.output_count; index++) {
     struct slot *slot = session->outputs + index;
     if (slot->is_open) slot->tensor.data = NULL, session->call_outputs[index].data = session->call_outputs[index].bytes = 0;
@@ -106,7 +107,7 @@ static bool run(ingot_session *session, error *error) {
   } while (!error->kind && !is_unchanged(session, error));
   if (error->kind) return false;
   if (code == RC_CANCELLED) return refuse_end(session, error);
-  if (session->grow_error.kind) return *error = session->grow_error, clear(&session->grow_error), false;
+  if (session->call_error.kind) return *error = session->call_error, false;
   if (code) return refuse_code(session, code, error);
   for (u32 index = 0; index < session->bundle->plan.output_count; index++)
     if (session->outputs[index].is_measured && !take_final_shape(session, index, error)) return false;

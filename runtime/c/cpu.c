@@ -148,10 +148,14 @@ static i64 next_variant(const struct plan *plan, i64 before, const char *wished)
   return best;
 }
 
+static void read_machine(struct machine *machine) {
+  for (u32 index = 0; index < CPU_BIT_COUNT; index++) machine->has[index] = has_bit(cpu_bits + index);
+}
+
 static bool choose_variant(const struct plan *plan, const char *name, const char *wished, u32 *chosen, error *error) {
   struct machine machine;
   char missing[TEXT_BYTES], refusals[TEXT_BYTES] = "";
-  for (u32 index = 0; index < CPU_BIT_COUNT; index++) machine.has[index] = has_bit(cpu_bits + index);
+  read_machine(&machine);
   if (next_variant(plan, -1, wished) < 0) return refuse_wish(plan, name, wished, error);
   for (i64 index = -1; (index = next_variant(plan, index, wished)) >= 0;) {
     const struct code_plan *code = &plan->variants[index].code;

@@ -138,3 +138,11 @@ static const char *find_text(const char *text, const char *part) {
     if (!strncmp(text, part, size)) return text;
   return NULL;
 }
+
+// Moves behind `text` if it comes next.
+__attribute__((unused)) static bool skip_text(const char **at, const char *text) {
+  size_t size = strlen(text);
+  bool is_next = !strncmp(*at, text, size);
+  *at += is_next ? size : 0;
+  return is_next;
+}

@@ -27,7 +27,13 @@ static bool check_image_head(const struct bytes *data, u32 kernel_count, const c
          REQUIRE(error, fits, "the export table does not fit", where, TEXT("%lld kernels", NUMBER(kernels)));
 }
 
-static bool check_exports(const struct bytes *data, u32 kernel_count, const char *where, error *error) {
+// Of a library, `main` and what tells of it are not there; all but `launch` may be missing.
+static bool check_absent(u32 index, u32 offset, const char *name, const char *where, error *error) {
+  bool is_of_variant = index == EXPORT_MAIN || index == EXPORT_PROGRAM_DIGEST || index == EXPORT_INTERFACE_DIGEST || index == EXPORT_FRAME_BYTES;
+  return REQUIRE(error, !is_of_variant || !offset, TEXT("a library with an export %s", name), where, TEXT("offset %u", offset));
+}
+
+static bool check_exports(const struct bytes *data, u32 kernel_count, bool is_library, const char *where, error *error) {
   static const char *const names[] = {EXPORT_NAMES};
   static const u32 data_bytes[] = {EXPORT_DATA_BYTES};  // 0 of code
   u32 text = 0;
@@ -36,6 +42,8 @@ static bool check_exports(const struct bytes *data, u32 kernel_count, const char
   for (u32 index = 0; index < EXPORT_COUNT + kernel_count; index++) {
     u32 offset, size = index < EXPORT_COUNT ? data_bytes[index] : 0;
     memcpy(&offset, data->data + 4 * (IMAGE_HEAD_WORDS + (u64)index), 4);
+    if (is_library && index < EXPORT_COUNT && !check_absent(index, offset, names[index], where, error)) return false;
+    if (is_library && index < EXPORT_COUNT && !offset && index != EXPORT_LAUNCH) continue;
     bool inside = table_end <= offset && (size ? (u64)offset + size <= data->size : offset < text);
     if (!REQUIRE(error, inside, TEXT("export %s is missing or outside the image", index < EXPORT_COUNT ? names[index] : "kernel"), where,
                  TEXT("offset %u", offset)))
@@ -144,7 +152,7 @@ static bool load_image(const struct source *source, const struct plan *plan, u32
   struct bytes data = source_section(source, SECTION_CODE, variant, error);
   u32 kernel_count = plan->variants[variant].code.kernel_count;
   u8 expected[32];
-  bool good = data.data && check_image_head(&data, kernel_count, where, error) && check_exports(&data, kernel_count, where, error) &&
+  bool good = data.data && check_image_head(&data, kernel_count, where, error) && check_exports(&data, kernel_count, false, where, error) &&
               read_image_data(&data, image, where, error) && map_image(&data, image, error);
   if (good) {
     hash_interface(plan, variant, expected);

@@ -1,7 +1,7 @@
 // The loader as one translation unit: a line for each piece, each piece before those that use it.
 //
 // Compile it with any C11 compiler: cc -O2 -c ingot.c, and link with -lpthread. With -DINGOT_WITHOUT_SIGNATURES it has 13 kB less, and
-// refuses options with keys.
+// refuses options with keys; without devices, see `devices.c`.
 #include "internal.h"
 //
 #include "form.c"
@@ -28,9 +28,15 @@
 #include "guard.c"
 #include "pool.c"
 #include "weights.c"
+#include "devices.c"
 #include "load.c"
 #include "session.c"
 #include "messages.c"
+#ifdef INGOT_WITHOUT_DEVICES
+#include "unattached.c"
+#else
+#include "attached.c"
+#endif
 #include "prepare.c"
 #include "call.c"
 #include "selftest.c"

@@ -1,6 +1,6 @@
 // Ingot's loader in C: load a bundle, check every byte of it that is used, run it. For C11 and C++.
 //
-// In: a bundle (a path or memory), tensors. Out: tensors, or an error in four parts. Not done here: devices beside the host, the vm.
+// In: a bundle (a path or memory), tensors. Out: tensors, or an error in four parts. Not done here: the vm.
 // A bundle is what was loaded; any number of sessions run on one bundle, each in one thread at a time.
 #ifndef INGOT_H
 #define INGOT_H
@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 // The version of this header: `ingot_load` and `ingot_open` refuse options of another one.
-#define INGOT_HEADER_VERSION 3u
+#define INGOT_HEADER_VERSION 4u
 
 // Kinds of errors, as the Python loader names them.
 enum ingot_error_kind {
@@ -32,7 +32,8 @@ enum ingot_error_kind {
   INGOT_CANCELLED_ERROR,
   INGOT_TIMED_OUT_ERROR,
   INGOT_RUN_ERROR,
-  INGOT_SIGNATURE_ERROR
+  INGOT_SIGNATURE_ERROR,
+  INGOT_DEVICE_ERROR
 };
 
 // What failed, where, why, and what to do: UTF-8, cut off where it is longer. All functions that can fail take one, which may be null.
@@ -58,9 +59,11 @@ struct ingot_options {
   // of a PEM file, or what that holds; null at the end.
   const char *const *keys;
   const char *policy;  // instead of keys, the path of a file that names them, and says how many of them must have signed
+  // What devices of the bundle are bound to instead of what they were declared as: NAME=KIND[:ID][,target=T][,scope=S] each; null at the end.
+  const char *const *devices;
 };
 
-#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL}
+#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL}
 
 // An input or output as the bundle declares it. A dim of -1 is the first symbol, -2 the second.
 struct ingot_tensor_info {
@@ -73,13 +76,19 @@ struct ingot_tensor_info {
   uint32_t has_default;  // an input that a call need not give
 };
 
+// A device of the bundle, and the one of this machine that it is: `host:0`, `opencl:0`.
+struct ingot_device_info {
+  const char *name, *bound;
+};
+
 struct ingot_bundle_info {
   const char *model;
   const char *root_digest;  // 64 hex digits
   const char *target;       // of the variant that runs
   const struct ingot_tensor_info *inputs, *outputs;
   const char *const *symbols;
-  uint32_t input_count, output_count, symbol_count;
+  uint32_t input_count, output_count, symbol_count, device_count;
+  const struct ingot_device_info *devices;
 };
 
 // Elements in row-major order without gaps.
@@ -104,7 +113,7 @@ typedef struct ingot_session ingot_session;
 
 // All functions that return int return a kind of error, 0 for success.
 
-// Loads a bundle from a file, which may also be an executable that holds one. The file must not be written to while it is loaded.
+// Loads a bundle from a file, and opens its devices, which its sessions share. The file may also be an executable that holds one. The file must not be written to while it is loaded.
 int ingot_load(const char *path, const struct ingot_options *options, ingot_bundle **bundle, struct ingot_error *error);
 
 // Loads a bundle that lies in memory, where it stays unchanged until `ingot_unload`. Weights are used in place at a multiple of 64.

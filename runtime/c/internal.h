@@ -104,15 +104,23 @@ struct default_value {
   const u8 *data;
 };
 
+// Code of another kind for devices; `ids`: of the devices that may have it, -1 of others; `start`: where the code begins in its section.
+struct alternative_plan {
+  struct library_plan code;
+  i64 ids[DEVICE_COUNT_MAX];
+  u64 start;
+};
+
 struct plan {
   const char *model;
   struct device_plan devices[DEVICE_COUNT_MAX];
   struct library_plan libraries[DEVICE_COUNT_MAX];
   struct variant_plan *variants;
+  struct alternative_plan *alternatives;
   const char **symbols;
   struct ingot_tensor_info *inputs, *outputs;
   struct default_value *defaults;  // one per input; `data` is null where there is none
-  u32 device_count, library_count, variant_count, symbol_count, input_count, output_count;
+  u32 device_count, library_count, variant_count, alternative_count, symbol_count, input_count, output_count;
 };
 
 // A mapped image: `base` + offset of an export is its address.
@@ -136,9 +144,13 @@ struct weights {
   const u8 *data;
   u64 size;
   u8 *mapped;           // null in memory that is the caller's
-  u8 *copied;         // of memory at another alignment
+  u8 *copied;           // of memory at another alignment
   struct guard *guard;  // of a mapping
+  struct bytes tree;
+  u32 id;  // of the device
 };
+
+struct open_device;
 
 struct ingot_bundle {
   struct arena arena;
@@ -148,8 +160,10 @@ struct ingot_bundle {
   char root_digest[65];
   u32 variant;
   struct image image;
-  struct weights weights;
-  struct bytes tree;
+  struct weights weights;  // of the host
+  struct open_device *devices[DEVICE_COUNT_MAX];  // null for a host
+  u64 device_weights[DEVICE_COUNT_MAX];
+  struct ingot_device_info *device_infos;
   i32 verify;
   u32 changes;
 };

@@ -15,42 +15,29 @@ static bool check_options(const struct ingot_options *options, error *error) {
   return true;
 }
 
-static bool refuse_host(const struct device_plan *device, const char *name, error *error) {
-  const char *quoted_name = quoted(device->name), *given = TEXT("'host:%lld'", NUMBER(device->id));
-  const char *why = TEXT("%s is the processor that runs main, and is mapped to %s", quoted_name, given);
-  const char *what = TEXT("device %s cannot be %s", quoted_name, given), *todo = TEXT("leave it out, or write %s=host", device->name);
-  return refuse(error, INGOT_INCOMPATIBLE_ERROR, what, name, why, todo);
-}
-
-// There is one host, number 0. Devices beside it are the business of the Python loader.
-static bool require_host_alone(const struct plan *plan, const char *name, error *error) {
-  for (u32 index = 0; index < plan->device_count; index++) {
-    if (plan->devices[index].kind == HOST && plan->devices[index].id == 0) continue;
-    if (plan->devices[index].kind == HOST) return refuse_host(plan->devices + index, name, error);
-    const char *why = TEXT("the bundle has the device %s of kind %s", quoted(plan->devices[index].name), device_kinds[plan->devices[index].kind]);
-    const char *todo = "run it by the Python loader, or compile it for the host alone";
-    return refuse(error, INGOT_INCOMPATIBLE_ERROR, "no devices beside the host here", name, why, todo);
-  }
-  return true;
-}
-
-static void describe(ingot_bundle *bundle) {
+static bool describe(ingot_bundle *bundle, error *error) {
   const struct plan *plan = &bundle->plan;
+  bundle->device_infos = arena_take(&bundle->arena, plan->device_count * sizeof *bundle->device_infos, error);
+  if (error->kind) return false;
+  for (u32 index = 0; index < plan->device_count; index++)
+    bundle->device_infos[index] = (struct ingot_device_info){plan->devices[index].name, bundle->devices[index] ? bundle->devices[index]->name : "host:0"};
   memcpy(bundle->root_digest, hex(bundle->source.header + DIGEST_AT, 32), sizeof bundle->root_digest);
   bundle->info = (struct ingot_bundle_info){
       .model = plan->model, .root_digest = bundle->root_digest, .target = plan->variants[bundle->variant].code.target,
       .inputs = plan->inputs, .outputs = plan->outputs, .symbols = plan->symbols,
       .input_count = plan->input_count, .output_count = plan->output_count, .symbol_count = plan->symbol_count,
+      .device_count = plan->device_count, .devices = bundle->device_infos,
   };
+  return true;
 }
 
 static bool load_weights(ingot_bundle *bundle, const struct ingot_options *options, error *error) {
   struct pool pool = {NULL, 1, NULL};
   if (!map_weights(&bundle->source, &bundle->weights, error)) return false;
   if (!bundle->weights.data) return true;
-  bundle->tree = source_section(&bundle->source, SECTION_TREE, 0, error);
-  if (bundle->tree.data && pool_start(&pool, &bundle->image, usable_threads(options->threads), error))
-    verify_weights(bundle, options->verify, &pool, error);
+  bundle->weights.tree = source_section(&bundle->source, SECTION_TREE, 0, error);
+  if (bundle->weights.tree.data && pool_start(&pool, &bundle->image, usable_threads(options->threads), error))
+    verify_weights(bundle, &bundle->weights, options->verify, &pool, error);
   pool_stop(&pool);
   return !error->kind;
 }
@@ -65,13 +52,15 @@ static bool require_signed(const struct source *source, const struct ingot_optio
 // The source is open.
 static bool load_checked(ingot_bundle *bundle, const struct ingot_options *options, error *error) {
   struct source *source = &bundle->source;
+  struct candidates bound[DEVICE_COUNT_MAX];
+  memset(bound, 0, sizeof bound);
   bundle->verify = options->verify;
   if (!read_table(source, &bundle->arena, options->digest, error) || !require_signed(source, options, &bundle->arena, error)) return false;
   if (!read_plan(source, &bundle->arena, &bundle->plan, error)) return false;
-  if (!require_host_alone(&bundle->plan, source->name, error)) return false;
+  if (!bind_devices(&bundle->plan, options, source->name, &bundle->arena, bound, error)) return false;
   if (!choose_variant(&bundle->plan, source->name, options->variant, &bundle->variant, error)) return false;
-  describe(bundle);
-  return load_image(source, &bundle->plan, bundle->variant, &bundle->image, error) && load_weights(bundle, options, error);
+  return load_image(source, &bundle->plan, bundle->variant, &bundle->image, error) && load_weights(bundle, options, error) &&
+         open_devices(bundle, bound, options, error) && describe(bundle, error);
 }
 
 // An error about what is in a file names the file.
@@ -112,9 +101,9 @@ int ingot_load_memory(const void *data, size_t size, const struct ingot_options 
 
 void ingot_unload(ingot_bundle *bundle) {
   if (!bundle) return;
+  close_devices(bundle);
   unmap_weights(&bundle->weights);
   unmap_image(&bundle->image);
-  memory_free(bundle->tree.data);
   if (bundle->source.fd >= 0) close(bundle->source.fd);
   arena_free(&bundle->arena);
   memory_free(bundle);

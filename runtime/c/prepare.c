@@ -117,7 +117,7 @@ static bool refuse_code(ingot_session *session, i32 code, error *error) {
     case RC_LIMIT:
       return refuse(error, INGOT_RUN_ERROR, "a size that depends on the data is too large", place, *text ? text : "return code 6", "");
     default:
-      return refuse(error, INGOT_RUN_ERROR, "main failed", place, *text ? text : TEXT("return code %d", code), "");
+      return refuse(error, INGOT_RUN_ERROR, code == RC_DEVICE ? "a device failed" : "main failed", place, *text ? text : TEXT("return code %d", code), "");
   }
 }
 
@@ -202,7 +202,7 @@ static bool lend_memory(ingot_session *session, error *error) {
   struct call *call = session->call;
   u64 stride = rounded(call->scratch_stride, ALIGNMENT_SMALL_BYTES);
   for (u32 index = 0; index < session->bundle->plan.device_count; index++) {
-    if (!block_fit(session->workspaces + index, session->workspace_sizes[index], error)) return false;
+    if (!device_block_fit(session, index, session->workspaces + index, session->workspace_sizes[index], error)) return false;
     session->workspace_addresses[index] = ADDRESS(session->workspaces[index].data);
     session->workspace_sizes[index] = session->workspaces[index].size;
   }

@@ -164,7 +164,7 @@ static bool check_values(const struct source *source, error *error) {
   return !error->kind;
 }
 
-static bool check_alternative(struct arena *arena, const struct bytes *data, const struct plan *plan, const char *where, error *error) {
+static bool read_alternative(struct arena *arena, const struct bytes *data, const struct plan *plan, const char *where, struct alternative_plan *made, error *error) {
   i64 words = 0, before = 0;
   memcpy(&words, data->data, data->size < 8 ? data->size : 8);
   bool inside = words >= 0 && data->size >= 8 && (u64)words <= data->size - 8;
@@ -172,32 +172,36 @@ static bool check_alternative(struct arena *arena, const struct bytes *data, con
   inside = inside && start <= data->size && is_zero(data->data + end, start - end);
   if (!REQUIRE(error, inside, "the section ends inside its head", where, TEXT("%lld of %lld bytes", NUMBER(8 + words), NUMBER(data->size)))) return false;
   struct reader reader = {.where = where, .arena = arena, .error = error};
-  struct library_plan code = {0};
+  made->start = start;
+  for (u32 index = 0; index < DEVICE_COUNT_MAX; index++) made->ids[index] = -1;
   if (!reader_begin(&reader, data->data + 8, (u64)words)) return false;
   i64 library = read_word(&reader, "library", 0, (i64)plan->library_count - 1);
-  read_library(&reader, where, &code);
+  read_library(&reader, where, &made->code);
   if (error->kind) return false;
   u32 count = plan->libraries[library].code.kernel_count;
-  if (!REQUIRE(error, code.code.kernel_count == count, "an alternative with other kernels", where, TEXT("%u, not %u", code.code.kernel_count, count))) return false;
+  const char *why = TEXT("%u, not %u", made->code.code.kernel_count, count);
+  if (!REQUIRE(error, made->code.code.kernel_count == count, "an alternative with other kernels", where, why)) return false;
   for (i64 left = read_word(&reader, "device count", 1, DEVICE_COUNT_MAX); left > 0 && !error->kind; left--) {
     before = read_word(&reader, "device", before + 1, (i64)plan->device_count - 1);
     if (error->kind) return false;
     bool same = plan->devices[before].library == library;
     if (!REQUIRE(error, same, "an alternative for a device of another library", where, TEXT("%lld", NUMBER(before)))) return false;
-    read_word(&reader, "device id", 0, CODE_MAX);
+    made->ids[before] = read_word(&reader, "device id", 0, CODE_MAX);
   }
   return !error->kind && reader_finish(&reader);
 }
 
-static bool check_alternatives(const struct source *source, struct arena *arena, const struct plan *plan, error *error) {
+static bool read_alternatives(const struct source *source, struct arena *arena, struct plan *plan, error *error) {
   u32 count = 0;
   for (u32 index = 0; index < source->section_count; index++) count += source->sections[index].kind == SECTION_ALTERNATIVE;
+  plan->alternatives = arena_take(arena, count * sizeof *plan->alternatives, error);
   for (u32 number = 0; number < count && !error->kind; number++) {
     const char *where = SECTION_NAME(SECTION_ALTERNATIVE, number);
     if (!REQUIRE(error, source_row(source, SECTION_ALTERNATIVE, number), "an alternative is missing", where, TEXT("expected %u", number))) return false;
     struct bytes data = source_section(source, SECTION_ALTERNATIVE, number, error);
-    if (data.data) check_alternative(arena, &data, plan, where, error);
+    if (data.data) read_alternative(arena, &data, plan, where, plan->alternatives + number, error);
     memory_free(data.data);
+    plan->alternative_count = number + 1;
   }
   return !error->kind;
 }
@@ -222,5 +226,5 @@ static bool read_plan(const struct source *source, struct arena *arena, struct p
   bool good = data.data && decode_plan(&data, arena, plan, error);
   memory_free(data.data);
   return good && check_kinds(source, plan, error) && check_manifest(source, plan, error) && read_defaults(source, arena, plan, error) &&
-         check_states(source, plan, error) && check_values(source, error) && check_alternatives(source, arena, plan, error) && check_ranges(source, plan, error);
+         check_states(source, plan, error) && check_values(source, error) && read_alternatives(source, arena, plan, error) && check_ranges(source, plan, error);
 }

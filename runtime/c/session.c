@@ -5,6 +5,9 @@
 
 #define ADDRESS(pointer) ((u64)(uintptr_t)(pointer))
 
+static void device_block_free(struct block *block);
+static void fill_devices(ingot_session *session, struct device *rows);
+
 // Zeroed memory of whole pages, which is never null; large blocks may get large pages.
 static bool block_make(struct block *block, u64 size, error *error) {
   enum { HUGE_PAGE_ADVICE = 14, HUGE_PAGE_BYTES = 1 << 21 };
@@ -16,13 +19,14 @@ static bool block_make(struct block *block, u64 size, error *error) {
     return refuse(error, INGOT_RESOURCE_ERROR, "not enough memory", where, why, "free memory, use smaller shapes, or fewer threads");
   }
   if (size >= HUGE_PAGE_BYTES) madvise(data, mapped, HUGE_PAGE_ADVICE);
-  *block = (struct block){data, size, mapped};
+  *block = (struct block){.data = data, .size = size, .mapped_bytes = mapped};
   return true;
 }
 
 static void block_free(struct block *block) {
-  if (block->data) munmap(block->data, block->mapped_bytes);
-  *block = (struct block){NULL, 0, 0};
+  if (block->device) device_block_free(block);
+  else if (block->data) munmap(block->data, block->mapped_bytes);
+  *block = (struct block){0};
 }
 
 // Makes the block larger where it has less than `size`; what was in it is lost then.
@@ -57,6 +61,7 @@ static void fill_call(ingot_session *session, void *frame, const struct ingot_op
   call->weights = ADDRESS(weights->data), call->weights_bytes = weights->size;
   call->workspaces = ADDRESS(session->workspace_addresses), call->workspace_bytes = ADDRESS(session->workspace_sizes);
   call->devices = ADDRESS(devices), devices->weights = call->weights;
+  fill_devices(session, devices);
   call->error = ADDRESS(session->message), call->error_cap = MESSAGE_BYTES;
   call->profile = ADDRESS(options->profile), call->profile_context = ADDRESS(options->profile_context);
   call->watch = ADDRESS(&session->watch), call->grow = ADDRESS(grow);

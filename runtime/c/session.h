@@ -4,9 +4,17 @@
 #pragma once
 #include "internal.h"
 
+// Memory of the host, or of a device, whose address `data` then is.
 struct block {
   void *data;
   u64 size, mapped_bytes;
+  struct open_device *device;
+};
+
+// What `main` calls a device by.
+struct endpoint {
+  ingot_session *session;
+  u32 device;
 };
 
 // An input or output: what the user gave, and memory of the session for what he did not.
@@ -37,11 +45,12 @@ struct ingot_session {
   u64 max_bytes, needed_bytes;
   struct block *grown;  // blocks of the last call
   u32 grown_count, grown_room;
-  error grow_error;
+  error call_error;  // what `main` could not be told in the present call
+  struct endpoint endpoints[DEVICE_COUNT_MAX];
   struct stamp stamp;
   u32 changes;
   u32 lock;
-  bool is_prepared, is_running;
+  bool is_prepared, is_running, is_cut;  // cut: a launch on a device was cancelled
 };
 
 enum { MESSAGE_BYTES = 512 };

@@ -30,14 +30,6 @@ struct inquiry {
   error *error;
 };
 
-// Moves behind `text` if it comes next.
-static bool skip_text(const char **at, const char *text) {
-  size_t size = strlen(text);
-  bool is_next = !strncmp(*at, text, size);
-  *at += is_next ? size : 0;
-  return is_next;
-}
-
 // Reads the only form in which a statement, which ends with a zero byte, may begin: whether one of its digests is `wanted`, and when it ends.
 static bool read_statement(const char *at, const char *wanted, bool *is_about, u64 *expires) {
   if (!skip_text(&at, STATEMENT_HEAD)) return false;

@@ -13,7 +13,7 @@ static bool copy_weights(struct weights *weights, const u8 *from, error *error) 
 }
 
 static bool map_weights(const struct source *source, struct weights *weights, error *error) {
-  const struct section *row = source_row(source, SECTION_WEIGHTS, 0);
+  const struct section *row = source_row(source, SECTION_WEIGHTS, weights->id);
   if (!row) return true;
   weights->size = row->size;
   if (source->fd < 0) {
@@ -36,6 +36,7 @@ static void unmap_weights(struct weights *weights) {
   if (weights->mapped) munmap(weights->mapped, weights->size);
   if (weights->guard) end_guard(weights->guard);
   memory_free(weights->copied);
+  memory_free(weights->tree.data);
   *weights = (struct weights){0};
 }
 
@@ -43,28 +44,39 @@ static bool is_whole(const struct weights *weights) { return !weights->guard || 
 
 typedef i32 launch_function(void *pool, void *kernel, u64 *buffers, i64 *scalars, i64 extent, i64 grain, void *scratch, i64 stride, void *watch);
 
+// What is checked, by which kernel of the image, on which threads.
+struct check {
+  const ingot_bundle *bundle;
+  const struct weights *weights;
+  struct pool *pool;
+  u64 kernel;
+  struct verified verified;
+  u8 *scratch;
+};
+
 // Runs a verifying kernel over MiBs from `first` up to `last`; MiB 0 begins at `data`. Returns 0 after an error of its own.
-static bool launch_verify(ingot_bundle *bundle, struct pool *pool, u64 kernel, struct verified *verified, u8 *scratch, u64 data, i64 first, i64 last) {
+static bool launch_verify(struct check *check, u64 data, i64 first, i64 last) {
   enum { GRAIN_MIBS = 4 };
-  launch_function *launch = (launch_function *)(void *)(bundle->image.base + bundle->image.exports[EXPORT_LAUNCH]);
-  u64 buffers[] = {data, (u64)(uintptr_t)bundle->tree.data, (u64)(uintptr_t)verified};
+  const struct image *image = &check->bundle->image;
+  launch_function *launch = (launch_function *)(void *)(image->base + image->exports[EXPORT_LAUNCH]);
+  u64 buffers[] = {data, (u64)(uintptr_t)check->weights->tree.data, (u64)(uintptr_t)&check->verified};
   if (first >= last) return true;
-  i32 code = launch(pool->page, bundle->image.base + kernel, buffers, &first, last - first, GRAIN_MIBS, scratch, VERIFY_STRIDE_BYTES, NULL);
+  i32 code = launch(check->pool->page, image->base + check->kernel, buffers, &first, last - first, GRAIN_MIBS, check->scratch, VERIFY_STRIDE_BYTES, NULL);
   return !code || code == RC_DAMAGED;
 }
 
 // The same where the last MiB may end with the weights: its entry of the tree is that of a copy with zeros behind it.
-static bool verify_range(ingot_bundle *bundle, struct pool *pool, u64 kernel, struct verified *verified, u8 *scratch, i64 first, i64 last) {
-  const u8 *data = bundle->weights.data;
-  u64 size = bundle->weights.size, end = (u64)last * MIB;
+static bool verify_range(struct check *check, i64 first, i64 last) {
+  const u8 *data = check->weights->data;
+  u64 size = check->weights->size, end = (u64)last * MIB;
   i64 whole = end > size ? last - 1 : last;
-  if (!launch_verify(bundle, pool, kernel, verified, scratch, (u64)(uintptr_t)data, first, whole)) return false;
+  if (!launch_verify(check, (u64)(uintptr_t)data, first, whole)) return false;
   if (whole == last) return true;
   u64 before = (u64)whole * MIB;
-  u8 *copy = scratch + (u64)VERIFY_STRIDE_BYTES * pool->n_threads;
+  u8 *copy = check->scratch + (u64)VERIFY_STRIDE_BYTES * check->pool->n_threads;
   memcpy(copy, data + before, size - before);
   memset(copy + size - before, 0, end - size);
-  return launch_verify(bundle, pool, kernel, verified, scratch, (u64)(uintptr_t)copy - before, whole, last);
+  return launch_verify(check, (u64)(uintptr_t)copy - before, whole, last);
 }
 
 static void advise(const struct weights *weights, i64 first, i64 last, int advice) {
@@ -74,40 +86,41 @@ static void advise(const struct weights *weights, i64 first, i64 last, int advic
 
 // Asks for the pages of a range and checks it. One thread has the pages of a piece mapped by one call, which costs a fraction of their
 // faults; several threads take their faults at the same time. A page that cannot be read is found by who reads it.
-static bool verify_pieces(ingot_bundle *bundle, struct pool *pool, u64 kernel, struct verified *verified, u8 *scratch, i64 first, i64 last) {
+static bool verify_pieces(struct check *check, i64 first, i64 last) {
   enum { POPULATE_READ = 22, PIECE_MIBS = 8 };
-  advise(&bundle->weights, first, last, MADV_WILLNEED);
-  if (pool->n_threads > 1) return verify_range(bundle, pool, kernel, verified, scratch, first, last);
+  advise(check->weights, first, last, MADV_WILLNEED);
+  if (check->pool->n_threads > 1) return verify_range(check, first, last);
   for (i64 end; first < last; first = end) {
     end = last - first > PIECE_MIBS ? first + PIECE_MIBS : last;
-    advise(&bundle->weights, first, end, POPULATE_READ);
-    if (!verify_range(bundle, pool, kernel, verified, scratch, first, end)) return false;
+    advise(check->weights, first, end, POPULATE_READ);
+    if (!verify_range(check, first, end)) return false;
   }
   return true;
 }
 
-// Checks the MiBs that a variant's ranges touch, joined; returns how many those are, -1 after an error of its own.
-static i64 verify_mibs(ingot_bundle *bundle, struct pool *pool, u64 kernel, struct verified *verified, u8 *scratch) {
-  const struct variant_plan *variant = bundle->plan.variants + bundle->variant;
+// Checks the MiBs that ranges touch, joined; returns how many those are, -1 after an error of its own.
+static i64 verify_mibs(struct check *check, const struct range *ranges, u32 count) {
   i64 total = 0;
-  for (u32 index = 0; index < variant->range_count;) {
-    i64 first = (i64)(variant->ranges[index].offset / MIB), last = first;
-    for (; index < variant->range_count && (i64)(variant->ranges[index].offset / MIB) <= last; index++) {
-      i64 next = (i64)((variant->ranges[index].offset + variant->ranges[index].size + MIB - 1) / MIB);
+  for (u32 index = 0; index < count;) {
+    i64 first = (i64)(ranges[index].offset / MIB), last = first;
+    for (; index < count && (i64)(ranges[index].offset / MIB) <= last; index++) {
+      i64 next = (i64)((ranges[index].offset + ranges[index].size + MIB - 1) / MIB);
       if (next > last) last = next;
     }
-    if (!verify_pieces(bundle, pool, kernel, verified, scratch, first, last)) return -1;
+    if (!verify_pieces(check, first, last)) return -1;
     total += last - first;
   }
   return total;
 }
 
-static bool judge_weights(const ingot_bundle *bundle, bool is_full, i64 total, const struct verified *verified, error *error) {
-  const struct source *source = &bundle->source;
-  if (!is_whole(&bundle->weights)) return changed(error, source, "some of its pages cannot be read");
-  const char *where = TEXT("%s, section weights 0", source->name);
+static bool judge_weights(const struct check *check, bool is_full, i64 total, error *error) {
+  const struct source *source = &check->bundle->source;
+  const struct verified *verified = &check->verified;
+  u32 id = check->weights->id;
+  if (!is_whole(check->weights)) return changed(error, source, "some of its pages cannot be read");
+  const char *where = TEXT("%s, section weights %u", source->name, id);
   if (verified->bad != UINT64_MAX) {
-    const char *why = TEXT("the %s is not that of section tree 0", is_full ? "BLAKE3 digest" : "checksum");
+    const char *why = TEXT("the %s is not that of section tree %u", is_full ? "BLAKE3 digest" : "checksum", id);
     return refuse(error, INGOT_DIGEST_ERROR, TEXT("weights are damaged in MiB %llu", (unsigned long long)verified->bad), where, why, DAMAGED);
   }
   if (total >= 0 && verified->good == (u64)total) return true;
@@ -115,15 +128,16 @@ static bool judge_weights(const ingot_bundle *bundle, bool is_full, i64 total, c
   return refuse(error, INGOT_RUN_ERROR, "the weights could not be verified", where, why, "");
 }
 
-// Each MiB must be counted as good: a thread that did not come is no proof. Behind the threads' scratch is room for a MiB.
-static bool verify_weights(ingot_bundle *bundle, i32 mode, struct pool *pool, error *error) {
-  if (mode == INGOT_VERIFY_CODE || !bundle->weights.data) return true;
+// Checks what a variant reads of the host's weights, of a device's all. Each MiB must be counted as good: a thread that did not come is no proof. Behind the threads' scratch is room for a MiB.
+static bool verify_weights(const ingot_bundle *bundle, const struct weights *weights, i32 mode, struct pool *pool, error *error) {
+  const struct variant_plan *variant = bundle->plan.variants + bundle->variant;
+  const struct range all = {0, weights->size};
+  if (mode == INGOT_VERIFY_CODE || !weights->data) return true;
   bool is_full = mode == INGOT_VERIFY_FULL;
-  struct verified verified = {0, UINT64_MAX};
   u8 *scratch = memory_take((u64)VERIFY_STRIDE_BYTES * pool->n_threads + MIB + ALIGNMENT_SMALL_BYTES);
   if (!scratch) return no_memory(error, "verify", "scratch");
-  u32 kernel = bundle->image.exports[is_full ? EXPORT_BLAKE3_VERIFY : EXPORT_CHECKSUM_VERIFY];
-  i64 total = verify_mibs(bundle, pool, kernel, &verified, aligned(scratch));
+  struct check check = {bundle, weights, pool, bundle->image.exports[is_full ? EXPORT_BLAKE3_VERIFY : EXPORT_CHECKSUM_VERIFY], {0, UINT64_MAX}, aligned(scratch)};
+  i64 total = weights->id ? verify_mibs(&check, &all, 1) : verify_mibs(&check, variant->ranges, variant->range_count);
   memory_free(scratch);
-  return judge_weights(bundle, is_full, total, &verified, error);
+  return judge_weights(&check, is_full, total, error);
 }

@@ -37,7 +37,7 @@ def error_kinds() -> tuple[type[errors.BundleError], ...]:
         errors.FileError, errors.NotABundleError, errors.FormatError, errors.DigestError,
         errors.ChangedError, errors.VersionError, errors.IncompatibleError, errors.InputError,
         errors.BusyError, errors.ResourceError, errors.LimitError, errors.CancelledError,
-        errors.TimedOutError, errors.RunError, errors.SignatureError,
+        errors.TimedOutError, errors.RunError, errors.SignatureError, errors.DeviceError,
     )  # fmt: skip
 
 
@@ -52,6 +52,8 @@ def _numbers() -> Iterator[str]:
         "SECTION_KIND_COUNT": len(header.KIND_NAMES),
         "EXPORT_COUNT": len(abi.EXPORTS),
         "ABI_VERSION": abi.ABI_VERSION,
+        "COPY_BEGINS": abi.COPY_BEGINS,
+        "COPY_ENDS": abi.COPY_ENDS,
         "FLAG_SIZES_ONLY": abi.FLAG_SIZES_ONLY,
         "HEADER_SIZE_BYTES": header.HEADER_SIZE_BYTES,
         "IMAGE_HEAD_WORDS": len(abi.IMAGE_HEADER),
