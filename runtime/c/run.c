@@ -14,8 +14,8 @@ enum { PAIRS_MAX = TENSOR_COUNT_MAX };
 struct command {
   const char *bundle;
   struct ingot_options options;
-  const char **inputs, **outputs, **shapes, **keys;
-  u32 input_count, output_count, shape_count, key_count;
+  const char **inputs, **outputs, **shapes, **keys, **devices;
+  u32 input_count, output_count, shape_count, key_count, device_count;
   double timeout;
   bool describes, proves;
 };
@@ -31,6 +31,9 @@ static const char usage[] =
     "  --digest D                                 refuse any bundle but the one with this root digest\n"
     "  --require-key KEY                          refuse a bundle that nobody of these signed: a PEM file, 64 hex digits\n"
     "  --policy F                                 refuse a bundle whose signatures this does not accept\n"
+#ifndef INGOT_WITHOUT_DEVICES
+    "  --device NAME=KIND[:ID]                    bind a device of the bundle to this one of the machine\n"
+#endif
     "  --timeout SECONDS                          end the call, without results, after that time\n"
     "  --max-bytes BYTES                          most memory for workspace and outputs\n"
     "  --describe                                 say what the bundle takes and gives\n"
@@ -101,6 +104,9 @@ static bool take_option(struct command *command, const char *name, const char *v
   else if (!strcmp(name, "--outputs")) command->outputs[command->output_count++] = value;
   else if (!strcmp(name, "--shape")) command->shapes[command->shape_count++] = value;
   else if (!strcmp(name, "--require-key")) command->keys[command->key_count++] = value;
+#ifndef INGOT_WITHOUT_DEVICES
+  else if (!strcmp(name, "--device")) command->devices[command->device_count++] = value;
+#endif
   else if (!strcmp(name, "--policy")) command->options.policy = value;
   else if (!strcmp(name, "--variant")) command->options.variant = value;
   else if (!strcmp(name, "--digest")) command->options.digest = value;
@@ -343,6 +349,8 @@ static bool run_command(const struct command *command, int *code, error *error) 
     print(STDOUT_FILENO, "model %s, target %s, digest %s\n", info->model, info->target, info->root_digest);
     print_tensors("input", &bundle->plan, info->inputs, info->input_count);
     print_tensors("output", &bundle->plan, info->outputs, info->output_count);
+    for (u32 index = 0; index < info->device_count; index++)
+      if (bundle->devices[index]) print(STDOUT_FILENO, "device %s: %s\n", info->devices[index].name, info->devices[index].bound);
   } else if (command->proves) {
     *code = prove(bundle, command, error);
   } else if (!ingot_open(bundle, &command->options, &session, error)) {
@@ -371,10 +379,11 @@ int main(int count, char **arguments) {
   error error = {0};
   const char *own = own_path(path, sizeof path);
   struct command command = {.bundle = own, .options = INGOT_OPTIONS};
-  const char **pairs = memory_take((4 * (u64)count + 4) * sizeof *pairs);
+  const char **pairs = memory_take((5 * (u64)count + 5) * sizeof *pairs);
   if (!pairs) return 2;
   command.inputs = pairs, command.outputs = pairs + count, command.shapes = pairs + 2 * count;
   command.options.keys = command.keys = pairs + 3 * count;
+  command.options.devices = command.devices = pairs + 4 * count + 1;
   for (int index = 1; index < count; index++)
     if (!strcmp(arguments[index], "--help") || !strcmp(arguments[index], "-h")) return print(STDOUT_FILENO, usage, arguments[0], own ? "" : " BUNDLE"), 0;
   bool good = take_arguments(&command, count, arguments, &error);

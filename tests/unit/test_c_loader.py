@@ -382,4 +382,4 @@ def test_no_tensor_of_that_number(bundle: Path) -> None:
             loaded.set_input(7, X)
         loaded.run({"x": X})
         assert not library().ingot_output(loaded.session, ctypes.c_uint32(1))
-        assert library().ingot_header_version() == 3
+        assert library().ingot_header_version() == 4
