@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,21 @@ def library(*, sanitized: bool = False) -> ctypes.CDLL:
     return loaded
 
 
+def find_opencl() -> dict[str, str]:
+    """Have the loader in C find the driver that pyopencl brings with it, if it does; return what a
+    process without Python needs for that, too."""
+    import pyopencl  # its loader of drivers asks a variable that this sets
+
+    folder = Path(pyopencl.__file__).parent / ".libs"
+    loaders = sorted(folder.glob("libOpenCL*"))
+    if not loaders:
+        return {}
+    os.environ["INGOT_OPENCL_LIBRARY"] = str(loaders[0])
+    names = ("INGOT_OPENCL_LIBRARY", "PYOPENCL_HOME", "POCL_DEVICES", "POCL_MAX_PTHREAD_COUNT")
+    found = {name: os.environ[name] for name in names if name in os.environ}
+    return {**found, "LD_LIBRARY_PATH": str(folder)}
+
+
 def options(
     verify: str = "full",
     threads: int = 1,
@@ -208,6 +224,16 @@ class CBundle:
             self._check("load", os.fsencode(bundle), choice, ctypes.byref(self._bundle))
         self.info: BundleInfo = self._library.ingot_describe(self._bundle)[0]
         self._check("open", self._bundle, choice, ctypes.byref(self.session))
+
+    def another(self) -> CBundle:
+        """Return another session of the same bundle; it must be closed first."""
+        other = object.__new__(CBundle)
+        other.__dict__ |= {**self.__dict__, "_bundle": ctypes.c_void_p()}
+        other.session = ctypes.c_void_p()
+        self._check(
+            "open", self._bundle, ctypes.byref(self._chosen), ctypes.byref(other.session)
+        )
+        return other
 
     def _check(self, name: str, *arguments: object) -> None:
         error = Error()

@@ -92,18 +92,18 @@ def library(
 
 
 @cache
-def _variant(rows: int | str, count: int, grows: bool) -> VariantImage:
+def _variant(rows: int | str, count: int, grows: bool, made: LibrarySpec) -> VariantImage:
     target, program, shape = (
         parse_target(TARGET),
         two_device_program(rows, count, grows=grows),
         (rows, WIDTH),
     )
     signature = ((DTYPE_CODES["f32"], dims_of(shape, symbols_of((shape,)))),)
-    null, made = DEVICE_KINDS.index("null"), library()
+    kind = DEVICE_KINDS.index(made.kind)
     main = main_module(
         program, (KERNEL,), target, inputs=signature, outputs=signature, weights_bytes=WEIGHTS_BYTES,
-        devices=((0, -1), *[(null, 0)] * count),
-        libraries=((null, made.target, made.features, len(made.kernels)),),
+        devices=((0, -1), *[(kind, 0)] * count),
+        libraries=((kind, made.target, made.features, len(made.kernels)),),
     )  # fmt: skip
     objects = [
         ("main", compile_object(main, target, level=MAIN_LEVEL)),
@@ -119,16 +119,24 @@ def _variant(rows: int | str, count: int, grows: bool) -> VariantImage:
 
 
 def two_device_contents(
-    rows: int | str = 4, count: int = 1, *, grows: bool = False
+    rows: int | str = 4,
+    count: int = 1,
+    *,
+    grows: bool = False,
+    code: LibrarySpec | None = None,
 ) -> BundleContents:
     """Return a bundle with one input and one output, f32[`rows`, WIDTH], on the host and `count`
-    devices of kind null."""
-    devices = (DeviceSpec("acc", "null", 0, library=0), DeviceSpec("aux", "null", 1, library=0))
+    devices, of kind null or that of `code`, which has the same kernel."""
+    made = code or library()
+    devices = (
+        DeviceSpec("acc", made.kind, 0, library=0),
+        DeviceSpec("aux", made.kind, 1, library=0),
+    )
     return replace(
         tiny_contents(rows),
         devices=(DeviceSpec("host"), *devices[:count]),
-        libraries=(library(),),
-        variants=(_variant(rows, count, grows),),
+        libraries=(made,),
+        variants=(_variant(rows, count, grows, made),),
         weights=(
             (WEIGHTS_AT, memoryview(tiny_weights().tobytes())),
             (WEIGHTS_SECTION_BYTES + DEVICE_WEIGHTS_AT, memoryview(device_weights().tobytes())),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     "name", "variant", "shared", "pool", "tensors_in", "also", "shape", "target", "weights_apart",
+    "dynamic",
 )  # fmt: skip
 
 
@@ -103,4 +104,5 @@ def _choices(arguments: argparse.Namespace) -> ExportChoices:
         arguments.target or C_FORMS[0].name,
         arguments.weights_apart,
     )
-    return ExportChoices(library, arguments.shared, tuple(arguments.also), source)
+    others, dynamic = tuple(arguments.also), arguments.dynamic
+    return ExportChoices(library, arguments.shared, others, source, dynamic=dynamic)

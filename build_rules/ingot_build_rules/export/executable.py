@@ -11,7 +11,6 @@ import os
 from ingot_artifacts.inspect.describe import opened
 from ingot_artifacts.store.atomic import atomic_file, sync_folders
 from ingot_build_rules.engine.scheduler import Scheduler
-from ingot_build_rules.export.host_alone import require_host
 from ingot_build_rules.export.loader_sources import loader_sources
 from ingot_build_rules.rules.compile_loader import COMPILE_LOADER, LoaderInputs
 from ingot_compiler.backends.host.targets.target import parse_target
@@ -23,6 +22,9 @@ from ingot_runtime.format.source import Source, read_plan
 from ingot_runtime.lazy_dataclass import dataclass
 
 _CHUNK_BYTES = 1 << 24
+# The oldest glibc that programs are linked against, by processor.
+_GLIBC = {"riscv64": "2.27"}
+_GLIBC_ELSEWHERE = "2.17"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +37,27 @@ class Executable:
     digest: str
 
 
-def write_executable(build: Scheduler, bundle: str, output: str) -> Executable:
+def write_executable(
+    build: Scheduler, bundle: str, output: str, *, dynamic: bool = False
+) -> Executable:
     """Write the file, and wait until it is on the disk.
+
+    Args:
+        build: makes the loader.
+        bundle: the path of what is behind it.
+        output: the path of the file.
+        dynamic: whether it is linked with the machine's glibc when it starts, which devices beside
+            the host need.
 
     Raises:
         BundleError: no bundle. UnsupportedError: one that the loader in C cannot run, or for
             several kinds of processors. OutputError: no space.
     """
     with opened(bundle) as source:
-        triple = _triple(bundle, read_plan(source))
+        plan = read_plan(source)
+        if not dynamic:
+            _require_host(bundle, plan)
+        triple = _triple(bundle, plan, dynamic=dynamic)
         made = build.run(
             build.need(COMPILE_LOADER, LoaderInputs(loader_sources(), triple), "loader")
         )
@@ -64,11 +78,20 @@ def _chunk(source: Source, at: int) -> bytes:
     return source.read(at, min(_CHUNK_BYTES, source.size_bytes - at))
 
 
-def _triple(bundle: str, plan: BundlePlan) -> str:
-    require_host("an executable", bundle, plan)
+def _require_host(bundle: str, plan: BundlePlan) -> None:
+    beside = [device for device in plan.devices if device.kind != "host"]
+    if beside:
+        why = f"the bundle has the device {beside[0].name!r} of kind {beside[0].kind}"
+        what = "a static program has no devices beside the host"
+        raise UnsupportedError(what, bundle, why, "make it a dynamic one: --dynamic")
+
+
+def _triple(bundle: str, plan: BundlePlan, *, dynamic: bool) -> str:
     architectures = sorted({parse_target(variant.target).arch for variant in plan.variants})
     if len(architectures) > 1:
         why = f"the bundle has code for {', '.join(architectures)}, an executable runs on one"
         do = "compile the model for one of them"
         raise UnsupportedError("a bundle for several kinds of processors", bundle, why, do)
-    return f"{architectures[0].replace('x86-64', 'x86_64')}-linux-musl"
+    arch = architectures[0].replace("x86-64", "x86_64")
+    libc = f"gnu.{_GLIBC.get(arch, _GLIBC_ELSEWHERE)}" if dynamic else "musl"
+    return f"{arch}-linux-{libc}"

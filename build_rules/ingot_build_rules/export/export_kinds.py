@@ -32,14 +32,15 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class ExportChoices:
-    """``shared``: a library that is loaded when the program starts; ``others``: bundles beside the
-    first."""
+    """``shared``: a library that is loaded when the program starts; ``dynamic``: an executable that
+    is linked with glibc when it starts; ``others``: bundles beside the first."""
 
     library: LibraryChoices = field(default_factory=LibraryChoices)
     shared: bool = False
     others: tuple[str, ...] = ()
     source: CChoices = field(default_factory=CChoices)
     release: ReleaseChoices | None = None
+    dynamic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,7 @@ class ExportKind:
 
 
 def _executable(build: Scheduler, bundle: str, output: str, choices: ExportChoices) -> Exported:
-    del choices
-    made = write_executable(build, bundle, output)
+    made = write_executable(build, bundle, output, dynamic=choices.dynamic)
     says = "{size_bytes}, of which the loader has {loader_bytes}, for {triple}"
     return Exported(asdict(made), says)
 
@@ -98,7 +98,7 @@ def _release(build: Scheduler, bundle: str, output: str, choices: ExportChoices)
 
 
 KINDS: Mapping[str, ExportKind] = {
-    "executable": ExportKind(_executable),
+    "executable": ExportKind(_executable, frozenset({"dynamic"})),
     "library": ExportKind(
         _library,
         frozenset({"name", "variant", "shared", "pool", "tensors_in", "shape"}),

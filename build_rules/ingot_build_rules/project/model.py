@@ -116,6 +116,7 @@ class ExportSpec:
     tensors_in: str = ""
     target: str = ""
     weights_apart: bool = False
+    dynamic: bool = False
     selftest: int = 0
     sign: tuple[str, ...] = ()
     expires: str = ""

@@ -73,6 +73,7 @@ def _export(spec: ExportSpec) -> dict[str, Any]:
         "tensors_in": spec.tensors_in,
         "target": spec.target,
         "weights_apart": spec.weights_apart,
+        "dynamic": spec.dynamic,
         "selftest": spec.selftest,
         "sign": list(spec.sign),
         "expires": spec.expires,

@@ -128,6 +128,7 @@ def _export(name: str, line: int, values: Values) -> ExportSpec:
         tensors_in=values.get("tensors-in", ""),
         target=values.get("target", ""),
         weights_apart=values.get("weights-apart", False),
+        dynamic=values.get("dynamic", False),
         selftest=values.get("selftest", 0),
         sign=values.get("sign", ()),
         expires=values.get("expires", ""),

@@ -115,6 +115,7 @@ TABLES: Mapping[str, Table] = {
             TableKey("tensors-in", "text", '"workspace"'),
             TableKey("target", "text", '"c-256"'),
             TableKey("weights-apart", "flag", "true"),
+            TableKey("dynamic", "flag", "true"),
             TableKey("selftest", "count", "2"),
             TableKey("sign", "texts", '["release.pem"]'),
             TableKey("expires", "text", '"2030-12-31"'),

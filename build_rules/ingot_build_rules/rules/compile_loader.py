@@ -1,7 +1,9 @@
-"""Rule ``compile_loader``: the loader in C, as a program that depends on nothing.
+"""Rule ``compile_loader``: the loader in C, as a program that depends on nothing, or, where it
+opens devices, on the machine's libc.
 
-In: its sources, a processor. Out: a static ELF file. Not done here: the sources
-(``export.loader_sources``), a bundle behind it (``export.executable``).
+In: its sources, a processor and a libc. Out: an ELF file: with musl a static one, with glibc one
+that is linked when it starts. Not done here: the sources (``export.loader_sources``), a bundle
+behind it (``export.executable``).
 
 The first program for a processor costs half a minute: the compiler makes its libc, too.
 """
@@ -21,11 +23,14 @@ from ingot_runtime.lazy_dataclass import dataclass
 # No inlining, no allocator: the smallest program. One that dies leaves nobody who would unwind its
 # stack.
 _FLAGS = (
-    "-std=c11", "-Os", "-g0", "-s", "-static", "-fno-sanitize=all", "-fno-stack-protector",
+    "-std=c11", "-Os", "-g0", "-s", "-fno-sanitize=all", "-fno-stack-protector",
     "-fomit-frame-pointer", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables",
     "-ffunction-sections", "-fdata-sections", "-mllvm", "-inline-threshold=0", "-Wl,--gc-sections",
     "-Wall", "-Wextra", "-Werror", "-DINGOT_WITHOUT_MALLOC",
 )  # fmt: skip
+# A static program cannot open the library of a driver, and has 100 kB.
+_STATIC = ("-static", "-DINGOT_WITHOUT_DEVICES")
+_DYNAMIC = ("-lpthread", "-ldl")  # of their own until glibc 2.34
 # Places in the header of an ELF file of 64 bits, and in a row of its table of segments.
 _SEGMENTS_AT, _SECTIONS_AT, _SEGMENT_WIDTH_AT, _SECTION_WIDTH_AT = 32, 40, 54, 58
 _SEGMENT_OFFSET_AT = 8
@@ -45,7 +50,9 @@ def _compute(context: RuleContext, inputs: LoaderInputs) -> Artifact[memoryview]
         for name, text in inputs.sources:
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
-        done = run_zig(("cc", "-target", inputs.triple, *_FLAGS, "run.c", "-o", "run"), folder)
+        linked = _STATIC if inputs.triple.endswith("musl") else _DYNAMIC
+        command = ("cc", "-target", inputs.triple, *_FLAGS, "run.c", *linked, "-o", "run")
+        done = run_zig(command, folder)
         if done.returncode:
             why = " ".join(done.stderr.split("\n", 1)[0].split())
             what = "the loader does not compile"
@@ -67,4 +74,4 @@ def _without_section_headers(program: bytes) -> bytes:
     return bytes(cut)
 
 
-COMPILE_LOADER = Rule("compile_loader", 2, ("sources", "triple"), _compute, tools=("zig",))
+COMPILE_LOADER = Rule("compile_loader", 3, ("sources", "triple"), _compute, tools=("zig",))

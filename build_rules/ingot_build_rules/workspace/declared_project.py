@@ -146,6 +146,7 @@ class DeclaredProject:
         tensors_in: str | None = None,
         target: str | None = None,
         weights_apart: bool | None = None,
+        dynamic: bool | None = None,
         selftest: int | None = None,
         sign: Sequence[PathText] | None = None,
         expires: str | None = None,
@@ -157,7 +158,7 @@ class DeclaredProject:
         values: Tree = {"bundle": bundle, "kind": kind, "output": output, "shared": shared}
         more = {"name": model_name, "variant": variant, "pools": pools, "tensors-in": tensors_in}
         source = {"target": target, "weights-apart": weights_apart, "shape": shape}
-        release = {"selftest": selftest, "sign": sign, "expires": expires}
+        release = {"selftest": selftest, "sign": sign, "expires": expires, "dynamic": dynamic}
         self._declare("export", name, _given({**values, **more, **source, **release}))
 
     def test(

@@ -123,7 +123,7 @@ def _choices(
         "shared": spec.shared, "name": spec.model_name, "variant": spec.variant,
         "pool": spec.pools, "tensors_in": spec.tensors_in, "shape": spec.shapes,
         "target": spec.target, "weights_apart": spec.weights_apart,
-        "selftest": spec.selftest, "sign": spec.sign, "expires": spec.expires,
+        "dynamic": spec.dynamic, "selftest": spec.selftest, "sign": spec.sign, "expires": spec.expires,
     }  # fmt: skip
     for option, value in given.items():
         if value and option not in kind.takes:
@@ -148,7 +148,8 @@ def _choices(
         tuple(os.path.join(folder, path) for path in spec.sign),
         spec.expires,
     )
-    return ExportChoices(library, spec.shared, source=source, release=release)
+    dynamic = spec.dynamic
+    return ExportChoices(library, spec.shared, source=source, release=release, dynamic=dynamic)
 
 
 def _pool(spec: ExportSpec, text: str) -> tuple[str, str]:

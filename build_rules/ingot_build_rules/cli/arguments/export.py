@@ -29,6 +29,10 @@ OPTIONS = (
         "file",
         required=True,
     ),
+    Option(
+        "--dynamic",
+        "an executable that is linked with the machine's glibc, for bundles with devices beside the host",
+    ),
     Option("--shared", "a library that is loaded when the program starts (default: a static one)"),
     Option("--name", "what the model is called in C (default: as the bundle's file)", "NAME"),
     Option("--variant", "the one to export (default: the only one)", "TARGET"),
@@ -63,6 +67,10 @@ EXAMPLES = (
     Example(
         "ingot export model.ingot --executable -o model",
         "a program: `./model --inputs x.npz --outputs y.npz`",
+    ),
+    Example(
+        "ingot export model.ingot --executable --dynamic -o model",
+        "a program that opens the drivers of the machine: OpenCL's, NVIDIA's",
     ),
     Example(
         "ingot export model.ingot --library -o build", "`build/libmodel.a` and `build/model.h`"
