@@ -11,9 +11,12 @@ static bool require_open(struct open_device *device, error *error) {
   return !*device->ended || refuse(error, INGOT_DEVICE_ERROR, "a device does not answer", device->name, device->ended, "load the bundle again");
 }
 
-// A driver that fails is lost, to all sessions.
+// A driver that fails is lost, to all sessions. What it was asked before may still write to memory of theirs: it is waited for.
 static bool device_lost(struct open_device *device, const char *why, error *error) {
-  if (!*device->ended) WRITE(device->ended, "the device is lost: %s", why);
+  struct ingot_error ignored = {0};
+  bool is_first = !*device->ended;
+  if (is_first) WRITE(device->ended, "the device is lost: %s", why);
+  if (is_first) device->kind->wait(device, &ignored);
   return require_open(device, error);
 }
 

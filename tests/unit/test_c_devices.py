@@ -217,16 +217,16 @@ def test_opencl_by_hand(tmp_path: Path) -> None:
 
 
 def test_opencl_has_the_bits_of_the_other_loader() -> None:
-    """All on the device, and in turns over host, OpenCL and the processor."""
+    """In turns over host, OpenCL and the processor; the architectures are all on the device."""
     find_opencl()
     x = np.random.default_rng(2).standard_normal((3, 12)).astype(np.float32)
     devices = {"acc": "opencl", "aside": "cpu:1"}
-    for places in (("acc",) * 4, ("acc", "aside", "acc", "host")):
-        place = {f"/{block}/*": device for block, device in zip(FOUR, places, strict=True)}
-        data = ingot.compile(chain(), targets=[TARGET], devices=devices, place=place).to_bytes()
-        with ingot_runtime.load(data) as session, CBundle(data) as loaded:
-            assert loaded.run({"x": x})["y"].tobytes() == session.run({"x": x})["y"].tobytes()
-            assert loaded.devices == session.devices
+    places = ("acc", "aside", "acc", "host")
+    place = {f"/{block}/*": device for block, device in zip(FOUR, places, strict=True)}
+    data = ingot.compile(chain(), targets=[TARGET], devices=devices, place=place).to_bytes()
+    with ingot_runtime.load(data) as session, CBundle(data) as loaded:
+        assert loaded.run({"x": x})["y"].tobytes() == session.run({"x": x})["y"].tobytes()
+        assert loaded.devices == session.devices
 
 
 def test_the_first_kind_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
