@@ -205,6 +205,32 @@ def test_tables_that_lie_get_the_same_verdict(tmp_path: Path, cuda: FakeCuda, na
     assert verdict_of_c(path) == verdict
 
 
+TABLE_MUTANTS = (80, pytest.param(5000, marks=pytest.mark.slow))
+
+
+@pytest.mark.parametrize("count", TABLE_MUTANTS)
+def test_mutants_of_a_table(tmp_path: Path, cuda: FakeCuda, count: int) -> None:
+    """Letters of a table that are left out, put in or changed: both loaders take it, or refuse it
+    in the same words; of the many, undefined behaviour would end the process."""
+    parts = Parts(bundle_of(tmp_path, cuda_code()).read_bytes())
+    section = parts.payloads[head.LIBRARY, 0]
+    end, letters = section.index(b"\n\n") + 2, b"019 _\n\0\xffamx.:"
+    kinds: set[str] = set()
+    rng = np.random.default_rng(count)
+    for number in range(count):
+        at, letter, width = rng.integers(end), letters[rng.integers(len(letters))], rng.integers(2)
+        put = bytes([letter]) * int(rng.integers(2))
+        made = parts.copy()
+        made.put(head.LIBRARY, 0, section[:at] + put + section[at + width :])
+        data = made.sealed()
+        with installed():
+            wanted = verdict_of_python(data)
+        assert verdict_of_c(data, sanitized=count > 1000) == wanted, number
+        kinds.add(wanted.kind)
+    assert kinds >= {"", "FormatError"}
+    assert cuda.calls()
+
+
 def test_opencl_by_hand(tmp_path: Path) -> None:
     """From device to device by way of the host; blocks that only `main` asks for."""
     find_opencl()

@@ -16,14 +16,17 @@ from tests.c_loader import Verdict, verdict_of_python
 from tests.hostile.mutant_bundles import BUNDLES
 from tests.hostile.mutations import mutant
 from tests.hostile.reseal import Parts
+from tests.hostile.two_devices import tree_entry, two_device_contents
 from tests.tidy.source import ROOT
 from tests.unit.test_c_loader import mutated
 from tests.unit.test_c_native import SANITIZERS
 
+from ingot_artifacts.bundle.write import write_bundle
 from ingot_build_rules.export.abi_header import error_kinds
 
 pytestmark = [pytest.mark.native, pytest.mark.gcc]
-NAMES = [name for name in BUNDLES if name != "large"]
+MADE = {name: make for name, make in BUNDLES.items() if name != "large"}
+NAMES = [*MADE, "devices"]
 RECORD_COUNT = 500  # of one process
 COUNTS = (1000, pytest.param(25_000, marks=pytest.mark.slow))
 
@@ -69,7 +72,10 @@ def test_mutants_under_both_sanitizers(
 ) -> None:
     """No crash, no leak, and the verdict of the loader in Python: 1,000 of each bundle, or
     25,000."""
-    BUNDLES[name](tmp_path / "m.ingot")
+    if name == "devices":
+        write_bundle(two_device_contents(count=2), tmp_path / "m.ingot", tree_entry)
+    else:
+        MADE[name](tmp_path / "m.ingot")
     source = mutants(tmp_path / "m.ingot", count)
     kinds: collections.Counter[str] = collections.Counter()
     while some := list(itertools.islice(source, RECORD_COUNT)):
