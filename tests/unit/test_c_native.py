@@ -13,34 +13,39 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.c_loader import verdict_of_c, verdict_of_python
+from tests.c_loader import find_opencl, verdict_of_c, verdict_of_python
 from tests.hostile.mutant_bundles import BUNDLES
 from tests.hostile.mutations import mutant
 from tests.hostile.reseal import Parts
+from tests.hostile.two_devices import tree_entry, two_device_contents
 from tests.tidy.source import ROOT
 from tests.unit.test_c_loader import feed, mutated
+from tests.unit.test_opencl_models import chain
 from tests.unit.test_signatures import Owner, sign
 
 import ingot
 import ingot_runtime
+from ingot_artifacts.bundle.write import write_bundle
 from ingot_artifacts.bundle.rewrite import Changes, rewrite_bundle
 from ingot_artifacts.inspect.describe import opened
 from ingot_build_rules.cli.main import main
 from ingot_runtime.format import header as head
-from ingot_runtime.format.file import TRAILER
+from ingot_runtime.format.file import TRAILER, TRAILER_MAGIC
 from ingot_runtime.npz import write_npz
 
 pytestmark = pytest.mark.native
 SIZE_BYTES_MAX = 100_000
+DYNAMIC_SIZE_BYTES_MAX = 160_000
 MUTANT_COUNT = 2500  # of each bundle
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 
 
 def run(
-    command: Sequence[str | os.PathLike[str]], code: int = 0
+    command: Sequence[str | os.PathLike[str]], code: int = 0, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program, which ends with ``code``; of the environment it has the path alone."""
-    environment = {"PATH": os.environ["PATH"]}
+    """Run a program, which ends with ``code``; of the environment it has the path, and what is
+    given."""
+    environment = {"PATH": os.environ["PATH"], **variables}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, (done.stdout, done.stderr)
     return done
@@ -164,6 +169,52 @@ def test_program_is_small_static_and_reproducible(program: Path, tmp_path: Path)
     assert main(["export", str(program), "--executable", "-o", str(again)]) == 0
     assert again.read_bytes() == program.read_bytes()
     assert os.access(again, os.X_OK)
+
+
+def test_dynamic_program_opens_devices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A static one is refused; a dynamic one has the bits of the loader in Python, on OpenCL's device
+    and on the processor, says what it is bound to, and has at most 160 kB."""
+    bundle, program = tmp_path / "m.ingot", tmp_path / "m"
+    ingot.compile(
+        chain(), targets=["x86-64-v3"], devices={"acc": "opencl|cpu:1"}, place={"*": "acc"}
+    ).save(bundle)
+    assert main(["export", str(bundle), "--executable", "-o", str(program)]) == 3
+    assert "--dynamic" in capsys.readouterr().err
+    assert main(["export", str(bundle), "--executable", "--dynamic", "-o", str(program)]) == 0
+    loader = loader_of(program)
+    assert len(loader) <= DYNAMIC_SIZE_BYTES_MAX
+    assert b"/lib64/ld-linux" in loader
+    x = np.random.default_rng(2).standard_normal((3, 12)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    given = ["--inputs", f"x={tmp_path}/x.npy", "--outputs", f"y={tmp_path}/y.npy"]
+    driver = find_opencl()
+    for bound in ("opencl:0", "cpu:2"):
+        with ingot_runtime.load(bundle, devices={"acc": bound}) as session:
+            wanted = session.run({"x": x})["y"]
+        run([program, *given, "--device", f"acc={bound}"], **driver)
+        assert np.load(tmp_path / "y.npy").tobytes() == wanted.tobytes()
+    assert "device acc: opencl:0" in run([program, "--describe"], **driver).stdout
+    missing = {"INGOT_OPENCL_LIBRARY": "/none/libOpenCL.so"}
+    assert "device acc: cpu:1" in run([program, "--describe"], **missing).stdout
+    refused = run([program, "--describe", "--device", "acc=opencl"], 5, **missing).stderr
+    assert "error: device 'acc' needs an OpenCL driver" in refused
+
+
+def test_static_program_refuses_devices(program: Path, tmp_path: Path) -> None:
+    """One that was made for another bundle says what to make instead."""
+    write_bundle(two_device_contents(), tmp_path / "m.ingot", tree_entry)
+    content = bytearray(program.read_bytes())
+    start, *_ = TRAILER.unpack(content[-TRAILER.size :])
+    bundle = (tmp_path / "m.ingot").read_bytes()
+    made = tmp_path / "m"
+    made.write_bytes(content[:start] + bundle + TRAILER.pack(start, len(bundle), TRAILER_MAGIC))
+    made.chmod(0o755)
+    told = run([made], 5).stderr
+    assert told.startswith("error: no devices beside the host here\n  where: ")
+    assert "the bundle has the device 'acc', null:0" in told
+    assert "ingot export --executable --dynamic" in told
 
 
 def test_program_is_a_bundle(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
