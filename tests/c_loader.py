@@ -190,9 +190,7 @@ def options(
     mapped = [f"{name}={kind}".encode() for name, kind in (devices or {}).items()]
     bound = (ctypes.c_char_p * (len(mapped) + 1))(*mapped, None)
     signature = signers, policy.encode() or None
-    return Options(
-        4, VERIFY[verify], threads, *texts, max_bytes, None, None, *signature, bound
-    )
+    return Options(4, VERIFY[verify], threads, *texts, max_bytes, None, None, *signature, bound)
 
 
 class CBundle:
@@ -230,9 +228,7 @@ class CBundle:
         other = object.__new__(CBundle)
         other.__dict__ |= {**self.__dict__, "_bundle": ctypes.c_void_p()}
         other.session = ctypes.c_void_p()
-        self._check(
-            "open", self._bundle, ctypes.byref(self._chosen), ctypes.byref(other.session)
-        )
+        self._check("open", self._bundle, ctypes.byref(self._chosen), ctypes.byref(other.session))
         return other
 
     def _check(self, name: str, *arguments: object) -> None:

@@ -42,7 +42,9 @@ FAKE = Path(__file__).parent / "c_programs" / "fake_cuda.c"
 MUTANT_COUNT = 60
 
 
-def bundle_of(folder: Path, code: LibrarySpec | None = None, rows: int | str = 4, **more: int) -> Path:
+def bundle_of(
+    folder: Path, code: LibrarySpec | None = None, rows: int | str = 4, **more: int
+) -> Path:
     """A bundle by hand whose devices run one kernel of three buffers."""
     path = folder / "two.ingot"
     grows = bool(more.get("grows", 0))
@@ -64,7 +66,9 @@ def test_devices_of_the_processor(tmp_path: Path, rows: int | str, count: int, g
             for x in (X, X) if rows == 4 else (X, X[:2], X):
                 assert (loaded.run({"x": x})["y"] == two_device_reference(x)).all()
                 assert (other.run({"x": x})["y"] == two_device_reference(x)).all()
-            assert set(loaded.devices) == {"host", "acc", "aux"} - ({"aux"} if count == 1 else set())
+            assert set(loaded.devices) == {"host", "acc", "aux"} - (
+                {"aux"} if count == 1 else set()
+            )
             assert loaded.devices["acc"] == ("cpu:3" if chosen.devices[0] else "null:0")
 
 
@@ -165,7 +169,9 @@ def opencl_code(row: str = f"{KERNEL} 3 1 0 0", title: str = OPENCL_HEAD) -> Lib
     return LibrarySpec("opencl", "opencl-c-1.2", (), (KERNEL,), section)
 
 
-def cuda_code(row: str = f"{KERNEL} 3 1 0 0 128", module: str = "", text: str = _PTX) -> LibrarySpec:
+def cuda_code(
+    row: str = f"{KERNEL} 3 1 0 0 128", module: str = "", text: str = _PTX
+) -> LibrarySpec:
     """The kernel as PTX, as far as a driver looks that has the kernel itself."""
     module = module or f"module sm_75 6.3 10000 {len(text)}"
     return LibrarySpec(
@@ -266,10 +272,12 @@ def test_the_first_kind_that_is_there(tmp_path: Path, monkeypatch: pytest.Monkey
     x = np.random.default_rng(2).standard_normal((3, 12)).astype(np.float32)
     for bound in ("opencl:0", "opencl:1", "cpu:2"):
         given = {"acc": bound}
-        with ingot_runtime.load(data, devices=given) as session:
-            with CBundle(data, options(devices=given)) as loaded:
-                assert loaded.devices["acc"] == bound
-                assert loaded.run({"x": x})["y"].tobytes() == session.run({"x": x})["y"].tobytes()
+        with (
+            ingot_runtime.load(data, devices=given) as session,
+            CBundle(data, options(devices=given)) as loaded,
+        ):
+            assert loaded.devices["acc"] == bound
+            assert loaded.run({"x": x})["y"].tobytes() == session.run({"x": x})["y"].tobytes()
     with CBundle(data) as loaded:
         assert loaded.devices["acc"] == "opencl:0"
     monkeypatch.setenv("INGOT_OPENCL_LIBRARY", str(tmp_path / "none.so"))

@@ -8,8 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -25,8 +26,8 @@ from tests.unit.test_signatures import Owner, sign
 
 import ingot
 import ingot_runtime
-from ingot_artifacts.bundle.write import write_bundle
 from ingot_artifacts.bundle.rewrite import Changes, rewrite_bundle
+from ingot_artifacts.bundle.write import write_bundle
 from ingot_artifacts.inspect.describe import opened
 from ingot_build_rules.cli.main import main
 from ingot_runtime.format import header as head
@@ -41,7 +42,9 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g",
 
 
 def run(
-    command: Sequence[str | os.PathLike[str]], code: int = 0, **variables: str
+    command: Sequence[str | os.PathLike[str]],
+    code: int = 0,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.CompletedProcess[str]:
     """Run a program, which ends with ``code``; of the environment it has the path, and what is
     given."""
@@ -171,9 +174,7 @@ def test_program_is_small_static_and_reproducible(program: Path, tmp_path: Path)
     assert os.access(again, os.X_OK)
 
 
-def test_dynamic_program_opens_devices(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dynamic_program_opens_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A static one is refused; a dynamic one has the bits of the loader in Python, on OpenCL's device
     and on the processor, says what it is bound to, and has at most 160 kB."""
     bundle, program = tmp_path / "m.ingot", tmp_path / "m"
@@ -193,12 +194,12 @@ def test_dynamic_program_opens_devices(
     for bound in ("opencl:0", "cpu:2"):
         with ingot_runtime.load(bundle, devices={"acc": bound}) as session:
             wanted = session.run({"x": x})["y"]
-        run([program, *given, "--device", f"acc={bound}"], **driver)
+        run([program, *given, "--device", f"acc={bound}"], variables=driver)
         assert np.load(tmp_path / "y.npy").tobytes() == wanted.tobytes()
-    assert "device acc: opencl:0" in run([program, "--describe"], **driver).stdout
+    assert "device acc: opencl:0" in run([program, "--describe"], variables=driver).stdout
     missing = {"INGOT_OPENCL_LIBRARY": "/none/libOpenCL.so"}
-    assert "device acc: cpu:1" in run([program, "--describe"], **missing).stdout
-    refused = run([program, "--describe", "--device", "acc=opencl"], 5, **missing).stderr
+    assert "device acc: cpu:1" in run([program, "--describe"], variables=missing).stdout
+    refused = run([program, "--describe", "--device", "acc=opencl"], 5, missing).stderr
     assert "error: device 'acc' needs an OpenCL driver" in refused
 
 
