@@ -21,10 +21,10 @@ _Rule = Callable[[Rewriter, Node], int | None]
 
 def canonicalise(graph: Graph) -> Graph:
     """Apply the rules of ``canonical`` until none fires."""
-    return rewrite_until_stable(graph, _rule, _Roots())
+    return rewrite_until_stable(graph, _rule, _RootOps())
 
 
-class _Roots:
+class _RootOps:
     """The ops that have rules."""
 
     def __contains__(self, op: OpName, /) -> bool:

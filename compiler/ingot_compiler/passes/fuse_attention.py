@@ -17,10 +17,10 @@ from ingot_compiler.ir.dims import symbols_of
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.passes.match import is_number, orders, without_factor
-from ingot_compiler.passes.rewrite import Interior, Rewriter, Roots, in_shape, rewrite
+from ingot_compiler.passes.rewrite import Interior, Rewriter, RootOps, in_shape, rewrite
 from ingot_runtime.lazy_dataclass import dataclass
 
-ROOTS: Roots = ("matmul",)
+ROOTS: RootOps = ("matmul",)
 
 
 @dataclass(frozen=True, slots=True)

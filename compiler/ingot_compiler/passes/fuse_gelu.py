@@ -25,9 +25,9 @@ from ingot_compiler.passes.match import (
     with_number,
     without_factor,
 )
-from ingot_compiler.passes.rewrite import Rewriter, Roots, rewrite
+from ingot_compiler.passes.rewrite import Rewriter, RootOps, rewrite
 
-ROOTS: Roots = ("mul",)
+ROOTS: RootOps = ("mul",)
 _CUBE_FACTOR = 0.044715
 
 

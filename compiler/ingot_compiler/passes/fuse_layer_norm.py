@@ -23,9 +23,9 @@ from ingot_compiler.passes.match import (
     trailing_mean,
     with_number,
 )
-from ingot_compiler.passes.rewrite import Rewriter, Roots, in_shape, rewrite
+from ingot_compiler.passes.rewrite import Rewriter, RootOps, in_shape, rewrite
 
-ROOTS: Roots = ("div", "mul", "add")
+ROOTS: RootOps = ("div", "mul", "add")
 
 
 def fuse_layer_norm(graph: Graph) -> Graph:

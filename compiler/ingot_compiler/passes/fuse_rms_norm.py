@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.passes.fuse_layer_norm import absorb_scale, filled
 from ingot_compiler.passes.match import quotient_by_root, square_of, trailing_mean, with_number
-from ingot_compiler.passes.rewrite import Rewriter, Roots, rewrite
+from ingot_compiler.passes.rewrite import Rewriter, RootOps, rewrite
 
-ROOTS: Roots = ("div", "mul")
+ROOTS: RootOps = ("div", "mul")
 
 
 def fuse_rms_norm(graph: Graph) -> Graph:

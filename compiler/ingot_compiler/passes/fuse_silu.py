@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.passes.match import orders
-from ingot_compiler.passes.rewrite import Rewriter, Roots, rewrite
+from ingot_compiler.passes.rewrite import Rewriter, RootOps, rewrite
 
-ROOTS: Roots = ("mul",)
+ROOTS: RootOps = ("mul",)
 
 
 def fuse_silu(graph: Graph) -> Graph:

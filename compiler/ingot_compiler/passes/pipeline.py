@@ -25,7 +25,7 @@ from ingot_compiler.passes.fold_literals import fold_literals
 from ingot_compiler.passes.integer_products import integer_products
 from ingot_compiler.passes.move_quantised import move_quantised
 from ingot_compiler.passes.products_in_floats import products_in_floats
-from ingot_compiler.passes.rewrite import RewriteRule, Roots, refusals_of
+from ingot_compiler.passes.rewrite import RewriteRule, RootOps, refusals_of
 from ingot_compiler.passes.scale_once import scale_once
 from ingot_compiler.passes.unsigned_values import unsigned_values
 
@@ -53,7 +53,7 @@ PASSES: tuple[Pass, ...] = (
     fold_batch_norm,
     expand_conv_transpose,
 )
-PATTERNS: tuple[tuple[str, RewriteRule, Roots], ...] = (
+PATTERNS: tuple[tuple[str, RewriteRule, RootOps], ...] = (
     ("layer normalisation", fuse_layer_norm.rule, fuse_layer_norm.ROOTS),
     ("RMS normalisation", fuse_rms_norm.rule, fuse_rms_norm.ROOTS),
     ("GELU", fuse_gelu.rule, fuse_gelu.ROOTS),

@@ -37,7 +37,7 @@ RewriteRule = Callable[["Rewriter", Node], Sequence[int] | None]
 node."""
 
 
-class Roots(Protocol):
+class RootOps(Protocol):
     """Ops that a rule is asked of."""
 
     def __contains__(self, op: OpName, /) -> bool:
@@ -280,7 +280,7 @@ class Rewriter:
         return compact(Graph(self.inputs, tuple(self.nodes), outputs, tuple(self.types)))
 
 
-def rewrite(graph: Graph, rule: RewriteRule, roots: Roots | None = None) -> Graph:
+def rewrite(graph: Graph, rule: RewriteRule, roots: RootOps | None = None) -> Graph:
     """Apply ``rule`` once to every node, in order.
 
     Args:
@@ -292,7 +292,7 @@ def rewrite(graph: Graph, rule: RewriteRule, roots: Roots | None = None) -> Grap
     return graph if state is None else state.finish()
 
 
-def _visited(graph: Graph, rule: RewriteRule, roots: Roots | None) -> Rewriter | None:
+def _visited(graph: Graph, rule: RewriteRule, roots: RootOps | None) -> Rewriter | None:
     """The state behind the last node; None where the rule is asked of no node."""
     if roots is not None and not any(node.op in roots for node in graph.nodes):
         return None
@@ -305,7 +305,9 @@ def _visited(graph: Graph, rule: RewriteRule, roots: Roots | None) -> Rewriter |
     return state
 
 
-def refusals_of(graph: Graph, pattern: str, rule: RewriteRule, roots: Roots) -> tuple[Refusal, ...]:
+def refusals_of(
+    graph: Graph, pattern: str, rule: RewriteRule, roots: RootOps
+) -> tuple[Refusal, ...]:
     """Why ``rule`` leaves what looks like ``pattern`` to it as it is, each reason once."""
     state = _visited(graph, rule, roots)
     found = () if state is None else dict.fromkeys(state.refusals)
@@ -313,7 +315,7 @@ def refusals_of(graph: Graph, pattern: str, rule: RewriteRule, roots: Roots) -> 
 
 
 def rewrite_until_stable(
-    graph: Graph, rule: RewriteRule, roots: Roots | None = None, rounds_max: int = 8
+    graph: Graph, rule: RewriteRule, roots: RootOps | None = None, rounds_max: int = 8
 ) -> Graph:
     """Apply ``rule`` to the whole graph until it changes nothing."""
     for _ in range(rounds_max):
