@@ -217,5 +217,5 @@ def weight_bytes(files: CFiles) -> bytes:
     content = bytearray(size)
     for constant in files.constants:
         place = slice(constant.offset_bytes, constant.offset_bytes + constant.size_bytes)
-        content[place] = constant.content.value()
+        content[place] = constant.part_of(constant.content.value())
     return bytes(content)
