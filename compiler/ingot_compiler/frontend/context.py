@@ -262,6 +262,9 @@ class OpContext(OnnxNode):
         number."""
         self._check_size(source.type)
         shape, dtype = source.type.shape, source.type.dtype
+        if source.stored:
+            halves = ConstantSource(source.weight, TensorType(source.stored, shape))
+            return self.add("cast", self.constant(halves), dtype=dtype)
         count = prod(dim for dim in shape if isinstance(dim, int))
         if shape == () or (dtype not in FLOATS and count <= _LITERAL_COUNT_MAX):
             return self._literal(source)
