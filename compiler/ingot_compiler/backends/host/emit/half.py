@@ -7,7 +7,8 @@ casts (``convert``).
 from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.number import Number
-from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.emit.kernels.pairs import as_lanes
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import DType
 
@@ -23,6 +24,8 @@ def half_to_float(w: Writer, value: LlvmValue, dtype: DType) -> LlvmValue:
     """Widen f16 or bf16 (i16) to float."""
     if dtype == "f16" and _has_conversion(w):
         return w.convert("fpext", w.convert("bitcast", value, "half"), "float")
+    if dtype == "bf16" and value.lanes == 8 and "avx2" in w.target.features:
+        return _spread_by_bytes(w, value)
     wide = Number(w, w.convert("zext", value, "i32"))
     return (_f16_to_float(wide) if dtype == "f16" else (wide << 16).as_float()).operand
 
@@ -38,6 +41,13 @@ def float_to_half(w: Writer, value: LlvmValue, dtype: DType) -> LlvmValue:
 def _has_conversion(w: Writer) -> bool:
     # Elsewhere LLVM would call a library function, lane by lane.
     return "f16c" in w.target.features or w.target.arch == "aarch64"
+
+
+def _spread_by_bytes(w: Writer, value: LlvmValue) -> LlvmValue:
+    twice = as_lanes(w, w.shuffle(value, [*range(8), *range(8)]), "i8", 32)
+    places = [place for lane in range(8) for place in (128, 128, 2 * lane, 2 * lane + 1)]
+    spread = w.call("llvm.x86.avx2.pshuf.b", (twice, constants(places, "i8")), "i8", 32)
+    return as_lanes(w, spread, "float", 8)
 
 
 def _f16_to_float(wide: Number) -> Number:
