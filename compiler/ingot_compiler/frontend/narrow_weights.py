@@ -21,7 +21,7 @@ from ingot_compiler.frontend.sort_nodes import names_read
 from ingot_compiler.ir.types import DType, TensorType
 
 _READERS = frozenset(("MatMul", "Gemm", "FusedMatMul", "Gather", "Identity", "Transpose"))
-_COUNT_MIN = 1 << 17  # a smaller one stays in the cache of a core, and is read from there in f32
+_COUNT_MIN = 1 << 19  # 2 MiB of f32: a smaller one stays in the cache of a core
 _BLOCK = 1 << 15
 _LOW_BITS = np.uint32(0xFFFF)
 
