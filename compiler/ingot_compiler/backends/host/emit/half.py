@@ -6,7 +6,7 @@ casts (``convert``).
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.kernels.pairs import as_lanes
+from ingot_compiler.backends.host.emit.lanes import as_lanes
 from ingot_compiler.backends.host.emit.number import Number
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
 from ingot_compiler.backends.host.writer import Writer
