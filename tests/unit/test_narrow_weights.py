@@ -49,7 +49,7 @@ def stored(array: Array) -> tuple[DType, memoryview] | None:
     st.integers(0, 1023),
     st.integers(1, 0xFFFF),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_it_is_found_by_its_bits(halves: list[int], dtype: DType, row: int, low: int) -> None:
     """Whatever the numbers are (denormal, infinite, NaN): what is kept widens to the same bits, and
     one number that is neither keeps all of the matrix."""
@@ -93,7 +93,7 @@ def test_who_reads_it_decides() -> None:
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", HALVES)
 @given(seed=st.integers(0, 2**32), sizes=st.sampled_from([(1, 19, 6), (4, 37, 5), (7, 64, 3)]))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 def test_kernels_widen_exactly(
     target: Target, dtype: DType, seed: int, sizes: tuple[int, int, int]
 ) -> None:

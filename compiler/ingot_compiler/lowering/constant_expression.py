@@ -28,7 +28,6 @@ GROWTH_TOTAL_FREE_BYTES = 1 << 26
 # Of one value: every value that kernels read has an expression of its own.
 EXPRESSION_NODES_MAX = 1024
 PRODUCT_WORK_MAX = 1 << 30  # multiplications of a matrix product: a second or two
-_PASSED_ON = ("reduce", "reshape", "transpose")  # they take the place of their operand
 _ARITHMETIC_DTYPES = frozenset(("f32", "f64"))
 _COMPARED_DTYPES = _ARITHMETIC_DTYPES | SIGNED | UNSIGNED | {"bool"}
 
@@ -58,8 +57,9 @@ def constant_values(graph: Graph) -> frozenset[int]:
             node_count = _distinct_count(graph, producers, node)
         growth_bytes = max(size_bytes - read_bytes, 0)
         is_small = size_bytes <= GROWTH_MAX * read_bytes + GROWTH_FREE_BYTES
-        freed_bytes = 0  # what no bundle stores
-        if node.op in _PASSED_ON and len(users[node.operands[0]]) == 1:
+        freed_bytes = 0  # of an operand that no bundle stores
+        takes_place = node.operands and (node.op == "reduce" or node.op in MOVEMENT)
+        if takes_place and len(users[node.operands[0]]) == 1:
             freed_bytes = grown_bytes.get(node.operands[0], 0)
         is_room = growth_bytes <= room_bytes + freed_bytes
         if is_small and is_room and node_count <= EXPRESSION_NODES_MAX:
