@@ -264,6 +264,9 @@ class OpContext(OnnxNode):
         of."""
         self._check_size(source.type)
         shape, dtype = source.type.shape, source.type.dtype
+        if source.stored:
+            halves = ConstantSource(source.weight, TensorType(source.stored, shape))
+            return self.add("cast", self.constant(halves), dtype=dtype)
         count = prod(dim for dim in shape if isinstance(dim, int))
         count_max = _QUANTISED_COUNT_MAX if is_quantised else _LITERAL_COUNT_MAX
         if shape == () or (dtype not in FLOATS and count <= count_max):

@@ -48,6 +48,11 @@ class KernelTarget(Protocol):
         ...
 
     @property
+    def widens_f16(self) -> bool:
+        """Whether f16 becomes f32 by one instruction."""
+        ...
+
+    @property
     def multiplies_tiles(self) -> frozenset[DType]:
         """The element types of which whole tiles are multiplied by one instruction."""
         ...

@@ -46,11 +46,12 @@ def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
 def conv_panels(fuser: Fuser, node: Node, dtype: DType, depth: int) -> Leaf:
     """Constant weights of a ``conv`` in panels; ``depth`` of a tap."""
     values, w = fuser.values, node.operands[1]
-    weights = packing.factors_of(values.expression(w), dtype)
+    device = values.device_of(node.results[0])
+    weights = packing.factors_of(values.expression(w), dtype, fuser.targets[device])
     matrix = packing.conv_matrix(weights, node.integer("groups"))
     width = panel_columns(sum_dtype(dtype))
     panels = packing.pack_panels(matrix, width, factors_together(dtype, dtype), depth)
-    return fuser.constant(panels, values.device_of(node.results[0]))
+    return fuser.constant(panels, device)
 
 
 def transformed_weights(fuser: Fuser, node: Node, shape: WinogradShape) -> Leaf:
@@ -125,9 +126,10 @@ def _with_whole_panels(fuser: Fuser, b: int, together: int, width: int) -> int:
 def matrix_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     """A constant matrix in panels."""
     values, width = fuser.values, panel_columns(sum_dtype(dtype))
-    matrix = packing.factors_of(values.expression(node.operands[1]), dtype)
+    device = values.device_of(node.results[0])
+    matrix = packing.factors_of(values.expression(node.operands[1]), dtype, fuser.targets[device])
     panels = packing.pack_matrix(matrix, width, factors_together(dtype, dtype))
-    return fuser.constant(panels, values.device_of(node.results[0]))
+    return fuser.constant(panels, device)
 
 
 def blocks_in_panels(fuser: Fuser, node: Node) -> list[Leaf]:

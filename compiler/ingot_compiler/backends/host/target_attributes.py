@@ -22,5 +22,6 @@ DERIVED = (
     "triple",
     "vector_bits",
     "vector_register_count",
+    "widens_f16",
 )
 """What the parser finds out from the attributes; code generation reads it, and nobody gives it."""

@@ -121,6 +121,11 @@ class Target:
         return self.vector_bits == _WIDEST_BITS and "avx512bf16" in self.features
 
     @property
+    def widens_f16(self) -> bool:
+        """Whether f16 becomes f32 by one instruction."""
+        return "f16c" in self.features or self.arch == "aarch64"
+
+    @property
     def multiplies_tiles(self) -> frozenset[DType]:
         """The element types of which whole tiles are multiplied by one instruction."""
         known: dict[str, frozenset[DType]] = {

@@ -6,7 +6,7 @@ the loop (``multiply``).
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.kernels.pairs import as_lanes
+from ingot_compiler.backends.host.emit.lanes import as_lanes
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.errors import InternalError

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.backends.host.emit.kernels.accumulators import Factors
-from ingot_compiler.backends.host.emit.kernels.pairs import as_lanes, multiply_pairs
+from ingot_compiler.backends.host.emit.kernels.pairs import multiply_pairs
+from ingot_compiler.backends.host.emit.lanes import as_lanes
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Writer

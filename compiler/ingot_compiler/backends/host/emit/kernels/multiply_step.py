@@ -75,7 +75,8 @@ def emit_step(
     masks = [*[None] * (tile.vectors - 1), tile.mask]
     places = zip(vectors, masks, tile.row_lanes, strict=True)
     columns = [_load_b(tile, *at, mask, lanes) for at, mask, lanes in places]
-    _prefetch_b(tile, axis, vectors)
+    if _begins_line(tile, axis, step):
+        _prefetch_b(tile, axis, vectors)
     totals, result = iter(sums), list[LlvmValue]()
     wide, narrow = (columns[:-1], columns[-1:]) if tile.last_lanes else (columns, ())
     for number, (pointer, displacement) in enumerate(tile.a):
@@ -200,6 +201,15 @@ def _add_product(
     pairs = tile.factors.together == rows_together("i16")
     product = multiply_pairs(w, left, right) if pairs else w.binary("mul", left, right)
     return w.binary("add", product, total)
+
+
+def _begins_line(tile: AccumulatorTile, axis: Axis, step: int) -> bool:
+    """Whether the row of B begins a cache line, if the first one of the block does: rows of 16 bits
+    share one."""
+    if not isinstance(axis.b_step, int):
+        return True
+    bits = axis.b_step * element_bits(MEMORY[tile.factors.b])
+    return step * bits % (8 * _LINE_BYTES) < max(bits, 1)
 
 
 def _prefetch_b(tile: AccumulatorTile, axis: Axis, vectors: Pointers) -> None:
