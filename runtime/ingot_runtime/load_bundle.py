@@ -58,6 +58,8 @@ def load_bundle(
     try:
         source = _signed(_open(bundle, digest), keys)
         plan = read_plan(source)
+        if source.shared is not None:
+            _open_base(source, isinstance(bundle, _IN_MEMORY))
         bound = bind_devices(plan, {} if devices is None else devices, source.name)
         usable = _usable_features(features)
         arch = cpu.machine_architecture()
@@ -116,6 +118,15 @@ def _signed(
     return source
 
 
+def _open_base(source: Source, is_in_memory: bool) -> None:
+    if is_in_memory:
+        why, do = "the bundle that has the rest is looked for beside it", "give its path"
+        raise InputError("weights are shared with another bundle", source.name, why, do)
+    from .format.shared import open_base
+
+    open_base(source)
+
+
 def _usable_features(features: "frozenset[str] | None") -> frozenset[str]:
     found = cpu.machine_features()
     # A mask takes features away; it cannot add one.
@@ -136,7 +147,8 @@ def _loaded(
         mibs = whole_mibs(plan.variants[index].ranges)
         # `check_kinds` compared the sizes.
         assert not mibs or len(tree) >= mibs[-1][1] * TREE_ENTRY_SIZE_BYTES
-        verifier = Verifier(image, pool, watch, tree, mibs, source.name)
+        name = source.name if source.base is None else f"{source.name}, {source.base.name}"
+        verifier = Verifier(image, pool, watch, tree, mibs, name)
         verifier.verify(weights, verify)
     return Loaded(source, plan, index, image, weights, pool, watch, verifier, program)
 

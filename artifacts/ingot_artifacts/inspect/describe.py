@@ -19,6 +19,7 @@ from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.plan import BundlePlan, VariantPlan
 from ingot_runtime.format.program import Program
 from ingot_runtime.format.program_decode import decode_program
+from ingot_runtime.format.shared import open_base, read_weights
 from ingot_runtime.format.source import (
     Source,
     in_file,
@@ -128,6 +129,7 @@ def verify_source(source: Source, tree_entry: TreeEntry) -> BundlePlan:
             that read it.
     """
     plan = read_plan(source)
+    open_base(source)
     for row in source.sections:
         if row.kind == head.WEIGHTS:
             _verify_weights(source, row, plan, tree_entry)
@@ -158,9 +160,10 @@ def _verify_weights(
     source: Source, row: head.Section, plan: BundlePlan, tree_entry: TreeEntry
 ) -> None:
     tree = source.section(head.TREE, row.id)
-    for mib, start in enumerate(range(0, row.size_bytes, MIB)):
-        size_bytes = min(MIB, row.size_bytes - start)
-        data = source.read(row.offset + start, size_bytes)
+    whole_bytes = weights_sizes_bytes(source, plan)[row.id]
+    for mib, start in enumerate(range(0, whole_bytes, MIB)):
+        size_bytes = min(MIB, whole_bytes - start)
+        data = read_weights(source, row.id, start, size_bytes)
         at = mib * TREE_ENTRY_SIZE_BYTES
         entry = tree[at : at + TREE_ENTRY_SIZE_BYTES]
         padded = memoryview(data.ljust(MIB, b"\0"))

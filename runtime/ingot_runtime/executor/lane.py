@@ -179,7 +179,7 @@ class Lane:
             rc = self._main(frame.call)
             if rc or self.attached is not None:
                 rc = self._recover(rc, frame)
-            try:
+            try:  # the stamp is never this where weights lie in another file, too
                 found = os.fstat(self._fd)
                 same = (found.st_size, found.st_mtime_ns, found.st_ctime_ns) == loaded.stamp
             except OSError:

@@ -34,14 +34,20 @@ class Weights:
 
     def __init__(self, source: Source, row: head.Section, image: Image) -> None:
         """Map the section, or raise ``ResourceError``."""
-        self.size_bytes = row.size_bytes
-        size, read, shared = row.size_bytes, system.PROT_READ, system.MAP_SHARED
+        pieces = [(0, row.size_bytes, source, row.offset)]
+        if source.base is not None and not row.id:
+            from ..format import shared as other
+
+            pieces = list(other.pieces(source))
+        self.size_bytes = size = sum(piece[1] for piece in pieces)
+        read, shared = system.PROT_READ, system.MAP_SHARED
         rest = -size % MIB
         self._area = Area(size + rest)
         self.address = self._area.address
         self._faults = sigbus.guard(image, self._area, self.address, size)
         # Shared, not copied: what is in the page cache costs no memory.
-        self._area.put(0, size, read, shared, source.fd, source.start + row.offset)
+        for at, length, file, offset in pieces:
+            self._area.put(at, length, read, shared, file.fd, file.start + offset)
         if rest:  # the zeros with which the last entry of the tree was computed
             self._area.put(size, rest, read, system.MAP_PRIVATE | system.MAP_ANONYMOUS)
 
