@@ -32,7 +32,14 @@ from ingot_build_rules.ship.share import share_changes
 from ingot_compiler.backends.host.support.host import HostDigests
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.command import main as device
-from ingot_runtime.errors import BundleError, ChangedError, DigestError, FileError, FormatError, InputError
+from ingot_runtime.errors import (
+    BundleError,
+    ChangedError,
+    DigestError,
+    FileError,
+    FormatError,
+    InputError,
+)
 from ingot_runtime.format import header as head
 from ingot_runtime.format.limits import ALIGNMENT_MAPPED_BYTES, MIB
 from ingot_runtime.format.shared import Shared, pieces
@@ -108,7 +115,12 @@ def test_the_second_costs_its_own_layers(base: Path, shared: Path, capsys: Outpu
 def test_all_ways_to_load_it(shared: Path) -> None:
     """Both executors, every policy of verification, several sessions and threads."""
     expected = tiny_reference(X, 1).tobytes()
-    for options in ({"executor": "vm"}, {"verify": "fast"}, {"verify": "code"}, {"sessions": 2, "threads": 2}):
+    for options in (
+        {"executor": "vm"},
+        {"verify": "fast"},
+        {"verify": "code"},
+        {"sessions": 2, "threads": 2},
+    ):
         assert run(shared, **options).tobytes() == expected
 
 
@@ -183,7 +195,11 @@ def test_nothing_in_common(base: Path, tmp_path: Path) -> None:
     contents = tiny_contents()
     weights = ((0, memoryview(np.random.RandomState(9).bytes(2 * MIB))),)
     write_bundle(replace(contents, weights=weights, weights_bytes=(2 * MIB,)), other, tree_entry)
-    with opened(base) as first, opened(other) as second, pytest.raises(UserError, match="no weights in common"):
+    with (
+        opened(base) as first,
+        opened(other) as second,
+        pytest.raises(UserError, match="no weights in common"),
+    ):
         share_changes(first, second, "base.ingot")
 
 
@@ -280,7 +296,9 @@ def test_rows_beyond_the_other_weights(base: Path, shared: Path, tmp_path: Path)
     path = tmp_path / "forged.ingot"
     rows = SIZE, 1, 0, 2 * PAGE, SIZE - PAGE
     with opened(shared) as source:
-        rewrite_bundle(source, Changes({(head.SHARED, 0): encoded(root, "base.ingot", *rows)}), path)
+        rewrite_bundle(
+            source, Changes({(head.SHARED, 0): encoded(root, "base.ingot", *rows)}), path
+        )
     with pytest.raises(FormatError, match="shared weights that are not there"):
         run(path)
     with opened(shared) as source:

@@ -26,7 +26,9 @@ def run(arguments: argparse.Namespace) -> int:
     for path in given:
         check_bundle_kind(path)
     check_output(arguments.output, list(given))
-    folders = [os.path.realpath(os.path.dirname(path)) for path in (arguments.base, arguments.output)]
+    folders = [
+        os.path.realpath(os.path.dirname(path)) for path in (arguments.base, arguments.output)
+    ]
     if folders[0] != folders[1]:
         why, do = "its weights are looked for beside it", f"write it into {folders[0]}"
         raise UserError("the bundle would not find its weights", arguments.output, why, do)

@@ -47,7 +47,9 @@ def share_changes(base: Source, source: Source, name: str) -> SharedParts:
     for each in (base, source):
         require_own_weights(each, "a bundle with weights of its own is needed")
         if _HOST_WEIGHTS not in each.by_key:
-            raise UserError("no weights to share", each.name, "the bundle has none", "ship it whole")
+            raise UserError(
+                "no weights to share", each.name, "the bundle has none", "ship it whole"
+            )
     size = source.by_key[_HOST_WEIGHTS].size_bytes
     rows = _rows(list(_pages(base)), list(_pages(source)))
     if not rows:
@@ -92,7 +94,10 @@ def _rows(known: list[bytes], wanted: list[bytes]) -> list[Row]:
         else:
             rows.append((at, there, 1))
     largest = sorted(rows, key=lambda row: (-row[2], row[0]))[:SHARED_COUNT_MAX]
-    return [(at * _PAGE_BYTES, there * _PAGE_BYTES, size * _PAGE_BYTES) for at, there, size in sorted(largest)]
+    return [
+        (at * _PAGE_BYTES, there * _PAGE_BYTES, size * _PAGE_BYTES)
+        for at, there, size in sorted(largest)
+    ]
 
 
 def _between(rows: list[Row], size_bytes: int) -> Ranges:

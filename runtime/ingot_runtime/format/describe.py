@@ -76,7 +76,8 @@ def lines_of(described: "dict[str, Any]") -> list[str]:
         f"root digest {described['digest']}",
     ]
     if described["shared"]:
-        lines.append("shared: {size_bytes} bytes of weights in {name}, {digest}".format(**described["shared"]))
+        form = "shared: {size_bytes} bytes of weights in {name}, {digest}"
+        lines.append(form.format(**described["shared"]))
     for group, form in _FORMS.items():
         if described[group]:
             lines.append(f"{group}:")

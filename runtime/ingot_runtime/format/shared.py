@@ -67,7 +67,9 @@ def open_base(source: Source) -> None:
         row = base.by_key.get((head.WEIGHTS, 0))
         room = row.size_bytes if row and (head.SHARED, 0) not in base.by_key else 0
         most = max(there + size for _, there, size in shared.rows)
-        require(most <= room, "shared weights that are not there", _WHERE, f"{most} of {room} bytes")
+        require(
+            most <= room, "shared weights that are not there", _WHERE, f"{most} of {room} bytes"
+        )
     except FileError as error:
         do = "put the bundle that it was made from beside it, under the name that it had then"
         what = "the bundle whose weights are shared cannot be read"
