@@ -122,7 +122,7 @@ def _open_base(source: Source, is_in_memory: bool) -> None:
     if is_in_memory:
         why, do = "the bundle that has the rest is looked for beside it", "give its path"
         raise InputError("weights are shared with another bundle", source.name, why, do)
-    from .format.shared import open_base
+    from .format.base import open_base
 
     open_base(source)
 

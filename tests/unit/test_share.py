@@ -41,8 +41,9 @@ from ingot_runtime.errors import (
     InputError,
 )
 from ingot_runtime.format import header as head
+from ingot_runtime.format.base import pieces
 from ingot_runtime.format.limits import ALIGNMENT_MAPPED_BYTES, MIB
-from ingot_runtime.format.shared import Shared, pieces
+from ingot_runtime.format.shared import Shared
 
 Output = pytest.CaptureFixture[str]
 X = np.ones((4, WIDTH), np.float32)
@@ -311,7 +312,7 @@ def test_rows_beyond_the_other_weights(base: Path, shared: Path, tmp_path: Path)
 
 def test_pieces_cover_the_weights(base: Path, shared: Path) -> None:
     """One behind the other, without gaps."""
-    from ingot_runtime.format.shared import open_base
+    from ingot_runtime.format.base import open_base
     from ingot_runtime.format.source import read_plan
 
     with opened(shared) as source:

@@ -12,6 +12,7 @@ from typing import Any
 from ingot_artifacts.inspect.device_use import describe_device_use
 from ingot_runtime.errors import BundleError, DigestError
 from ingot_runtime.format import header as head
+from ingot_runtime.format.base import open_base, read_weights
 from ingot_runtime.format.checks import DAMAGED
 from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.describe import describe_source
@@ -19,7 +20,6 @@ from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.plan import BundlePlan, VariantPlan
 from ingot_runtime.format.program import Program
 from ingot_runtime.format.program_decode import decode_program
-from ingot_runtime.format.shared import open_base, read_weights
 from ingot_runtime.format.source import (
     Source,
     in_file,

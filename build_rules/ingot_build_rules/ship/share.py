@@ -2,7 +2,7 @@
 
 In: two open bundles, the name under which the other will lie beside it. Out: the sections that change
 or go. Not done here: writing the file (``ingot_artifacts.bundle.rewrite``), reading what is shared
-(``ingot_runtime.format.shared``).
+(``ingot_runtime.format.base``).
 
 Weights are mapped, so what is shared are whole pages of 64 KiB. Those of a fine-tune lie where those
 of its origin do: a page is looked for at its own place first, then wherever the other bundle has it.

@@ -36,7 +36,7 @@ class Weights:
         """Map the section, or raise ``ResourceError``."""
         pieces = [(0, row.size_bytes, source, row.offset)]
         if source.base is not None and not row.id:
-            from ..format import shared as other
+            from ..format import base as other
 
             pieces = list(other.pieces(source))
         self.size_bytes = size = sum(piece[1] for piece in pieces)
