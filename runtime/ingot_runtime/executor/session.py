@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from ..format.source import Source
+    from ..loader.open_bundle import Bundle
     from .async_calls import AsyncCalls
     from .attached import DeviceCounts
     from .bound import Bound
@@ -189,6 +191,34 @@ class Session:
         ``CancelledError``; return whether there were any."""
         ended = [lane.permit.cancel() for lane in self._lanes]
         return any(ended)
+
+    def swap_weights(
+        self,
+        bundle: "Bundle",
+        digest: "str | None" = None,
+        timeout: "float | None" = None,
+    ) -> None:
+        """Go on with the weights of another bundle that has the same code, such as a fine-tune.
+
+        Calls that run end with the old weights; those that begin after the return of this one have
+        the new ones. Bound arrays and sequences go on, with the new ones too. After an error, the old
+        ones stay. The keys and the verification of ``load`` hold for `bundle`.
+
+        Args:
+            bundle: a path, or the bytes themselves.
+            digest: refuse any bundle but the one with this root digest.
+            timeout: seconds that it may wait for the calls that run, for each of several sessions.
+
+        Raises:
+            IncompatibleError: its code, plan or defaults are others. InputError: the bundle uses
+                devices beside the host. BundleError: as ``load`` and, where it waits, ``run``.
+        """
+        from .swap import swap_weights
+
+        swap_weights(self._lanes, bundle, digest, timeout, self._go_on_with)
+
+    def _go_on_with(self, source: "Source") -> None:
+        self.digest = source.root_digest.hex()
 
     def bind(self, inputs: "Arrays | None" = None, outputs: "Arrays | None" = None) -> "Bound":
         """Fix the addresses of inputs and outputs once; ``.run()`` of the result copies nothing.

@@ -11,7 +11,7 @@ from ..errors import DigestError, RunError
 from ..format import abi
 from ..format import header as head
 from ..format.checks import DAMAGED
-from ..format.limits import MIB
+from ..format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ..format.source import Source, changed
 from . import sigbus, system
 from .area import Area
@@ -178,3 +178,24 @@ class Verifier:
         if rc or good != total:
             why = f"{good} of {total} MiB checked, code {rc}"
             raise RunError("the weights could not be verified", where, why)
+
+
+def verified_weights(
+    source: Source,
+    ranges: "tuple[tuple[int, int], ...]",
+    image: Image,
+    pool: ThreadPool,
+    watch: Watch,
+    mode: str,
+) -> "tuple[Weights | None, Verifier | None]":
+    """Map the weights of the host; check those MiBs that `ranges` touch, see `Verifier.verify`."""
+    weights = map_weights(source, image)
+    if weights is None:
+        return None, None
+    tree, mibs = source.section(head.TREE), whole_mibs(ranges)
+    # `check_kinds` compared the sizes.
+    assert not mibs or len(tree) >= mibs[-1][1] * TREE_ENTRY_SIZE_BYTES
+    name = source.name if source.base is None else f"{source.name}, {source.base.name}"
+    verifier = Verifier(image, pool, watch, tree, mibs, name)
+    verifier.verify(weights, mode)
+    return weights, verifier
