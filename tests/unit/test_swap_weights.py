@@ -254,8 +254,7 @@ def test_a_fault_at_any_step(paths: list[Path], monkeypatch: pytest.MonkeyPatch,
 
 
 def test_it_waits_for_calls(paths: list[Path]) -> None:
-    """It has a timeout, is ended by ``cancel``, and refused from within a call; and all of these
-    leave the old ones."""
+    """It has a timeout, and is refused from within a call; both leave the old ones."""
     with ingot_runtime.load(paths[0], executor="vm") as session:
         errors: list[BundleError] = []
         is_inside, may_end = threading.Event(), threading.Event()
