@@ -276,7 +276,10 @@ def test_shared_weights_are_refused(tmp_path: Path) -> None:
     path = share(write(tmp_path / "base.ingot", 0), write(tmp_path / "m.ingot", 1))
     assert verdict_of_python(path).kind == ""
     verdict = verdict_of_c(path)
-    assert (verdict.kind, verdict.what) == ("VersionError", "weights are shared with another bundle")
+    assert (verdict.kind, verdict.what) == (
+        "VersionError",
+        "weights are shared with another bundle",
+    )
 
 
 def test_bundle_behind_a_program_is_one(tmp_path: Path, bundle: Path) -> None:

@@ -194,7 +194,7 @@ def test_what_cannot_be_swapped(paths: list[Path], tmp_path: Path, case: str) ->
     with ingot_runtime.load(paths[0]) as session:
         digest = session.digest
         with pytest.raises(kind, match=words) as refused:
-            session.swap_weights(make(tmp_path / "m.ingot"))  # type: ignore[no-untyped-call]
+            session.swap_weights(make(tmp_path / "m.ingot"))
         assert refused.value.do
         assert str(tmp_path / "m.ingot") in refused.value.where
         assert session.digest == digest

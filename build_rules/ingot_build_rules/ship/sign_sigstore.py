@@ -30,13 +30,17 @@ from ingot_artifacts.store.atomic import atomic_file
 from ingot_build_rules.ship.sign import SignedBundle
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.source import Source
-from ingot_runtime.format.statement import PAYLOAD_TYPE, Signed
+from ingot_runtime.format.statement import PAYLOAD_TYPE
 from ingot_runtime.loader.public_keys import read_small
 
 SUFFIX = ".sigstore.json"
 _MEDIA_TYPE = "application/vnd.dev.sigstore.bundle.v0.3+json"
 _PREDICATE_TYPE = "https://model_signing/signature/v1.0"
-_HASHES = {"secp256r1": hashes.SHA256, "secp384r1": hashes.SHA384, "secp521r1": hashes.SHA512}
+_HASHES: dict[str, hashes.HashAlgorithm] = {
+    "secp256r1": hashes.SHA256(),
+    "secp384r1": hashes.SHA384(),
+    "secp521r1": hashes.SHA512(),
+}
 _IGNORED_PATHS = [".git", ".gitattributes", ".github", ".gitignore"]
 _MADE_BY = "`openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out F` makes one"
 _CHUNK_SIZE_BYTES = 1 << 24
@@ -56,7 +60,7 @@ def sign_sigstore(
         certificates: a PEM file with the key's certificate, then those that lead to a root.
 
     Raises:
-        UserError: no such key, or another key's certificate. InputError: a file cannot be read.
+        UserError: a program, no such key, or another key's certificate. InputError: a file cannot be read.
             OutputError: it cannot be written.
     """
     private = _private_key(key, password_file)
@@ -67,12 +71,15 @@ def sign_sigstore(
     if certificates is not None:
         material = {"x509CertificateChain": {"certificates": _chain(certificates, public)}}
     with opened(path) as source:
+        if source.start:
+            do = "sign the bundle, and export it then"
+            raise UserError("a program cannot be signed", path, "expected a bundle", do)
         payload = _statement(os.path.basename(path), _file_digest(source))
         source.require_unchanged()
         digest = source.root_digest.hex()
-    message = Signed(b"", b"", payload, path).message
+    message = f"DSSEv1 {len(PAYLOAD_TYPE)} {PAYLOAD_TYPE} {len(payload)} ".encode() + payload
     # The same file and key give the same signature (RFC 6979).
-    proof = private.sign(message, ec.ECDSA(_HASHES[private.curve.name](), deterministic_signing=True))
+    proof = private.sign(message, ec.ECDSA(_HASHES[private.curve.name], deterministic_signing=True))
     envelope = {
         "payload": base64.b64encode(payload).decode(),
         "payloadType": PAYLOAD_TYPE,
