@@ -218,7 +218,7 @@ def test_the_keys_of_the_load(paths: list[Path], tmp_path: Path) -> None:
         assert result(session) == EXPECTED[1]
 
 
-@pytest.mark.parametrize("at", range(8))
+@pytest.mark.parametrize("at", range(7))
 def test_a_fault_at_any_step(paths: list[Path], monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     """Whatever fails, in the middle of several sessions too, all of them go on with the old ones; the
     next attempt is a new one."""
@@ -239,14 +239,13 @@ def test_a_fault_at_any_step(paths: list[Path], monkeypatch: pytest.MonkeyPatch,
             for name in ("open_bundle", "read_plan", "verified_weights"):
                 patched.setattr(swap, name, failing(getattr(swap, name)))
             patched.setattr(Lane, "go_on_with", failing(Lane.go_on_with))
-            patched.setattr(Session, "_go_on_with", failing(Session._go_on_with))
             expected = 0
             try:
                 session.swap_weights(paths[1])
                 expected = 1
             except KeyboardInterrupt:
                 pass
-        assert expected == (at >= 7)
+        assert expected == (at >= 6)
         for _ in range(6):
             assert result(session) == EXPECTED[expected]
         session.swap_weights(paths[2])

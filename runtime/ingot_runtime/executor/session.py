@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from ..format.source import Source
     from ..loader.open_bundle import Bundle
     from .async_calls import AsyncCalls
     from .attached import DeviceCounts
@@ -76,12 +75,11 @@ class TensorSpec:
 class Session:
     """Runs one bundle, for any number of threads; as many calls at once as it has lanes.
 
-    ``inputs`` and ``outputs`` are ``TensorSpec`` tuples, ``digest`` is the bundle's root digest.
+    ``inputs`` and ``outputs`` are ``TensorSpec`` tuples.
     """
 
     __slots__ = (
-        "__weakref__", "_async_calls", "_bindings", "_lane", "_lanes", "digest", "inputs",
-        "outputs",
+        "__weakref__", "_async_calls", "_bindings", "_lane", "_lanes", "inputs", "outputs",
     )  # fmt: skip
 
     def __init__(self, lanes: "tuple[Lane, ...]") -> None:
@@ -94,7 +92,6 @@ class Session:
         self.outputs: tuple[TensorSpec, ...] = tuple(
             TensorSpec(tensor, plan.symbols) for tensor in plan.outputs
         )
-        self.digest = loaded.source.root_digest.hex()
         self._lanes = lanes
         self._lane = lanes[0]
         self._bindings = count()
@@ -215,10 +212,7 @@ class Session:
         """
         from .swap import swap_weights
 
-        swap_weights(self._lanes, bundle, digest, timeout, self._go_on_with)
-
-    def _go_on_with(self, source: "Source") -> None:
-        self.digest = source.root_digest.hex()
+        swap_weights(self._lanes, bundle, digest, timeout)
 
     def bind(self, inputs: "Arrays | None" = None, outputs: "Arrays | None" = None) -> "Bound":
         """Fix the addresses of inputs and outputs once; ``.run()`` of the result copies nothing.
@@ -258,6 +252,11 @@ class Session:
         return Sequence(
             self._lanes[next(self._bindings) % len(self._lanes)], max_length, sizes or {}
         )
+
+    @property
+    def digest(self) -> str:
+        """The bundle's root digest, 64 hex digits."""
+        return self.loaded.source.root_digest.hex()
 
     @property
     def states(self) -> "dict[str, str]":

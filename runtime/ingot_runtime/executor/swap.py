@@ -31,10 +31,8 @@ def swap_weights(
     bundle: "Bundle",
     digest: "str | None",
     timeout: "float | None",
-    then: "Callable[[Source], None]",
 ) -> None:
-    """Go on with the weights of `bundle`; see ``Session.swap_weights``. `then` is called with the new
-    file while no call runs."""
+    """Go on with the weights of `bundle`; see ``Session.swap_weights``."""
     try:
         origins = _origins(lanes, bundle, digest)
     except BundleError as error:
@@ -46,10 +44,8 @@ def swap_weights(
         before = [lane.loaded.origin for lane in lanes]
         try:
             _go_on(lanes, origins)
-            then(origins[0][0])
         except BaseException:
             _go_on(lanes, before)
-            then(before[0][0])
             raise
 
     _in_all(lanes, swap, timeout)
