@@ -179,10 +179,14 @@ def damaged(path: Path) -> Path:
     return path
 
 
+def missing(path: Path) -> Path:
+    return path
+
+
 REFUSED = {
     "code": (other_code, IncompatibleError, "not the same code"),
     "plan": (other_plan, IncompatibleError, "plan 0"),
-    "missing": (lambda path: path, FileError, "cannot open"),
+    "missing": (missing, FileError, "cannot open"),
     "damaged": (damaged, DigestError, "MiB 7"),
 }
 
@@ -273,7 +277,7 @@ def test_it_waits_for_calls(paths: list[Path]) -> None:
         caller.start()
         is_inside.wait()
         with pytest.raises(TimedOutError):
-            session.swap_weights(paths[1], timeout=0.01)
+            session.swap_weights(paths[1], None, 0.01)
         may_end.set()
         caller.join()
         assert len(errors) == 1

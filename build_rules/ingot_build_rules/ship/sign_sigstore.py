@@ -85,7 +85,7 @@ def sign_sigstore(
         "payloadType": PAYLOAD_TYPE,
         "signatures": [{"keyid": "", "sig": base64.b64encode(proof).decode()}],
     }
-    told = {
+    told: dict[str, object] = {
         "mediaType": _MEDIA_TYPE,
         "verificationMaterial": {**material, "tlogEntries": []},
         "dsseEnvelope": envelope,
