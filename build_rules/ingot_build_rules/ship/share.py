@@ -56,7 +56,7 @@ def share_changes(base: Source, source: Source, name: str) -> SharedParts:
         do = "share bundles of one model that was trained further, compiled with the same options"
         why = f"no page of {_PAGE_BYTES} bytes is in {base.name}, too"
         raise UserError("no weights in common", source.name, why, do)
-    payload = _encoded(base.root_digest.hex(), name, size, rows)
+    payload = encode_shared(base.root_digest.hex(), name, size, rows)
     dropped = frozenset(key for key in source.by_key if key[0] == head.SIGNATURE)
     changes = Changes(
         {(head.SHARED, 0): payload}, dropped, joined={_HOST_WEIGHTS: _between(rows, size)}
@@ -107,7 +107,8 @@ def _between(rows: list[Row], size_bytes: int) -> Ranges:
     return tuple((start, end) for start, end in zip(starts, ends, strict=True) if start < end)
 
 
-def _encoded(digest: str, name: str, size_bytes: int, rows: list[Row]) -> bytes:
+def encode_shared(digest: str, name: str, size_bytes: int, rows: list[Row]) -> bytes:
+    """Return the bytes of the section."""
     out = PlanWriter()
     out.text(digest)
     out.text(name)
