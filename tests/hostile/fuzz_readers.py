@@ -137,7 +137,9 @@ def _shared_seeds() -> tuple[bytes, ...]:
     page = ALIGNMENT_MAPPED_BYTES
     rows = [(0, 5 * page, page), (2 * page, page, 3 * page)]
     size = 4 * page + _OWN_BYTES
-    return encode_shared("0f" * 32, "m", size, rows), encode_shared("0f" * 32, "n", size - page, rows[1:])
+    return encode_shared("0f" * 32, "m", size, rows), encode_shared(
+        "0f" * 32, "n", size - page, rows[1:]
+    )
 
 
 def _read_values(data: bytes) -> None:
