@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -258,7 +258,7 @@ def server(request: pytest.FixtureRequest, bundle: Path) -> Iterator["subprocess
 
 
 @contextmanager
-def serving(param: str, bundle: Path) -> Iterator["subprocess.Popen[str]"]:
+def serving(param: str, bundle: Path) -> Generator["subprocess.Popen[str]"]:
     how, processes = (*param.split(", "), "1")[:2]
     script = ROOT / "examples" / "service" / "serve.py"
     options = [str(bundle), "--port", "0", "--how", how, "--processes", processes.split()[0]]
