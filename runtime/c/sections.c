@@ -10,6 +10,7 @@ static bool is_expected(const struct source *source, const struct plan *plan, u3
   switch (kind) {
     case SECTION_MANIFEST: case SECTION_PLAN: case SECTION_LOCK: case SECTION_DEBUG: return id == 0;
     case SECTION_CODE: case SECTION_PROGRAM: return id < plan->variant_count;
+    case SECTION_SHARED: return false;
     case SECTION_LIBRARY: return id < plan->library_count;
     default: return source_row(source, SECTION_WEIGHTS, id) != NULL;
   }
@@ -65,6 +66,10 @@ static bool check_tree_sizes(const struct source *source, error *error) {
 }
 
 static bool check_kinds(const struct source *source, const struct plan *plan, error *error) {
+  if (source_row(source, SECTION_SHARED, 0)) {
+    const char *do_ = "load it with ingot_runtime, or ship the bundle that it was made from";
+    return refuse(error, INGOT_VERSION_ERROR, "weights are shared with another bundle", source->name, "this loader maps one file", do_);
+  }
   if (!check_weights_places(source, plan, error)) return false;
   for (u32 kind = 1; kind < SECTION_KIND_COUNT; kind++)
     if (!is_optional_kind(kind) && !check_kind(source, plan, kind, error)) return false;

@@ -34,6 +34,7 @@ from tests.hostile.tiny import (
     tree_entry,
 )
 from tests.unit.end_to_end_harness import make_model, node, tensor
+from tests.unit.test_share import share, write
 
 import ingot
 import ingot_runtime
@@ -268,6 +269,17 @@ def test_weights_end_with_a_page(bundle: Path, size_bytes: int) -> None:
     verdict = verdict_of_python(parts.sealed())
     assert (verdict.kind, verdict.what) == ("FormatError", "wrong size of weights")
     assert verdict_of_c(parts.sealed()) == verdict
+
+
+def test_shared_weights_are_refused(tmp_path: Path) -> None:
+    """This loader maps one file: it says so, whether the other one is there or not."""
+    path = share(write(tmp_path / "base.ingot", 0), write(tmp_path / "m.ingot", 1))
+    assert verdict_of_python(path).kind == ""
+    verdict = verdict_of_c(path)
+    assert (verdict.kind, verdict.what) == (
+        "VersionError",
+        "weights are shared with another bundle",
+    )
 
 
 def test_bundle_behind_a_program_is_one(tmp_path: Path, bundle: Path) -> None:

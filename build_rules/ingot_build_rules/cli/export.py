@@ -27,9 +27,11 @@ _OPTIONS = (
 
 def run(arguments: argparse.Namespace) -> int:
     """Check what is given, of a bundle every byte, and write the files."""
+    from ingot_artifacts.inspect.describe import opened
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_build_rules.compilation.open_build import BuildSettings, open_build
     from ingot_build_rules.compilation.output_file import check_output, check_output_folder
+    from ingot_build_rules.ship.share import require_own_weights
 
     started = time.perf_counter()
     kind = _kind(arguments)
@@ -44,6 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
         for bundle in (arguments.bundle, *arguments.also):
             check_bundle_kind(bundle)
             verify_whole_bundle(bundle)
+            with opened(bundle) as source:
+                require_own_weights(source, "what is exported stands alone")
     trust = cache_trust(shared=arguments.cache_shared)
     settings = BuildSettings(cache_folder(arguments.cache), trust)
     with open_build(settings) as build:
