@@ -40,7 +40,7 @@ static i32 call_with_threads(ingot_session *session, error *error) {
   ingot_session *lane = session->lane;
   pool_stop(&lane->pool);
   if (!pool_start(&lane->pool, &lane->bundle->image, (u32)lane->threads, error)) return code;
-  session->call->pool = ADDRESS(lane->pool.page), session->loan = ++lane->loans;
+  session->call->pool = ADDRESS(lane->pool.page);
   return call_main(session);
 }
 
@@ -100,7 +100,7 @@ static void forget_last(ingot_session *session) {
 static bool run(ingot_session *session, error *error) {
   i32 code;
   if ((!session->is_prepared || session->is_stale) && !prepare(session, error)) return false;
-  if (session->loan != session->lane->loans && !lend_memory(session, error)) return false;
+  if (session->lane->lent != session && !lend_memory(session, error)) return false;
   do {
     forget_last(session);
     calling = session;

@@ -210,17 +210,18 @@ static bool require_room(ingot_session *session, error *error) {
 // Lends `main` the workspace, the scratch and the workers of the lane, as large as these shapes need them.
 static bool lend_memory(ingot_session *session, error *error) {
   ingot_session *lane = session->lane;
+  lane->lent = NULL;
   struct call *call = session->call;
   u64 stride = rounded(call->scratch_stride, ALIGNMENT_SMALL_BYTES);
   for (u32 index = 0; index < session->bundle->plan.device_count; index++) {
-    if (!block_fit(lane->workspaces + index, session->workspace_sizes[index], &lane->loans, error)) return false;
+    if (!block_fit(lane->workspaces + index, session->workspace_sizes[index], error)) return false;
     session->workspace_addresses[index] = ADDRESS(lane->workspaces[index].data);
     session->workspace_sizes[index] = lane->workspaces[index].size;
   }
-  if (stride > lane->stride_bytes) lane->stride_bytes = stride, lane->loans++;
-  if (!block_fit(&lane->scratch, lane->stride_bytes * lane->pool.n_threads, &lane->loans, error)) return false;
+  if (stride > lane->stride_bytes) lane->stride_bytes = stride;
+  if (!block_fit(&lane->scratch, lane->stride_bytes * lane->pool.n_threads, error)) return false;
   call->scratch = ADDRESS(lane->scratch.data), call->scratch_stride = lane->stride_bytes, call->pool = ADDRESS(lane->pool.page);
-  session->loan = lane->loans;
+  lane->lent = session;
   return true;
 }
 
@@ -228,9 +229,8 @@ static bool place_inputs(ingot_session *session, error *error) {
   const struct plan *plan = &session->bundle->plan;
   for (u32 index = 0; index < plan->input_count; index++) {
     struct slot *slot = session->inputs + index;
-    u32 moves = 0;
     if (slot->is_state) continue;
-    if (!slot->given && !block_fit(&slot->own, slot->tensor.size_bytes, &moves, error)) return false;
+    if (!slot->given && !block_fit(&slot->own, slot->tensor.size_bytes, error)) return false;
     if (!slot->is_given && plan->inputs[index].has_default) memcpy(slot->own.data, plan->defaults[index].data, slot->tensor.size_bytes);
     slot->tensor.data = slot->given ? slot->given : slot->own.data;
     session->call_inputs[index].data = ADDRESS(slot->tensor.data);
@@ -242,14 +242,13 @@ static bool place_output(ingot_session *session, u32 index, error *error) {
   const struct ingot_tensor_info *info = session->bundle->plan.outputs + index;
   struct slot *slot = session->outputs + index;
   u64 size = slot->tensor.size_bytes;
-  u32 moves = 0;
   if (slot->is_state) return true;
   if (slot->is_open) return slot->tensor.data = NULL, session->call_outputs[index].data = 0, true;
   if (slot->given && slot->given_bytes < size) {
     const char *why = TEXT("expected %llu bytes, got %llu", (unsigned long long)size, (unsigned long long)slot->given_bytes);
     return refuse(error, INGOT_INPUT_ERROR, TEXT("output %s does not fit", quoted(info->name)), "ingot_set_output", why, "");
   }
-  if (!slot->given && !block_fit(&slot->own, size, &moves, error)) return false;
+  if (!slot->given && !block_fit(&slot->own, size, error)) return false;
   slot->tensor.data = slot->given ? slot->given : slot->own.data;
   session->call_outputs[index].data = ADDRESS(slot->tensor.data);
   return true;

@@ -26,12 +26,12 @@ static void block_free(struct block *block) {
 }
 
 // Makes the block larger where it has less than `size`; what was in it is lost then. One that grows gets a quarter more, since sizes that
-// rise from call to call rise on. `loans` counts how often one was given back.
-static bool block_fit(struct block *block, u64 size, u32 *loans, error *error) {
+// rise from call to call rise on.
+static bool block_fit(struct block *block, u64 size, error *error) {
   struct ingot_error ignored = {0};
   u64 more = block->size + block->size / 4;
   if (block->data && block->size >= size) return true;
-  if (block->data) block_free(block), ++*loans;
+  block_free(block);
   bool is_made = more > size && more <= SIZE_BYTES_MAX && block_make(block, more, &ignored);
   if (!is_made && !block_make(block, size, error)) return false;
   block->size = block->mapped_bytes;
@@ -92,7 +92,7 @@ static bool make_call(ingot_session *session, const struct ingot_options *option
 }
 
 static bool check_like(const ingot_bundle *bundle, const struct ingot_options *options, error *error) {
-  if (!options->like || options->like->bundle == bundle) return true;
+  if (!HAS_STATES || !options->like || options->like->bundle == bundle) return true;
   return refuse(error, INGOT_INPUT_ERROR, "a session of another bundle", "ingot_open, like", "it has threads and memory for that one", "open it without");
 }
 
@@ -112,7 +112,7 @@ int ingot_open(ingot_bundle *bundle, const struct ingot_options *options, ingot_
   if (!session) return no_memory(error, "open", "session"), error->kind;
   session->bundle = bundle, session->max_bytes = options->max_bytes, session->stamp = bundle->source.stamp;
   session->threads = (i32)usable_threads(options->threads);
-  share(session, options->like ? options->like->lane : session);
+  share(session, HAS_STATES && options->like ? options->like->lane : session);
   if (!check_like(bundle, options, error) || !make_call(session, options, error) || !start_lane(session, error) || !keep_states(session, options, error) ||
       !measure_fixed(session, error))
     ingot_close(session);
@@ -170,7 +170,7 @@ int ingot_set_input(ingot_session *session, uint32_t index, const void *data, co
   if (index >= plan->input_count) return refuse_index("input", index, plan->input_count, error), error->kind;
   const struct ingot_tensor_info *info = plan->inputs + index;
   struct slot *slot = session->inputs + index;
-  if (slot->is_state ? !refuse_state("input", info, error) : !check_address("input", info, data, error)) return error->kind;
+  if (HAS_STATES && slot->is_state ? !refuse_state("input", info, error) : !check_address("input", info, data, error)) return error->kind;
   bool same = slot->is_given && session->is_prepared && (data != NULL) == (slot->given != NULL);
   for (u32 axis = 0; axis < info->rank; axis++) {
     i64 size = shape ? shape[axis] : info->dims[axis];
@@ -190,7 +190,7 @@ int ingot_set_output(ingot_session *session, uint32_t index, void *data, uint64_
   if (!error) error = &own;
   clear(error);
   if (index >= plan->output_count) return refuse_index("output", index, plan->output_count, error), error->kind;
-  if (session->outputs[index].is_state) return refuse_state("output", plan->outputs + index, error), error->kind;
+  if (HAS_STATES && session->outputs[index].is_state) return refuse_state("output", plan->outputs + index, error), error->kind;
   if (!check_address("output", plan->outputs + index, data, error)) return error->kind;
   session->outputs[index].given = data, session->outputs[index].given_bytes = size_bytes;
   session->is_prepared = false;

@@ -64,12 +64,16 @@ struct ingot_session {
   error grow_error;
   struct stamp stamp;
   u32 changes;
-  u32 lock, users, loans;  // of a lane: how many sessions use it; how often its memory or its threads became others
-  u32 loan;
-  ingot_session *running;
+  u32 lock, users;  // of a lane: how many sessions use it
+  ingot_session *running, *lent;  // of a lane: whose turn it is; who knows where its memory is
   bool is_prepared, is_stale;  // its shapes are those of the last call
 };
 
+#ifdef INGOT_WITHOUT_STATES
+enum { HAS_STATES = 0 };
+#else
+enum { HAS_STATES = 1 };
+#endif
 enum { MESSAGE_BYTES = 512 };
 
 static bool measure_fixed(ingot_session *session, error *error);

@@ -9,7 +9,7 @@
 #ifdef INGOT_WITHOUT_STATES
 static bool keep_states(ingot_session *session, const struct ingot_options *options, error *error) {
   (void)session;
-  return !options->keeps_states || refuse(error, INGOT_INPUT_ERROR, "no states", "keeps_states", "", "");
+  return (!options->keeps_states && !options->like) || refuse(error, INGOT_INPUT_ERROR, "no states", "keeps_states", "", "");
 }
 
 static void tell_sizes(ingot_session *session) { (void)session; }

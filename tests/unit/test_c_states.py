@@ -112,7 +112,7 @@ def test_a_session_like_another_goes_its_own_way(bundle: Path) -> None:
             run(fork, 2)
         fork.close()
         again.keep(0)
-        assert run(again, 9)["y"].shape == expected.shape[:1] + (9, expected.shape[2])
+        assert run(again, 9)["y"].shape == (*expected.shape[:1], 9, expected.shape[2])
         again.close()
 
 
@@ -206,8 +206,8 @@ def test_a_call_that_fails_leaves_the_states_as_they_were(bundle: Path) -> None:
         fork.close()
         for length, batch in ((3, 2), (1, 3), (1 << 40, 2)):
             wrong = np.broadcast_to(np.float32(0), (batch, length, 8))
+            loaded.set_input(0, wrong)
             with pytest.raises(LoaderError):
-                loaded.set_input(0, wrong)
                 loaded.call()
         assert (run(loaded, 1, 1)["y"] == expected).all()
 
