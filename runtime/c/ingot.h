@@ -1,6 +1,6 @@
 // Ingot's loader in C: load a bundle, check every byte of it that is used, run it. For C11 and C++.
 //
-// In: a bundle (a path or memory), tensors. Out: tensors, or an error in four parts. Not done here: devices beside the host, the vm.
+// In: a bundle (a path or memory), tensors. Out: tensors, or an error in four parts. Not done here: devices beside the host.
 // A bundle is what was loaded; any number of sessions run on one bundle, each in one thread at a time.
 #ifndef INGOT_H
 #define INGOT_H
