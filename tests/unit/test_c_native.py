@@ -326,7 +326,8 @@ def test_the_decoder_in_c_says_what_the_one_in_python_says(tmp_path: Path) -> No
     run([sys.executable, folder / "make_decoder.py", tmp_path / "m.onnx", "40"])
     ingot.compile(tmp_path / "m.onnx").save(tmp_path / "m.ingot")
     program = built(folder / "generate.c", tmp_path / "generate", ROOT / "runtime/c/ingot.c")
-    python = [sys.executable, folder / "generate.py", tmp_path / "m.ingot"]
+    python: list[str | os.PathLike[str]] = [sys.executable, folder / "generate.py"]
+    python.append(tmp_path / "m.ingot")
     for prompt in ("5,6,7", "3"):
         wanted = run([*python, "--ids", prompt, "--count", "80"]).stdout
         assert run([program, tmp_path / "m.ingot", prompt, "80"]).stdout == wanted
