@@ -1,7 +1,7 @@
 // The loader as one translation unit: a line for each piece, each piece before those that use it.
 //
 // Compile it with any C11 compiler: cc -O2 -c ingot.c, and link with -lpthread. With -DINGOT_WITHOUT_SIGNATURES it has 13 kB less, and
-// refuses options with keys.
+// refuses options with keys; with -DINGOT_WITHOUT_STATES it refuses those with states.
 #include "internal.h"
 //
 #include "form.c"
@@ -29,8 +29,10 @@
 #include "pool.c"
 #include "weights.c"
 #include "load.c"
+#include "turns.c"
 #include "session.c"
 #include "messages.c"
 #include "prepare.c"
+#include "states.c"
 #include "call.c"
 #include "selftest.c"

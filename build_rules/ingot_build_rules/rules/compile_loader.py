@@ -18,13 +18,13 @@ from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.lazy_dataclass import dataclass
 
-# No inlining, no allocator: the smallest program. One that dies leaves nobody who would unwind its
-# stack.
+# No inlining, no allocator: the smallest program; nor states, as it makes one call. One that dies
+# leaves nobody who would unwind its stack.
 _FLAGS = (
     "-std=c11", "-Os", "-g0", "-s", "-static", "-fno-sanitize=all", "-fno-stack-protector",
     "-fomit-frame-pointer", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables",
     "-ffunction-sections", "-fdata-sections", "-mllvm", "-inline-threshold=0", "-Wl,--gc-sections",
-    "-Wall", "-Wextra", "-Werror", "-DINGOT_WITHOUT_MALLOC",
+    "-Wall", "-Wextra", "-Werror", "-DINGOT_WITHOUT_MALLOC", "-DINGOT_WITHOUT_STATES",
 )  # fmt: skip
 # Places in the header of an ELF file of 64 bits, and in a row of its table of segments.
 _SEGMENTS_AT, _SECTIONS_AT, _SEGMENT_WIDTH_AT, _SECTION_WIDTH_AT = 32, 40, 54, 58
