@@ -14,7 +14,8 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 _HEAD = """\
 // Written by `ingot export --c-source`: the model {model} as C99.
-// RAM: {model}_RAM_BYTES in {model}.c, inputs and outputs, and the stack of one kernel.
+// RAM: {model}_RAM_BYTES in {model}.c, inputs and outputs, and {model}_STACK_BYTES of the stack
+// (of processors of 32 bits, by compilers that optimise).
 // Flash: {model}_WEIGHTS_BYTES, and code. It is not reentrant: a call uses the one workspace.
 #ifndef {guard}
 #define {guard}
@@ -47,6 +48,7 @@ class CFacts:
     outputs: tuple[CTensor, ...]
     workspace_bytes: int
     scratch_bytes: int
+    stack_bytes: int
     weights_bytes: int
     weights_apart: bool
     kernel_count: int
@@ -62,6 +64,7 @@ class CFacts:
         """Return what a report tells."""
         return {
             "ram_bytes": self.ram_bytes,
+            "stack_bytes": self.stack_bytes,
             "weights_bytes": self.weights_bytes,
             "kernel_count": self.kernel_count,
             "call_count": self.call_count,
@@ -90,6 +93,7 @@ def c_header(facts: CFacts) -> str:
 def _body(facts: CFacts) -> Iterator[str]:
     model = facts.model
     yield f"#define {model}_RAM_BYTES {facts.ram_bytes}"
+    yield f"#define {model}_STACK_BYTES {facts.stack_bytes}"
     yield f"#define {model}_WEIGHTS_BYTES {facts.weights_bytes}"
     yield from size_lines(f"{model}_input", facts.inputs)
     yield from size_lines(f"{model}_output", facts.outputs)

@@ -124,6 +124,7 @@ async def _made(compilation: Compilation, path: str, form: CForm, choices: CChoi
         named_tensors(_plans(interface.outputs, made.shapes), "output"),
         made.workspace_bytes,
         made.scratch_bytes,
+        made.stack_bytes,
         max((each.offset_bytes + each.size_bytes for each in constants), default=0),
         choices.weights_apart,
         made.kernel_count,

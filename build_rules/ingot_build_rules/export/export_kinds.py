@@ -78,8 +78,8 @@ def _module_archive(build: Scheduler, bundle: str, output: str, choices: ExportC
 def _c_source(build: Scheduler, model: str, output: str, choices: ExportChoices) -> Exported:
     made = write_c_source(build, model, output, choices.source)
     says = (
-        f"{', '.join(made.files)}; RAM {{ram_bytes}} beside inputs, outputs and the stack, flash "
-        "{weights_bytes} beside code; {call_count} calls of {kernel_count} kernels"
+        f"{', '.join(made.files)}; RAM {{ram_bytes}} beside inputs and outputs, stack "
+        "{stack_bytes}, flash {weights_bytes} beside code; {call_count} calls of {kernel_count} kernels"
     )
     target = {"target": made.facts.form}
     return Exported({**target, **made.facts.counts(), "files": list(made.files)}, says)

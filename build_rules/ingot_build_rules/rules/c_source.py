@@ -41,18 +41,21 @@ class CSourceInputs:
 
 @dataclass(frozen=True, slots=True)
 class CSource:
-    """``text``: of the file; ``shapes``: of the outputs; how many kernels are called how often."""
+    """``text``: of the file; ``shapes``: of the outputs; ``stack_bytes``: of a call, on processors
+    of 32 bits; how many kernels are called how often."""
 
     text: Artifact[memoryview]
     shapes: tuple[tuple[int, ...], ...]
     workspace_bytes: int
     scratch_bytes: int
+    stack_bytes: int
     kernel_count: int
     call_count: int
 
 
 def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
     from ingot_compiler.backends.c.model_text import ModelText, model_text
+    from ingot_compiler.backends.c.stack_need import call_stack_need
     from ingot_compiler.backends.c.straight_line import straight_line
     from ingot_compiler.host_program.main_program import build_program
     from ingot_compiler.ir.errors import UserError
@@ -79,6 +82,7 @@ def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
         line.shapes,
         line.workspace_bytes,
         line.scratch_bytes,
+        call_stack_need(line, kernels),
         len({call.kernel for call in line.calls}),
         len(line.calls),
     )
@@ -86,7 +90,7 @@ def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
 
 C_SOURCE = Rule(
     "c_source",
-    1,
+    2,
     (
         "fused", "steps", "programs", "kernel_indices", "symbols", "kernels", "plan",
         "constant_offsets", "shapes", "identifiers", "names",
