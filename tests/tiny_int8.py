@@ -56,9 +56,7 @@ class _Quantiser:
             self._pair("QuantizeLinear", f"{result}.f", result, result)
             if result != made.name:
                 self._dequantise(result, result)
-        ends = [
-            helper.make_tensor_value_info(end.name, _I8, _shape(end)) for end in (given, made)
-        ]
+        ends = [helper.make_tensor_value_info(end.name, _I8, _shape(end)) for end in (given, made)]
         graph = helper.make_graph(self.nodes, "tiny", ends[:1], ends[1:], self.weights)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 

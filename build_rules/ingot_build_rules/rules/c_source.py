@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class CSourceInputs:
     """``steps``: of each group; ``programs`` and ``kernel_indices``: those of all groups, in order;
     ``symbols`` and ``kernels``: names and texts of the kernels, each once; ``shapes``: of the
-    inputs; ``identifiers``: of the model, its inputs and its outputs; ``names``: for messages."""
+    inputs; ``identifiers``: of the model, its inputs and its outputs; ``names``: for messages;
+    ``tensors_inside``: the plan has places of inputs and outputs."""
 
     fused: Artifact[FusedGraph]
     steps: tuple[GroupSteps, ...]
@@ -37,6 +38,7 @@ class CSourceInputs:
     shapes: tuple[tuple[int, ...], ...]
     identifiers: tuple[tuple[str, ...], ...]
     names: Artifact[Names]
+    tensors_inside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class CSource:
 def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
     from ingot_compiler.backends.c.model_text import ModelText, model_text
     from ingot_compiler.backends.c.stack_need import call_stack_need
-    from ingot_compiler.backends.c.straight_line import straight_line
+    from ingot_compiler.backends.c.straight_line import straight_line, with_tensors
     from ingot_compiler.host_program.main_program import build_program
     from ingot_compiler.ir.errors import UserError
     from ingot_compiler.ir.in_names import error_in_names, text_in_names
@@ -72,6 +74,8 @@ def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
         line = straight_line(program, messages, inputs.shapes, ranks)
     except UserError as error:
         raise error_in_names(error, names) from error
+    if inputs.tensors_inside:
+        line = with_tensors(line, plan, fused)
     kernels = tuple(bytes(kernel.value()).decode() for kernel in inputs.kernels)
     called, given, made = inputs.identifiers
     pairs = tuple(zip(inputs.symbols, kernels, strict=True))
@@ -93,7 +97,7 @@ C_SOURCE = Rule(
     2,
     (
         "fused", "steps", "programs", "kernel_indices", "symbols", "kernels", "plan",
-        "constant_offsets", "shapes", "identifiers", "names",
+        "constant_offsets", "shapes", "identifiers", "names", "tensors_inside",
     ),
     _compute,
 )  # fmt: skip
