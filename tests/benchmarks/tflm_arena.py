@@ -10,12 +10,16 @@ on this machine, whose pointers have 64 bits: on a Cortex-M the tail is smaller.
 """
 
 # pyright: basic
-# mypy: ignore-errors
+
+from __future__ import annotations
 
 import json
 import re
 import subprocess
 import sys
+from typing import Any
+
+Pair = tuple[Any, Any]
 
 ARENA_BYTES = 1 << 22
 BLOCKS = (
@@ -31,7 +35,7 @@ BLOCKS = (
 )
 
 
-def ds_cnn(layers):
+def ds_cnn(layers: Any) -> Pair:
     """Keywords."""
     x = given = layers.Input((49, 10, 1))
     x = layers.Conv2D(64, (10, 4), 2, padding="same", activation="relu")(x)
@@ -42,7 +46,7 @@ def ds_cnn(layers):
     return given, layers.Dense(12, activation="softmax")(x)
 
 
-def resnet8(layers):
+def resnet8(layers: Any) -> Pair:
     """Images."""
     given = layers.Input((32, 32, 3))
     x = layers.Conv2D(16, 3, padding="same", activation="relu")(given)
@@ -55,7 +59,7 @@ def resnet8(layers):
     return given, layers.Dense(10, activation="softmax")(layers.GlobalAveragePooling2D()(x))
 
 
-def autoencoder(layers):
+def autoencoder(layers: Any) -> Pair:
     """Anomalies."""
     x = given = layers.Input((640,))
     for width in (128, 128, 128, 128, 8, 128, 128, 128, 128):
@@ -63,7 +67,7 @@ def autoencoder(layers):
     return given, layers.Dense(640)(x)
 
 
-def person(layers):
+def person(layers: Any) -> Pair:
     """Is there a person."""
     given = layers.Input((96, 96, 3))
     x = layers.Conv2D(8, 3, 2, padding="same", activation="relu")(given)
@@ -76,7 +80,7 @@ def person(layers):
 NETWORKS = {f.__name__: f for f in (ds_cnn, resnet8, autoencoder, person)}
 
 
-def convert(name, path):
+def convert(name: str, path: str) -> None:
     """Write the file of a network."""
     import numpy as np
     import tensorflow as tf
@@ -100,14 +104,14 @@ def convert(name, path):
         file.write(converter.convert())
 
 
-def allocate(path):
+def allocate(path: str) -> None:
     """Let the interpreter print what its arena has."""
     from tflite_micro.python.tflite_micro import runtime
 
     runtime.Interpreter.from_file(path, arena_size=ARENA_BYTES).print_allocations()
 
 
-def main():
+def main() -> None:
     """Each step is a process of its own, in the current folder."""
     if len(sys.argv) > 1:
         step = {"convert": convert, "allocate": allocate}[sys.argv[1]]

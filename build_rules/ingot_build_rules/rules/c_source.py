@@ -94,7 +94,7 @@ def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
 
 C_SOURCE = Rule(
     "c_source",
-    2,
+    3,
     (
         "fused", "steps", "programs", "kernel_indices", "symbols", "kernels", "plan",
         "constant_offsets", "shapes", "identifiers", "names", "tensors_inside",

@@ -19,6 +19,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 CALL_BYTES = 128
 """What a function saves: eight registers of the processor and eight of its floats, and arguments."""
+_RUN_TIME_BYTES = 96  # of functions of the compiler's: divisions of 64 bits, f64
 _WORD_BYTES = 4
 _WIDE = ("int64_t", "uint64_t", "double")
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
@@ -37,9 +38,9 @@ def call_stack_need(line: StraightLine, kernels: Sequence[str]) -> int:
 
 
 def _call_bytes(call: CalledKernel) -> int:
-    """What a call passes, and what the caller saves."""
+    """What a call passes, what the caller saves, and what is called in the kernel."""
     pointers, numbers = len(call.buffers) + 1, len(call.scalars) + 2
-    return CALL_BYTES + _WORD_BYTES * (pointers + 2 * numbers)
+    return CALL_BYTES + _RUN_TIME_BYTES + _WORD_BYTES * (pointers + 2 * numbers)
 
 
 @dataclass(slots=True)
