@@ -114,8 +114,9 @@ def _ranges(model: onnx.ModelProto) -> dict[str, tuple[float, float]]:
     del named.graph.output[:]
     named.graph.output.extend(helper.make_tensor_value_info(n, 1, None) for n in values)
     x = random.standard_normal(_shape(given)).astype(np.float32)
-    found = ReferenceEvaluator(named).run(None, {given.name: x})
-    arrays = {given.name: x, **dict(zip(values, found, strict=True))}
+    evaluator: Any = ReferenceEvaluator(named)
+    found = evaluator.run(None, {given.name: x})
+    arrays: dict[str, Array] = {given.name: x, **dict(zip(values, found, strict=True))}
     return {n: (min(float(a.min()), 0.0), max(float(a.max()), 1e-3)) for n, a in arrays.items()}
 
 

@@ -9,10 +9,9 @@ from the input to the output; weights are random. The arena is measured by TFLM'
 on this machine, whose pointers have 64 bits: on a Cortex-M the tail is smaller.
 """
 
-# pyright: basic
-
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
@@ -82,9 +81,8 @@ NETWORKS = {f.__name__: f for f in (ds_cnn, resnet8, autoencoder, person)}
 
 def convert(name: str, path: str) -> None:
     """Write the file of a network."""
-    import numpy as np
-    import tensorflow as tf
-
+    np: Any = importlib.import_module("numpy")
+    tf: Any = importlib.import_module("tensorflow")
     model = tf.keras.Model(*NETWORKS[name](tf.keras.layers))
     random = np.random.default_rng(0)
     for weights in model.weights:
@@ -106,8 +104,7 @@ def convert(name: str, path: str) -> None:
 
 def allocate(path: str) -> None:
     """Let the interpreter print what its arena has."""
-    from tflite_micro.python.tflite_micro import runtime
-
+    runtime: Any = importlib.import_module("tflite_micro.python.tflite_micro.runtime")
     runtime.Interpreter.from_file(path, arena_size=ARENA_BYTES).print_allocations()
 
 
