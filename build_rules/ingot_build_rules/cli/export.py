@@ -91,7 +91,7 @@ def _kind(arguments: argparse.Namespace) -> ExportKind:
 
 
 def _choices(arguments: argparse.Namespace) -> ExportChoices:
-    from ingot_build_rules.export.c_source import CChoices
+    from ingot_build_rules.export.c_source import CChoices, are_tensors_in
     from ingot_build_rules.export.export_kinds import ExportChoices
     from ingot_build_rules.export.library_facts import LibraryChoices
     from ingot_build_rules.export.library_pools import PoolWishes
@@ -101,10 +101,12 @@ def _choices(arguments: argparse.Namespace) -> ExportChoices:
     shapes = profiles(arguments.shape)
     first = tuple(shapes[0].items()) if shapes else ()
     library = LibraryChoices(arguments.name or "", arguments.variant or "", wishes, first)
+    is_source = bool(arguments.c_source)  # a library has other pools
     source = CChoices(
         arguments.name or "",
         tuple(shapes),
         arguments.target or C_FORMS[0].name,
         arguments.weights_apart,
+        is_source and are_tensors_in(arguments.tensors_in or ""),
     )
     return ExportChoices(library, arguments.shared, tuple(arguments.also), source)

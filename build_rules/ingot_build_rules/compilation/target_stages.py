@@ -87,6 +87,12 @@ class TargetStages:
                 raise error_in_names(error, await model.names()) from error
         return plan
 
+    async def plan_with_tensors(self) -> Artifact[MemoryPlan]:
+        """Stage 8 of C source whose inputs and outputs lie in the workspace."""
+        fused, steps, options = await self.fused(), await self.steps(), self._model.options
+        inputs = PlanInputs(fused.fused, steps, options.planner, tensors_inside=True)
+        return await self._model.need(PLAN_MEMORY, inputs, self.target)
+
     async def compiled(self) -> tuple[Compiled, ...]:
         """Stages 7 and 9 of each group."""
         return await self._model.once(f"compiled {self.position}", self._compile)

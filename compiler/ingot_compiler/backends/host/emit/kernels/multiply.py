@@ -100,7 +100,7 @@ def _steps(tile: AccumulatorTile, axis: Axis, start: Offsets, count: int) -> Rou
 
 def _unroll(tile: AccumulatorTile) -> int:
     """Steps per block: a power of two."""
-    unroll = _UNROLL_MAX
+    unroll = 1 if tile.writer.target.is_scalar else _UNROLL_MAX
     while unroll > 1 and unroll * len(tile.a) * tile.vectors > _CHAINS_PER_BLOCK:
         unroll //= 2
     return unroll
