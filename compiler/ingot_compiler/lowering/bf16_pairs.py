@@ -12,10 +12,17 @@ cases, tiles nowhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ingot_compiler.lowering.interpret_scalars import round_f32
 
+PART_PRODUCTS: Mapping[int, tuple[tuple[int, int], ...]] = {
+    1: ((0, 0),),
+    2: ((0, 1), (0, 0), (1, 0)),
+    3: ((0, 2), (0, 1), (1, 1), (1, 0), (0, 0), (2, 0)),
+}
+"""Number of parts of a factor -> which parts of A and of B are multiplied, in order: all but those
+that are smaller than what rounding loses. From one to the next, one tile is another."""
 TILE_DEPTH = 32
 """Summands of a product of two tiles."""
 _LEAST_NORMAL = 2.0**-126

@@ -210,6 +210,23 @@ class PackedPanels:
 
 
 @dataclass(frozen=True, slots=True)
+class SplitFactors:
+    """Factors of f32 as sums of bf16, of which the operands of a contraction are the greatest parts.
+
+    ``a`` and ``b``: the buffers of the lower parts, the larger ones first, which lie as the first
+    ones do. ``plain``: the buffer of A itself, at ``plain_index``. ``fits``: the buffer whose first
+    element, a bool, says whether products of parts are near enough; where they are not, A itself is
+    multiplied by the sums of the parts of B, as one chain of multiply-adds for each element.
+    """
+
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    plain: int
+    plain_index: Dim
+    fits: int
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction:
     """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one
     multiply-add chain in the order taps (outer to inner), then depth. Sums of integers wrap.
@@ -228,7 +245,8 @@ class Contraction:
     i32, the depth is a number and has factor 1 in A, B may hold two i16 together, or four of 8
     bits, for as many of A: few instructions add their products. Pairs of bf16 likewise, whose f32
     sums are rounded as ``bf16_pairs`` says. ``in_matrix_tiles``: 16 rows by 16 columns at once,
-    over as much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile.
+    over as much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile. ``split``:
+    A and B are parts of f32, whose tiles are multiplied in the order of ``bf16_pairs``.
     """
 
     row: str
@@ -252,6 +270,7 @@ class Contraction:
     tile: RegisterTile
     team: Team | None = None
     in_matrix_tiles: bool = False
+    split: SplitFactors | None = None
 
 
 @dataclass(frozen=True, slots=True)

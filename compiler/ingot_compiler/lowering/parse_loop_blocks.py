@@ -21,6 +21,7 @@ from ingot_compiler.lowering.loops import (
     DepthwisePlane,
     Digits,
     PackedPanels,
+    SplitFactors,
     Statement,
     Transpose,
     Winograd,
@@ -48,11 +49,18 @@ def _contraction(fields: LoopFields) -> Contraction:
     if reader.at("team"):
         team = Team(fields.integer("team"), fields.dim("place"))
     a, b = fields.access("a"), fields.access("b")
-    panels, accumulator = _panels(fields), fields.accumulator()
-    epilogue = fields.epilogue()
+    panels, split = _panels(fields), _split(fields) if reader.at("split") else None
+    accumulator, epilogue = fields.accumulator(), fields.epilogue()
     return Contraction(
-        *rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile, team, matrix
+        *rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile, team, matrix, split
     )  # fmt: skip
+
+
+def _split(fields: LoopFields) -> SplitFactors:
+    """``split=1 b4[0] b5[0] plain=b0[INDEX] fits=b6[0]``: lower parts of A, then of B."""
+    count = fields.integer("split")
+    a, b = (tuple(read_access(fields.reader)[0] for _ in range(count)) for _ in range(2))
+    return SplitFactors(a, b, *fields.access("plain"), fields.access("fits")[0])
 
 
 def _panels(fields: LoopFields) -> PackedPanels | None:

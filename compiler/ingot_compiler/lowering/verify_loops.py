@@ -34,6 +34,7 @@ from ingot_compiler.lowering.loops import (
     PackedPanels,
     Reduce,
     Require,
+    SplitFactors,
     Statement,
     Store,
 )
@@ -215,6 +216,8 @@ def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
         yield from _panels(scope, block, block.b_panels)
     if isinstance(block, Contraction) and block.in_matrix_tiles:
         yield from _matrix_tiles(scope, block)
+    if isinstance(block, Contraction) and block.split:
+        yield from _split(scope, block, block.split)
     for seen, buffer, index in parts.reads:
         yield from seen.access(name, buffer, index)
     yield from scope.fresh(name, (), [made for made, _ in parts.made])
@@ -312,3 +315,21 @@ def _matrix_tiles(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
     elif not isinstance(s.depth_extent, int) or s.depth_extent % panels.together:
         expected, got = f"a multiple of {panels.together}", format_dim(s.depth_extent)
         yield scope.problem("contraction", expected, got, "the depth of matrix tiles")
+
+
+def _split(scope: LoopScope, s: Contraction, split: SplitFactors) -> Iterator[Problem]:
+    """Parts of f32 are two or three bf16 that lie alike, and are multiplied in tiles."""
+    counts = len(split.a), len(split.b)
+    if counts not in ((1, 1), (2, 2)):
+        got = f"{counts[0]}, {counts[1]}"
+        yield scope.problem("contraction", "1 or 2 of both", got, "lower parts of factors")
+    if not s.in_matrix_tiles or s.dtype != "f32":
+        yield scope.problem("contraction", "tiles of f32", s.dtype, "sums of parts of factors")
+    wanted: dict[DType, tuple[int, ...]] = {
+        "bf16": (s.a, s.b, *split.a, *split.b), "f32": (split.plain,), "bool": (split.fits,)
+    }  # fmt: skip
+    for dtype, buffers in wanted.items():
+        for buffer in buffers:
+            if buffer < len(scope.buffers) and scope.buffers[buffer].dtype != dtype:
+                got = f"b{buffer} of {scope.buffers[buffer].dtype}"
+                yield scope.problem("contraction", dtype, got, "parts of factors")
