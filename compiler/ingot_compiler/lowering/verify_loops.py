@@ -322,7 +322,7 @@ def _split(scope: LoopScope, s: Contraction, split: SplitFactors) -> Iterator[Pr
     counts = len(split.a), len(split.b)
     if counts not in ((1, 1), (2, 2)):
         got = f"{counts[0]}, {counts[1]}"
-        yield scope.problem("contraction", "1 or 2 of both", got, "lower parts of factors")
+        yield scope.problem("contraction", "1 or 2 of both", got, "parts of factors")
     if not s.in_matrix_tiles or s.dtype != "f32":
         yield scope.problem("contraction", "tiles of f32", s.dtype, "sums of parts of factors")
     wanted: dict[DType, tuple[int, ...]] = {

@@ -89,7 +89,7 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     on_plane = kind is DEPTHWISE_PLANE
     image_leaf = fuser.leaf(x) if on_plane else fuser.leaf_at(x, image(fuser, x, node_halo(node)))
     biases = [fuser.leaf(_converted(fuser, index, bias, dtype)) for bias in node.operands[2:]]
-    if _conv_of_parts(fuser, index, node, image_leaf, biases):
+    if not shape and _conv_of_parts(fuser, index, node, image_leaf, biases):
         return
     weights, anchor = _conv_weights(fuser, index, node, kind, image_leaf)
     leaves = [image_leaf, weights, *biases]

@@ -86,7 +86,7 @@ def span_of(index: Dim, extents: Mapping[str, Dim]) -> tuple[int, int]:
 
     The index grows with every symbol of ``extents``, whose extents are numbers.
     """
-    first = substitute(index, {name: 0 for name in extents})
+    first = substitute(index, dict.fromkeys(extents, 0))
     last = substitute(index, {name: dim_add(extent, -1) for name, extent in extents.items()})
     assert isinstance(first, int)
     assert isinstance(last, int)

@@ -31,10 +31,10 @@ def weight_part(weights: Graph, number: int) -> Graph:
 
 def _rounded(builder: GraphBuilder, value: int) -> int:
     """In bf16, and finite where the value is."""
-    for op, limit in (("max", -_GREATEST_BF16), ("min", _GREATEST_BF16)):
+    for limit, is_least in ((-_GREATEST_BF16, True), (_GREATEST_BF16, False)):
         literal: dict[str, Attribute] = {"dtype": "f32", "shape": (), "value": (limit,)}
         bound = builder.add("literal", [], literal)
-        value = builder.add("max" if op == "max" else "min", [value, bound])
+        value = builder.add("max" if is_least else "min", [value, bound])
     return builder.add("cast", [value], {"dtype": "bf16"})
 
 

@@ -21,7 +21,6 @@ from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Pointers,
-    side_by_side,
 )
 from ingot_compiler.backends.host.emit.kernels.byte_products import flips_signs, sign_bits
 from ingot_compiler.backends.host.emit.kernels.contraction_rows import emit_rows
