@@ -58,7 +58,7 @@ _MODULES = {
     "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupSteps",
     "ingot_compiler.lowering.loops": (
         "Address Apply Attention BlockedProduct Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane Digits For "
-        "Filter FromIndex If Let LetIndex Load Local LoopProgram PackedPanels Reduce Require Store "
+        "Filter FromIndex If Let LetIndex Load Local LoopProgram PackedPanels Reduce Require SplitFactors Store "
         "RegisterTile Transpose Winograd"
     ),
     "ingot_compiler.lowering.team": "Team",

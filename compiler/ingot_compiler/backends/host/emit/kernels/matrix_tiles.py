@@ -99,11 +99,15 @@ class _Tile:
         if split is None:
             sums = self._products(row, valid)
         else:
-            sums = w.slot(element, TILE_ROWS * panel.vectors * unit.lanes)
+            place = sums = w.slot(element, TILE_ROWS * panel.vectors * unit.lanes)
+
+            def products() -> None:
+                self._products(row, valid, place)
+
             w.if_else(
                 emit_load(unit.context, split.fits, 0),
-                lambda: self._products(row, valid, sums),
-                lambda: emit_unsplit_tile(unit, panel, split, (row, valid), sums),
+                products,
+                lambda: emit_unsplit_tile(unit, panel, split, (row, valid), place),
             )
         results = Results(
             Rows(statement.row, row, TILE_ROWS, valid),
