@@ -17,6 +17,7 @@ from ingot_compiler.lowering.bf16_pairs import (
     PART_PRODUCTS,
     TILE_DEPTH,
     add_bf16_pair,
+    add_bf16_pair_to_odd,
     add_bf16_tile,
 )
 from ingot_compiler.lowering.interpret_scalars import Number, round_to
@@ -90,6 +91,8 @@ class _Blocks:
         """Taps, then pairs or tiles of the depth, in the order in which they are added."""
         depth, total = evaluate(s.depth_extent, place), 0.0
         add, step = (add_bf16_tile, TILE_DEPTH) if s.in_matrix_tiles else (add_bf16_pair, 2)
+        if s.rounds_to_odd:
+            add = add_bf16_pair_to_odd
         for tap in _points(s.taps, place):
             for first in range(0, depth, step):
                 points = [{**tap, s.depth: k} for k in range(first, min(first + step, depth))]

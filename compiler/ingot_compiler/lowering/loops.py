@@ -245,8 +245,8 @@ class Contraction:
     i32, the depth is a number and has factor 1 in A, B may hold two i16 together, or four of 8
     bits, for as many of A: few instructions add their products. Pairs of bf16 likewise, whose f32
     sums are rounded as ``bf16_pairs`` says. ``in_matrix_tiles``: 16 rows by 16 columns at once,
-    over as much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile. ``split``:
-    A and B are parts of f32, whose tiles are multiplied in the order of ``bf16_pairs``.
+    over as much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile.
+    ``rounds_to_odd``: sums of pairs of bf16 are rounded so, as ``bf16_pairs`` says. ``split``: A and B are parts of f32, whose tiles are multiplied in the order of ``bf16_pairs``.
     """
 
     row: str
@@ -270,6 +270,7 @@ class Contraction:
     tile: RegisterTile
     team: Team | None = None
     in_matrix_tiles: bool = False
+    rounds_to_odd: bool = False
     split: SplitFactors | None = None
 
 

@@ -46,13 +46,15 @@ def _contraction(fields: LoopFields) -> Contraction:
     depth = read_range(reader)
     tile, team = fields.register_tile("tile"), None
     matrix = reader.at("in_matrix_tiles") and fields.python_flag("in_matrix_tiles")
+    odd = reader.at("rounds_to_odd") and fields.python_flag("rounds_to_odd")
     if reader.at("team"):
         team = Team(fields.integer("team"), fields.dim("place"))
     a, b = fields.access("a"), fields.access("b")
     panels, split = _panels(fields), _split(fields) if reader.at("split") else None
     accumulator, epilogue = fields.accumulator(), fields.epilogue()
     return Contraction(
-        *rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile, team, matrix, split
+        *rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile, team, matrix, odd,
+        split,
     )  # fmt: skip
 
 

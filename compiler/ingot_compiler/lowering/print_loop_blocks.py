@@ -72,6 +72,8 @@ def _contraction(s: Contraction) -> Iterator[str]:
     yield f"  {_taps(s.taps)} {depth} tile={s.tile.rows}x{s.tile.vectors}"
     if s.in_matrix_tiles:
         yield "  " + _fields(in_matrix_tiles=True)
+    if s.rounds_to_odd:
+        yield "  " + _fields(rounds_to_odd=True)
     if s.team is not None:
         yield "  " + _fields(team=s.team.units, place=s.team.place)
     yield f"  a={print_access(s.a, s.a_index)}"

@@ -178,6 +178,7 @@ def contraction_program(
         dtype, ACCUMULATOR, anchored.epilogue(_result_space(anchored, product, units)), tile,
         None if team is None else Team(target.team_units, dim_mod(symbol("p"), target.team_units)),
         matrix is not None,
+        "bf16" == a.type.dtype == b.type.dtype and together > 1 and target.rounds_pairs_to_odd,
         _split_factors(anchored, parts, substitute(units.of_product(plain_index), moved)),
     )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
