@@ -6,6 +6,7 @@ No test machine has tiles: functions stand for the instructions (``test_matrix_t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,11 +84,10 @@ def error(found: Array, exact: Array) -> float:
 @runs
 @pytest.mark.parametrize("drawn", [normal, sparse, wide])
 def test_three_parts_are_nearer_than_chains(
-    target: Target, tiles: SoftwareTiles, drawn: object
+    target: Target, tiles: SoftwareTiles, drawn: Callable[..., Array]
 ) -> None:
     """The contract of f32: an rms error against float64 that is not above that of multiply-adds;
     ends of rows, columns and depth."""
-    assert callable(drawn)
     x, w = drawn(1, 50, 330), normal(2, 330, 70)
     exact = 2 * (x.astype(np.float64) @ w)
     split, chain = (result(product(x, w), x, each) for each in (target, DIRECT))

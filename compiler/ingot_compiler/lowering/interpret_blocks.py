@@ -30,10 +30,10 @@ from ingot_compiler.lowering.loops import (
     Contraction,
     Depthwise,
     DepthwisePlane,
-    SplitFactors,
     Transpose,
     Winograd,
 )
+from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_runtime.lazy_dataclass import dataclass
 
 Results = Iterator[tuple[Symbols, Names]]

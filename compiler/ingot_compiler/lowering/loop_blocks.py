@@ -19,11 +19,11 @@ from ingot_compiler.lowering.loops import (
     Contraction,
     Depthwise,
     DepthwisePlane,
-    SplitFactors,
     Transpose,
     Value,
     Winograd,
 )
+from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_runtime.lazy_dataclass import dataclass
 
 PANEL_COLUMNS = 16  # of a blocked product, and of a convolution by Winograd's algorithm

@@ -16,6 +16,8 @@ from typing import get_args
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
+from ingot_compiler.lowering.digits import Digits
+from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_compiler.lowering.team import Team
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -210,23 +212,6 @@ class PackedPanels:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitFactors:
-    """Factors of f32 as sums of bf16, of which the operands of a contraction are the greatest parts.
-
-    ``a`` and ``b``: the buffers of the lower parts, the larger ones first, which lie as the first
-    ones do. ``plain``: the buffer of A itself, at ``plain_index``. ``fits``: the buffer whose first
-    element, a bool, says whether products of parts are near enough; where they are not, A itself is
-    multiplied by the sums of the parts of B, as one chain of multiply-adds for each element.
-    """
-
-    a: tuple[int, ...]
-    b: tuple[int, ...]
-    plain: int
-    plain_index: Dim
-    fits: int
-
-
-@dataclass(frozen=True, slots=True)
 class Contraction:
     """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one
     multiply-add chain in the order taps (outer to inner), then depth. Sums of integers wrap.
@@ -246,7 +231,8 @@ class Contraction:
     bits, for as many of A: few instructions add their products. Pairs of bf16 likewise, whose f32
     sums are rounded as ``bf16_pairs`` says. ``in_matrix_tiles``: 16 rows by 16 columns at once,
     over as much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile.
-    ``rounds_to_odd``: sums of pairs of bf16 are rounded so, as ``bf16_pairs`` says. ``split``: A and B are parts of f32, whose tiles are multiplied in the order of ``bf16_pairs``.
+    ``rounds_to_odd``: sums of pairs of bf16 are rounded so, as ``bf16_pairs`` says. ``split``: A
+    and B are parts of f32, whose tiles are multiplied in the order of ``bf16_pairs``.
     """
 
     row: str
@@ -272,22 +258,6 @@ class Contraction:
     in_matrix_tiles: bool = False
     rounds_to_odd: bool = False
     split: SplitFactors | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Digits:
-    """Rows of A as integers of ``count`` balanced digits to the base 256, block by block.
-
-    ``digits``: their buffer, i8 [row][block][digit][place], the lowest digit first; places are those
-    of the block's numbers of 8 bits, of 4 first the even ones, then the odd ones. ``steps``, f32
-    [row][block]: what 1 stands for, below 0 in a block that is to be read from A. ``sums``, i32
-    [row][block][digit]: of the places.
-    """
-
-    count: int
-    digits: int
-    steps: int
-    sums: int
 
 
 @dataclass(frozen=True, slots=True)

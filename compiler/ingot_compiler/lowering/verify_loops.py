@@ -34,10 +34,10 @@ from ingot_compiler.lowering.loops import (
     PackedPanels,
     Reduce,
     Require,
-    SplitFactors,
     Statement,
     Store,
 )
+from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_compiler.lowering.team import Team
 from ingot_compiler.lowering.verify_loop_values import (
     EXTERN_NUMBERS,

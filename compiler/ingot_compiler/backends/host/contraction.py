@@ -45,9 +45,9 @@ from ingot_compiler.lowering.loops import (
     LoopProgram,
     PackedPanels,
     RegisterTile,
-    SplitFactors,
 )
 from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_compiler.lowering.team import Team
 from ingot_runtime.lazy_dataclass import dataclass
 

@@ -16,7 +16,7 @@ from ingot_compiler.backends.host.contraction import (
     contraction_program,
 )
 from ingot_compiler.backends.host.convolution import ConvShape
-from ingot_compiler.backends.host.kinds.product_of_parts import lower_parts
+from ingot_compiler.backends.host.product_of_parts import lower_parts
 from ingot_compiler.backends.host.taps_inside import skips_taps, spans_inside
 from ingot_compiler.backends.host.tiles import factors_together
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul, dim_product, symbol

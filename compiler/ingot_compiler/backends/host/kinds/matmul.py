@@ -14,7 +14,7 @@ from ingot_compiler.backends.host.contraction import (
     Product,
     contraction_program,
 )
-from ingot_compiler.backends.host.kinds.product_of_parts import lower_parts
+from ingot_compiler.backends.host.product_of_parts import lower_parts
 from ingot_compiler.backends.host.tiles import factors_together
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.ir.typical import typical
