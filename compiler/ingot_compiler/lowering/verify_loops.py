@@ -204,7 +204,8 @@ def _filter(scope: LoopScope, statement: Filter) -> Iterator[Problem]:
 
 def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
     """What a block reads, the names and sizes of its ranges, its epilogue."""
-    name, parts = type(block).__name__.lower(), block_parts(scope, block)
+    parts = block_parts(scope, block)
+    name = "contraction" if isinstance(block, Contraction) else type(block).__name__.lower()
     for seen, mask in parts.masks:
         yield from find_value_problems(seen, name, mask)
     if isinstance(block, Contraction):
