@@ -53,6 +53,11 @@ class KernelTarget(Protocol):
         ...
 
     @property
+    def rounds_pairs_to_odd(self) -> bool:
+        """Whether that instruction rounds the products, their sum and the total to odd."""
+        ...
+
+    @property
     def multiplies_tiles(self) -> frozenset[DType]:
         """The element types of which whole tiles are multiplied by one instruction."""
         ...

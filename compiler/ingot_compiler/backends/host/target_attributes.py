@@ -19,6 +19,7 @@ DERIVED = (
     "multiplies_tiles",
     "page_bytes",
     "rank",
+    "rounds_pairs_to_odd",
     "triple",
     "vector_bits",
     "vector_register_count",

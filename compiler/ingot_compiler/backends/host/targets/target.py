@@ -131,12 +131,19 @@ class Target:
     def multiplies_bf16(self) -> bool:
         """Whether two products of bf16 are added to an f32 by one instruction, in the widest vector
         register."""
+        if self.arch == "aarch64":
+            return "bf16" in self.features
         return self.vector_bits == _WIDEST_BITS and "avx512bf16" in self.features
 
     @property
     def widens_f16(self) -> bool:
         """Whether f16 becomes f32 by one instruction."""
         return "f16c" in self.features or self.arch == "aarch64"
+
+    @property
+    def rounds_pairs_to_odd(self) -> bool:
+        """Whether that instruction rounds the products, their sum and the total to odd."""
+        return self.arch == "aarch64"
 
     @property
     def multiplies_tiles(self) -> frozenset[DType]:

@@ -16,7 +16,10 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     Pointers,
     Step,
 )
-from ingot_compiler.backends.host.emit.kernels.bf16_products import add_bf16_products
+from ingot_compiler.backends.host.emit.kernels.bf16_products import (
+    add_bf16_products,
+    pairs_of_bf16,
+)
 from ingot_compiler.backends.host.emit.kernels.byte_products import add_byte_products, flipped
 from ingot_compiler.backends.host.emit.kernels.pairs import multiply_pairs
 from ingot_compiler.backends.host.emit.lanes import load_lanes
@@ -115,7 +118,8 @@ def _load_a_lanes(tile: AccumulatorTile, pointer: LlvmValue, displacement: int) 
     element = MEMORY[factors.a]
     at = w.offset(pointer, i64(displacement), element)
     if factors.together > 1:
-        return w.load(at, "i32", tile.lanes, align=SIZES_BYTES[element])
+        loaded = w.load(at, "i32", tile.lanes, align=SIZES_BYTES[element])
+        return pairs_of_bf16(w, loaded) if factors.a == "bf16" else loaded
     loaded = from_memory(w, w.load(at, element, tile.lanes), factors.a)
     return emit_cast(w, loaded, factors.a, factors.sum)
 
