@@ -16,6 +16,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 Pair = tuple[Any, Any]
@@ -111,8 +112,8 @@ def allocate(path: str) -> None:
 def main() -> None:
     """Each step is a process of its own, in the current folder."""
     if len(sys.argv) > 1:
-        step = {"convert": convert, "allocate": allocate}[sys.argv[1]]
-        step(*sys.argv[2:])
+        steps: dict[str, Callable[..., None]] = {"convert": convert, "allocate": allocate}
+        steps[sys.argv[1]](*sys.argv[2:])
         return
     for name in NETWORKS:
         path = f"{name}.tflite"
