@@ -55,7 +55,10 @@ def _model(name: str, folder: Path) -> onnx.ModelProto:
         return TINY[name]()
     script = ROOT / "examples" / "microcontroller" / "make_model.py"
     subprocess.run([sys.executable, script], cwd=folder, check=True, capture_output=True)
-    return onnx.load(folder / "dist" / "person.onnx")
+    model: onnx.ModelProto = onnx.ModelProto.FromString(
+        (folder / "dist" / "person.onnx").read_bytes()
+    )
+    return model
 
 
 def _report(what: str, path: Path, form: str, peer: Mapping[str, int], kind: str) -> None:

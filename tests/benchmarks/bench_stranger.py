@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -31,7 +31,7 @@ SPIN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True:
 
 
 @contextmanager
-def stranger(cpu: int) -> Iterator[None]:
+def stranger(cpu: int) -> Generator[None]:
     """A process that does nothing but use processor ``cpu``."""
     process = subprocess.Popen([sys.executable, "-c", SPIN, str(cpu)])
     try:

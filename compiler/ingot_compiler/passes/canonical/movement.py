@@ -162,7 +162,7 @@ def gather_widened(state: Rewriter, node: Node) -> int | None:
     cast = state.made_by(table, "cast")
     if cast is None or state.made_by(cast.operands[0], "constant") is None:
         return None
-    dtype, stored = (state.type_of(value).dtype for value in (table, cast.operands[0]))
+    dtype, stored = state.type_of(table).dtype, state.type_of(cast.operands[0]).dtype
     if dtype_size_bits(stored) >= dtype_size_bits(dtype):
         return None
     rows = state.emit("gather", (cast.operands[0], index), dict(node.attributes), node.source)
