@@ -59,6 +59,8 @@ class Options(ctypes.Structure):
         ("profile", ctypes.c_void_p), ("profile_context", ctypes.c_void_p),
         ("keys", ctypes.POINTER(ctypes.c_char_p)), ("policy", ctypes.c_char_p),
         ("devices", ctypes.POINTER(ctypes.c_char_p)),
+        ("keeps_states", ctypes.c_int32), ("max_length", ctypes.c_int64),
+        ("sizes", ctypes.POINTER(ctypes.c_int64)), ("like", ctypes.c_void_p),
     )  # fmt: skip
 
 
@@ -78,14 +80,21 @@ class DeviceInfo(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("bound", ctypes.c_char_p))
 
 
+class State(ctypes.Structure):
+    """``struct ingot_state``."""
+
+    _fields_ = (("input", ctypes.c_uint32), ("output", ctypes.c_uint32), ("axis", ctypes.c_uint32))
+
+
 class BundleInfo(ctypes.Structure):
     """``struct ingot_bundle_info``."""
 
     _fields_ = (
         ("model", ctypes.c_char_p), ("root_digest", ctypes.c_char_p), ("target", ctypes.c_char_p),
         ("inputs", ctypes.POINTER(TensorInfo)), ("outputs", ctypes.POINTER(TensorInfo)),
-        ("symbols", ctypes.POINTER(ctypes.c_char_p)), ("input_count", ctypes.c_uint32),
-        ("output_count", ctypes.c_uint32), ("symbol_count", ctypes.c_uint32),
+        ("symbols", ctypes.POINTER(ctypes.c_char_p)), ("states", ctypes.POINTER(State)),
+        ("input_count", ctypes.c_uint32), ("output_count", ctypes.c_uint32),
+        ("symbol_count", ctypes.c_uint32), ("state_count", ctypes.c_uint32),
         ("device_count", ctypes.c_uint32), ("devices", ctypes.POINTER(DeviceInfo)),
     )  # fmt: skip
 
@@ -96,6 +105,7 @@ class Tensor(ctypes.Structure):
     _fields_ = (
         ("data", ctypes.c_void_p), ("shape", ctypes.POINTER(ctypes.c_int64)),
         ("size_bytes", ctypes.c_uint64), ("rank", ctypes.c_uint32), ("dtype_code", ctypes.c_uint32),
+        ("capacity", ctypes.c_int64), ("axis", ctypes.c_uint32),
     )  # fmt: skip
 
 
@@ -183,14 +193,19 @@ def options(
     keys: Sequence[str] = (),
     policy: str = "",
     devices: Mapping[str, str] | None = None,
+    states: int | None = None,
+    sizes: Sequence[int] = (),
 ) -> Options:
-    """Return what the caller chooses."""
+    """Return what the caller chooses; ``states``: keep them, up to that many rows (0: any)."""
     signers = (ctypes.c_char_p * (len(keys) + 1))(*(key.encode() for key in keys), None)
     texts = (text.encode() or None for text in (variant, digest))
     mapped = [f"{name}={kind}".encode() for name, kind in (devices or {}).items()]
     bound = (ctypes.c_char_p * (len(mapped) + 1))(*mapped, None)
-    signature = signers, policy.encode() or None
-    return Options(4, VERIFY[verify], threads, *texts, max_bytes, None, None, *signature, bound)
+    return Options(
+        4, VERIFY[verify], threads, *texts, max_bytes, None, None, signers, policy.encode() or None,
+        bound,
+        states is not None, states or 0, (ctypes.c_int64 * len(sizes))(*sizes) if sizes else None,
+    )  # fmt: skip
 
 
 class CBundle:
@@ -204,7 +219,7 @@ class CBundle:
         sanitized: bool = False,
     ) -> None:
         """Load a path, or bytes."""
-        self._library = library(sanitized=sanitized)
+        self._library, self._is_fork = library(sanitized=sanitized), False
         self._chosen = chosen or options()
         self._bundle, self.session = ctypes.c_void_p(), ctypes.c_void_p()
         self._kept: object = bundle
@@ -244,7 +259,9 @@ class CBundle:
 
     def run(self, inputs: Arrays, seconds: float = 0) -> dict[str, npt.NDArray[Any]]:
         """Do what ``Session.run`` does."""
-        given = {name: np.array(array, order="C") for name, array in inputs.items()}
+        given = self._kept_arrays = {
+            name: np.array(array, order="C") for name, array in inputs.items()
+        }
         for index in range(self.info.input_count):
             name = self.info.inputs[index].name.decode()
             if name in given:
@@ -260,12 +277,21 @@ class CBundle:
         self._check("run", self.session, ctypes.c_double(seconds))
 
     def output(self, index: int) -> npt.NDArray[Any]:
-        """Return a copy of an output."""
+        """Return a copy of an output; of a state, its rows without their room."""
         tensor: Tensor = self._library.ingot_output(self.session, ctypes.c_uint32(index))[0]
         dtype = dtype_of(DTYPE_CODES[self.info.outputs[index].dtype.decode()])
-        shape = tuple(tensor.shape[axis] for axis in range(tensor.rank))
+        shape = [tensor.shape[axis] for axis in range(tensor.rank)]
         data = ctypes.string_at(tensor.data, tensor.size_bytes) if tensor.size_bytes else b""
-        return np.frombuffer(data, dtype).reshape(shape)
+        if not tensor.capacity:
+            return np.frombuffer(data, dtype).reshape(shape)
+        rows, shape[tensor.axis] = shape[tensor.axis], tensor.capacity
+        return np.frombuffer(data, dtype).reshape(shape).take(range(rows), tensor.axis)
+
+    def keep(self, length: int = -1, entries: Sequence[int] | None = None) -> None:
+        """Call ``ingot_keep``."""
+        chosen = None if entries is None else (ctypes.c_int64 * len(entries))(*entries)
+        count = ctypes.c_uint64(len(entries or ()))
+        self._check("keep", self.session, ctypes.c_int64(length), chosen, count)
 
     def selftest(self) -> Proof:
         """Call ``ingot_selftest``."""
@@ -280,6 +306,17 @@ class CBundle:
         rows = [self.info.devices[index] for index in range(self.info.device_count)]
         return {row.name.decode(): row.bound.decode() for row in rows}
 
+    def fork(self, chosen: Options | None = None) -> CBundle:
+        """Return a session like this one, of the same bundle; it is to be closed first."""
+        other = CBundle.__new__(CBundle)
+        other._library, other._chosen = self._library, chosen or options()
+        other._chosen.like = self.session
+        other._bundle, other.session, other.info = self._bundle, ctypes.c_void_p(), self.info
+        other._is_fork = True
+        choice = ctypes.byref(other._chosen)
+        other._check("open", self._bundle, choice, ctypes.byref(other.session))
+        return other
+
     def cancel(self) -> None:
         """Call ``ingot_cancel``."""
         self._library.ingot_cancel(self.session)
@@ -287,7 +324,8 @@ class CBundle:
     def close(self) -> None:
         """Give everything back; may be done again."""
         self._library.ingot_close(self.session)
-        self._library.ingot_unload(self._bundle)
+        if not self._is_fork:
+            self._library.ingot_unload(self._bundle)
         self._bundle, self.session = ctypes.c_void_p(), ctypes.c_void_p()
 
     def __enter__(self) -> CBundle:

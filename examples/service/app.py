@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -50,6 +51,8 @@ class App:
         except Exception as error:  # noqa: BLE001  # the server says it, and ends
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
+        loop, service = asyncio.get_running_loop(), self.service
+        loop.add_signal_handler(signal.SIGHUP, lambda: loop.run_in_executor(None, service.reload))
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await asyncio.to_thread(self.service.session.close)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 import threading
 import zipfile
 from collections.abc import Generator, Mapping
@@ -106,6 +107,16 @@ class Service:
         self.session = ingot_runtime.load(settings.bundle, sessions=settings.sessions)
         self._lock = threading.Lock()
         self._counts = {"running_or_waiting": 0, "served": 0, "refused": 0}
+
+    def reload(self) -> None:
+        """Go on with the weights of the file that has the bundle's path now, such as a fine-tune; say
+        so, or why the old ones stay. Requests are answered meanwhile."""
+        try:
+            self.session.swap_weights(self.settings.bundle)
+            said = f"serves {self.session.digest}"
+        except ingot_runtime.BundleError as error:
+            said = f"goes on with the old weights\nerror: {error}"
+        print(said, file=sys.stderr, flush=True)
 
     @contextmanager
     def admitted(self, body_bytes: int) -> Generator[None, None, None]:

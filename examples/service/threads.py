@@ -74,12 +74,17 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def serve_with_threads(service: Service, listening: socket.socket) -> None:
-    """Serve until SIGTERM or SIGINT; then answer what was accepted, and close the session."""
+    """Serve until SIGTERM or SIGINT; then answer what was accepted, and close the session. SIGHUP
+    brings the weights of the file that is there then."""
     with Server(service, listening) as server:
 
         def stop(_number: int, _frame: FrameType | None) -> None:
             threading.Thread(target=server.shutdown).start()  # which waits for this thread
 
+        def reload(_number: int, _frame: FrameType | None) -> None:
+            threading.Thread(target=service.reload).start()  # calls go on
+
+        signal.signal(signal.SIGHUP, reload)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
         server.serve_forever()

@@ -78,18 +78,20 @@
 #define SECTION_COUNT_MAX 1024
 #define SECTION_DEBUG 8
 #define SECTION_DEFAULT 10
-#define SECTION_KIND_COUNT 16
+#define SECTION_KIND_COUNT 17
 #define SECTION_LIBRARY 9
 #define SECTION_LOCK 7
 #define SECTION_MANIFEST 1
 #define SECTION_PLAN 2
 #define SECTION_PROGRAM 4
 #define SECTION_SELFTEST 15
+#define SECTION_SHARED 16
 #define SECTION_SIGNATURE 14
 #define SECTION_STATE 11
 #define SECTION_TREE 6
 #define SECTION_VALUES 13
 #define SECTION_WEIGHTS 5
+#define SHARED_COUNT_MAX 4096
 #define SIZE_BYTES_MAX 70368744177664
 #define SYMBOL_COUNT_MAX 1024
 #define TENSOR_COUNT_MAX 4096
@@ -99,12 +101,12 @@
 #define VARIANT_COUNT_MAX 64
 #define VERIFY_STRIDE_BYTES 36864
 #define VERSION_MAJOR 1
-#define VERSION_MINOR 3
+#define VERSION_MINOR 4
 #define MAGIC "\212\111\116\107\117\124\015\012"
 #define TRAILER_MAGIC "\212\111\116\107\117\124\130\012"
 
 #define SECTION_KIND_NAMES "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", \
-  "library", "default", "state", "alternative", "values", "signature", "selftest",
+  "library", "default", "state", "alternative", "values", "signature", "selftest", "shared",
 #define DEVICE_KIND_NAMES "host", "cuda", "opencl", "null", "cpu",
 #define DTYPE_NAMES "f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", \
   "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "f4e2m1", "i4", "u4", "i2", "u2",

@@ -37,9 +37,10 @@ static u64 grow(u64 device, u64 size) {
 static i32 call_with_threads(ingot_session *session, error *error) {
   i32 code = settle_devices(session, call_main(session));
   if (code != RC_THREADS_LOST) return code;
-  pool_stop(&session->pool);
-  if (!pool_start(&session->pool, &session->bundle->image, (u32)session->threads, error)) return code;
-  session->call->pool = ADDRESS(session->pool.page);
+  ingot_session *lane = session->lane;
+  pool_stop(&lane->pool);
+  if (!pool_start(&lane->pool, &lane->bundle->image, (u32)lane->threads, error)) return code;
+  session->call->pool = ADDRESS(lane->pool.page);
   return settle_devices(session, call_main(session));
 }
 
@@ -55,7 +56,7 @@ static bool is_unchanged(ingot_session *session, error *error) {
   if (error->kind || !settled_stamp(source, &now, error)) return false;
   if (now.size != session->stamp.size || now.mtime != session->stamp.mtime || ++session->changes > CHANGES_MAX)
     return changed(error, source, "its size or its times are not those of load time");
-  verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &session->pool, error);
+  verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &session->lane->pool, error);
   session->stamp = now;
   return false;
 }
@@ -74,7 +75,7 @@ static bool take_final_shape(ingot_session *session, u32 index, error *error) {
     return refuse(error, INGOT_RUN_ERROR, "an output outgrew its upper bound", TEXT("output %u", index), why, "");
   }
   memcpy(slot->shape, shape, info->rank * sizeof *shape);
-  slot->tensor.size_bytes = size;
+  if (!slot->is_state) slot->tensor.size_bytes = size;
   if (slot->is_open) slot->tensor.data = (void *)(uintptr_t)tensor->data;
   return true;
 }
@@ -99,7 +100,8 @@ static void forget_last(ingot_session *session) {
 
 static bool run(ingot_session *session, error *error) {
   i32 code;
-  if (!session->is_prepared && !prepare(session, error)) return false;
+  if ((!session->is_prepared || session->is_stale) && !prepare(session, error)) return false;
+  if (session->lane->lent != session && !lend_memory(session, error)) return false;
   do {
     forget_last(session);
     calling = session;
@@ -111,33 +113,8 @@ static bool run(ingot_session *session, error *error) {
   if (code) return refuse_code(session, code, error);
   for (u32 index = 0; index < session->bundle->plan.output_count; index++)
     if (session->outputs[index].is_measured && !take_final_shape(session, index, error)) return false;
+  lengthen_states(session);
   return true;
-}
-
-// One caller at a time: from here on `ingot_cancel` means this call.
-static bool begin(ingot_session *session, double timeout_seconds, error *error) {
-  enum { SECONDS_MAX = 1000000000 };
-  u64 deadline = 0;
-  if (timeout_seconds > 0) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    deadline = nanoseconds(now) + (u64)((timeout_seconds < SECONDS_MAX ? timeout_seconds : SECONDS_MAX) * 1e9);
-  }
-  lock(&session->lock);
-  bool is_free = !session->is_running;
-  if (is_free) {
-    session->is_running = true;
-    session->watch.cancel = session->watch.timed_out = 0, session->watch.deadline = deadline;
-  }
-  unlock(&session->lock);
-  return is_free || refuse(error, INGOT_BUSY_ERROR, "the session is busy", session->bundle->source.name, "it runs another thread's call",
-                           "open a session for each thread: they share the file's memory");
-}
-
-static void end(ingot_session *session) {
-  lock(&session->lock);
-  session->is_running = false;
-  unlock(&session->lock);
 }
 
 int ingot_run(ingot_session *session, double timeout_seconds, struct ingot_error *error) {
@@ -148,10 +125,4 @@ int ingot_run(ingot_session *session, double timeout_seconds, struct ingot_error
   run(session, error);
   end(session);
   return error->kind;
-}
-
-void ingot_cancel(ingot_session *session) {
-  lock(&session->lock);
-  if (session->is_running) __atomic_store_n(&session->watch.cancel, 1, __ATOMIC_RELAXED);
-  unlock(&session->lock);
 }

@@ -1,7 +1,7 @@
 // The loader as one translation unit: a line for each piece, each piece before those that use it.
 //
 // Compile it with any C11 compiler: cc -O2 -c ingot.c, and link with -lpthread. With -DINGOT_WITHOUT_SIGNATURES it has 13 kB less, and
-// refuses options with keys; without devices, see `devices.c`.
+// refuses options with keys; with -DINGOT_WITHOUT_STATES it refuses those with states; without devices, see `devices.c`.
 #include "internal.h"
 //
 #include "form.c"
@@ -30,6 +30,7 @@
 #include "weights.c"
 #include "devices.c"
 #include "load.c"
+#include "turns.c"
 #include "session.c"
 #include "messages.c"
 #ifdef INGOT_WITHOUT_DEVICES
@@ -38,5 +39,6 @@
 #include "attached.c"
 #endif
 #include "prepare.c"
+#include "states.c"
 #include "call.c"
 #include "selftest.c"

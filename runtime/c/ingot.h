@@ -43,6 +43,9 @@ struct ingot_error {
   char what[512], where[1024], why[1024], todo[512];
 };
 
+typedef struct ingot_bundle ingot_bundle;
+typedef struct ingot_session ingot_session;
+
 enum ingot_verify { INGOT_VERIFY_FULL, INGOT_VERIFY_FAST, INGOT_VERIFY_CODE };
 
 // Begin with INGOT_OPTIONS: everything else may stay 0.
@@ -61,9 +64,15 @@ struct ingot_options {
   const char *policy;  // instead of keys, the path of a file that names them, and says how many of them must have signed
   // What devices of the bundle are bound to instead of what they were declared as: NAME=KIND[:ID][,target=T][,scope=S] each; null at the end.
   const char *const *devices;
+  // Of a session: it keeps the states of a decoder (its caches) where they are, and each call continues what the calls before have left.
+  int32_t keeps_states;
+  int64_t max_length;    // rows that a state may have; 0: no bound
+  const int64_t *sizes;  // one for each symbol of the bundle, for those that no other input tells; negative: not given; null: none
+  // Of a session: it begins with what this one keeps, in memory of its own, and shares its threads and workspace. Such sessions take turns.
+  ingot_session *like;
 };
 
-#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL}
+#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL}
 
 // An input or output as the bundle declares it. A dim of -1 is the first symbol, -2 the second.
 struct ingot_tensor_info {
@@ -81,23 +90,31 @@ struct ingot_device_info {
   const char *name, *bound;
 };
 
+// An output that is an input with more rows behind it along an axis.
+struct ingot_state {
+  uint32_t input, output, axis;
+};
+
 struct ingot_bundle_info {
   const char *model;
   const char *root_digest;  // 64 hex digits
   const char *target;       // of the variant that runs
   const struct ingot_tensor_info *inputs, *outputs;
   const char *const *symbols;
-  uint32_t input_count, output_count, symbol_count, device_count;
+  const struct ingot_state *states;
+  uint32_t input_count, output_count, symbol_count, state_count, device_count;
   const struct ingot_device_info *devices;
 };
 
-// Elements in row-major order without gaps.
+// Elements in row-major order without gaps. A state that a session keeps lies as if it had `capacity` rows along `axis`.
 struct ingot_tensor {
   void *data;
   const int64_t *shape;
-  uint64_t size_bytes;
+  uint64_t size_bytes;  // that it lies in
   uint32_t rank;
   uint32_t dtype_code;
+  int64_t capacity;  // 0: no state that is kept
+  uint32_t axis;
 };
 
 // What the calls gave that a bundle holds to be proved by.
@@ -107,9 +124,6 @@ struct ingot_proof {
   double error;            // the largest of an output, by the largest magnitude expected of it
   char failures[1024];     // the first three, in words
 };
-
-typedef struct ingot_bundle ingot_bundle;
-typedef struct ingot_session ingot_session;
 
 // All functions that return int return a kind of error, 0 for success.
 
@@ -148,6 +162,10 @@ int ingot_run(ingot_session *session, double timeout_seconds, struct ingot_error
 const struct ingot_tensor *ingot_input(const ingot_session *session, uint32_t index);
 const struct ingot_tensor *ingot_output(const ingot_session *session, uint32_t index);
 
+// Of what the states of a session have, keeps the first `length` rows (-1: all), and lets entry i of the batch continue what entry
+// `entries[i]` had (null: each its own). Their memory stays.
+int ingot_keep(ingot_session *session, int64_t length, const int64_t *entries, uint64_t entry_count, struct ingot_error *error);
+
 // Ends the call that another thread sees running.
 void ingot_cancel(ingot_session *session);
 
@@ -156,7 +174,7 @@ void ingot_cancel(ingot_session *session);
 int ingot_selftest(ingot_bundle *bundle, const struct ingot_options *options, struct ingot_proof *proof, struct ingot_error *error);
 
 // The header version of the library.
-uint32_t ingot_header_version(void);
+extern const uint32_t ingot_header_version;
 
 #ifdef __cplusplus
 }

@@ -44,6 +44,9 @@ class tensor {
   explicit tensor(const ingot_tensor *found) : found_(found) {}
   explicit operator bool() const { return found_ != nullptr; }
   span<const std::int64_t> shape() const { return found_ ? span<const std::int64_t>{found_->shape, found_->rank} : span<const std::int64_t>{}; }
+  // Of a state that the session keeps: rows that it has room for along `axis`, as if its shape had that size there; else 0.
+  std::int64_t capacity() const { return found_ ? found_->capacity : 0; }
+  std::uint32_t axis() const { return found_ ? found_->axis : 0; }
   // The elements; T has to be as wide as the element type that the bundle declares.
   template <class T>
   span<T> elements() const {
@@ -93,6 +96,17 @@ class session {
     ingot_session *made = nullptr;
     ingot_open(loaded.get(), &chosen, &made, &failed);
     owner_.reset(made);
+    return failed;
+  }
+  // Opens one that begins with the states of `like`, and takes turns with it: it shares its threads and workspace.
+  error open(const bundle &loaded, const session &like, options chosen = default_options()) {
+    chosen.like = like.owner_.get();
+    return open(loaded, chosen);
+  }
+  // Of what the states have, keeps the first rows (-1: all) and of the batch these entries (empty: each its own).
+  error keep(std::int64_t length, span<const std::int64_t> entries = {}) {
+    error failed;
+    ingot_keep(owner_.get(), length, entries.data(), entries.size(), &failed);
     return failed;
   }
   error set_input(std::uint32_t index, const void *data, const std::int64_t *shape = nullptr) {

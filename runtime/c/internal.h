@@ -120,7 +120,8 @@ struct plan {
   const char **symbols;
   struct ingot_tensor_info *inputs, *outputs;
   struct default_value *defaults;  // one per input; `data` is null where there is none
-  u32 device_count, library_count, variant_count, alternative_count, symbol_count, input_count, output_count;
+  struct ingot_state *states;
+  u32 device_count, library_count, variant_count, alternative_count, symbol_count, input_count, output_count, state_count;
 };
 
 // A mapped image: `base` + offset of an export is its address.

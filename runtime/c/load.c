@@ -25,7 +25,8 @@ static bool describe(ingot_bundle *bundle, error *error) {
   bundle->info = (struct ingot_bundle_info){
       .model = plan->model, .root_digest = bundle->root_digest, .target = plan->variants[bundle->variant].code.target,
       .inputs = plan->inputs, .outputs = plan->outputs, .symbols = plan->symbols,
-      .input_count = plan->input_count, .output_count = plan->output_count, .symbol_count = plan->symbol_count,
+      .states = plan->states, .input_count = plan->input_count, .output_count = plan->output_count, .symbol_count = plan->symbol_count,
+      .state_count = plan->state_count,
       .device_count = plan->device_count, .devices = bundle->device_infos,
   };
   return true;
@@ -111,4 +112,4 @@ void ingot_unload(ingot_bundle *bundle) {
 
 const struct ingot_bundle_info *ingot_describe(const ingot_bundle *bundle) { return &bundle->info; }
 
-uint32_t ingot_header_version(void) { return INGOT_HEADER_VERSION; }
+const uint32_t ingot_header_version = INGOT_HEADER_VERSION;

@@ -27,26 +27,27 @@ static bool is_static(const struct ingot_tensor_info *info) {
   return true;
 }
 
-// The size that the inputs before `index` gave to a symbol; null where none did.
-static const i64 *known_size(const ingot_session *session, u32 end, i64 dim, const char **source) {
-  const struct plan *plan = &session->bundle->plan;
-  for (u32 index = 0; index < end; index++)
-    for (u32 axis = 0; axis < plan->inputs[index].rank; axis++)
-      if (plan->inputs[index].dims[axis] == dim) return *source = plan->inputs[index].name, session->inputs[index].shape + axis;
-  return NULL;
+// The size that the inputs so far gave to a symbol; null where none did, and for a size.
+static const i64 *known_size(const ingot_session *session, i64 dim, const char **source) {
+  const struct known_size *known = dim < 0 ? session->sizes + (-dim - 1) : NULL;
+  if (!known || !known->source) return NULL;
+  if (source) *source = known->source;
+  return &known->size;
 }
 
-static bool check_axis(const ingot_session *session, u32 index, u32 axis, error *error) {
+// Notes it, unless something was noted before.
+static void tell_size(ingot_session *session, i64 dim, i64 size, const char *source) {
+  if (dim < 0 && !known_size(session, dim, NULL)) session->sizes[-dim - 1] = (struct known_size){size, source};
+}
+
+static bool check_axis(ingot_session *session, u32 index, u32 axis, error *error) {
   const struct plan *plan = &session->bundle->plan;
   const struct ingot_tensor_info *info = plan->inputs + index;
-  const i64 *shape = session->inputs[index].shape, *found;
-  i64 dim = info->dims[axis], size = shape[axis], wanted = dim;
+  const i64 *shape = session->inputs[index].shape;
+  i64 dim = info->dims[axis], size = shape[axis];
   const char *source = info->name;
-  if (dim < 0) {
-    found = known_size(session, index, dim, &source), wanted = found ? *found : size;
-    for (u32 before = axis; !found && before > 0; before--)
-      if (info->dims[before - 1] == dim) wanted = shape[before - 1];
-  }
+  tell_size(session, dim, size, source);
+  const i64 wanted = dim < 0 ? *known_size(session, dim, &source) : dim;
   if (size == wanted && size >= 0) return true;
   char why[TEXT_BYTES] = "";
   append(why, "expected %s, got %s", declared(info, plan), GIVEN(info, shape));
@@ -78,6 +79,17 @@ static bool too_large(const ingot_session *session, error *error) {
   return refuse(error, INGOT_INPUT_ERROR, "these shapes need too much memory", shapes_text(session), "", "");
 }
 
+// Notes bytes and shape of an input for `main`.
+static bool take_input_shape(ingot_session *session, u32 index, error *error) {
+  const struct ingot_tensor_info *info = session->bundle->plan.inputs + index;
+  struct slot *slot = session->inputs + index;
+  u64 size = tensor_bytes(info, slot->shape);
+  if (size > SIZE_BYTES_MAX) return too_large(session, error);
+  slot->tensor.size_bytes = session->call_inputs[index].bytes = size;
+  if (info->rank) memcpy((void *)(uintptr_t)session->call_inputs[index].shape, slot->shape, info->rank * sizeof *slot->shape);
+  return true;
+}
+
 static bool prepare_input(ingot_session *session, u32 index, error *error) {
   const struct plan *plan = &session->bundle->plan;
   const struct ingot_tensor_info *info = plan->inputs + index;
@@ -90,11 +102,7 @@ static bool prepare_input(ingot_session *session, u32 index, error *error) {
   if (!slot->is_given && info->rank) memcpy(slot->shape, shape, info->rank * sizeof *shape);
   for (u32 axis = 0; axis < info->rank; axis++)
     if (!check_axis(session, index, axis, error)) return false;
-  u64 size = tensor_bytes(info, slot->shape);
-  if (size > SIZE_BYTES_MAX) return too_large(session, error);
-  slot->tensor.size_bytes = session->call_inputs[index].bytes = size;
-  if (info->rank) memcpy((void *)(uintptr_t)session->call_inputs[index].shape, slot->shape, info->rank * sizeof *shape);
-  return true;
+  return take_input_shape(session, index, error);
 }
 
 // The text that `main` left, in the user's names.
@@ -136,8 +144,7 @@ static bool take_output_shape(ingot_session *session, u32 index, const char *whe
   slot->is_open = slot->is_measured = false;
   for (u32 axis = 0; axis < info->rank; axis++) {
     i64 dim = info->dims[axis], size = shape[axis];
-    const char *source;
-    const i64 *known = dim < 0 ? known_size(session, plan->input_count, dim, &source) : &info->dims[axis];
+    const i64 *known = dim < 0 ? known_size(session, dim, NULL) : &info->dims[axis];
     if (!known) slot->is_measured = true;
     if (!known && size == -1) slot->is_open = true, size = 0;
     i64 expected = known ? *known : size;
@@ -173,9 +180,12 @@ static bool compute_sizes(ingot_session *session, error *error) {
 }
 
 static bool measure(ingot_session *session, error *error) {
-  for (u32 index = 0; index < session->bundle->plan.input_count; index++)
-    if (!prepare_input(session, index, error)) return false;
-  return compute_sizes(session, error);
+  const struct plan *plan = &session->bundle->plan;
+  if (plan->symbol_count) memset(session->sizes, 0, plan->symbol_count * sizeof *session->sizes);
+  tell_sizes(session);
+  for (u32 index = 0; index < plan->input_count; index++)
+    if (!session->inputs[index].is_state && !prepare_input(session, index, error)) return false;
+  return shape_states(session, error) && compute_sizes(session, error);
 }
 
 // Asks for sizes when a session is opened, if they are the same in all calls: a bundle whose plan has others is refused then.
@@ -188,7 +198,7 @@ static bool measure_fixed(ingot_session *session, error *error) {
 
 static bool require_room(ingot_session *session, error *error) {
   const struct plan *plan = &session->bundle->plan;
-  u64 needed = session->call->scratch_stride * session->pool.n_threads;
+  u64 needed = session->call->scratch_stride * session->lane->pool.n_threads;
   for (u32 index = 0; index < plan->device_count; index++) needed += session->workspace_sizes[index];
   for (u32 index = 0; index < plan->output_count; index++) needed += session->outputs[index].tensor.size_bytes;
   session->needed_bytes = needed;
@@ -197,18 +207,21 @@ static bool require_room(ingot_session *session, error *error) {
   return refuse(error, INGOT_LIMIT_ERROR, "a call needs too much memory", shapes_text(session), why, "allow more with max_bytes (--max-bytes)");
 }
 
-// Lends `main` the workspace, the scratch and the workers of the session, as large as these shapes need them.
+// Lends `main` the workspace, the scratch and the workers of the lane, as large as these shapes need them.
 static bool lend_memory(ingot_session *session, error *error) {
+  ingot_session *lane = session->lane;
+  lane->lent = NULL;
   struct call *call = session->call;
   u64 stride = rounded(call->scratch_stride, ALIGNMENT_SMALL_BYTES);
   for (u32 index = 0; index < session->bundle->plan.device_count; index++) {
-    if (!device_block_fit(session, index, session->workspaces + index, session->workspace_sizes[index], error)) return false;
-    session->workspace_addresses[index] = ADDRESS(session->workspaces[index].data);
-    session->workspace_sizes[index] = session->workspaces[index].size;
+    if (!device_block_fit(session, index, lane->workspaces + index, session->workspace_sizes[index], error)) return false;
+    session->workspace_addresses[index] = ADDRESS(lane->workspaces[index].data);
+    session->workspace_sizes[index] = lane->workspaces[index].size;
   }
-  if (stride > session->stride_bytes) session->stride_bytes = stride;
-  if (!block_fit(&session->scratch, session->stride_bytes * session->pool.n_threads, error)) return false;
-  call->scratch = ADDRESS(session->scratch.data), call->scratch_stride = session->stride_bytes, call->pool = ADDRESS(session->pool.page);
+  if (stride > lane->stride_bytes) lane->stride_bytes = stride;
+  if (!block_fit(&lane->scratch, lane->stride_bytes * lane->pool.n_threads, error)) return false;
+  call->scratch = ADDRESS(lane->scratch.data), call->scratch_stride = lane->stride_bytes, call->pool = ADDRESS(lane->pool.page);
+  lane->lent = session;
   return true;
 }
 
@@ -216,6 +229,7 @@ static bool place_inputs(ingot_session *session, error *error) {
   const struct plan *plan = &session->bundle->plan;
   for (u32 index = 0; index < plan->input_count; index++) {
     struct slot *slot = session->inputs + index;
+    if (slot->is_state) continue;
     if (!slot->given && !block_fit(&slot->own, slot->tensor.size_bytes, error)) return false;
     if (!slot->is_given && plan->inputs[index].has_default) memcpy(slot->own.data, plan->defaults[index].data, slot->tensor.size_bytes);
     slot->tensor.data = slot->given ? slot->given : slot->own.data;
@@ -228,6 +242,7 @@ static bool place_output(ingot_session *session, u32 index, error *error) {
   const struct ingot_tensor_info *info = session->bundle->plan.outputs + index;
   struct slot *slot = session->outputs + index;
   u64 size = slot->tensor.size_bytes;
+  if (slot->is_state) return true;
   if (slot->is_open) return slot->tensor.data = NULL, session->call_outputs[index].data = 0, true;
   if (slot->given && slot->given_bytes < size) {
     const char *why = TEXT("expected %llu bytes, got %llu", (unsigned long long)size, (unsigned long long)slot->given_bytes);
@@ -261,8 +276,9 @@ static bool require_apart(const ingot_session *session, u32 index, error *error)
 
 static bool prepare(ingot_session *session, error *error) {
   const struct plan *plan = &session->bundle->plan;
+  session->is_prepared = session->is_stale = false;
   if (!measure(session, error) || !require_room(session, error)) return false;
-  if (!lend_memory(session, error) || !place_inputs(session, error)) return false;
+  if (!lend_memory(session, error) || !reserve_states(session, error) || !place_inputs(session, error)) return false;
   for (u32 index = 0; index < plan->output_count; index++)
     if (!place_output(session, index, error)) return false;
   for (u32 index = 0; index < plan->output_count; index++)
@@ -274,6 +290,8 @@ int ingot_prepare(ingot_session *session, struct ingot_error *error) {
   struct ingot_error own;
   if (!error) error = &own;
   clear(error);
-  if (!session->is_prepared) prepare(session, error);
+  if (!begin(session, 0, error)) return error->kind;
+  if (!session->is_prepared || session->is_stale) prepare(session, error);
+  end(session);
   return error->kind;
 }

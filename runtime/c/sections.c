@@ -1,6 +1,6 @@
 // Which sections there must be, and what the optional ones hold: FORMAT.md, "Section table", "Default", "State", "Alternative".
 //
-// In: a source, its plan. Out: defaults of inputs. Not done here: using states and alternatives, which are checked alone.
+// In: a source, its plan. Out: defaults of inputs, states. Not done here: using alternatives, which are checked alone.
 #include "internal.h"
 
 static bool is_memory(const struct plan *plan, u32 id) { return id < plan->device_count && (!id || plan->devices[id].kind != HOST); }
@@ -10,6 +10,7 @@ static bool is_expected(const struct source *source, const struct plan *plan, u3
   switch (kind) {
     case SECTION_MANIFEST: case SECTION_PLAN: case SECTION_LOCK: case SECTION_DEBUG: return id == 0;
     case SECTION_CODE: case SECTION_PROGRAM: return id < plan->variant_count;
+    case SECTION_SHARED: return false;
     case SECTION_LIBRARY: return id < plan->library_count;
     default: return source_row(source, SECTION_WEIGHTS, id) != NULL;
   }
@@ -65,6 +66,10 @@ static bool check_tree_sizes(const struct source *source, error *error) {
 }
 
 static bool check_kinds(const struct source *source, const struct plan *plan, error *error) {
+  if (source_row(source, SECTION_SHARED, 0)) {
+    const char *do_ = "load it with ingot_runtime, or ship the bundle that it was made from";
+    return refuse(error, INGOT_VERSION_ERROR, "weights are shared with another bundle", source->name, "this loader maps one file", do_);
+  }
   if (!check_weights_places(source, plan, error)) return false;
   for (u32 kind = 1; kind < SECTION_KIND_COUNT; kind++)
     if (!is_optional_kind(kind) && !check_kind(source, plan, kind, error)) return false;
@@ -134,7 +139,7 @@ static bool check_state(const struct plan *plan, const i64 *row, const char *whe
          REQUIRE(error, held->dims[axis] < 0, "a state that cannot grow", where, TEXT("axis %lld", NUMBER(axis)));
 }
 
-static bool check_state_rows(const struct plan *plan, const struct bytes *data, error *error) {
+static bool read_state_rows(struct arena *arena, struct plan *plan, const struct bytes *data, error *error) {
   const char *where = "section state 0";
   const u64 width = 3 * sizeof(i64), count = data->size / width;
   bool whole = count >= 1 && data->size % width == 0;
@@ -147,13 +152,17 @@ static bool check_state_rows(const struct plan *plan, const struct bytes *data, 
     for (u64 index = 0; index < count; index++)
       if (!REQUIRE(error, !seen[rows[3 * index + column]]++, column ? "an output is two states" : "an input is two states", where, "")) return false;
   }
-  return true;
+  plan->states = arena_take(arena, count * sizeof *plan->states, error);
+  plan->state_count = plan->states ? (u32)count : 0;
+  for (u32 index = 0; index < plan->state_count; index++, rows += 3)
+    plan->states[index] = (struct ingot_state){(u32)rows[0], (u32)rows[1], (u32)rows[2]};
+  return !error->kind;
 }
 
-static bool check_states(const struct source *source, const struct plan *plan, error *error) {
+static bool read_states(const struct source *source, struct arena *arena, struct plan *plan, error *error) {
   if (!source_row(source, SECTION_STATE, 0)) return true;
   struct bytes data = source_section(source, SECTION_STATE, 0, error);
-  if (data.data) check_state_rows(plan, &data, error);
+  if (data.data) read_state_rows(arena, plan, &data, error);
   memory_free(data.data);
   return !error->kind;
 }
@@ -226,5 +235,5 @@ static bool read_plan(const struct source *source, struct arena *arena, struct p
   bool good = data.data && decode_plan(&data, arena, plan, error);
   memory_free(data.data);
   return good && check_kinds(source, plan, error) && check_manifest(source, plan, error) && read_defaults(source, arena, plan, error) &&
-         check_states(source, plan, error) && check_values(source, error) && read_alternatives(source, arena, plan, error) && check_ranges(source, plan, error);
+         read_states(source, arena, plan, error) && check_values(source, error) && read_alternatives(source, arena, plan, error) && check_ranges(source, plan, error);
 }

@@ -143,11 +143,14 @@ static bool prove_case(ingot_session *session, u32 id, struct ingot_proof *proof
 }
 
 int ingot_selftest(ingot_bundle *bundle, const struct ingot_options *options, struct ingot_proof *proof, struct ingot_error *error) {
+  struct ingot_options plain = INGOT_OPTIONS;
   struct ingot_error own;
   ingot_session *session;
   if (!error) error = &own;
   memset(proof, 0, sizeof *proof);
-  if (ingot_open(bundle, options, &session, error)) return error->kind;
+  if (options) plain = *options;
+  plain.keeps_states = 0, plain.like = NULL;
+  if (ingot_open(bundle, &plain, &session, error)) return error->kind;
   const struct source *source = &bundle->source;
   for (u32 index = 0; index < source->section_count && !error->kind; index++)
     if (source->sections[index].kind == SECTION_SELFTEST) prove_case(session, source->sections[index].id, proof, error);

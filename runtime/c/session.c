@@ -29,11 +29,17 @@ static void block_free(struct block *block) {
   *block = (struct block){0};
 }
 
-// Makes the block larger where it has less than `size`; what was in it is lost then.
+// Makes the block larger where it has less than `size`; what was in it is lost then. One that grows gets a quarter more, since sizes that
+// rise from call to call rise on.
 static bool block_fit(struct block *block, u64 size, error *error) {
+  struct ingot_error ignored = {0};
+  u64 more = block->size + block->size / 4;
   if (block->data && block->size >= size) return true;
   block_free(block);
-  return block_make(block, size, error);
+  bool is_made = more > size && more <= SIZE_BYTES_MAX && block_make(block, more, &ignored);
+  if (!is_made && !block_make(block, size, error)) return false;
+  block->size = block->mapped_bytes;
+  return true;
 }
 
 static void fill_tensors(ingot_session *session, struct slot *slots, struct tensor *tensors, const struct ingot_tensor_info *infos, u32 count,
@@ -42,7 +48,7 @@ static void fill_tensors(ingot_session *session, struct slot *slots, struct tens
     const struct ingot_tensor_info *info = infos + index;
     i64 *shape = arena_take(&session->arena, (info->rank + 1) * sizeof *shape, error);
     slots[index].shape = arena_take(&session->arena, (info->rank + 1) * sizeof *shape, error);
-    slots[index].tensor = (struct ingot_tensor){NULL, slots[index].shape, 0, info->rank, info->dtype_code};
+    slots[index].tensor = (struct ingot_tensor){.shape = slots[index].shape, .rank = info->rank, .dtype_code = info->dtype_code};
     tensors[index] = (struct tensor){.shape = ADDRESS(shape), .rank = info->rank, .dtype = info->dtype_code};
     for (u32 axis = 0; axis < info->rank && shape; axis++) shape[axis] = info->dims[axis] > 0 ? info->dims[axis] : 0;
   }
@@ -76,6 +82,7 @@ static bool make_call(ingot_session *session, const struct ingot_options *option
   session->call = arena_take(arena, CALL_SIZE_BYTES, error);
   session->inputs = arena_take(arena, plan->input_count * sizeof *session->inputs, error);
   session->outputs = arena_take(arena, plan->output_count * sizeof *session->outputs, error);
+  session->sizes = arena_take(arena, plan->symbol_count * sizeof *session->sizes, error);
   session->call_inputs = arena_take(arena, plan->input_count * sizeof *session->call_inputs, error);
   session->call_outputs = arena_take(arena, plan->output_count * sizeof *session->call_outputs, error);
   session->workspace_addresses = arena_take(arena, DEVICE_COUNT_MAX * sizeof(u64), error);
@@ -87,6 +94,15 @@ static bool make_call(ingot_session *session, const struct ingot_options *option
   fill_tensors(session, session->outputs, session->call_outputs, plan->outputs, plan->output_count, error);
   fill_call(session, frame, options);
   return !error->kind;
+}
+
+static bool check_like(const ingot_bundle *bundle, const struct ingot_options *options, error *error) {
+  if (!HAS_STATES || !options->like || options->like->bundle == bundle) return true;
+  return refuse(error, INGOT_INPUT_ERROR, "a session of another bundle", "ingot_open, like", "it has threads and memory for that one", "open it without");
+}
+
+static bool start_lane(ingot_session *session, error *error) {
+  return session->lane != session || pool_start(&session->pool, &session->bundle->image, (u32)session->threads, error);
 }
 
 int ingot_open(ingot_bundle *bundle, const struct ingot_options *options, ingot_session **result, struct ingot_error *error) {
@@ -101,7 +117,9 @@ int ingot_open(ingot_bundle *bundle, const struct ingot_options *options, ingot_
   if (!session) return no_memory(error, "open", "session"), error->kind;
   session->bundle = bundle, session->max_bytes = options->max_bytes, session->stamp = bundle->source.stamp;
   session->threads = (i32)usable_threads(options->threads);
-  if (!make_call(session, options, error) || !pool_start(&session->pool, &bundle->image, (u32)session->threads, error) || !measure_fixed(session, error))
+  share(session, HAS_STATES && options->like ? options->like->lane : session);
+  if (!check_like(bundle, options, error) || !make_call(session, options, error) || !start_lane(session, error) || !keep_states(session, options, error) ||
+      !measure_fixed(session, error))
     ingot_close(session);
   else *result = session;
   return error->kind;
@@ -111,22 +129,36 @@ static void forget_grown(ingot_session *session) {
   while (session->grown_count) block_free(session->grown + --session->grown_count);
 }
 
+// The last of the sessions that use it gives it back.
+static void close_lane(ingot_session *lane) {
+  if (!leave(lane)) return;
+  pool_stop(&lane->pool);
+  for (u32 index = 0; index < DEVICE_COUNT_MAX; index++) block_free(lane->workspaces + index);
+  block_free(&lane->scratch);
+  memory_free(lane);
+}
+
 void ingot_close(ingot_session *session) {
   if (!session) return;
   const struct plan *plan = &session->bundle->plan;
-  pool_stop(&session->pool);
+  ingot_session *lane = session->lane;
+  free_states(session);
   forget_grown(session);
   memory_free(session->grown);
   for (u32 index = 0; session->inputs && index < plan->input_count; index++) block_free(&session->inputs[index].own);
   for (u32 index = 0; session->outputs && index < plan->output_count; index++) block_free(&session->outputs[index].own);
-  for (u32 index = 0; index < DEVICE_COUNT_MAX; index++) block_free(session->workspaces + index);
-  block_free(&session->scratch);
   arena_free(&session->arena);
-  memory_free(session);
+  if (lane != session) memory_free(session);
+  close_lane(lane);
 }
 
 static bool refuse_index(const char *what, u32 index, u32 count, error *error) {
   return refuse(error, INGOT_INPUT_ERROR, TEXT("no %s %u", what, index), TEXT("%s %u", what, index), TEXT("the model has %u", count), "");
+}
+
+static bool refuse_state(const char *what, const struct ingot_tensor_info *info, error *error) {
+  return refuse(error, INGOT_INPUT_ERROR, TEXT("%s is a state", quoted(info->name)), TEXT("%s %s", what, quoted(info->name)),
+                "the session holds it, from call to call", "leave it out, or open a session without keeps_states");
 }
 
 static bool check_address(const char *what, const struct ingot_tensor_info *info, const void *data, error *error) {
@@ -143,7 +175,7 @@ int ingot_set_input(ingot_session *session, uint32_t index, const void *data, co
   if (index >= plan->input_count) return refuse_index("input", index, plan->input_count, error), error->kind;
   const struct ingot_tensor_info *info = plan->inputs + index;
   struct slot *slot = session->inputs + index;
-  if (!check_address("input", info, data, error)) return error->kind;
+  if (HAS_STATES && slot->is_state ? !refuse_state("input", info, error) : !check_address("input", info, data, error)) return error->kind;
   bool same = slot->is_given && session->is_prepared && (data != NULL) == (slot->given != NULL);
   for (u32 axis = 0; axis < info->rank; axis++) {
     i64 size = shape ? shape[axis] : info->dims[axis];
@@ -163,6 +195,7 @@ int ingot_set_output(ingot_session *session, uint32_t index, void *data, uint64_
   if (!error) error = &own;
   clear(error);
   if (index >= plan->output_count) return refuse_index("output", index, plan->output_count, error), error->kind;
+  if (HAS_STATES && session->outputs[index].is_state) return refuse_state("output", plan->outputs + index, error), error->kind;
   if (!check_address("output", plan->outputs + index, data, error)) return error->kind;
   session->outputs[index].given = data, session->outputs[index].given_bytes = size_bytes;
   session->is_prepared = false;

@@ -1,6 +1,6 @@
 // One of the callers of a bundle: its call struct, its threads, its memory.
 //
-// In: `internal.h`. Out: the struct. Not done here: any function (`session.c`, `prepare.c`, `call.c`).
+// In: `internal.h`. Out: the struct. Not done here: any function (`session.c`, `turns.c`, `prepare.c`, `states.c`, `call.c`).
 #pragma once
 #include "internal.h"
 
@@ -27,16 +27,40 @@ struct slot {
   bool is_given;        // an input of which anything was said
   bool is_open;         // an output whose size only the data decide
   bool is_measured;     // an output whose size `main` knows at the end
+  bool is_state;        // the session keeps it
+};
+
+// A size that a symbol has in this call, and the input that says so; no source: none does yet.
+struct known_size {
+  i64 size;
+  const char *source;
+};
+
+// A state in the block of all: `shape` with its room.
+struct held {
+  i64 length;
+  u64 offset, bytes;
+  i64 shape[RANK_MAX];
+};
+
+struct states {
+  struct block block, spare;
+  struct held *held, *next;  // as it is; as it is to be
+  i64 *sizes;                // of symbols, as the user gave them; null: none
+  i64 capacity, max_length;
 };
 
 struct ingot_session {
   ingot_bundle *bundle;
   struct arena arena;
+  ingot_session *lane;  // whose threads, workspace and turn it uses: its own, or those of the first of the sessions like it
   struct pool pool;
   struct watch watch;
   struct call *call;
   struct tensor *call_inputs, *call_outputs;
   struct slot *inputs, *outputs;
+  struct known_size *sizes;  // of each symbol
+  struct states *states;     // null: it keeps none
   char *message;  // the error buffer of `main`
   u64 *workspace_addresses, *workspace_sizes;
   struct block workspaces[DEVICE_COUNT_MAX], scratch;
@@ -49,10 +73,24 @@ struct ingot_session {
   struct endpoint endpoints[DEVICE_COUNT_MAX];
   struct stamp stamp;
   u32 changes;
-  u32 lock;
-  bool is_prepared, is_running, is_cut;  // cut: a launch on a device was cancelled
+  u32 lock, users;  // of a lane: how many sessions use it
+  ingot_session *running, *lent;  // of a lane: whose turn it is; who knows where its memory is
+  bool is_prepared, is_stale, is_cut;  // stale: its shapes are those of the last call; cut: a launch on a device was cancelled
 };
 
+#ifdef INGOT_WITHOUT_STATES
+enum { HAS_STATES = 0 };
+#else
+enum { HAS_STATES = 1 };
+#endif
 enum { MESSAGE_BYTES = 512 };
 
 static bool measure_fixed(ingot_session *session, error *error);
+static bool take_input_shape(ingot_session *session, u32 index, error *error);
+static u64 tensor_bytes(const struct ingot_tensor_info *info, const i64 *shape);
+static bool keep_states(ingot_session *session, const struct ingot_options *options, error *error);
+static void tell_sizes(ingot_session *session);
+static bool shape_states(ingot_session *session, error *error);
+static bool reserve_states(ingot_session *session, error *error);
+static void lengthen_states(ingot_session *session);
+static void free_states(ingot_session *session);

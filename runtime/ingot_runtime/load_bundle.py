@@ -11,16 +11,16 @@ from .executor.session import Session
 from .format import header as head
 from .format.checks import require
 from .format.interface import interface_digest
-from .format.limits import TREE_ENTRY_SIZE_BYTES
 from .format.plan import DEVICE_KINDS, BundlePlan
 from .format.sha256 import sha256
-from .format.source import Source, checked_digest, in_file, open_file, read_plan
+from .format.source import Source, in_file, read_plan
 from .loader import choose, cpu, system
 from .loader.bind_devices import bind_devices, devices_module
 from .loader.image import Image
+from .loader.open_bundle import IN_MEMORY, open_base, open_bundle
 from .loader.pool import ThreadPool, usable_threads
 from .loader.watch import Watch
-from .loader.weights import VERIFY_MODES, Verifier, map_weights, whole_mibs
+from .loader.weights import VERIFY_MODES, verified_weights
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 EXECUTORS = ("aot", "vm")
 BUSY_MODES = ("wait", "error")
-_IN_MEMORY = bytes, bytearray, memoryview
 
 
 def load_bundle(
@@ -56,8 +55,9 @@ def load_bundle(
     if max_bytes is not None:
         _check_number("limit of memory", "max_bytes", max_bytes)
     try:
-        source = _signed(_open(bundle, digest), keys)
+        source = open_bundle(bundle, digest, keys)
         plan = read_plan(source)
+        open_base(source, bundle)
         bound = bind_devices(plan, {} if devices is None else devices, source.name)
         usable = _usable_features(features)
         arch = cpu.machine_architecture()
@@ -67,6 +67,7 @@ def load_bundle(
         # Together, sessions have at most a thread per processor, where that is possible.
         each = max(1, usable_threads(threads * sessions) // sessions)
         loaded = _loaded(source, plan, index, executor, each, verify)
+        loaded.trust = keys, verify
 
         def lane(loaded: Loaded) -> Lane:
             attached: Any = None
@@ -84,7 +85,7 @@ def load_bundle(
     except MemoryError as error:
         raise no_memory("not enough memory to load a bundle", "load") from error
     except BundleError as error:
-        if isinstance(bundle, _IN_MEMORY):
+        if isinstance(bundle, IN_MEMORY):
             raise
         raise in_file(error, bundle) from error.__cause__
 
@@ -95,25 +96,6 @@ def _session(plan: BundlePlan, lanes: "tuple[Lane, ...]") -> Session:
     from .executor.values import ValueSession
 
     return ValueSession(lanes)
-
-
-def _open(
-    bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]", digest: "str | None"
-) -> Source:
-    if isinstance(bundle, _IN_MEMORY):
-        return Source(system.sealed_file(bundle), "bundle in memory", checked_digest(digest))
-    return open_file(bundle, digest)
-
-
-def _signed(
-    source: Source, keys: "Sequence[str | bytes | os.PathLike[str]] | str | os.PathLike[str] | None"
-) -> Source:
-    """Return the source, which one of `keys` has signed, where any are given."""
-    if keys is not None:
-        from .loader.signatures import require_signed
-
-        require_signed(source, keys)
-    return source
 
 
 def _usable_features(features: "frozenset[str] | None") -> frozenset[str]:
@@ -130,14 +112,9 @@ def _loaded(
     image = _image(source, plan, index, program)
     pool = ThreadPool(image, usable_threads(threads))
     watch = Watch(image)
-    weights, verifier = map_weights(source, image), None
-    if weights is not None:
-        tree = source.section(head.TREE)
-        mibs = whole_mibs(plan.variants[index].ranges)
-        # `check_kinds` compared the sizes.
-        assert not mibs or len(tree) >= mibs[-1][1] * TREE_ENTRY_SIZE_BYTES
-        verifier = Verifier(image, pool, watch, tree, mibs, source.name)
-        verifier.verify(weights, verify)
+    weights, verifier = verified_weights(
+        source, plan.variants[index].ranges, image, pool, watch, verify
+    )
     return Loaded(source, plan, index, image, weights, pool, watch, verifier, program)
 
 

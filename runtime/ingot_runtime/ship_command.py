@@ -63,6 +63,12 @@ def install(options: "argparse.Namespace", session: "Session") -> int:
     from .loader.signatures import detached_path
 
     source = session.loaded.source
+    if source.shared is not None:
+        why, do = (
+            f"the rest lies in {source.shared.name}",
+            "install a bundle with all of its weights",
+        )
+        raise InputError("weights are shared with another bundle", source.name, why, do)
     has_calls = any(row.kind == SELFTEST for row in source.sections)
     if has_calls and not options.no_selftest:
         code = selftest(options, session)

@@ -42,7 +42,7 @@ class CudaModule:
 
     def __init__(self, fields: "tuple[str, ...]", text: str) -> None:
         self.architecture = int(fields[0])
-        self.ptx = f"{fields[1]}.{fields[2]}"
+        self.ptx = f"{int(fields[1])}.{fields[2]}"
         self.driver = int(fields[3])
         self.text = text
 

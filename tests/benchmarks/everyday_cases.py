@@ -174,6 +174,20 @@ _FIXED: dict[str, Callable[[], Case]] = {
         result=_BOOL,
     ),
 }  # fmt: skip
+
+
+def _product(rows: int) -> Callable[[], Case]:
+    """A product of an open number of rows."""
+    case = one("MatMul", {"x": normal(rows, 768)}, {"w": normal(768, 768)})
+
+    def open_rows() -> Case:
+        model, inputs = case()
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "rows"
+        return model, inputs
+
+    return open_rows
+
+
 _OPENED = (
     "top 5 of 1000", "top 50 of 32000", "argmax 32x1000", "gather rows 32000x64",
     "gather elements 512x512", "where 8x128x128", "reflected pad 32@128", "zero pad 32@127",
@@ -184,4 +198,5 @@ _OPENED = (
     "slice every second 64@128", "depth to space 64@64", "cast to integers 262144",
     "einsum bhid,bhjd->bhij", "einsum bchw,cd->bdhw", "added channels 64@56",
 )  # fmt: skip
-EVERYDAY = {**_FIXED, **{f"{name}, open": opened(_FIXED[name]) for name in _OPENED}}
+_PRODUCTS = {f"{rows} open rows of 768x768": _product(rows) for rows in (1, 2, 4, 5, 8, 10)}
+EVERYDAY = {**_FIXED, **_PRODUCTS, **{f"{name}, open": opened(_FIXED[name]) for name in _OPENED}}

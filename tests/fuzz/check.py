@@ -28,6 +28,7 @@ from ingot_build_rules.compilation.compile_model import CompiledModel
 from ingot_compiler.backends.host import object as code_objects
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.interpret import interpret
+from ingot_runtime.executor.values import unpacked
 from ingot_runtime.ingot_error import IngotError
 
 TARGETS = ("native", "x86-64-v3", "native", "x86-64-v2")
@@ -175,7 +176,10 @@ class _Runner:
             results = interpret(
                 self.compiled.graph, list(feeds.values()), self.compiled.read_constant
             )
-        return dict(zip((spec.name for spec in self.sessions["aot"].outputs), results, strict=True))
+        plan = self.sessions["aot"].loaded.plan
+        tensors = (tensor.name for tensor in plan.outputs)
+        found = dict(zip(tensors, results, strict=True))
+        return unpacked(plan, found) if plan.values else found
 
 
 def _or_error(run: Any, feeds: Mapping[str, Array]) -> dict[str, Array] | str:

@@ -39,6 +39,7 @@ from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.weights_tree import weights_tree
 from ingot_artifacts.bundle.write import make_skeleton
 from ingot_build_rules.cli.inspect import description_lines, fusion_lines
+from ingot_build_rules.ship.share import encode_shared
 from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import header as head
@@ -46,6 +47,7 @@ from ingot_runtime.format.alternative import decode_alternative
 from ingot_runtime.format.debug import decode_record
 from ingot_runtime.format.describe import describe_plan, lines_of
 from ingot_runtime.format.file import BundleFile, QuietFile
+from ingot_runtime.format.limits import ALIGNMENT_MAPPED_BYTES
 from ingot_runtime.format.manifest import manifest_bytes, manifest_dict
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.msgpack_decode import unpack
@@ -58,12 +60,14 @@ from ingot_runtime.format.plan import (
     decode_plan,
 )
 from ingot_runtime.format.program_decode import decode_program
+from ingot_runtime.format.shared import Shared
 from ingot_runtime.format.source import Source
 from ingot_runtime.loader.image import read_exports
 from ingot_runtime.npz import read_npz, write_npz
 
 CORPUS = Path(__file__).with_name("corpus")
 SIZE_BYTES_MAX = 4096
+_OWN_BYTES = 2 * ALIGNMENT_MAPPED_BYTES
 _TRACED = (
     os.path.dirname(str(ingot_runtime.format.__file__)),
     *(f"{name}.py" for name in ("npz", "image", "zipfile")),
@@ -120,6 +124,21 @@ def _read_program(data: bytes) -> None:
             )
         )
         == data
+    )
+
+
+def _read_shared(data: bytes) -> None:
+    shared = Shared(data, _OWN_BYTES)
+    assert encode_shared(shared.digest, shared.name, shared.size_bytes, shared.rows) == data
+    assert shared.size_bytes - sum(row[2] for row in shared.rows) == _OWN_BYTES
+
+
+def _shared_seeds() -> tuple[bytes, ...]:
+    page = ALIGNMENT_MAPPED_BYTES
+    rows = [(0, 5 * page, page), (2 * page, page, 3 * page)]
+    size = 4 * page + _OWN_BYTES
+    return encode_shared("0f" * 32, "m", size, rows), encode_shared(
+        "0f" * 32, "n", size - page, rows[1:]
     )
 
 
@@ -237,6 +256,7 @@ READERS: dict[str, Reader] = {
     "plan": Reader(_read_plan, _payload(head.PLAN)),
     "program": Reader(_read_program, _payload(head.PROGRAM)),
     "values": Reader(_read_values, lambda: (*_payload(head.MANIFEST)(), pack([None, True, -1, 2**63, "a" * 300, b"b", -(2**40)]))),
+    "shared": Reader(_read_shared, _shared_seeds),
     "debug": Reader(_read_debug, _payload(head.DEBUG)),
     "lock": Reader(_read_lock, _payload(head.LOCK)),
     "image": Reader(_read_image, _image_seeds),

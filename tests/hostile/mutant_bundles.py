@@ -1,5 +1,5 @@
 """The bundles that are mutated: small, of sizes and control flow that inputs decide, with an LSTM,
-with two variants, with 200 MB of weights.
+with states, with two variants, with 200 MB of weights.
 
 In: a folder. Out: bundles in it. Not done here: mutants.
 """
@@ -13,6 +13,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper
 from tests.hostile.model_builder import INT64, model, value
 from tests.hostile.tiny import tiny_contents, tree_entry
+from tests.unit.decoder_harness import decoder
 
 import ingot
 from ingot_artifacts.bundle.write import write_bundle
@@ -76,6 +77,11 @@ def lstm(path: Path) -> None:
     ingot.compile(made, targets=["x86-64-v3"]).save(path)
 
 
+def states(path: Path) -> None:
+    """A decoder of one layer, whose caches are states."""
+    ingot.compile(decoder(), targets=["x86-64-v3"]).save(path)
+
+
 def large(path: Path) -> None:
     """A product with 200 MB of weights."""
     weights = np.random.default_rng(0).standard_normal((7168, 7168), np.float32)
@@ -85,5 +91,6 @@ def large(path: Path) -> None:
 
 
 BUNDLES: dict[str, Callable[[Path], None]] = {
-    "small": small, "two_variants": two_variants, "dynamic": dynamic, "lstm": lstm, "large": large,
+    "small": small, "two_variants": two_variants, "dynamic": dynamic, "lstm": lstm, "states": states,
+    "large": large,
 }  # fmt: skip

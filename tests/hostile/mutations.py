@@ -27,6 +27,7 @@ from ingot_runtime.format import header as head
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.plan import DEVICE_KINDS, BundlePlan
 from ingot_runtime.format.program import Program
+from ingot_runtime.format.states import ROW
 
 _WORD = 1 << 64
 _MINOR_FIELD = (10, 2)
@@ -252,17 +253,17 @@ def header_field(parts: Parts, rng: random.Random) -> Mutant:
 
 
 def row_fields(parts: Parts, rng: random.Random) -> Mutant:
-    """Change fields of rows; the root digest is made again."""
+    """Change fields of rows; the root digest is made again. A section that may be left out may get
+    another number, or a kind that no reader knows."""
     prefix = bytearray(parts.prefix())
-    count = len(parts.rows()[0])
+    rows, is_optional = parts.rows()[0], True
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         at, width = rng.choice(_ROW_FIELDS)
-        _change_field(
-            prefix,
-            (head.HEADER_SIZE_BYTES + rng.randrange(count) * head.ROW_SIZE_BYTES + at, width),
-            rng,
-        )
-    return Mutant(reseal_root(bytes(prefix)), is_consistent=False)
+        number = rng.randrange(len(rows))
+        is_optional &= rows[number].kind in head.OPTIONAL_KINDS
+        at += head.HEADER_SIZE_BYTES + number * head.ROW_SIZE_BYTES
+        _change_field(prefix, (at, width), rng)
+    return Mutant(reseal_root(bytes(prefix)), is_consistent=is_optional)
 
 
 def _change_field(data: bytearray, place: tuple[int, int], rng: random.Random) -> None:
@@ -420,6 +421,22 @@ def _packable(value: Any) -> Any:
     return max(-(2**63), min(value, _WORD - 1)) if kind is int else value
 
 
+def states_changed(parts: Parts, rng: random.Random) -> Mutant:
+    """Change a number of the section of states, or add one, to a bundle that has none too."""
+    there = (head.STATE, 0) in parts.payloads
+    rows = [list(row) for row in ROW.iter_unpack(parts.payloads[head.STATE, 0])] if there else []
+    if not rows or rng.random() < 0.2:
+        rows.insert(rng.randrange(len(rows) + 1), [rng.randrange(-1, 3) for _ in range(3)])
+    if rng.random() < 0.8:
+        row, at = rng.choice(rows), rng.randrange(3)
+        row[at] = (odd_number(row[at], rng) + 2**63) % _WORD - 2**63
+    data = b"".join(ROW.pack(*row) for row in rows)
+    if rng.random() < 0.1:
+        data = mutate_bytes(data, rng)
+    (parts.put if there else parts.add)(head.STATE, 0, data)
+    return Mutant(parts.prefix())
+
+
 def image_digests(parts: Parts, rng: random.Random) -> Mutant:
     """Change a digest that lies in an image: what the image was made from is then another plan or
     program."""
@@ -482,6 +499,7 @@ MUTATIONS: dict[str, Callable[[Parts, random.Random], Mutant]] = {
     "debug bytes": bytes_changed(head.DEBUG, is_consistent=True),
     "lock": record_changed(head.LOCK),
     "lock bytes": bytes_changed(head.LOCK, is_consistent=True),
+    "states": states_changed,
     "image digests": image_digests,
     "interface resealed": interface_resealed,
     "image table": image_table,

@@ -93,6 +93,15 @@ class Parts:
         self.payloads[kind, id_] = payload
         self.digests[kind, id_] = sha256(payload)
 
+    def add(self, kind: int, id_: int, payload: bytes) -> None:
+        """Put an optional section that is not there before the weights."""
+        self.put(kind, id_, payload)
+        at = next(
+            (at for at, row in enumerate(self._rows) if row.kind == head.WEIGHTS), len(self._rows)
+        )
+        row = head.Section(kind, id_, 0, 0, 0, b"", head.OPTIONAL)
+        self._rows = [*self._rows[:at], row, *self._rows[at:]]
+
     def put_plan(self, encoded: bytes) -> None:
         """Replace the plan, and the manifest so that it agrees where the plan can be read at
         all."""

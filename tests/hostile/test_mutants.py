@@ -1,4 +1,4 @@
-"""Mutants of five bundles: every reader refuses them in the loader's words or is right, whatever
+"""Mutants of six bundles: every reader refuses them in the loader's words or is right, whatever
 was changed and sealed again."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ingot_artifacts.bundle.write import write_bundle
 
 SMALL = tuple(name for name in BUNDLES if name != "large")
 SHORT_COUNT = 200
-LONG_COUNT = 20_000  # of each of the five
+LONG_COUNT = 20_000  # of each of the six
 STEP_COUNT = 5000
 
 
@@ -45,7 +45,7 @@ def test_mutants(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("first", range(0, LONG_COUNT, STEP_COUNT))
 @pytest.mark.parametrize("name", BUNDLES)
 def test_many_mutants(tmp_path: Path, name: str, first: int) -> None:
-    """100,000 in all; a part of them can be run again by its name."""
+    """120,000 in all; a part of them can be run again by its name."""
     BUNDLES[name](tmp_path / "m.ingot")
     results = mutants.run_cases(str(tmp_path / "m.ingot"), STEP_COUNT, seed=1, first=first)
     assert sum(map(len, results.values())) == STEP_COUNT

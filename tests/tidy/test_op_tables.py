@@ -35,6 +35,8 @@ REGISTRIES = {
     "lowering/print_loop_values.py": "signs of comparisons",
     "passes/canonical/elementwise.py": "rules of a pass",
     "passes/canonical/movement.py": "rules of a pass",
+    "passes/fuse_layer_norm.py": "where patterns of a pass end",
+    "passes/integer_products.py": "where patterns of a pass end",
     "placement/op_work.py": "operations of a product",
 }
 REST = {

@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import numpy as np
 from tests.benchmarks.bench_byte_kernels import Layer, kernel_of
 from tests.benchmarks.bench_kernels import attention, convolution, depthwise, gemm
+from tests.unit.lowering_harness import Builder, compile_graph, f32
 
 from ingot_compiler.backends.host.attention_layout import attention_layout
 from ingot_compiler.backends.host.emit.kernel import kernel_module
@@ -23,7 +25,7 @@ LANES = 4
 _LINE_VECTORS = 4
 _LOOP = 3  # count, compare, branch
 _LABEL, _JUMP = re.compile(r"(\.\w+):"), re.compile(r"(?:b\.\w+|b|cbn?z|tbn?z)\s.*?(\.L\w+)$")
-_PRODUCTS = ("fmla", "sdot", "udot", "usdot")
+_PRODUCTS = ("fmla", "bfdot", "sdot", "udot", "usdot")
 _BY_ELEMENT = re.compile(r"\.\w+\[\d\]$")
 _LOADS = ("ld",)
 
@@ -77,19 +79,28 @@ class Loop:
 
 def counted_loops() -> list[Loop]:
     """All rows of the table."""
-    plain, dots = parse_target("aarch64"), parse_target("aarch64+asimddp")
+    plain, dots, pairs = map(parse_target, ("aarch64", "aarch64+asimddp", "aarch64+bf16"))
     return [
         *_loops("f32 product 128x768x768", gemm(plain, 128, 768, 768).program, plain),
         *_loops("f32 3x3 convolution 64@56", convolution(plain, 64, 56).program, plain),
         *_loops("f32 depthwise 3x3 144@56", depthwise(plain, 144, 56, 3, 1).program, plain),
         *_loops("f32 attention 2x128x64", attention(plain, 2, 128, 64, "").program, plain),
         *_loops("i8 product 128x768x768, `asimddp`", _bytes_product(dots), dots),
+        *_loops("bf16 product 128x768x768, `bf16`", _bf16_product(pairs), pairs),
     ]
 
 
 def _bytes_product(target: Target) -> LoopProgram:
     program, _ = kernel_of(Layer("product", 128, 768, 768), "i8", "i8", target)
     return program
+
+
+def _bf16_product(target: Target) -> LoopProgram:
+    builder = Builder([f32(128, 768)])
+    product = builder.op("matmul", 0, builder.constant(np.ones((768, 768), np.float32)))
+    programs = compile_graph(builder.finish([product]), target, precision="bf16").programs
+    (found,) = (each for each in programs if isinstance(each.body[0], Contraction))
+    return found
 
 
 def _loops(name: str, program: LoopProgram, target: Target) -> list[Loop]:

@@ -170,7 +170,7 @@ LAUNCHES = [
     [
         (["x86-64-v4"], {}, "a target without products of bf16"),
         ([NAME, "x86-64-v3"], {}, "a target without products of bf16"),
-        (["aarch64+bf16"], {}, "a target without products of bf16"),
+        (["aarch64"], {}, "a target without products of bf16"),
         ([NAME], {"acc": "cpu:1,target=x86-64-v3"}, "device acc has no products of bf16"),
     ],
 )

@@ -99,9 +99,9 @@ def test_fresh_clone_runs_nothing(bench: Workbench, tmp_path: Path) -> None:
 
 def test_new_weights_make_no_code(bench: Workbench) -> None:
     """All weights are others with the same facts: nothing but import, packing and the bundle."""
-    bench.project({"a": chain([40, 72, 40], seed=1)})
+    bench.project({"a": chain([40, 320, 40], seed=1)})
     bench.build()
-    bench.project({"a": chain([40, 72, 40], seed=2)})
+    bench.project({"a": chain([40, 320, 40], seed=2)})
     assert ran(bench.build()) == {
         "import_model": 1,
         "pack_constant": 2,
@@ -111,8 +111,9 @@ def test_new_weights_make_no_code(bench: Workbench) -> None:
 
 
 def test_one_new_weight_packs_one_constant(bench: Workbench) -> None:
-    """One small tensor of two changed: the other one is not packed again."""
-    bench.project({"a": chain([4, 8, 4])})
+    """One tensor of two changed: the other one is not packed again, for neither is so small that
+    they are packed together."""
+    bench.project({"a": chain([40, 320, 40])})
     bench.build()
     bench.edit("a", new_weight)
     assert ran(bench.build()) == {

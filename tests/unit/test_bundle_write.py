@@ -249,7 +249,7 @@ def test_weights_are_loaded_one_by_one(tmp_path: Path) -> None:
     contents = {str(number): bytes([number + 1]) * 64 for number in range(6)}
     loader = cast("Any", None)
     packed = tuple(
-        PackedConstant(64 * int(name), 64, Artifact(name, loader, raw=True)) for name in contents
+        PackedConstant(64 * int(name), 64, Artifact(name, loader, raw=True), 0) for name in contents
     )
     head_bytes, end = b"head", MIB
     artifact: Artifact[memoryview] = Artifact("head", loader, raw=True)

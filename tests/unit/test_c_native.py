@@ -35,6 +35,7 @@ from ingot_runtime.format.file import TRAILER, TRAILER_MAGIC
 from ingot_runtime.npz import write_npz
 
 pytestmark = pytest.mark.native
+PROGRAMS = ROOT / "tests" / "unit" / "c_programs"
 SIZE_BYTES_MAX = 100_000
 DYNAMIC_SIZE_BYTES_MAX = 160_000
 MUTANT_COUNT = 2500  # of each bundle
@@ -341,26 +342,59 @@ def test_address_sanitizer(tmp_path: Path) -> None:
     assert codes == {0, 1, 4, 5}
 
 
+def built(source: Path, program: Path, *files: Path, flags: Sequence[str] = ("-O2",)) -> Path:
+    """Compile a program in C by Debian's gcc."""
+    compiler = shutil.which("gcc")
+    assert compiler, "this test needs gcc: apt-get install gcc"
+    common = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "runtime" / "c")
+    run([compiler, *common, *flags, source, *files, "-o", program, "-lpthread"])
+    return program
+
+
 @pytest.mark.gcc
 def test_a_call_takes_no_memory(tmp_path: Path) -> None:
     """Between the first call and the last of a thousand, the process asks the system for nothing."""
-    compiler = shutil.which("gcc")
-    assert compiler, "this test needs gcc: apt-get install gcc"
     ingot.compile(ROOT / "tests" / "models" / "resnet" / "static.onnx").save(tmp_path / "m.ingot")
-    program = tmp_path / "calls"
-    source = ROOT / "tests" / "unit" / "c_programs" / "calls.c"
-    run(
-        [
-            compiler,
-            "-std=c11",
-            "-O2",
-            "-I",
-            ROOT / "runtime" / "c",
-            source,
-            "-o",
-            program,
-            "-lpthread",
-        ]
-    )
+    program = built(PROGRAMS / "calls.c", tmp_path / "calls")
     done = run([program, tmp_path / "m.ingot", "1000"])
     assert re.search(r"^0 allocations", done.stdout), done.stdout
+
+
+@pytest.mark.gcc
+def test_a_token_takes_no_memory(tmp_path: Path) -> None:
+    """Of 3,000 tokens some twenty take larger blocks, for states by doubling; the others nothing."""
+    BUNDLES["states"](tmp_path / "m.ingot")
+    program = built(PROGRAMS / "tokens.c", tmp_path / "tokens")
+    done = run([program, tmp_path / "m.ingot", "3000"]).stdout
+    found = re.fullmatch(r"0 of 3000 calls took memory, (\d+) were for larger blocks\n", done)
+    assert found, done
+    assert 7 <= int(found[1]) <= 30
+
+
+@pytest.mark.gcc
+def test_sessions_with_states_under_sanitizers(tmp_path: Path) -> None:
+    """20,000 steps by chance of sessions that are forked, cut, reordered and closed: no report, no
+    leak."""
+    BUNDLES["states"](tmp_path / "m.ingot")
+    program = built(PROGRAMS / "sequences.c", tmp_path / "sequences", flags=SANITIZERS)
+    done = run([program, tmp_path / "m.ingot", "20000"])
+    assert done.stderr == ""
+    good = int(done.stdout.split()[0])
+    assert 5_000 < good < 20_000
+
+
+@pytest.mark.gcc
+def test_the_decoder_in_c_says_what_the_one_in_python_says(tmp_path: Path) -> None:
+    """``examples/llm``: the same tokens behind a prompt, over a growth of the caches; bad input."""
+    folder = ROOT / "examples" / "llm"
+    run([sys.executable, folder / "make_decoder.py", tmp_path / "m.onnx", "40"])
+    ingot.compile(tmp_path / "m.onnx").save(tmp_path / "m.ingot")
+    program = built(folder / "generate.c", tmp_path / "generate", ROOT / "runtime/c/ingot.c")
+    python: list[str | os.PathLike[str]] = [sys.executable, folder / "generate.py"]
+    python.append(tmp_path / "m.ingot")
+    for prompt in ("5,6,7", "3"):
+        wanted = run([*python, "--ids", prompt, "--count", "80"]).stdout
+        assert run([program, tmp_path / "m.ingot", prompt, "80"]).stdout == wanted
+    assert "usage:" in run([program, tmp_path / "m.ingot", "one", "8"], 1).stderr
+    BUNDLES["dynamic"](tmp_path / "d.ingot")
+    assert "has no state" in run([program, tmp_path / "d.ingot", "1", "8"], 1).stderr

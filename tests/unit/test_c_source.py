@@ -124,6 +124,41 @@ def test_weights_apart(tmp_path: Path) -> None:
     assert all(made.run(given)[name].tobytes() == expected[name].tobytes() for name in expected)
 
 
+@pytest.mark.parametrize("model", ["lstm", pytest.param("bert", marks=pytest.mark.slow)])
+def test_tensors_in_workspace(model: str, tmp_path: Path) -> None:
+    """Inputs and outputs share memory with what a call computes; every call gives the same bits."""
+    cases = Cases(model, dynamic=False)
+    inside = ("--tensors-in", "workspace")
+    made = CModel(export(cases.path, tmp_path / "c", *inside, "--target", "c-small", "--name", "m"))
+    for given in [*cases.feeds, *cases.feeds]:
+        expected = bundle_run(cases.path, "x86-64-v2:scalar", given, tmp_path)
+        result = made.run_inside(given)
+        assert {n: a.tobytes() for n, a in result.items()} == {
+            n: a.tobytes() for n, a in expected.items()
+        }
+    apart = CModel(export(cases.path, tmp_path / "d", "--target", "c-small", "--name", "m"))
+    sizes = [made.facts["ram_bytes"], apart.facts["ram_bytes"]]
+    assert sizes[0] >= sizes[1]
+
+
+def test_unused_input_in_workspace(tmp_path: Path) -> None:
+    """It has a place where nothing is overwritten that is needed."""
+    nodes = [helper.make_node("Neg", ["b"], ["y"])]
+    path = save(tmp_path, nodes, {"a": [3000], "b": [7]})
+    made = CModel(export(path, tmp_path / "c", "--tensors-in", "workspace", "--name", "m"))
+    given = {"a": np.ones(3000, np.float32), "b": np.arange(7, dtype=np.float32)}
+    assert made.run_inside(given)["y"].tolist() == (-given["b"]).tolist()
+    assert made.facts["ram_bytes"] >= 4 * 3007
+
+
+def test_other_pools_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """C source has one pool."""
+    path = save(tmp_path, [helper.make_node("Neg", ["x"], ["y"])], {"x": [3]})
+    said = refused(capsys, path, "-o", tmp_path, "--tensors-in", "fast")
+    assert "no pool 'fast'" in said
+    assert "C source has workspace alone" in said
+
+
 HOSTILE = ('x"*/ #error', "int", "1 ??/", "größe }", "")
 
 

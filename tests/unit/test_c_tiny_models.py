@@ -4,12 +4,12 @@ a program has, and the RAM that a call uses."""
 from __future__ import annotations
 
 import ctypes
-import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.c_source import Array, CModel, compile_c, export
+from tests.object_sizes import writable_bytes
 from tests.tiny_models import TINY
 from tests.unit.test_c_source import bundle_run
 from tests.unit.test_microcontroller import make_person
@@ -21,15 +21,6 @@ _CORTEX_M4 = (
     "-fno-sanitize=all",
 )  # fmt: skip
 _PLACE = '#include "m.c.text"\nvoid *place(void);\nvoid *place(void) { return workspace; }\n'
-_WRITE_AND_ALLOC = 3  # flags of a section that a program writes to
-
-
-def writable_bytes(path: Path) -> int:
-    """All that an object of 32 bits has in RAM, in bytes."""
-    data = path.read_bytes()
-    (start,), (count,) = struct.unpack_from("<I", data, 32), struct.unpack_from("<H", data, 48)
-    headers = [struct.unpack_from("<10I", data, start + 40 * at) for at in range(count)]
-    return sum(h[5] for h in headers if h[2] & _WRITE_AND_ALLOC == _WRITE_AND_ALLOC)
 
 
 def make_model(name: str, folder: Path) -> Path:

@@ -173,6 +173,24 @@ def test_symbolic_sizes(level: str, packed: bool) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
+def test_few_rows_of_an_open_number(level: str) -> None:
+    """Lower tiles take what is left of a tile: nothing but the rows there are is written, with the
+    bits of a known number of rows."""
+    target, tile, columns, depth = parse_target(level), RegisterTile(8, 1), 37, 5
+    sizes = symbol("M"), symbol("N"), symbol("K")
+    kernel = Kernel(product_program(target, *sizes, tile, row_block=16), target)
+    a, b = normal((19, depth), 1), normal((depth, columns), 2)
+    stored, whole, rest = panels(b), empty((19, columns)), np.full((1, columns), 7, np.float32)
+    known = product_program(target, 19, columns, depth, RegisterTile(1, 1))
+    Kernel(known, target).run([a, stored, whole, whole, whole])
+    for rows in range(1, 20):
+        c = np.concatenate([empty((rows, columns)), rest])
+        kernel.run([a[:rows], stored, c, c, c], (rows, columns, depth))
+        assert c[:rows].tobytes() == whole[:rows].tobytes()
+        assert (c[rows:] == rest).all()
+
+
+@pytest.mark.parametrize("level", LEVELS)
 def test_f64(level: str) -> None:
     """f64 products have half the lanes and their own precision."""
     target, tile = parse_target(level), RegisterTile(4, 2)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.c_loader import CBundle, options
 from tests.unit.codegen_harness import Array
 from tests.unit.lowering_harness import assert_close
 
@@ -76,8 +77,15 @@ def check_cases(session: Session, cases: Path) -> None:
             assert_close(array, result[name], RELATIVE_ERROR_MAX)
 
 
-def check_sequence(session: Session) -> None:
-    """Prompts and tokens of a sequence give what calls with all caches give, bit by bit."""
+def check_sequence(session: Session, path: Path) -> None:
+    """Prompts and tokens of a sequence give what calls with all caches give, bit by bit; the loader
+    in C, too."""
+    with CBundle(path, options(states=0)) as in_c:
+        check_steps(session, in_c)
+
+
+def check_steps(session: Session, in_c: CBundle) -> None:
+    """Make each call in all ways."""
     rng = np.random.default_rng(0)
     assert len(session.states) == STATE_COUNT
     fixed: dict[str, Array] = {
@@ -102,6 +110,8 @@ def check_sequence(session: Session) -> None:
         feed = {name: array for name, array in ids.items() if name in names} | fixed
         expected, result = session.run(feed | caches), sequence.run(feed)
         assert (result["logits"] == expected["logits"]).all()
+        found = in_c.run(feed)
+        assert all(found[key].tobytes() == array.tobytes() for key, array in expected.items())
         caches = {given: expected[made] for given, made in session.states.items()}
         past = whole
     for name, cache in caches.items():
@@ -118,7 +128,7 @@ def test_kept_exports(name: str, tmp_path: Path) -> None:
     kinds = [launch["kind"] for launch in launches]
     assert kinds.count("attention") == 2 * LAYERS  # for one query, and for several
     check_cases(session, MODELS / "decoders" / f"{name}.npz")
-    check_sequence(session)
+    check_sequence(session, tmp_path / "m.ingot")
 
 
 @pytest.mark.contrib
@@ -132,4 +142,4 @@ def test_exports_made_now(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     session = load(tmp_path, name, tmp_path)
     check_cases(session, tmp_path / f"{name}.npz")
-    check_sequence(session)
+    check_sequence(session, tmp_path / "m.ingot")

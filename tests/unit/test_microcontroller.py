@@ -25,12 +25,12 @@ def make_person(folder: Path) -> Path:
     return folder / "dist" / "person.onnx"
 
 
-def person_bits(model: Path, folder: Path) -> list[str]:
+def person_bits(model: Path, folder: Path, target: str = "x86-64-v2:scalar") -> list[str]:
     """The bits of the scores of the example's picture, by machine code."""
     count = 3 * 96 * 96
     picture = ((np.arange(count) * 37 % 256) / 256 - 0.5).astype(np.float32)
     given = {"image": picture.reshape(1, 3, 96, 96)}
-    scores = bundle_run(model, "x86-64-v2", given, folder)["scores"]
+    scores = bundle_run(model, target, given, folder)["scores"]
     return [f"{bits:x}" for bits in scores.view(np.uint32).ravel()]
 
 

@@ -420,3 +420,13 @@ def test_a_long_expression_is_left_to_run_time() -> None:
     # The constant is one of the nodes.
     assert [each in found for each in values].index(False) == EXPRESSION_NODES_MAX - 1
     assert value not in found
+
+
+def test_what_takes_the_place_of_a_widened_matrix_needs_no_room_of_its_own() -> None:
+    """A matrix of 300 MB, widened and transposed: a bundle stores one of the three."""
+    weights = Weights()
+    stored = weights.add("constant", (), weight="w", dtype="bf16", shape=(40000, 4096))
+    wide = weights.add("cast", (stored,), dtype="f32")
+    turned = weights.add("transpose", (wide,), permutation=(1, 0))
+    found = constant_values(weights.builder.finish((turned,)))
+    assert {stored, wide, turned} <= found

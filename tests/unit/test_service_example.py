@@ -10,9 +10,9 @@ import socket
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -250,10 +250,16 @@ def test_a_slow_request(bundle: Path) -> None:
     assert (status, json.loads(body)["error"]["what"]) == (504, "the call took too long")
 
 
-@pytest.fixture(params=["threads", "uvicorn", "uvicorn, 2 processes"])
+@pytest.fixture
 def server(request: pytest.FixtureRequest, bundle: Path) -> Iterator["subprocess.Popen[str]"]:
     """A server in a process of its own."""
-    how, processes = (*request.param.split(", "), "1")[:2]
+    with serving(request.param, bundle) as process:
+        yield process
+
+
+@contextmanager
+def serving(param: str, bundle: Path) -> Generator["subprocess.Popen[str]"]:
+    how, processes = (*param.split(", "), "1")[:2]
     script = ROOT / "examples" / "service" / "serve.py"
     options = [str(bundle), "--port", "0", "--how", how, "--processes", processes.split()[0]]
     with subprocess.Popen(
@@ -275,6 +281,7 @@ def post(port: int, body: bytes) -> tuple[int, bytes]:
 
 
 @pytest.mark.sweep(3)
+@pytest.mark.parametrize("server", ["threads", "uvicorn", "uvicorn, 2 processes"], indirect=True)
 def test_served(server: "subprocess.Popen[str]") -> None:
     """Callers from several threads get right answers; after SIGTERM, a request that was accepted is
     still answered, and the server ends without a word."""
@@ -300,3 +307,30 @@ def test_served(server: "subprocess.Popen[str]") -> None:
     assert server.returncode in (0, -signal.SIGTERM)
     said = server.stderr.read()
     assert said == "", said
+
+
+@pytest.mark.parametrize("how", ["threads", "uvicorn"])
+def test_new_weights(how: str, tmp_path: Path) -> None:
+    """SIGHUP brings those of the file that is there then; of one with other code, the reason."""
+    path, other = tmp_path / "m.ingot", tmp_path / "other.ingot"
+    write_bundle(tiny_contents(), path, tree_entry)
+    with serving(how, path) as process:
+        assert process.stdout
+        assert process.stderr
+        port = int(process.stdout.readline().rsplit(":", 1)[1])
+        for contents, seed, said in (
+            (tiny_contents(seed=5), 5, "serves "),
+            (tiny_contents("batch"), 5, "goes on with the old weights"),
+        ):
+            assert post(port, npz(x=X))[0] == 200  # it is there
+            write_bundle(contents, other, tree_entry)
+            other.rename(path)
+            process.send_signal(signal.SIGHUP)
+            assert process.stderr.readline().startswith(said)
+            status, body = post(port, npz(x=X))
+            assert (status, arrays_of(body)["y"].tobytes()) == (
+                200,
+                tiny_reference(X, seed).tobytes(),
+            )
+        process.send_signal(signal.SIGTERM)
+        process.communicate()

@@ -48,4 +48,4 @@ def test_page(tmp_path: Path) -> None:
         server.server_close()
     found = re.search('data-bits="([0-9a-f ]*)"', document)
     assert found, document
-    assert found[1].split() == person_bits(model, tmp_path)
+    assert found[1].split() == person_bits(model, tmp_path, "x86-64-v2")

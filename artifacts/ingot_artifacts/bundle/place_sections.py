@@ -14,6 +14,7 @@ _ORDER = (
     head.MANIFEST,
     head.PLAN,
     head.TREE,
+    head.SHARED,
     head.LOCK,
     head.DEFAULT,
     head.STATE,

@@ -17,6 +17,7 @@ from ingot_runtime.format.source import Source
 from ingot_runtime.lazy_dataclass import dataclass
 
 _CHUNK_SIZE_BYTES = 1 << 24
+_MINOR_OF_SHARED = 4
 
 
 Ranges = tuple[tuple[int, int], ...]
@@ -26,11 +27,13 @@ Ranges = tuple[tuple[int, int], ...]
 @dataclass(frozen=True, slots=True)
 class Changes:
     """``payloads``: sections that are new or other than before; ``dropped``: those that go;
-    ``kept``: of weights, what stays; the rest becomes zeros, which take no place on a disk."""
+    ``kept``: of weights, what stays; the rest becomes zeros, which take no place on a disk.
+    ``joined``: likewise, but the rest goes: what stays lies one behind the other."""
 
     payloads: Mapping[Key, bytes] = field(default_factory=dict[Key, bytes])
     dropped: frozenset[Key] = frozenset()
     kept: Mapping[Key, Ranges] = field(default_factory=dict[Key, Ranges])
+    joined: Mapping[Key, Ranges] = field(default_factory=dict[Key, Ranges])
 
 
 def changed_sections(source: Source, changes: Changes) -> list[head.Section]:
@@ -38,6 +41,9 @@ def changed_sections(source: Source, changes: Changes) -> list[head.Section]:
     kept = {key: row for key, row in source.by_key.items() if key not in changes.dropped}
     sizes = {key: row.size_bytes for key, row in kept.items()}
     sizes |= {key: len(payload) for key, payload in changes.payloads.items()}
+    sizes |= {
+        key: sum(end - start for start, end in ranges) for key, ranges in changes.joined.items()
+    }
     sections = place_sections(sizes)
     for row in sections:
         payload = changes.payloads.get((row.kind, row.id))
@@ -54,7 +60,7 @@ def rewrite_bundle(source: Source, changes: Changes, path: str | os.PathLike[str
     """
     sections = changed_sections(source, changes)
     end = sections[-1].offset + sections[-1].size_bytes
-    start, root = encode_head(sections, end, _version_minor(source))
+    start, root = encode_head(sections, end, _version_minor(source, changes))
     with atomic_file(path, lasting=True) as file:
         if not changes.kept:
             reserve(file.fileno(), end)
@@ -74,12 +80,15 @@ def _pieces(source: Source, changes: Changes, key: Key) -> Iterator[tuple[int, b
     if key in changes.payloads:
         yield 0, changes.payloads[key]
         return
-    row = source.by_key[key]
-    for start, end in changes.kept.get(key, ((0, row.size_bytes),)):
+    row, to = source.by_key[key], 0
+    ranges = changes.joined.get(key) or changes.kept.get(key, ((0, row.size_bytes),))
+    for start, end in ranges:
         for at in range(start, end, _CHUNK_SIZE_BYTES):
-            yield at, source.read(row.offset + at, min(_CHUNK_SIZE_BYTES, end - at))
+            data = source.read(row.offset + at, min(_CHUNK_SIZE_BYTES, end - at))
+            yield (to if key in changes.joined else at), data
+            to += len(data)
 
 
-def _version_minor(source: Source) -> int:
+def _version_minor(source: Source, changes: Changes) -> int:
     _, _, minor, *_ = head.HEADER.unpack(source.read(0, head.HEADER_SIZE_BYTES))
-    return int(minor)
+    return max(int(minor), _MINOR_OF_SHARED if (head.SHARED, 0) in changes.payloads else 0)

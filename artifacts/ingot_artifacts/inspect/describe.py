@@ -12,6 +12,7 @@ from typing import Any
 from ingot_artifacts.inspect.device_use import describe_device_use
 from ingot_runtime.errors import BundleError, DigestError
 from ingot_runtime.format import header as head
+from ingot_runtime.format.base import open_base, read_weights
 from ingot_runtime.format.checks import DAMAGED
 from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.describe import describe_source
@@ -128,6 +129,7 @@ def verify_source(source: Source, tree_entry: TreeEntry) -> BundlePlan:
             that read it.
     """
     plan = read_plan(source)
+    open_base(source)
     for row in source.sections:
         if row.kind == head.WEIGHTS:
             _verify_weights(source, row, plan, tree_entry)
@@ -158,9 +160,10 @@ def _verify_weights(
     source: Source, row: head.Section, plan: BundlePlan, tree_entry: TreeEntry
 ) -> None:
     tree = source.section(head.TREE, row.id)
-    for mib, start in enumerate(range(0, row.size_bytes, MIB)):
-        size_bytes = min(MIB, row.size_bytes - start)
-        data = source.read(row.offset + start, size_bytes)
+    whole_bytes = weights_sizes_bytes(source, plan)[row.id]
+    for mib, start in enumerate(range(0, whole_bytes, MIB)):
+        size_bytes = min(MIB, whole_bytes - start)
+        data = read_weights(source, row.id, start, size_bytes)
         at = mib * TREE_ENTRY_SIZE_BYTES
         entry = tree[at : at + TREE_ENTRY_SIZE_BYTES]
         padded = memoryview(data.ljust(MIB, b"\0"))

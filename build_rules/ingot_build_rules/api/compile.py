@@ -84,7 +84,7 @@ def compile(  # noqa: A001
         plugins: targets from outside, ``"module:TARGET"``; they run with your rights.
         strict_dims: dimensions of one name are one size in every call.
         ops: ``"my.domain::Foo"`` -> the file that defines it.
-        precision: of sums of products: "f32", "fast", "strict" or "bf16".
+        precision: of sums of products: "f32", "fast", "strict", "bf16x3" or "bf16".
         optimize: for "speed", or for the "size" of the bundle.
         tuning: a file of ``ingot tune``.
         pools: ``"fast=200kB"``, ``"slow"``: memory for what is computed on the host, preferred first.

@@ -50,7 +50,9 @@ class Bundle:
         self.digest = parts.root
         self._facts = facts
         self._skeleton = BundleSkeleton(parts.root, bytes(parts.prefix.value()), parts.size_bytes)
-        self._weights = [(packed.offset_bytes, packed.content.value()) for packed in parts.packed]
+        self._weights = [
+            (packed.offset_bytes, packed.part_of(packed.content.value())) for packed in parts.packed
+        ]
         self._model, self._options, self._settings = model, options, settings
 
     def __repr__(self) -> str:

@@ -28,9 +28,11 @@ _OPTIONS = (
 
 def run(arguments: argparse.Namespace) -> int:
     """Check what is given, of a bundle every byte, and write the files."""
+    from ingot_artifacts.inspect.describe import opened
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_build_rules.compilation.open_build import BuildSettings, open_build
     from ingot_build_rules.compilation.output_file import check_output, check_output_folder
+    from ingot_build_rules.ship.share import require_own_weights
 
     started = time.perf_counter()
     kind = _kind(arguments)
@@ -45,6 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
         for bundle in (arguments.bundle, *arguments.also):
             check_bundle_kind(bundle)
             verify_whole_bundle(bundle)
+            with opened(bundle) as source:
+                require_own_weights(source, "what is exported stands alone")
     trust = cache_trust(shared=arguments.cache_shared)
     settings = BuildSettings(cache_folder(arguments.cache), trust)
     with open_build(settings) as build:
@@ -88,7 +92,7 @@ def _kind(arguments: argparse.Namespace) -> ExportKind:
 
 
 def _choices(arguments: argparse.Namespace) -> ExportChoices:
-    from ingot_build_rules.export.c_source import CChoices
+    from ingot_build_rules.export.c_source import CChoices, are_tensors_in
     from ingot_build_rules.export.export_kinds import ExportChoices
     from ingot_build_rules.export.library_facts import LibraryChoices
     from ingot_build_rules.export.library_pools import PoolWishes
@@ -98,11 +102,13 @@ def _choices(arguments: argparse.Namespace) -> ExportChoices:
     shapes = profiles(arguments.shape)
     first = tuple(shapes[0].items()) if shapes else ()
     library = LibraryChoices(arguments.name or "", arguments.variant or "", wishes, first)
+    is_source = bool(arguments.c_source)  # a library has other pools
     source = CChoices(
         arguments.name or "",
         tuple(shapes),
         arguments.target or C_FORMS[0].name,
         arguments.weights_apart,
+        is_source and are_tensors_in(arguments.tensors_in or ""),
     )
     others, dynamic = tuple(arguments.also), arguments.dynamic
     return ExportChoices(library, arguments.shared, others, source, dynamic=dynamic)

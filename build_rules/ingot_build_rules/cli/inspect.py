@@ -173,10 +173,20 @@ def _launch_row(number: int, launch: dict[str, Any]) -> tuple[str, ...]:
     return (
         str(number),
         launch["kernel"],
-        launch["kind"],
+        _kind(launch),
         " ".join(launch["writes"]),
         _nodes(launch["nodes"]),
     )
+
+
+def _kind(launch: dict[str, Any]) -> str:
+    """The kind of a launch, and what it reads in 16 bits without storing such numbers: weights that
+    it widens."""
+    read, written = (
+        {text.partition("[")[0] for text in launch[part]} for part in ("reads", "writes")
+    )
+    halves = sorted((read - written) & {"bf16", "f16"})
+    return f"{launch['kind']} of {' and '.join(halves)}" if halves else str(launch["kind"])
 
 
 def _one_kernel(described: dict[str, Any], bundle: str, kernel: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ OPTION_MEANINGS: Mapping[str, str] = {
     ),
     "--output": "--out --outfile --output-file --output-path --save --dest --to-file",
     "--optimize": "--optimise --optimize-for --small -Os -Oz",
-    "--precision": "--fast --fast-math --ffast-math -Ofast --math --strict --bf16 --bfloat16 --amp",
+    "--precision": "--fast --fast-math --ffast-math -Ofast --math --strict --bf16 --bf16x3 --bfloat16 --amp",
     "--outputs": "--output --out -o --outfile --save --save-outputs",
     "--inputs": "--input --in -i --feed --data --load-inputs --args",
     "--shape": "--shapes --input-shape --input-shapes --batch --batch-size --dims --size --optShapes "

@@ -27,6 +27,11 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_runtime.format.statement import DETACHED
 
     check_bundle_kind(arguments.bundle)
+    if arguments.sigstore:
+        return _run_sigstore(arguments)
+    if arguments.certificates is not None:
+        why = "the keys of bundles are known by themselves"
+        raise UserError("--certificates does not fit", "command line", why, "add --sigstore")
     expires, signer = end_of_day(arguments.expires, "option --expires"), _signer(arguments)
     own = arguments.bundle + (DETACHED if arguments.detached else "")
     output = arguments.output or own
@@ -38,6 +43,28 @@ def run(arguments: argparse.Namespace) -> int:
     count = console.counted(made.signature_count, "signature")
     until = f" until {arguments.expires}" if expires else ""
     line = f"{output}: signed by {made.key[:16]}{until}, {count}; digest {made.digest[:16]}"
+    console.print_report(values, [line], as_json=arguments.json)
+    return 0
+
+
+def _run_sigstore(arguments: argparse.Namespace) -> int:
+    from ingot_build_rules.check.verify_bundle import verify_whole_bundle
+    from ingot_build_rules.compilation.output_file import check_output
+    from ingot_build_rules.ship.sign_sigstore import SUFFIX, sign_sigstore
+
+    others = ("command", "public_key", "expires", "detached")
+    given = [f"--{name.replace('_', '-')}" for name in others if getattr(arguments, name)]
+    if arguments.key is None or given:
+        why = f"expected --key with a key on P-256, P-384 or P-521; got {' '.join(given) or 'none'}"
+        do = "leave out what that form has no place for"
+        raise UserError("who signs for sigstore is not clear", "command line", why, do)
+    output = arguments.output or arguments.bundle + SUFFIX
+    check_output(output, [arguments.bundle])
+    verify_whole_bundle(arguments.bundle)
+    who = arguments.key, arguments.password_file, arguments.certificates
+    made = sign_sigstore(arguments.bundle, output, *who)
+    values = {"bundle": arguments.bundle, "output": output, **asdict(made), "expires": 0}
+    line = f"{output}: signed by {made.key[:16]} for sigstore; digest {made.digest[:16]}"
     console.print_report(values, [line], as_json=arguments.json)
     return 0
 

@@ -31,6 +31,7 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("export", "write a bundle as a program that needs no Python"),
     ("sign", "say who made a bundle, by a signature"),
     ("thin", "write a bundle with what one kind of processor needs"),
+    ("share", "write a bundle whose weights lie in another one, as far as they are the same"),
     ("delta", "write what turns one bundle into another"),
     ("sbom", "write what a bundle is made of, as CycloneDX"),
     ("run", "run a bundle on inputs from a file"),

@@ -34,7 +34,8 @@ async def write_bundle_file(compilation: Compilation, path: str) -> bool:
     skeleton = BundleSkeleton(parts.root, bytes(prefix), parts.size_bytes)
     with bundle_writer(skeleton, path) as write:
         for packed in parts.packed:
-            write(packed.offset_bytes, await compilation.build.value(packed.content))
+            content = await compilation.build.value(packed.content)
+            write(packed.offset_bytes, packed.part_of(content))
     return True
 
 
@@ -59,7 +60,7 @@ async def _is_there(path: str, parts: BundleParts, compilation: Compilation) -> 
             for packed in parts.packed:
                 gap = len(prefix) + packed.offset_bytes - file.tell()
                 content = await compilation.build.value(packed.content)
-                if not (_are_zero(file, gap) and _are_next(file, content)):
+                if not (_are_zero(file, gap) and _are_next(file, packed.part_of(content))):
                     return False
             return _are_zero(file, parts.size_bytes - file.tell())
     except OSError:

@@ -18,7 +18,7 @@ from ingot_build_rules.compilation.model_source import ModelSource
 from ingot_build_rules.compilation.model_stages import ModelStages
 from ingot_build_rules.compilation.target_stages import Compiled, TargetStages
 from ingot_build_rules.compilation.toolchain import Toolchain
-from ingot_build_rules.compilation.weight_layout import PlacedConstant, WeightLayout, lay_out
+from ingot_build_rules.compilation.weight_layout import WeightLayout, lay_out
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.rules.bundle import BUNDLE, BundleInputs, BundleParts
@@ -27,6 +27,7 @@ from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN, MainInputs
 from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT, SupportInputs
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions
 from ingot_build_rules.rules.digest_weights import DIGEST_WEIGHTS, DigestInputs
+from ingot_build_rules.rules.fuse import FusedConstant
 from ingot_build_rules.rules.interface import Interface, signatures_of
 from ingot_build_rules.rules.kernel_object import KernelObject
 from ingot_build_rules.rules.link import LINK, LinkInputs
@@ -103,8 +104,7 @@ class Compilation(ModelStages):
     async def _lay_out(self) -> WeightLayout:
         fused = await self.build.gather([stages.fused() for stages in self.targets])
         constants = [
-            [(part.expression.digest, part.size_bytes, part.device) for part in item.constants]
-            for item in fused
+            [(part.name, part.size_bytes, part.device) for part in item.constants] for item in fused
         ]
         return lay_out(constants, 1 + len(self.options.devices))
 
@@ -203,16 +203,31 @@ class Compilation(ModelStages):
     async def packed_constants(self) -> tuple[PackedConstant, ...]:
         """The constants as kernels read them, in the order of the file."""
         layout, weights = await self.layout(), (await self.imported()).weights
+        fused = [(await stages.fused()).constants for stages in self.targets]
+        constants = [fused[place.variant][place.number] for place in layout.constants]
+        together: dict[str, list[FusedConstant]] = {}
+        for constant in (constant for variant in fused for constant in variant):
+            together.setdefault(constant.expressions.digest, []).append(constant)
+        wanted = dict.fromkeys(constant.expressions.digest for constant in constants)
         inputs: list[PackInputs] = []
         labels: list[str] = []
-        for place in layout.constants:
-            stages = self.targets[place.variant]
-            constant = (await stages.fused()).constants[place.number]
-            leaves = tuple((leaf, weights[int(leaf)]) for leaf in constant.leaves)
-            inputs.append(PackInputs(constant.expression, leaves))
-            labels.append(await stages.constant_label(constant))
-        contents = await self.need_all(PACK_CONSTANT, inputs, labels)
-        return tuple(map(_packed, layout.constants, contents))
+        for batch in map(together.__getitem__, wanted):
+            read = tuple(dict.fromkeys(leaf for part in batch for leaf in part.leaves))
+            leaves = tuple((leaf, weights[int(leaf)]) for leaf in read)
+            size_bytes = max(part.start_bytes + part.size_bytes for part in batch)
+            inputs.append(PackInputs(batch[0].expressions, leaves, size_bytes))
+            labels.append(await self.targets[0].constant_label(read))
+        packed = await self.need_all(PACK_CONSTANT, inputs, labels)
+        contents = dict(zip(wanted, packed, strict=True))
+        return tuple(
+            PackedConstant(
+                place.offset_bytes,
+                place.size_bytes,
+                contents[constant.expressions.digest],
+                constant.start_bytes,
+            )
+            for place, constant in zip(layout.constants, constants, strict=True)
+        )
 
     async def _packed(self) -> _PackedParts:
         """The constants, and the tree over them."""
@@ -277,7 +292,3 @@ def _link_inputs(
 def _library_code(library: Library) -> LibrarySignature:
     """A library as `main` knows it."""
     return kind_code(library.kind), library.target, library.features, len(library.kernels)
-
-
-def _packed(place: PlacedConstant, content: Artifact[memoryview]) -> PackedConstant:
-    return PackedConstant(place.offset_bytes, place.size_bytes, content)

@@ -6,6 +6,7 @@ each), the image and the bundle (``compilation``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from ingot_build_rules.compilation.model_stages import ModelStages
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
 from ingot_build_rules.rules.codegen_claimed import CODEGEN_CLAIMED
-from ingot_build_rules.rules.fuse import FUSE, Fused, FusedConstant, FuseInputs
+from ingot_build_rules.rules.fuse import FUSE, Fused, FuseInputs
 from ingot_build_rules.rules.kernel_object import KernelObject
 from ingot_build_rules.rules.lower import LOWER, LowerInputs
 from ingot_build_rules.rules.lower_claimed import LOWER_CLAIMED
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ingot_compiler.lowering.group_steps import GroupSteps
     from ingot_compiler.memory.memory_plan import MemoryPlan
 
+_LABEL_LEAVES_MAX = 3
 Compiled = tuple[Lowered, tuple[KernelObject, ...]]
 """A group's steps and loops, and its kernels."""
 
@@ -85,6 +87,12 @@ class TargetStages:
                 raise error_in_names(error, await model.names()) from error
         return plan
 
+    async def plan_with_tensors(self) -> Artifact[MemoryPlan]:
+        """Stage 8 of C source whose inputs and outputs lie in the workspace."""
+        fused, steps, options = await self.fused(), await self.steps(), self._model.options
+        inputs = PlanInputs(fused.fused, steps, options.planner, tensors_inside=True)
+        return await self._model.need(PLAN_MEMORY, inputs, self.target)
+
     async def compiled(self) -> tuple[Compiled, ...]:
         """Stages 7 and 9 of each group."""
         return await self._model.once(f"compiled {self.position}", self._compile)
@@ -94,10 +102,12 @@ class TargetStages:
         kernels = [kernels for _, kernels in await self.compiled()]
         return kernel_uses(kernels, (await self.fused()).devices)
 
-    async def constant_label(self, constant: FusedConstant) -> str:
-        """What an explanation calls a constant: the weights that it is made from."""
+    async def constant_label(self, leaves: Sequence[str]) -> str:
+        """What an explanation calls constants: the weights that they are made from."""
         called = (await self._model.names()).weights
-        return ", ".join(called[int(leaf)] for leaf in constant.leaves) or "computed"
+        shown = ", ".join(called[int(leaf)] for leaf in leaves[:_LABEL_LEAVES_MAX])
+        more = len(leaves) - _LABEL_LEAVES_MAX
+        return f"{shown} and {more} more" if more > 0 else shown or "computed"
 
     async def _fuse(self) -> Fused:
         model = self._model
@@ -112,7 +122,7 @@ class TargetStages:
         total_bytes = 0
         for constant in fused.constants:
             total_bytes += constant.size_bytes
-            where = f"constant {await self.constant_label(constant)}"
+            where = f"constant {await self.constant_label(constant.leaves)}"
             model.limit.check(constant.work_bytes, "a folded constant", where)
             model.limit.check(total_bytes, f"the constants of {self.target}", where)
         return fused

@@ -39,10 +39,14 @@ if TYPE_CHECKING:
     from ingot_compiler.ir.types import TensorType
 
 
+_WORKSPACE = "workspace"
+
+
 @dataclass(frozen=True, slots=True)
 class CChoices:
     """``name``: of the model in C, "" for that of the file; ``shapes``: of inputs, as the user
     wrote them; ``form``: of C, by its name; ``weights_apart``: in a file that the program gives;
+    ``tensors_inside``: inputs and outputs lie in the workspace;
     ``bundle``: what a bundle of the model is compiled with, whose shapes count where none are
     given."""
 
@@ -50,7 +54,21 @@ class CChoices:
     shapes: tuple[Mapping[str, str], ...] = ()
     form: str = C_FORMS[0].name
     weights_apart: bool = False
+    tensors_inside: bool = False
     bundle: CompileOptions | None = None
+
+
+def are_tensors_in(pool: str) -> bool:
+    """Whether inputs and outputs lie in the workspace, by the name of a pool that a user gave: ""
+    for none.
+
+    Raises:
+        UserError: another pool.
+    """
+    if pool not in ("", _WORKSPACE):
+        what, why = f"no pool {pool!r}", f"C source has {_WORKSPACE} alone"
+        raise UserError(what, "--tensors-in", why, f"write {_WORKSPACE}")
+    return bool(pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +134,8 @@ async def _made(compilation: Compilation, path: str, form: CForm, choices: CChoi
         c_identifiers([tensor.name for tensor in interface.inputs], "input"),
         c_identifiers([tensor.name for tensor in interface.outputs], "output"),
     )
-    made = await _source(compilation, form, shapes, identifiers)
+    inside = choices.tensors_inside
+    made = await _source(compilation, form, shapes, identifiers, tensors_inside=inside)
     constants = await compilation.packed_constants()
     facts = CFacts(
         model,
@@ -124,8 +143,10 @@ async def _made(compilation: Compilation, path: str, form: CForm, choices: CChoi
         named_tensors(_plans(interface.outputs, made.shapes), "output"),
         made.workspace_bytes,
         made.scratch_bytes,
+        made.stack_bytes,
         max((each.offset_bytes + each.size_bytes for each in constants), default=0),
         choices.weights_apart,
+        inside,
         made.kernel_count,
         made.call_count,
         form.name,
@@ -138,10 +159,13 @@ async def _source(
     form: CForm,
     shapes: tuple[tuple[int, ...], ...],
     identifiers: tuple[tuple[str, ...], ...],
+    *,
+    tensors_inside: bool,
 ) -> CSource:
     """The file with the kernels."""
     stages = compilation.targets[0]
-    lowered, plan, layout = await stages.lowered(), await stages.plan(), await compilation.layout()
+    lowered, layout = await stages.lowered(), await compilation.layout()
+    plan = await (stages.plan_with_tensors() if tensors_inside else stages.plan())
     programs = tuple(program for item in lowered for program in item.programs)
     inputs = [CodegenInputs(program, C_KERNEL, form.name) for program in programs]
     kernels = await compilation.need_all(CODEGEN, inputs, [form.name] * len(inputs))
@@ -162,6 +186,7 @@ async def _source(
             shapes,
             identifiers,
             await compilation.full_names(),
+            tensors_inside,
         ),
         form.name,
     )
@@ -217,5 +242,5 @@ def weight_bytes(files: CFiles) -> bytes:
     content = bytearray(size)
     for constant in files.constants:
         place = slice(constant.offset_bytes, constant.offset_bytes + constant.size_bytes)
-        content[place] = constant.content.value()
+        content[place] = constant.part_of(constant.content.value())
     return bytes(content)

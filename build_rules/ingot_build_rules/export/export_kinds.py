@@ -77,9 +77,10 @@ def _module_archive(build: Scheduler, bundle: str, output: str, choices: ExportC
 
 def _c_source(build: Scheduler, model: str, output: str, choices: ExportChoices) -> Exported:
     made = write_c_source(build, model, output, choices.source)
+    beside = "with" if made.facts.tensors_inside else "beside"
     says = (
-        f"{', '.join(made.files)}; RAM {{ram_bytes}} beside inputs, outputs and the stack, flash "
-        "{weights_bytes} beside code; {call_count} calls of {kernel_count} kernels"
+        f"{', '.join(made.files)}; RAM {{ram_bytes}} {beside} inputs and outputs, stack "
+        "{stack_bytes}, flash {weights_bytes} beside code; {call_count} calls of {kernel_count} kernels"
     )
     target = {"target": made.facts.form}
     return Exported({**target, **made.facts.counts(), "files": list(made.files)}, says)
@@ -87,7 +88,8 @@ def _c_source(build: Scheduler, model: str, output: str, choices: ExportChoices)
 
 def _wasm(build: Scheduler, model: str, output: str, choices: ExportChoices) -> Exported:
     made = write_wasm(build, model, output, choices.source)
-    values = {**made.facts.counts(), "files": list(made.files), "size_bytes": made.size_bytes}
+    counts = {name: value for name, value in made.facts.counts().items() if name != "stack_bytes"}
+    values = {**counts, "files": list(made.files), "size_bytes": made.size_bytes}
     return Exported(values, f"{', '.join(made.files)}; the module has {{size_bytes}}")
 
 
@@ -109,7 +111,7 @@ KINDS: Mapping[str, ExportKind] = {
     ),
     "c-source": ExportKind(
         _c_source,
-        frozenset({"name", "shape", "target", "weights_apart"}),
+        frozenset({"name", "shape", "target", "weights_apart", "tensors_in"}),
         in_folder=True,
         of_model=True,
     ),

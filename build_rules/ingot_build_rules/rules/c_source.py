@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class CSourceInputs:
     """``steps``: of each group; ``programs`` and ``kernel_indices``: those of all groups, in order;
     ``symbols`` and ``kernels``: names and texts of the kernels, each once; ``shapes``: of the
-    inputs; ``identifiers``: of the model, its inputs and its outputs; ``names``: for messages."""
+    inputs; ``identifiers``: of the model, its inputs and its outputs; ``names``: for messages;
+    ``tensors_inside``: the plan has places of inputs and outputs."""
 
     fused: Artifact[FusedGraph]
     steps: tuple[GroupSteps, ...]
@@ -37,23 +38,27 @@ class CSourceInputs:
     shapes: tuple[tuple[int, ...], ...]
     identifiers: tuple[tuple[str, ...], ...]
     names: Artifact[Names]
+    tensors_inside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CSource:
-    """``text``: of the file; ``shapes``: of the outputs; how many kernels are called how often."""
+    """``text``: of the file; ``shapes``: of the outputs; ``stack_bytes``: of a call, on processors
+    of 32 bits; how many kernels are called how often."""
 
     text: Artifact[memoryview]
     shapes: tuple[tuple[int, ...], ...]
     workspace_bytes: int
     scratch_bytes: int
+    stack_bytes: int
     kernel_count: int
     call_count: int
 
 
 def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
     from ingot_compiler.backends.c.model_text import ModelText, model_text
-    from ingot_compiler.backends.c.straight_line import straight_line
+    from ingot_compiler.backends.c.stack_need import call_stack_need
+    from ingot_compiler.backends.c.straight_line import straight_line, with_tensors
     from ingot_compiler.host_program.main_program import build_program
     from ingot_compiler.ir.errors import UserError
     from ingot_compiler.ir.in_names import error_in_names, text_in_names
@@ -69,6 +74,8 @@ def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
         line = straight_line(program, messages, inputs.shapes, ranks)
     except UserError as error:
         raise error_in_names(error, names) from error
+    if inputs.tensors_inside:
+        line = with_tensors(line, plan, fused)
     kernels = tuple(bytes(kernel.value()).decode() for kernel in inputs.kernels)
     called, given, made = inputs.identifiers
     pairs = tuple(zip(inputs.symbols, kernels, strict=True))
@@ -79,6 +86,7 @@ def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
         line.shapes,
         line.workspace_bytes,
         line.scratch_bytes,
+        call_stack_need(line, kernels),
         len({call.kernel for call in line.calls}),
         len(line.calls),
     )
@@ -86,10 +94,10 @@ def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
 
 C_SOURCE = Rule(
     "c_source",
-    1,
+    3,
     (
         "fused", "steps", "programs", "kernel_indices", "symbols", "kernels", "plan",
-        "constant_offsets", "shapes", "identifiers", "names",
+        "constant_offsets", "shapes", "identifiers", "names", "tensors_inside",
     ),
     _compute,
 )  # fmt: skip

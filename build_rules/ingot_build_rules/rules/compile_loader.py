@@ -20,13 +20,13 @@ from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.lazy_dataclass import dataclass
 
-# No inlining, no allocator: the smallest program. One that dies leaves nobody who would unwind its
-# stack.
+# No inlining, no allocator: the smallest program; nor states, as it makes one call. One that dies
+# leaves nobody who would unwind its stack.
 _FLAGS = (
     "-std=c11", "-Os", "-g0", "-s", "-fno-sanitize=all", "-fno-stack-protector",
     "-fomit-frame-pointer", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables",
     "-ffunction-sections", "-fdata-sections", "-mllvm", "-inline-threshold=0", "-Wl,--gc-sections",
-    "-Wall", "-Wextra", "-Werror", "-DINGOT_WITHOUT_MALLOC",
+    "-Wall", "-Wextra", "-Werror", "-DINGOT_WITHOUT_MALLOC", "-DINGOT_WITHOUT_STATES",
 )  # fmt: skip
 # A static program cannot open the library of a driver, and has 100 kB.
 _STATIC = ("-static", "-DINGOT_WITHOUT_DEVICES")

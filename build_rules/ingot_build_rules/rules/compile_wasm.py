@@ -66,7 +66,7 @@ def _write_constants(path: str, constants: tuple[PackedConstant, ...]) -> None:
     with open(path, "wb") as file:
         for constant in constants:
             file.seek(constant.offset_bytes)
-            file.write(constant.content.value())
+            file.write(constant.part_of(constant.content.value()))
 
 
 COMPILE_WASM = Rule(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.packed_constant import PackedConstant
-from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -34,19 +33,10 @@ def _compute(context: RuleContext, inputs: DigestInputs) -> Artifact[memoryview]
 
     can_run = not parse_target(inputs.target).missing_on(host_target().features)
     digests = HostDigests(bytes(inputs.support.value()) if can_run else b"")
-    chunks = ((packed.offset_bytes, _content(packed)) for packed in inputs.packed)
+    chunks = (
+        (packed.offset_bytes, packed.part_of(packed.content.value())) for packed in inputs.packed
+    )
     return context.keep_bytes(weights_tree(chunks, inputs.weights_bytes, digests.mib_tree_entry))
-
-
-def _content(packed: PackedConstant) -> memoryview:
-    content = packed.content.value()
-    if content.nbytes != packed.size_bytes:
-        raise InternalError(
-            "a packed constant has the wrong size",
-            where=f"constant {packed.content.digest[:16]}",
-            why=f"expected {packed.size_bytes} bytes, got {content.nbytes}",
-        )
-    return content
 
 
 DIGEST_WEIGHTS = Rule("digest_weights", 2, ("packed", "weights_bytes"), _compute)

@@ -8,11 +8,13 @@ device (``ingot_compiler.backends``).
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.compile_options import GENERAL, REFUSE
+from ingot_build_rules.rules.constant_batches import batches
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.optimize_for import SPEED
@@ -49,10 +51,13 @@ class FuseInputs:
 
 @dataclass(frozen=True, slots=True)
 class FusedConstant:
-    """One constant: the expression that packs it, the numbers of the weights that it reads, its
-    bytes when packed, those of the largest value on the way, and the device that has it."""
+    """One constant: the digest of the expression that packs it, that and those packed with it, its
+    place among their bytes, the numbers of the weights that it reads, its bytes when packed, those
+    of the largest value on the way, and the device that has it."""
 
-    expression: Artifact[Graph]
+    name: str
+    expressions: Artifact[tuple[Graph, ...]]
+    start_bytes: int
     leaves: tuple[str, ...]
     size_bytes: int
     work_bytes: int
@@ -110,16 +115,27 @@ def _device_rules(context: RuleContext, hook: str, target: str) -> DeviceRules:
 
 def _constants(context: RuleContext, fused: FusedGraph) -> tuple[FusedConstant, ...]:
     """Return the constants in the order of ``fused.constants``, each with what its buffer says."""
+    from ingot_compiler.ir.digest import graph_digest
+
     buffers = {buffer.index: buffer for buffer in fused.buffers if buffer.kind == "constant"}
+    names = [graph_digest(expression) for expression in fused.constants]
+    sizes = [_size_bytes(buffers[index]) for index in range(len(names))]
+    work = [_work_bytes(expression) for expression in fused.constants]
+    places: dict[str, tuple[Artifact[tuple[Graph, ...]], int]] = {}
+    for batch in batches(list(zip(names, work, strict=True))):
+        kept = context.keep(tuple(fused.constants[index] for index in batch))
+        starts = accumulate((sizes[index] for index in batch), initial=0)
+        places |= {names[index]: (kept, start) for index, start in zip(batch, starts, strict=False)}
     return tuple(
         FusedConstant(
-            context.keep(expression),
-            _leaves(expression),
-            _size_bytes(buffers[index]),
-            _work_bytes(expression),
+            name,
+            *places[name],
+            _leaves(fused.constants[index]),
+            sizes[index],
+            work[index],
             buffers[index].device,
         )
-        for index, expression in enumerate(fused.constants)
+        for index, name in enumerate(names)
     )
 
 

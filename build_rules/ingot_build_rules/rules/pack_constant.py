@@ -1,8 +1,9 @@
-"""Rule ``pack_constant``: the bytes of one constant as kernels read it.
+"""Rule ``pack_constant``: the bytes of a constant as kernels read it, or of several small ones.
 
-In: an expression over constants (folding and layout in one), the constants. Out: dense bytes. Not
-done here: evaluation itself (``ingot_compiler.lowering.constant_expression``), the place in the
-file (``weight_layout``).
+In: expressions over constants (folding and layout in one), the constants. Out: dense bytes, one
+constant behind the other. Not done here: evaluation itself
+(``ingot_compiler.lowering.evaluate_constant``), the place in the file (``weight_layout``), which
+constants are packed together (``constant_batches``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
+from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -19,20 +21,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PackInputs:
-    """``expression``: a graph without inputs and with one output; ``leaves``: (number in it, bytes)
-    of each constant."""
+    """``expressions``: graphs without inputs and with one output; ``leaves``: (number in them,
+    bytes) of each constant; ``size_bytes``: of the result."""
 
-    expression: Artifact[Graph]
+    expressions: Artifact[tuple[Graph, ...]]
     leaves: tuple[tuple[str, Artifact[memoryview]], ...]
+    size_bytes: int
 
 
 def _compute(context: RuleContext, inputs: PackInputs) -> Artifact[memoryview]:
     from ingot_compiler.lowering.evaluate_constant import evaluate
 
     leaves = dict(inputs.leaves)
-    return context.keep_bytes(
-        evaluate(inputs.expression.value(), lambda constant: leaves[constant].value())
-    )
+    packed = [
+        evaluate(expression, lambda constant: leaves[constant].value())
+        for expression in inputs.expressions.value()
+    ]
+    content = packed[0] if len(packed) == 1 else memoryview(b"".join(packed))
+    if content.nbytes != inputs.size_bytes:
+        raise InternalError(
+            "packed constants have the wrong size",
+            where=f"constants {inputs.expressions.digest[:16]}",
+            why=f"expected {inputs.size_bytes} bytes, got {content.nbytes}",
+        )
+    return context.keep_bytes(content)
 
 
-PACK_CONSTANT = Rule("pack_constant", 1, ("expression", "leaves"), _compute)
+PACK_CONSTANT = Rule("pack_constant", 2, ("expressions", "leaves"), _compute)

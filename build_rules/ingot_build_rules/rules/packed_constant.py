@@ -12,8 +12,14 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PackedConstant:
-    """``content`` goes to ``offset_bytes`` of the weights section."""
+    """``size_bytes`` of ``content`` from ``start_bytes`` on go to ``offset_bytes`` of the weights
+    section."""
 
     offset_bytes: int
     size_bytes: int
     content: Artifact[memoryview]
+    start_bytes: int
+
+    def part_of(self, content: memoryview) -> memoryview:
+        """Return the constant's own bytes; ``content``: the value of that."""
+        return content[self.start_bytes : self.start_bytes + self.size_bytes]

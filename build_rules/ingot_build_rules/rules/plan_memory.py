@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 class PlanInputs:
     """``steps``: of each group, whose own workspace is planned with the rest; ``planner``: a name
     of the planners' table, or ``best``; ``pools``: name of each, and its bytes if it has a limit,
-    as they are preferred; ``device_count``: they are numbered behind the devices."""
+    as they are preferred; ``device_count``: they are numbered behind the devices;
+    ``tensors_inside``: inputs and outputs are planned with the rest, which C source can have."""
 
     fused: Artifact[FusedGraph]
     steps: tuple[GroupSteps, ...]
     planner: str
     pools: tuple[tuple[str, int | None], ...] = ()
     device_count: int = 1
+    tensors_inside: bool = False
 
 
 def _compute(context: RuleContext, inputs: PlanInputs) -> Artifact[MemoryPlan]:
@@ -41,9 +43,13 @@ def _compute(context: RuleContext, inputs: PlanInputs) -> Artifact[MemoryPlan]:
     if inputs.pools:
         pools = [MemoryPool(*pool) for pool in inputs.pools]
         return context.keep(plan_pools(fused, inputs.planner, pools, inputs.device_count))
-    return context.keep(planning.plan_memory(fused, inputs.planner))
+    plan = planning.plan_memory(fused, inputs.planner, tensors_inside=inputs.tensors_inside)
+    return context.keep(plan)
 
 
 PLAN_MEMORY = Rule(
-    "plan_memory", 1, ("fused", "steps", "planner", "pools", "device_count"), _compute
+    "plan_memory",
+    1,
+    ("fused", "steps", "planner", "pools", "device_count", "tensors_inside"),
+    _compute,
 )

@@ -16,6 +16,7 @@ from typing import Any
 
 from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.rewrite import Changes, Ranges, changed_sections
+from ingot_build_rules.ship.share import require_own_weights
 from ingot_compiler.backends.host.support.host import HostDigests
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format import header as head
@@ -34,8 +35,11 @@ _HOST_WEIGHTS = head.WEIGHTS, 0
 
 
 def thin_digests(source: Source) -> dict[str, str]:
-    """Return the digest of parts of the bundle for each of its targets, in hex."""
+    """Return the digest of parts of the bundle for each of its targets, in hex; none where weights
+    are shared, which is not made thin."""
     targets = [variant.target for variant in read_plan(source).variants]
+    if source.shared is not None:
+        return {}
     changes = ((target, thin_changes(source, target)) for target in targets)
     return {
         target: parts_digest(changed_sections(source, change)).hex() for target, change in changes
@@ -46,8 +50,9 @@ def thin_changes(source: Source, target: str) -> Changes:
     """Return what changes and goes where one variant is left.
 
     Raises:
-        UserError: no variant is for this target.
+        UserError: no variant is for this target, or weights are shared with another bundle.
     """
+    require_own_weights(source, "what a variant does not read of them cannot be left out here")
     plan = decode_plan(source.section(head.PLAN))
     targets = [variant.target for variant in plan.variants]
     if target not in targets:

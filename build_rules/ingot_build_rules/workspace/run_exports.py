@@ -112,7 +112,7 @@ def _move(made: str, folder: str, name: str) -> tuple[str, bool]:
 def _choices(
     workspace: Workspace, request: CompileRequest, spec: ExportSpec, kind: ExportKind
 ) -> ExportChoices:
-    from ingot_build_rules.export.c_source import CChoices
+    from ingot_build_rules.export.c_source import CChoices, are_tensors_in
     from ingot_build_rules.export.export_kinds import ExportChoices
     from ingot_build_rules.export.library_facts import LibraryChoices
     from ingot_build_rules.export.library_pools import PoolWishes
@@ -138,7 +138,12 @@ def _choices(
     library = LibraryChoices(spec.model_name, spec.variant, wishes, shapes)
     form = spec.target or C_FORMS[0].name
     source = CChoices(
-        spec.model_name, tuple(map(dict, spec.shapes)), form, spec.weights_apart, request.options
+        spec.model_name,
+        tuple(map(dict, spec.shapes)),
+        form,
+        spec.weights_apart,
+        kind.of_model and are_tensors_in(spec.tensors_in),
+        request.options,
     )
     folder = workspace.folder
     release = ReleaseChoices(

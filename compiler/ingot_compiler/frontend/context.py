@@ -41,6 +41,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 RANK_MAX = 64  # of an intermediate tensor; inputs and outputs have the bundle format's own limit
 INDEX_DTYPES = ("i32", "i64")  # of ONNX's indices
 _LITERAL_COUNT_MAX = 1024
+_QUANTISED_COUNT_MAX = 4  # of a literal that stands for floats: more of them are weights
 _FLOAT_COUNT_MAX = 64  # of a tensor whose floats are looked at: factors of sizes
 
 
@@ -257,13 +258,18 @@ class OpContext(OnnxNode):
         self.translation.known_values[result] = known_values
         return result
 
-    def constant(self, source: ConstantSource) -> int:
+    def constant(self, source: ConstantSource, *, is_quantised: bool = False) -> int:
         """A stored tensor: a literal when it is small enough for the graph's text, else by its
-        number."""
+        number; ``is_quantised``: it is read as what stands for floats, which no size is made
+        of."""
         self._check_size(source.type)
         shape, dtype = source.type.shape, source.type.dtype
+        if source.stored:
+            halves = ConstantSource(source.weight, TensorType(source.stored, shape))
+            return self.add("cast", self.constant(halves), dtype=dtype)
         count = prod(dim for dim in shape if isinstance(dim, int))
-        if shape == () or (dtype not in FLOATS and count <= _LITERAL_COUNT_MAX):
+        count_max = _QUANTISED_COUNT_MAX if is_quantised else _LITERAL_COUNT_MAX
+        if shape == () or (dtype not in FLOATS and count <= count_max):
             return self._literal(source)
         if source.weight in self.translation.local:
             # A function body's own tensor: no rule has stored it.

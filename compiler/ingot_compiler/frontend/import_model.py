@@ -46,6 +46,7 @@ from ingot_compiler.frontend.ml_attributes import (
     stored_list,
     tree_attributes,
 )
+from ingot_compiler.frontend.narrow_weights import factors_and_tables
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.op_files import OpFile, add_op_files
 from ingot_compiler.frontend.op_table import OpKey
@@ -302,13 +303,16 @@ class _Importer:
         used = {name for node in nodes for name in names_read(node)} | {*_names(graph.output)}
         is_whole = graph is self.graph  # only its own tensors were detached
         stored: list[tuple[int, ConstantSource]] = []
+        narrow = factors_and_tables(nodes)
         for tensor in graph.initializer:
             if tensor.name not in used or (is_whole and tensor.name in self.optional):
                 continue
             where = f"initializer {tensor.name!r}"
             try:
                 raw = self.detached.get(tensor.name) if is_whole else None
-                stored.append((self.tensor_count, self.weights.store(tensor, where, raw)))
+                is_narrow = tensor.name in narrow
+                source = self.weights.store(tensor, where, raw, may_narrow=is_narrow)
+                stored.append((self.tensor_count, source))
             except UnsupportedDtype as error:
                 self.findings.append(tensor_finding(where, error.name, _NO_DTYPE))
             self._name([tensor.name])

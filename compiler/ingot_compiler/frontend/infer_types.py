@@ -18,7 +18,7 @@ from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.custom_op import CustomOp
 from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported
 from ingot_compiler.frontend.forms import form_of, value_of_form
-from ingot_compiler.frontend.imported import ImportedModel
+from ingot_compiler.frontend.imported import ImportedModel, ImportedNode
 from ingot_compiler.frontend.same_names import SameNames, left_apart, own_sizes
 from ingot_compiler.frontend.scope import Scope
 from ingot_compiler.frontend.sequences import parts_of
@@ -31,6 +31,8 @@ from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.value_forms import TENSOR, count_of
 from ingot_runtime.lazy_dataclass import dataclass
+
+_DEQUANTISER_DOMAINS = ("", "com.microsoft")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +138,22 @@ def find_untranslated(
 
 def _add_constants(model: ImportedModel, translation: Translation, values: dict[int, int]) -> None:
     """Initializers; each names the nodes that read it as its source, and takes their mark when it
-    is one."""
+    is one. Integers that are dequantised, and nothing else, are weights."""
     users: dict[int, list[int]] = {}
     for ordinal, node in enumerate(model.nodes):
         for operand in node.reads():
             users.setdefault(operand, []).append(ordinal)
+    other_reads = {operand for node in model.nodes for operand in _not_dequantised(node)}
     for ordinal, constant in enumerate(model.initializers, len(model.inputs)):
         readers = users.get(ordinal, [])
         marks = {model.nodes[reader].mark for reader in readers}
         mark = marks.pop() if len(marks) == 1 else ""
         context = OpContext.of_constant(translation, tuple(readers), mark)
-        values[ordinal] = context.constant(constant)
+        is_quantised = bool(readers) and ordinal not in other_reads
+        values[ordinal] = context.constant(constant, is_quantised=is_quantised)
+
+
+def _not_dequantised(node: ImportedNode) -> tuple[int, ...]:
+    """What a node reads, but for the integers that DequantizeLinear makes floats of."""
+    is_dequantiser = node.op == "DequantizeLinear" and node.domain in _DEQUANTISER_DOMAINS
+    return node.operands[1:] if is_dequantiser else node.reads()

@@ -185,11 +185,13 @@ class _Parser:
         return ABSENT if self.reader.accept("_") else self.reader.value()
 
     def constant(self) -> ConstantSource:
-        """``f32[3] weight 0``."""
+        """``f32[3] weight 0``, or ``f32[3] weight 0 as bf16``."""
         kind = read_type(self.reader)
         self.reader.expect("weight")
         is_number = self.reader.token.kind == "INTEGER"
-        return ConstantSource(self.reader.take().text if is_number else self.reader.string(), kind)
+        weight = self.reader.take().text if is_number else self.reader.string()
+        stored = read_dtype(self.reader) if self.reader.accept("as") else None
+        return ConstantSource(weight, kind, stored)
 
     def node(self, path: Path) -> ImportedNode:
         """``%2 = Op(%0) {..} on "MARK"``, then its regions."""

@@ -88,7 +88,8 @@ def _tensors(ordinals: tuple[int, ...]) -> str:
 def _attribute(value: ImportedAttribute) -> str:
     if isinstance(value, ConstantSource):
         weight = value.weight if value.weight.isdecimal() else json.dumps(value.weight)
-        return f"{value.type} weight {weight}"
+        stored = f" as {value.stored}" if value.stored else ""
+        return f"{value.type} weight {weight}{stored}"
     if isinstance(value, ImportedRegion):
         return f"region from {value.first_node}"
     if isinstance(value, tuple):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from ingot_compiler.frontend.external_checksum import check_checksum
+from ingot_compiler.frontend.narrow_weights import in_16_bits
 from ingot_compiler.frontend.tensor_data import ExternalReader, tensor_bytes
 from ingot_compiler.ir.constants import ConstantWriter
 from ingot_compiler.ir.graph import ConstantSource
@@ -29,9 +30,15 @@ class Weights:
         self._checksums: dict[str, str] = {}
 
     def store(
-        self, tensor: TensorProto, where: str, raw: memoryview | None = None
+        self,
+        tensor: TensorProto,
+        where: str,
+        raw: memoryview | None = None,
+        *,
+        may_narrow: bool = False,
     ) -> ConstantSource:
-        """Store a tensor; ``raw`` are its bytes where they were detached from the file.
+        """Store a tensor; ``raw`` are its bytes where they were detached from the file;
+        ``may_narrow``: in 16 bits, if they hold its numbers.
 
         Raises:
             UnsupportedDtype: an element type that Ingot has not.
@@ -39,9 +46,10 @@ class Weights:
         """
         type_, data = tensor_bytes(tensor, raw, self._read_external, where)
         check_checksum(tensor, self._read_external, self._checksums, where)
+        stored, data = (may_narrow and in_16_bits(type_, data)) or (None, data)
         weight = self._write(data)
         self.names.setdefault(weight, tensor.name or where)
-        return ConstantSource(weight, type_)
+        return ConstantSource(weight, type_, stored)
 
     def keep(self, array: npt.NDArray[Any], name: str) -> ConstantSource:
         """Store an array of integers or floats that was made of what the file calls ``name``."""

@@ -27,7 +27,7 @@ from ingot_compiler.ir.attributes import (
 )
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.refusal import Refusal
-from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.types import DType, TensorType
 from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:  # a new op changes no code that only moves nodes about
@@ -202,7 +202,8 @@ class OptimizedGraph:
 @dataclass(frozen=True, slots=True)
 class ConstantSource:
     """Where a constant's bytes come from: the number of a weight; bytes are dense little-endian
-    row-major."""
+    row-major, in 16 bits where ``stored`` is a type: their numbers are those of ``type``."""
 
     weight: str
     type: TensorType
+    stored: DType | None = None

@@ -3,6 +3,6 @@
 In: nothing. Out: ``PRECISIONS``. Not done here: what follows from it (``docs/precision.md`` says it).
 """
 
-F32, FAST, STRICT, BF16 = PRECISIONS = ("f32", "fast", "strict", "bf16")
+F32, FAST, STRICT, BF16X3, BF16 = PRECISIONS = ("f32", "fast", "strict", "bf16x3", "bf16")
 """At most the error of a chain of multiply-adds; at most 2.5 times that; each product and each sum
-rounded, in one order on every processor; factors rounded to bf16."""
+rounded, in one order on every processor; factors rounded to two bf16; to one bf16."""

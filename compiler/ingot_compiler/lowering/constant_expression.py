@@ -57,13 +57,16 @@ def constant_values(graph: Graph) -> frozenset[int]:
             node_count = _distinct_count(graph, producers, node)
         growth_bytes = max(size_bytes - read_bytes, 0)
         is_small = size_bytes <= GROWTH_MAX * read_bytes + GROWTH_FREE_BYTES
-        if is_small and growth_bytes <= room_bytes and node_count <= EXPRESSION_NODES_MAX:
+        freed_bytes = 0  # of an operand that no bundle stores
+        takes_place = node.operands and (node.op == "reduce" or node.op in MOVEMENT)
+        if takes_place and len(users[node.operands[0]]) == 1:
+            freed_bytes = grown_bytes.get(node.operands[0], 0)
+        is_room = growth_bytes <= room_bytes + freed_bytes
+        if is_small and is_room and node_count <= EXPRESSION_NODES_MAX:
             (result,) = node.results
             leaves[result], node_counts[result] = read, node_count
-            room_bytes -= growth_bytes
+            room_bytes += freed_bytes - growth_bytes
             grown_bytes[result] = growth_bytes
-            if node.op == "reduce" and len(users[node.operands[0]]) == 1:
-                room_bytes += grown_bytes.get(node.operands[0], 0)  # which no bundle stores
     return frozenset(leaves)
 
 

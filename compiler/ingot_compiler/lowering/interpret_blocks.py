@@ -13,7 +13,13 @@ import numpy as np
 
 from ingot_compiler.ir.dims import Dim, evaluate
 from ingot_compiler.ir.types import dtype_size_bits
-from ingot_compiler.lowering.bf16_pairs import TILE_DEPTH, add_bf16_pair, add_bf16_tile
+from ingot_compiler.lowering.bf16_pairs import (
+    PART_PRODUCTS,
+    TILE_DEPTH,
+    add_bf16_pair,
+    add_bf16_pair_to_odd,
+    add_bf16_tile,
+)
 from ingot_compiler.lowering.interpret_scalars import Number, round_to
 from ingot_compiler.lowering.interpret_values import Memory, Names, Symbols
 from ingot_compiler.lowering.loop_blocks import PANEL_COLUMNS
@@ -27,6 +33,7 @@ from ingot_compiler.lowering.loops import (
     Transpose,
     Winograd,
 )
+from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_runtime.lazy_dataclass import dataclass
 
 Results = Iterator[tuple[Symbols, Names]]
@@ -72,7 +79,9 @@ class _Blocks:
         for row in self._block(s.row_start, s.row_block, s.rows):
             for column in self._block(s.column_start, s.tile.vectors * lanes, s.columns):
                 place = {**self.at, s.row: row, s.column: column}
-                if s.dtype == "f32" and s.b_panels and s.b_panels.together > 1:
+                if s.split is not None:
+                    total = self._sum_of_parts(s, s.split, place)
+                elif s.dtype == "f32" and s.b_panels and s.b_panels.together > 1:
                     total = self._sum_of_pairs(s, place)
                 else:
                     total = self._sum(ranges, place, (s.a, s.a_index), (s.b, s.b_index))
@@ -82,6 +91,8 @@ class _Blocks:
         """Taps, then pairs or tiles of the depth, in the order in which they are added."""
         depth, total = evaluate(s.depth_extent, place), 0.0
         add, step = (add_bf16_tile, TILE_DEPTH) if s.in_matrix_tiles else (add_bf16_pair, 2)
+        if s.rounds_to_odd:
+            add = add_bf16_pair_to_odd
         for tap in _points(s.taps, place):
             for first in range(0, depth, step):
                 points = [{**tap, s.depth: k} for k in range(first, min(first + step, depth))]
@@ -91,6 +102,28 @@ class _Blocks:
                     for buffer, index in ((s.a, s.a_index), (s.b, s.b_index))
                 )
                 total = add(total, a, b)
+        return total
+
+    def _sum_of_parts(self, s: Contraction, split: SplitFactors, place: Symbols) -> float:
+        """Taps, then tiles of the depth, in each all products of parts; or A itself by the sums of
+        the parts of B."""
+        depth, total = evaluate(s.depth_extent, place), 0.0
+        left, right = (s.a, *split.a), (s.b, *split.b)
+        if not self._load(split.fits, 0, place):
+            for point in _points((*s.taps, (s.depth, s.depth_extent)), place):
+                weight = sum(float(self._load(part, s.b_index, point)) for part in right)
+                total += float(self._load(split.plain, split.plain_index, point)) * weight
+            return total
+        for tap in _points(s.taps, place):
+            for first in range(0, depth, TILE_DEPTH):
+                last = min(first + TILE_DEPTH, depth)
+                points = [{**tap, s.depth: k} for k in range(first, last)]
+                for own, other in PART_PRODUCTS[len(left)]:
+                    a, b = (
+                        [float(self._load(buffer, index, point)) for point in points]
+                        for buffer, index in ((left[own], s.a_index), (right[other], s.b_index))
+                    )
+                    total = add_bf16_tile(total, a, b)
         return total
 
     def blocked_product(self, s: BlockedProduct) -> Results:

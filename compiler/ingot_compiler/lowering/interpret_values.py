@@ -12,7 +12,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ingot_compiler.ir.dims import evaluate
-from ingot_compiler.ir.types import DType
+from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.interpret_scalars import (
     Number,
     apply_function,
@@ -68,7 +68,7 @@ class Memory:
             case Load(buffer, index):
                 return self.load(buffer, evaluate(index, symbols))
             case Constant(number, dtype):
-                return cast(number, dtype)
+                return round_to(number, dtype) if dtype in FLOATS else cast(number, dtype)
             case FromIndex(index, dtype):
                 return cast(evaluate(index, symbols), dtype)
             case Compare(function, left, right):

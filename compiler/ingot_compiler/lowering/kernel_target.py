@@ -48,6 +48,16 @@ class KernelTarget(Protocol):
         ...
 
     @property
+    def widens_f16(self) -> bool:
+        """Whether f16 becomes f32 by one instruction."""
+        ...
+
+    @property
+    def rounds_pairs_to_odd(self) -> bool:
+        """Whether that instruction rounds the products, their sum and the total to odd."""
+        ...
+
+    @property
     def multiplies_tiles(self) -> frozenset[DType]:
         """The element types of which whole tiles are multiplied by one instruction."""
         ...

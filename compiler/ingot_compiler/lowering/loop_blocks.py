@@ -7,6 +7,8 @@ In: a block, what it sees. Out: ``BlockParts``. Not done here: whether that is r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ingot_compiler.ir.dims import Dim, dim_add
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_scope import LoopScope
@@ -21,6 +23,7 @@ from ingot_compiler.lowering.loops import (
     Value,
     Winograd,
 )
+from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_runtime.lazy_dataclass import dataclass
 
 PANEL_COLUMNS = 16  # of a blocked product, and of a convolution by Winograd's algorithm
@@ -74,10 +77,20 @@ def _contraction(scope: LoopScope, s: Contraction) -> BlockParts:
         (s.row, s.column, *(name for name, _ in s.taps), s.depth),
         (s.rows, s.row_start, s.columns, s.column_start, s.depth_extent, *taps, *others),
         (("row_block", s.row_block), ("tile", min(s.tile.rows, s.tile.vectors)), *units),
-        ((reading, s.a, s.a_index), (reading, s.b, s.b_index)),
+        (
+            *((reading, buffer, s.a_index) for buffer in (s.a, *(s.split.a if s.split else ()))),
+            *((reading, buffer, s.b_index) for buffer in (s.b, *(s.split.b if s.split else ()))),
+            *(_unsplit(reading, s.split) if s.split else ()),
+        ),
         inside,
         ((s.accumulator, s.dtype),),
     )
+
+
+def _unsplit(reading: LoopScope, split: SplitFactors) -> Iterator[tuple[LoopScope, int, Dim]]:
+    """What a contraction of parts reads beside them."""
+    yield reading, split.plain, split.plain_index
+    yield reading, split.fits, 0
 
 
 def _blocked_product(scope: LoopScope, s: BlockedProduct) -> BlockParts:

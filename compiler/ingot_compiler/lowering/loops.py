@@ -16,6 +16,8 @@ from typing import get_args
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
+from ingot_compiler.lowering.digits import Digits
+from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_compiler.lowering.team import Team
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -253,21 +255,15 @@ class Contraction:
     team: Team | None = None
     in_matrix_tiles: bool = False
 
+    @property
+    def rounds_to_odd(self) -> bool:
+        """Whether sums of pairs of bf16 are rounded so, as ``bf16_pairs`` says."""
+        return False
 
-@dataclass(frozen=True, slots=True)
-class Digits:
-    """Rows of A as integers of ``count`` balanced digits to the base 256, block by block.
-
-    ``digits``: their buffer, i8 [row][block][digit][place], the lowest digit first; places are those
-    of the block's numbers of 8 bits, of 4 first the even ones, then the odd ones. ``steps``, f32
-    [row][block]: what 1 stands for, below 0 in a block that is to be read from A. ``sums``, i32
-    [row][block][digit]: of the places.
-    """
-
-    count: int
-    digits: int
-    steps: int
-    sums: int
+    @property
+    def split(self) -> SplitFactors | None:
+        """Where A and B are parts of f32: the others."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.read_terms import read_float
 from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.lowering.contraction_forms import contraction_of
+from ingot_compiler.lowering.digits import Digits
 from ingot_compiler.lowering.loop_fields import LoopFields
 from ingot_compiler.lowering.loops import (
     Attention,
@@ -19,13 +21,13 @@ from ingot_compiler.lowering.loops import (
     Contraction,
     Depthwise,
     DepthwisePlane,
-    Digits,
     PackedPanels,
     Statement,
     Transpose,
     Winograd,
 )
 from ingot_compiler.lowering.parse_loop_values import read_access, read_range, read_value
+from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_compiler.lowering.team import Team
 
 
@@ -45,14 +47,23 @@ def _contraction(fields: LoopFields) -> Contraction:
     depth = read_range(reader)
     tile, team = fields.register_tile("tile"), None
     matrix = reader.at("in_matrix_tiles") and fields.python_flag("in_matrix_tiles")
+    odd = reader.at("rounds_to_odd") and fields.python_flag("rounds_to_odd")
     if reader.at("team"):
         team = Team(fields.integer("team"), fields.dim("place"))
     a, b = fields.access("a"), fields.access("b")
-    panels, accumulator = _panels(fields), fields.accumulator()
-    epilogue = fields.epilogue()
-    return Contraction(
+    panels, split = _panels(fields), _split(fields) if reader.at("split") else None
+    accumulator, epilogue = fields.accumulator(), fields.epilogue()
+    made = Contraction(
         *rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile, team, matrix
     )  # fmt: skip
+    return contraction_of(made, split, to_odd=odd)
+
+
+def _split(fields: LoopFields) -> SplitFactors:
+    """``split=1 b4[0] b5[0] plain=b0[INDEX] fits=b6[0]``: lower parts of A, then of B."""
+    count = fields.integer("split")
+    a, b = (tuple(read_access(fields.reader)[0] for _ in range(count)) for _ in range(2))
+    return SplitFactors(a, b, *fields.access("plain"), fields.access("fits")[0])
 
 
 def _panels(fields: LoopFields) -> PackedPanels | None:

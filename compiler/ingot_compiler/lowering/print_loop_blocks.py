@@ -72,10 +72,19 @@ def _contraction(s: Contraction) -> Iterator[str]:
     yield f"  {_taps(s.taps)} {depth} tile={s.tile.rows}x{s.tile.vectors}"
     if s.in_matrix_tiles:
         yield "  " + _fields(in_matrix_tiles=True)
+    if s.rounds_to_odd:
+        yield "  " + _fields(rounds_to_odd=True)
     if s.team is not None:
         yield "  " + _fields(team=s.team.units, place=s.team.place)
     yield f"  a={print_access(s.a, s.a_index)}"
     yield f"  b={print_access(s.b, s.b_index)} panels={_panels(s.b_panels)}"
+    if s.split is not None:
+        lower = (
+            " ".join(print_access(buffer, 0) for buffer in side) for side in (s.split.a, s.split.b)
+        )
+        yield f"  split={len(s.split.a)} {' '.join(lower)}"
+        plain = print_access(s.split.plain, s.split.plain_index)
+        yield f"  plain={plain} fits={print_access(s.split.fits, 0)}"
     yield f"  {s.accumulator}: {s.dtype} ->"
 
 

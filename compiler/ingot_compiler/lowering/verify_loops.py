@@ -37,6 +37,7 @@ from ingot_compiler.lowering.loops import (
     Statement,
     Store,
 )
+from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_compiler.lowering.team import Team
 from ingot_compiler.lowering.verify_loop_values import (
     EXTERN_NUMBERS,
@@ -203,7 +204,8 @@ def _filter(scope: LoopScope, statement: Filter) -> Iterator[Problem]:
 
 def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
     """What a block reads, the names and sizes of its ranges, its epilogue."""
-    name, parts = type(block).__name__.lower(), block_parts(scope, block)
+    parts = block_parts(scope, block)
+    name = "contraction" if isinstance(block, Contraction) else type(block).__name__.lower()
     for seen, mask in parts.masks:
         yield from find_value_problems(seen, name, mask)
     if isinstance(block, Contraction):
@@ -215,6 +217,8 @@ def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
         yield from _panels(scope, block, block.b_panels)
     if isinstance(block, Contraction) and block.in_matrix_tiles:
         yield from _matrix_tiles(scope, block)
+    if isinstance(block, Contraction) and block.split:
+        yield from _split(scope, block, block.split)
     for seen, buffer, index in parts.reads:
         yield from seen.access(name, buffer, index)
     yield from scope.fresh(name, (), [made for made, _ in parts.made])
@@ -312,3 +316,21 @@ def _matrix_tiles(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
     elif not isinstance(s.depth_extent, int) or s.depth_extent % panels.together:
         expected, got = f"a multiple of {panels.together}", format_dim(s.depth_extent)
         yield scope.problem("contraction", expected, got, "the depth of matrix tiles")
+
+
+def _split(scope: LoopScope, s: Contraction, split: SplitFactors) -> Iterator[Problem]:
+    """Parts of f32 are two or three bf16 that lie alike, and are multiplied in tiles."""
+    counts = len(split.a), len(split.b)
+    if counts not in ((1, 1), (2, 2)):
+        got = f"{counts[0]}, {counts[1]}"
+        yield scope.problem("contraction", "1 or 2 of both", got, "parts of factors")
+    if not s.in_matrix_tiles or s.dtype != "f32":
+        yield scope.problem("contraction", "tiles of f32", s.dtype, "sums of parts of factors")
+    wanted: dict[DType, tuple[int, ...]] = {
+        "bf16": (s.a, s.b, *split.a, *split.b), "f32": (split.plain,), "bool": (split.fits,)
+    }  # fmt: skip
+    for dtype, buffers in wanted.items():
+        for buffer in buffers:
+            if buffer < len(scope.buffers) and scope.buffers[buffer].dtype != dtype:
+                got = f"b{buffer} of {scope.buffers[buffer].dtype}"
+                yield scope.problem("contraction", dtype, got, "parts of factors")

@@ -45,9 +45,13 @@ Lifetime = tuple[int, int]
 """(first, last) step that names a buffer."""
 
 
-def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:
-    """Place the workspace buffers of every device, each device for itself."""
-    lifetimes = _lifetimes(fused)
+def plan_memory(
+    fused: FusedGraph, planner: str = "best", *, tensors_inside: bool = False
+) -> MemoryPlan:
+    """Place the workspace buffers of every device, each device for itself. ``tensors_inside``: the
+    inputs and outputs of the model, too, of which inputs are there before the first step and
+    outputs until after the last."""
+    lifetimes = _lifetimes(fused, tensors_inside=tensors_inside)
     devices = sorted({0, *(fused.buffers[buffer].device for buffer in lifetimes)})
     plans = [_plan_device(fused, device, lifetimes, planner) for device in devices]
     placements = tuple(placement for placed, _ in plans for placement in placed)
@@ -104,14 +108,15 @@ def _conflicting(
     return mutual(buffers_of_lifetimes(live))
 
 
-def _lifetimes(fused: FusedGraph) -> dict[int, Lifetime]:
-    """The lifetimes of workspace buffers."""
+def _lifetimes(fused: FusedGraph, *, tensors_inside: bool) -> dict[int, Lifetime]:
+    """The lifetimes of workspace buffers, and perhaps of inputs and outputs."""
+    kinds = ("workspace", "input", "output") if tensors_inside else ("workspace",)
     found: dict[int, Lifetime] = {}
     loops: list[Lifetime] = []
 
     def name(buffers: Iterable[int], index: int) -> None:
         for buffer in buffers:
-            if fused.buffers[buffer].kind == "workspace":
+            if fused.buffers[buffer].kind in kinds:
                 found[buffer] = found.get(buffer, (index, index))[0], index
 
     def visit(steps: Sequence[Step], index: int) -> int:
@@ -126,9 +131,16 @@ def _lifetimes(fused: FusedGraph) -> dict[int, Lifetime]:
             index += 1 if parts_of(step) else 0  # the end of control flow is a step too
         return index
 
-    visit(fused.steps, 0)
+    end = visit(fused.steps, 0)
     for loop in loops:
         _outlive(found, *loop)
+    if tensors_inside:
+        for buffer, spec in enumerate(fused.buffers):
+            first, last = found.get(buffer, (0, end))
+            if spec.kind == "input":
+                found[buffer] = 0, last
+            elif spec.kind == "output":
+                found[buffer] = first, end
     return found
 
 

@@ -4,7 +4,8 @@ In: a ``MemoryPlan``, a ``FusedGraph``. Out: problems. Not done here: whether th
 itself (``verify_memory``).
 
 Every workspace buffer that a step names is planned, with its size and device, for every step that
-names it, and from one iteration of a loop to the next if it outlives one.
+names it, and from one iteration of a loop to the next if it outlives one. Inputs and outputs may be
+planned, too (all or none): inputs from the first step on, outputs to the end.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from ingot_compiler.lowering.fused import (
 from ingot_compiler.memory.memory_plan import BufferPlacement, MemoryPlan
 from ingot_compiler.memory.planned_bytes import PlannedSizes
 
+_TENSORS = ("input", "output")
+
 
 def find_use_problems(plan: MemoryPlan, fused: FusedGraph) -> Iterator[Problem]:
     """Every problem, in order; later ones may follow from the first."""
@@ -36,7 +39,7 @@ def find_use_problems(plan: MemoryPlan, fused: FusedGraph) -> Iterator[Problem]:
     data_dependent, planned = symbols_set(fused.steps), PlannedSizes(fused)
     for buffer, (index, item) in places.items():
         part = Part((index,), f"b{buffer}")
-        if buffer >= len(fused.buffers) or fused.buffers[buffer].kind != "workspace":
+        if buffer >= len(fused.buffers) or fused.buffers[buffer].kind == "constant":
             expected = "a workspace buffer of the graph"
             yield part.problem(expected, part.name, "what is planned")
             continue
@@ -45,7 +48,9 @@ def find_use_problems(plan: MemoryPlan, fused: FusedGraph) -> Iterator[Problem]:
         if fused.buffers[buffer].device != device:
             expected = f"device {fused.buffers[buffer].device}"
             yield part.problem(expected, f"device {device}", "devices of buffers")
-    yield from _lives(places, _uses(fused))
+    known = [fused.buffers[buffer].kind for buffer in places if buffer < len(fused.buffers)]
+    tensors = any(kind in _TENSORS for kind in known)
+    yield from _lives(places, _uses(fused, tensors_inside=tensors))
 
 
 def _fits(
@@ -80,11 +85,11 @@ def _lives(places: Mapping[int, tuple[int, BufferPlacement]], uses: _Uses) -> It
 
 
 class _Uses:
-    """Workspace buffer -> the steps that name it, and (first, last step) of each loop; the end of
+    """Buffer of some kinds -> the steps that name it, and (first, last step) of each loop; the end of
     control flow is a step, too."""
 
-    def __init__(self, fused: FusedGraph) -> None:
-        self.fused = fused
+    def __init__(self, fused: FusedGraph, kinds: Collection[str]) -> None:
+        self.fused, self.kinds = fused, kinds
         self.steps: dict[int, list[int]] = {}
         self.loops: list[tuple[int, int]] = []
 
@@ -106,13 +111,18 @@ class _Uses:
     def use(self, index: int, buffers: Sequence[int]) -> None:
         """Note that a step names buffers."""
         for buffer in buffers:
-            if self.fused.buffers[buffer].kind == "workspace":
+            if self.fused.buffers[buffer].kind in self.kinds:
                 self.steps.setdefault(buffer, []).append(index)
 
 
-def _uses(fused: FusedGraph) -> _Uses:
-    uses = _Uses(fused)
-    uses.visit(fused.steps, 0)
+def _uses(fused: FusedGraph, *, tensors_inside: bool) -> _Uses:
+    uses = _Uses(fused, ("workspace", *(_TENSORS if tensors_inside else ())))
+    end = uses.visit(fused.steps, 0)
+    if tensors_inside:
+        for buffer, spec in enumerate(fused.buffers):
+            if spec.kind in _TENSORS:
+                steps = uses.steps.setdefault(buffer, [])
+                steps.append(0 if spec.kind == "input" else end)
     return uses
 
 

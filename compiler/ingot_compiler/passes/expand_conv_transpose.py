@@ -29,7 +29,7 @@ _OWN_MIN = 16  # channels of a phase that fill vectors by themselves
 
 def expand_conv_transpose(graph: Graph) -> Graph:
     """Replace every ``conv_transpose`` that has such a convolution."""
-    return rewrite(graph, _rule)
+    return rewrite(graph, _rule, ("conv_transpose",))
 
 
 def _axes(state: Rewriter, node: Node) -> list[TransposedAxis] | None:

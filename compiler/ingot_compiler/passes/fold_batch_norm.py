@@ -24,7 +24,7 @@ _CONVOLUTIONS: tuple[OpName, ...] = ("conv", "conv_transpose")
 
 def fold_batch_norm(graph: Graph) -> Graph:
     """Remove every ``batch_norm`` whose parameters are constants."""
-    return rewrite(graph, _rule)
+    return rewrite(graph, _rule, ("batch_norm",))
 
 
 def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:

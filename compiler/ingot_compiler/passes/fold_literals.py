@@ -26,6 +26,7 @@ from ingot_compiler.passes.rewrite import Rewriter, rewrite
 ELEMENTS_MAX = 1024
 _INTEGERS = Trait.EXACT | Trait.EXACT_ON_INTEGERS | Trait.MOVEMENT | Trait.INDEXED
 _FOLDED_FLOATS = frozenset(("f32", "f64"))
+_SHAPERS = ("reshape", "broadcast_to")
 
 
 def fold_literals(graph: Graph) -> Graph:
@@ -34,6 +35,8 @@ def fold_literals(graph: Graph) -> Graph:
 
 
 def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+    if not all(_may_be_literal(state, operand) for operand in node.operands):
+        return None  # most nodes: the rest is asked of few
     if len(node.results) != 1 or not _may_fold(state, node):
         return None
     operands = [literal_array(state, operand) for operand in node.operands]
@@ -80,6 +83,11 @@ def _casts_exactly(state: Rewriter, node: Node) -> bool:
     )
 
 
+def _may_be_literal(state: Rewriter, value: int) -> bool:
+    node = state.producer(value)
+    return node is not None and node.op in ("literal", *_SHAPERS)
+
+
 def literal_array(state: Rewriter, value: int) -> Array | None:
     """The contents of a literal, also through a reshape or broadcast to at most 1,024 elements."""
     node = state.producer(value)
@@ -89,7 +97,7 @@ def literal_array(state: Rewriter, value: int) -> Array | None:
     shape = tuple(dim for dim in tensor.shape if isinstance(dim, int))
     if node.op == "literal":
         return np.array(node.numbers("value"), COMPUTE_DTYPES[tensor.dtype]).reshape(shape)
-    if node.op not in ("reshape", "broadcast_to") or not _is_small(tensor):
+    if node.op not in _SHAPERS or not _is_small(tensor):
         return None
     inner = literal_array(state, node.operands[0])
     if inner is None:

@@ -17,8 +17,10 @@ from ingot_compiler.ir.dims import symbols_of
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.passes.match import is_number, orders, without_factor
-from ingot_compiler.passes.rewrite import Interior, Rewriter, in_shape, rewrite
+from ingot_compiler.passes.rewrite import Interior, Rewriter, RootOps, in_shape, rewrite
 from ingot_runtime.lazy_dataclass import dataclass
+
+ROOTS: RootOps = ("matmul",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class _Scores:
 
 def fuse_attention(graph: Graph) -> Graph:
     """Recognise attention where scores and probabilities have no other use."""
-    return rewrite(graph, rule)
+    return rewrite(graph, rule, ROOTS)
 
 
 def rule(state: Rewriter, node: Node) -> Sequence[int] | None:

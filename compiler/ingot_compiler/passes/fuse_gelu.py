@@ -25,14 +25,15 @@ from ingot_compiler.passes.match import (
     with_number,
     without_factor,
 )
-from ingot_compiler.passes.rewrite import Rewriter, rewrite
+from ingot_compiler.passes.rewrite import Rewriter, RootOps, rewrite
 
+ROOTS: RootOps = ("mul",)
 _CUBE_FACTOR = 0.044715
 
 
 def fuse_gelu(graph: Graph) -> Graph:
     """Recognise GELU where its inner values have no other use."""
-    return rewrite(graph, rule)
+    return rewrite(graph, rule, ROOTS)
 
 
 def rule(state: Rewriter, node: Node) -> Sequence[int] | None:

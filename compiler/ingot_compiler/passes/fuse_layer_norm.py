@@ -23,12 +23,14 @@ from ingot_compiler.passes.match import (
     trailing_mean,
     with_number,
 )
-from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite
+from ingot_compiler.passes.rewrite import Rewriter, RootOps, in_shape, rewrite
+
+ROOTS: RootOps = ("div", "mul", "add")
 
 
 def fuse_layer_norm(graph: Graph) -> Graph:
     """Recognise the normalisation, then let it take a scale and a bias."""
-    return rewrite(graph, rule)
+    return rewrite(graph, rule, ROOTS)
 
 
 def rule(state: Rewriter, node: Node) -> Sequence[int] | None:

@@ -14,12 +14,14 @@ from collections.abc import Sequence
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.passes.fuse_layer_norm import absorb_scale, filled
 from ingot_compiler.passes.match import quotient_by_root, square_of, trailing_mean, with_number
-from ingot_compiler.passes.rewrite import Rewriter, rewrite
+from ingot_compiler.passes.rewrite import Rewriter, RootOps, rewrite
+
+ROOTS: RootOps = ("div", "mul")
 
 
 def fuse_rms_norm(graph: Graph) -> Graph:
     """Recognise the normalisation, then let it take a scale."""
-    return rewrite(graph, rule)
+    return rewrite(graph, rule, ROOTS)
 
 
 def rule(state: Rewriter, node: Node) -> Sequence[int] | None:

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.passes.match import orders
-from ingot_compiler.passes.rewrite import Rewriter, rewrite
+from ingot_compiler.passes.rewrite import Rewriter, RootOps, rewrite
+
+ROOTS: RootOps = ("mul",)
 
 
 def fuse_silu(graph: Graph) -> Graph:
     """Recognise SiLU (swish) where the sigmoid has no other use."""
-    return rewrite(graph, rule)
+    return rewrite(graph, rule, ROOTS)
 
 
 def rule(state: Rewriter, node: Node) -> Sequence[int] | None:

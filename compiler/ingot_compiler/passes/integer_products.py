@@ -24,7 +24,7 @@ _BYTES = ("i8", "u8")
 
 def integer_products(graph: Graph) -> Graph:
     """Let products read the integers beneath their operands."""
-    return rewrite(graph, rule)
+    return rewrite(graph, rule, ("matmul_integer", "matmul", "conv", "cast"))
 
 
 def rule(state: Rewriter, node: Node) -> Sequence[int] | None:

@@ -25,7 +25,7 @@ from ingot_compiler.passes.fold_literals import fold_literals
 from ingot_compiler.passes.integer_products import integer_products
 from ingot_compiler.passes.move_quantised import move_quantised
 from ingot_compiler.passes.products_in_floats import products_in_floats
-from ingot_compiler.passes.rewrite import RewriteRule, refusals_of
+from ingot_compiler.passes.rewrite import RewriteRule, RootOps, refusals_of
 from ingot_compiler.passes.scale_once import scale_once
 from ingot_compiler.passes.unsigned_values import unsigned_values
 
@@ -53,12 +53,12 @@ PASSES: tuple[Pass, ...] = (
     fold_batch_norm,
     expand_conv_transpose,
 )
-PATTERNS: tuple[tuple[str, RewriteRule], ...] = (
-    ("layer normalisation", fuse_layer_norm.rule),
-    ("RMS normalisation", fuse_rms_norm.rule),
-    ("GELU", fuse_gelu.rule),
-    ("SiLU", fuse_silu.rule),
-    ("attention", fuse_attention.rule),
+PATTERNS: tuple[tuple[str, RewriteRule, RootOps], ...] = (
+    ("layer normalisation", fuse_layer_norm.rule, fuse_layer_norm.ROOTS),
+    ("RMS normalisation", fuse_rms_norm.rule, fuse_rms_norm.ROOTS),
+    ("GELU", fuse_gelu.rule, fuse_gelu.ROOTS),
+    ("SiLU", fuse_silu.rule, fuse_silu.ROOTS),
+    ("attention", fuse_attention.rule, fuse_attention.ROOTS),
 )
 # A round makes room for the next: a folded literal shows a pattern, a pattern leaves dead code.
 _ROUNDS_MAX = 6
@@ -75,5 +75,5 @@ def optimize(graph: Graph) -> OptimizedGraph:
         idle = idle + 1 if graph == before else 0
         if idle == len(PASSES):
             break
-    refusals = [item for pattern, rule in PATTERNS for item in refusals_of(graph, pattern, rule)]
+    refusals = [item for pattern in PATTERNS for item in refusals_of(graph, *pattern)]
     return OptimizedGraph(graph, (*floats, *refusals))

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
+from typing import Protocol
 
 import numpy as np
 
@@ -34,6 +35,15 @@ from ingot_runtime.lazy_dataclass import dataclass
 RewriteRule = Callable[["Rewriter", Node], Sequence[int] | None]
 """(state, node with current operands) -> the values that stand for its results, or None to keep the
 node."""
+
+
+class RootOps(Protocol):
+    """Ops that a rule is asked of."""
+
+    def __contains__(self, op: OpName, /) -> bool:
+        """Whether it is."""
+        ...
+
 
 _GRAPH_OUTPUT = -1  # the "user" of a value that the graph returns
 Operand = int | float
@@ -73,8 +83,19 @@ class Rewriter:
         self._judged_count = 0  # of the nodes, how many ``_constant`` knows
         self._users: dict[int, set[int]] = {value: {_GRAPH_OUTPUT} for value in graph.outputs}
         for node in graph.nodes:
-            for operand in {*node.operands, *captured(node)}:
-                self._users.setdefault(operand, set()).update(node.results[:1])
+            self._note_uses(node, node.operands)
+            if node.regions:
+                self._note_uses(node, captured(node))
+
+    def _note_uses(self, node: Node, operands: Iterable[int]) -> None:
+        if not node.results:
+            return
+        user, users = node.results[0], self._users
+        for operand in operands:
+            if operand in users:
+                users[operand].add(user)
+            else:
+                users[operand] = {user}
 
     def type_of(self, value: int) -> TensorType:
         """The type of an old or new value."""
@@ -144,9 +165,9 @@ class Rewriter:
     def _append(self, node: Node, types: Sequence[TensorType]) -> tuple[int, ...]:
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types
-        self._add(replace(node, results=results))
-        for operand in node.operands:
-            self._users.setdefault(operand, set()).update(results[:1])
+        node = replace(node, results=results)
+        self._add(node)
+        self._note_uses(node, node.operands)
         return results
 
     def _add(self, node: Node) -> None:
@@ -155,11 +176,12 @@ class Rewriter:
         self.nodes.append(node)
 
     def _computes_constant(self, node: Node) -> bool:
+        if not self._constant.issuperset(node.operands):  # most nodes: the rest is asked of few
+            return False
         if node.regions or node.op == "read_dim" or attribute_symbols(node.attributes):
             return False
         shapes = [self.types[result].shape for result in node.results]
-        static = all(isinstance(dim, int) for shape in shapes for dim in shape)
-        return static and all(operand in self._constant for operand in node.operands)
+        return all(isinstance(dim, int) for shape in shapes for dim in shape)
 
     def interior(self, root: Node, leaves: Collection[int]) -> Interior | None:
         """All nodes from ``root`` back to ``leaves`` (and to sources without operands).
@@ -211,9 +233,17 @@ class Rewriter:
             node = self.nodes[index]
             self.nodes[index] = replace(node, source=union((node.source, source)))
 
+    def keep(self, node: Node) -> Node:
+        """Take over a node of the old graph; return it with the operands that it has now."""
+        if self._replaced:
+            node = with_operands(node, self._replaced)
+        self._add(node)
+        return node
+
     def visit(self, node: Node, rule: RewriteRule) -> None:
         """Offer one node of the old graph to the rule; keep or replace it."""
-        node = with_operands(node, self._replaced)
+        if self._replaced:
+            node = with_operands(node, self._replaced)
         self.mark = node.mark
         noted = len(self.refusals)
         try:
@@ -250,32 +280,47 @@ class Rewriter:
         return compact(Graph(self.inputs, tuple(self.nodes), outputs, tuple(self.types)))
 
 
-def rewrite(graph: Graph, rule: RewriteRule) -> Graph:
+def rewrite(graph: Graph, rule: RewriteRule, roots: RootOps | None = None) -> Graph:
     """Apply ``rule`` once to every node, in order.
 
     Args:
         graph: without nodes that nobody needs (``eliminate_dead_code`` is the first of all passes).
         rule: what to do with one node.
+        roots: the ops that ``rule`` may replace or refuse; it is not asked of others. None: all.
     """
+    state = _visited(graph, rule, roots)
+    return graph if state is None else state.finish()
+
+
+def _visited(graph: Graph, rule: RewriteRule, roots: RootOps | None) -> Rewriter | None:
+    """The state behind the last node; None where the rule is asked of no node."""
+    if roots is not None and not any(node.op in roots for node in graph.nodes):
+        return None
     state = Rewriter(graph)
     for node in graph.nodes:
-        state.visit(node, rule)
-    return state.finish()
+        if roots is None or node.op in roots:
+            state.visit(node, rule)
+        else:
+            state.keep(node)
+    return state
 
 
-def refusals_of(graph: Graph, pattern: str, rule: RewriteRule) -> tuple[Refusal, ...]:
+def refusals_of(
+    graph: Graph, pattern: str, rule: RewriteRule, roots: RootOps
+) -> tuple[Refusal, ...]:
     """Why ``rule`` leaves what looks like ``pattern`` to it as it is, each reason once."""
-    state = Rewriter(graph)
-    for node in graph.nodes:
-        state.visit(node, rule)
-    return tuple(replace(item, pattern=pattern) for item in dict.fromkeys(state.refusals))
+    state = _visited(graph, rule, roots)
+    found = () if state is None else dict.fromkeys(state.refusals)
+    return tuple(replace(item, pattern=pattern) for item in found)
 
 
-def rewrite_until_stable(graph: Graph, rule: RewriteRule, rounds_max: int = 8) -> Graph:
+def rewrite_until_stable(
+    graph: Graph, rule: RewriteRule, roots: RootOps | None = None, rounds_max: int = 8
+) -> Graph:
     """Apply ``rule`` to the whole graph until it changes nothing."""
     for _ in range(rounds_max):
-        found = rewrite(graph, rule)
-        if found == graph:
+        found = rewrite(graph, rule, roots)
+        if found is graph or found == graph:
             break
         graph = found
     return graph

@@ -21,7 +21,7 @@ _DEPTH_MAX = 8
 
 def scale_once(graph: Graph) -> Graph:
     """Divide factors instead of sums."""
-    return rewrite(graph, rule)
+    return rewrite(graph, rule, ("round",))
 
 
 def rule(state: Rewriter, node: Node) -> Sequence[int] | None:

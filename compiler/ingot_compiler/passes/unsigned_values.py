@@ -24,7 +24,7 @@ _FLIP, _HIGHEST = 128, 255
 
 def unsigned_values(graph: Graph) -> Graph:
     """Let dequantisation read values of u8."""
-    return rewrite(graph, rule)
+    return rewrite(graph, rule, ("cast", "sub"))
 
 
 def rule(state: Rewriter, node: Node) -> Sequence[int] | None:

@@ -280,8 +280,8 @@ class CallFrame:
         """Lend the callback for blocks of unknown size."""
         self._set("grow", address)
 
-    def lend(self, memory: "Memory", pool_page: int) -> None:
-        """Lend the session's workspace, scratch and workers."""
+    def lend(self, memory: "Memory", loaded: Loaded) -> None:
+        """Lend the session's workspace, scratch, workers and weights."""
         # Noted last: after an exception on the way, the next call lends again.
         self.lent = None
         for index, workspace in enumerate(memory.workspaces):
@@ -290,7 +290,10 @@ class CallFrame:
             _U64.pack_into(self._data, self._at["workspace_bytes"] + at, workspace.size_bytes)
         self._set("scratch", memory.scratch.address)
         self._set("scratch_stride", memory.stride_bytes)
-        self._set("pool", pool_page)
+        self._set("pool", loaded.pool.page)
+        if loaded.weights is not None:
+            self._set("weights", loaded.weights.address)
+            self._store(abi.DEVICE, self._at["devices"], {"weights": loaded.weights.address})
         self.lent = memory
 
     def failure(self, rc: int, loaded: Loaded) -> Exception:

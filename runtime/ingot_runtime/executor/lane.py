@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from . import attached as devices
     from .arrays import Views
+    from .loaded import Origin
     from .vm import Vm
 
     Arrays = Mapping[str, np.ndarray]
@@ -173,13 +174,13 @@ class Lane:
             if grow.blocks or grow.failure:
                 grow.next_call()
             if frame.lent is not self._memory:
-                frame.lend(self._memory, loaded.pool.page)
+                frame.lend(self._memory, loaded)
             if self._room.max_bytes is not None:
                 grow.limit(self._room.max_bytes - self._room.needed_bytes(frame))
             rc = self._main(frame.call)
             if rc or self.attached is not None:
                 rc = self._recover(rc, frame)
-            try:
+            try:  # the stamp is never this where weights lie in another file, too
                 found = os.fstat(self._fd)
                 same = (found.st_size, found.st_mtime_ns, found.st_ctime_ns) == loaded.stamp
             except OSError:
@@ -197,10 +198,8 @@ class Lane:
         rc = self._settled(rc)
         if rc == abi.RC_THREADS_LOST:
             self.loaded.pool.start()
-            old = self._memory
-            # Made anew: frames learn of the new pool.
-            self._memory = Memory(old.workspaces, old.scratch, old.stride_bytes)
-            frame.lend(self._memory, self.loaded.pool.page)
+            self._lend_again()
+            frame.lend(self._memory, self.loaded)
             rc = self._settled(self._main(frame.call))
         if rc == abi.RC_LIMIT and self.vm is None and not frame.get("grow"):
             if not self._grow.address:
@@ -210,6 +209,17 @@ class Lane:
         while rc == abi.RC_CANCELLED and self.watch.goes_on():
             rc = self._settled(self._main(frame.call))
         return rc
+
+    def _lend_again(self) -> None:
+        """Let each frame learn, before its next call, of a new pool or new weights."""
+        old = self._memory
+        self._memory = Memory(old.workspaces, old.scratch, old.stride_bytes)
+
+    def go_on_with(self, origin: "Origin") -> None:
+        """Let the next call be of another file with the same code; the caller holds the permit."""
+        self._lend_again()
+        self.loaded.origin = origin
+        self._fd = origin[0].fd
 
     def _settled(self, rc: int) -> int:
         return rc if self.attached is None else self.attached.settle(rc)

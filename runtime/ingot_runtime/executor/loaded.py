@@ -15,6 +15,12 @@ from ..loader.pool import ThreadPool
 from ..loader.watch import Watch
 from ..loader.weights import Verifier, Weights
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Origin = tuple[Source, Weights | None, Verifier | None, tuple[int, int, int]]
+
 _CHANGES_MAX = 8
 
 
@@ -23,8 +29,8 @@ class Loaded:
     else b""."""
 
     __slots__ = (
-        "_changes", "_image", "_pool", "_verifier", "plan", "program", "source", "stamp", "variant",
-        "variant_index", "watch", "weights",
+        "_changes", "_image", "_pool", "_verifier", "plan", "program", "source", "stamp", "trust",
+        "variant", "variant_index", "watch", "weights",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +57,8 @@ class Loaded:
         self.stamp = source.file.stamp
         self._verifier = verifier
         self._changes = 0
+        # What `load` was told: the keys of whom one must have signed, how weights are verified.
+        self.trust: tuple[Any, str] = (None, "full")
 
     def another(self) -> "Loaded":
         """Return another one over the same file, code and weights, with threads of its own."""
@@ -106,6 +114,15 @@ class Loaded:
             self._verifier.verify(self.weights, "full")
         self.stamp = now
         return False
+
+    @property
+    def origin(self) -> "Origin":
+        """The file, its weights, who verifies them, and the stamp at which that was done."""
+        return self.source, self.weights, self._verifier, self.stamp
+
+    @origin.setter
+    def origin(self, origin: "Origin") -> None:
+        self.source, self.weights, self._verifier, self.stamp = origin
 
     def close(self) -> None:
         """Join the workers and unmap; nothing may be running. May be called again."""

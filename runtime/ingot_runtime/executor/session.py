@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from ..loader.open_bundle import Bundle
     from .async_calls import AsyncCalls
     from .attached import DeviceCounts
     from .bound import Bound
@@ -74,12 +75,11 @@ class TensorSpec:
 class Session:
     """Runs one bundle, for any number of threads; as many calls at once as it has lanes.
 
-    ``inputs`` and ``outputs`` are ``TensorSpec`` tuples, ``digest`` is the bundle's root digest.
+    ``inputs`` and ``outputs`` are ``TensorSpec`` tuples.
     """
 
     __slots__ = (
-        "__weakref__", "_async_calls", "_bindings", "_lane", "_lanes", "digest", "inputs",
-        "outputs",
+        "__weakref__", "_async_calls", "_bindings", "_lane", "_lanes", "inputs", "outputs",
     )  # fmt: skip
 
     def __init__(self, lanes: "tuple[Lane, ...]") -> None:
@@ -92,7 +92,6 @@ class Session:
         self.outputs: tuple[TensorSpec, ...] = tuple(
             TensorSpec(tensor, plan.symbols) for tensor in plan.outputs
         )
-        self.digest = loaded.source.root_digest.hex()
         self._lanes = lanes
         self._lane = lanes[0]
         self._bindings = count()
@@ -190,6 +189,31 @@ class Session:
         ended = [lane.permit.cancel() for lane in self._lanes]
         return any(ended)
 
+    def swap_weights(
+        self,
+        bundle: "Bundle",
+        digest: "str | None" = None,
+        timeout: "float | None" = None,
+    ) -> None:
+        """Go on with the weights of another bundle that has the same code, such as a fine-tune.
+
+        Calls that run end with the old weights; those that begin after the return of this one have
+        the new ones. Bound arrays and sequences go on, with the new ones too. After an error, the old
+        ones stay. The keys and the verification of ``load`` hold for `bundle`.
+
+        Args:
+            bundle: a path, or the bytes themselves.
+            digest: refuse any bundle but the one with this root digest.
+            timeout: seconds that it may wait for the calls that run, for each of several sessions.
+
+        Raises:
+            IncompatibleError: its code, plan or defaults are others. InputError: the bundle uses
+                devices beside the host. BundleError: as ``load`` and, where it waits, ``run``.
+        """
+        from .swap import swap_weights
+
+        swap_weights(self._lanes, bundle, digest, timeout)
+
     def bind(self, inputs: "Arrays | None" = None, outputs: "Arrays | None" = None) -> "Bound":
         """Fix the addresses of inputs and outputs once; ``.run()`` of the result copies nothing.
 
@@ -228,6 +252,11 @@ class Session:
         return Sequence(
             self._lanes[next(self._bindings) % len(self._lanes)], max_length, sizes or {}
         )
+
+    @property
+    def digest(self) -> str:
+        """The bundle's root digest, 64 hex digits."""
+        return self.loaded.source.root_digest.hex()
 
     @property
     def states(self) -> "dict[str, str]":

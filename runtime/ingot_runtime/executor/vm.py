@@ -86,14 +86,13 @@ class Vm:
     __slots__ = (
         "_attached", "_buffers", "_call", "_constants", "_done", "_grow", "_launch_native",
         "_loaded", "_program", "_queued", "_registers", "_scratch_needed", "_steps",
-        "_weights_address", "_workspace_needed", "observer",
+        "_workspace_needed", "observer",
     )  # fmt: skip
 
     def __init__(self, loaded: Loaded, grow: Grow, attached: "Attached | None" = None) -> None:
         """Decode the program; ``FormatError`` where an index in it does not exist."""
         plan, where = loaded.plan, f"section program {loaded.variant_index}"
         weights_bytes = weights_sizes_bytes(loaded.source, plan)
-        self._weights_address = loaded.weights.address if loaded.weights else 0
         self._program = decode_program(loaded.program, plan, loaded.variant, weights_bytes, where)
         self._loaded = loaded
         self._grow = grow
@@ -257,7 +256,8 @@ class Vm:
 
     def _buffer_weights(self, buffer: int, offset: int, size_bytes: int) -> None:
         # Decoding checked the range.
-        self._buffers[buffer] = (self._weights_address + offset, size_bytes)
+        weights = self._loaded.weights
+        self._buffers[buffer] = ((weights.address if weights else 0) + offset, size_bytes)
 
     def _buffer_device_weights(
         self, buffer: int, device: int, offset: int, size_bytes: int

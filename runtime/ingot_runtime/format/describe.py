@@ -34,6 +34,7 @@ def describe_source(source: Source) -> "dict[str, Any]":
         "digest": source.root_digest.hex(),
         "size_bytes": source.size_bytes,
         "sections": [_section(row) for row in source.sections],
+        "shared": _shared(source),
         **describe_plan(plan),
     }
 
@@ -61,12 +62,22 @@ def _section(row: Section) -> "dict[str, object]":
     return {"kind": row.kind_name, "id": row.id, **place, "digest": digest}
 
 
+def _shared(source: Source) -> "dict[str, object] | None":
+    if source.shared is None:
+        return None
+    count = sum(row[2] for row in source.shared.rows)
+    return {"name": source.shared.name, "digest": source.shared.digest, "size_bytes": count}
+
+
 def lines_of(described: "dict[str, Any]") -> list[str]:
     """Return a few lines for people."""
     lines = [
         "model {model}, format {format}, {size_bytes} bytes".format(**described),
         f"root digest {described['digest']}",
     ]
+    if described["shared"]:
+        form = "shared: {size_bytes} bytes of weights in {name}, {digest}"
+        lines.append(form.format(**described["shared"]))
     for group, form in _FORMS.items():
         if described[group]:
             lines.append(f"{group}:")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"\x8aINGOT\r\n"
 VERSION_MAJOR = 1
-VERSION_MINOR = 3  # the latest: a bundle has the lowest whose readers know what it requires
+VERSION_MINOR = 4  # the latest: a bundle has the lowest whose readers know what it requires
 
 # magic, major, minor, header bytes, row bytes, section count, file bytes, flags, root digest
 HEADER = struct.Struct("<8sHHIIIQQ32s")
@@ -40,12 +40,12 @@ NO_DIGEST = bytes(32)
 # else 0.
 (
     MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG, LIBRARY, DEFAULT, STATE, ALTERNATIVE,
-    VALUES, SIGNATURE, SELFTEST,
-) = range(1, 16)  # fmt: skip
+    VALUES, SIGNATURE, SELFTEST, SHARED,
+) = range(1, 17)  # fmt: skip
 KIND_NAMES = (
     "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", "library",
     "default", "state", "alternative", "values", "signature",
-    "selftest",
+    "selftest", "shared",
 )  # fmt: skip
 # Of those that are not 256 MiB.
 _SIZE_BYTES_MAX = {
@@ -225,10 +225,15 @@ def _check_row(row: Section, where: str, end: int, file_size_bytes: int) -> None
 
 
 def check_kinds(
-    sections: list[Section], variant_count: int, library_count: int, memories: tuple[int, ...]
+    sections: list[Section],
+    variant_count: int,
+    library_count: int,
+    memories: tuple[int, ...],
+    shared_bytes: int = 0,
 ) -> None:
     """Check that exactly the sections that the plan implies are there, that each tree fits its
-    weights, and that these are last. ``memories``: the devices that may have weights."""
+    weights, and that these are last. ``memories``: the devices that may have weights;
+    ``shared_bytes``: all weights of the host, where some lie in another bundle."""
     table = {(row.kind, row.id): row for row in sections if row.is_required}
     ids = [id_ for kind, id_ in table if kind == WEIGHTS]
     for id_ in ids:
@@ -241,11 +246,14 @@ def check_kinds(
     expected |= {(kind, index) for kind in (CODE, PROGRAM) for index in range(variant_count)}
     expected |= {(LIBRARY, index) for index in range(library_count)}
     expected |= {(kind, id_) for kind in (WEIGHTS, TREE) for id_ in ids}
+    if shared_bytes:
+        expected.add((SHARED, 0))
     for kind, id_ in sorted(expected ^ set(table)):
         problem = "missing" if (kind, id_) in expected else "unexpected"
         require(False, f"{problem} section {KIND_NAMES[kind]} {id_}", "section table")
     for id_ in sorted(ids):
-        _check_tree_size(id_, table[WEIGHTS, id_].size_bytes, table[TREE, id_].size_bytes)
+        weights_bytes = (not id_ and shared_bytes) or table[WEIGHTS, id_].size_bytes
+        _check_tree_size(id_, weights_bytes, table[TREE, id_].size_bytes)
 
 
 def tree_size_bytes(weights_bytes: int) -> int:

@@ -11,6 +11,7 @@ SYMBOL_COUNT_MAX = 1024
 TENSOR_COUNT_MAX = 4096  # inputs, and outputs
 RANK_MAX = 16
 RANGE_COUNT_MAX = 65536  # weight ranges of one variant
+SHARED_COUNT_MAX = 4096  # parts of weights that lie in another bundle
 FEATURE_COUNT_MAX = 256
 KERNEL_COUNT_MAX = 1 << 20
 NAME_SIZE_BYTES_MAX = 4096

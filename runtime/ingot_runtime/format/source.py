@@ -24,6 +24,10 @@ from .manifest import manifest_bytes
 from .plan import BundlePlan, decode_plan
 from .sha256 import sha256
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .shared import Shared
+
 _CHUNK_SIZE_BYTES = 1 << 30
 _DIGEST_DIGITS = 64
 _DIGEST_DIGITS_MIN = 32
@@ -33,7 +37,10 @@ _OF_A_FILE = NotABundleError, FormatError, DigestError, VersionError
 class Source:
     """An open bundle whose header, table and gaps are checked; it begins at ``start`` of its file."""
 
-    __slots__ = ("by_key", "fd", "file", "name", "root_digest", "sections", "size_bytes", "start")
+    __slots__ = (
+        "base", "by_key", "fd", "file", "name", "root_digest", "sections", "shared", "size_bytes",
+        "start",
+    )  # fmt: skip
 
     def __init__(self, file: BundleFile, name: str, digest: "str | None" = None) -> None:
         """Take over `file`. `digest`: the root digest, or as much of it as the user knows; see
@@ -46,6 +53,8 @@ class Source:
         self.fd = file.number
         self.name = name
         self.start = 0
+        self.shared: Shared | None = None  # where weights lie in another bundle
+        self.base: Source | None = None  # that one
         self.size_bytes = file.stamp[0]
         if self.read(0, len(PROGRAM_MAGIC)) == PROGRAM_MAGIC:
             self._find_in_program()
@@ -164,11 +173,24 @@ class Source:
         if (found.st_dev, found.st_ino) != self.file.identity:
             why = "somebody has closed its descriptor, which is another file's now"
             raise changed(self.name, why)
-        return stamp(found)
+        own = stamp(found)
+        return own if self.base is None else _both(own, self.base.present_stamp())
+
+    def share(self, base: "Source") -> None:
+        """Take over the bundle in which weights lie: it must stay as it is, too."""
+        self.base = base
+        self.file.stamp = _both(self.file.stamp, base.file.stamp)
 
     def close(self) -> None:
         """Close the file."""
         self.file.close()
+        if self.base is not None:
+            self.base.close()
+
+
+def _both(one: "tuple[int, int, int]", other: "tuple[int, int, int]") -> "tuple[int, int, int]":
+    """Return a stamp that moves when one of two does."""
+    return one[0] + (other[0] << 64), one[1] + (other[1] << 64), max(one[2], other[2])
 
 
 def changed(
@@ -231,7 +253,8 @@ def in_file(error: BundleError, path: "str | os.PathLike[str]") -> BundleError:
 def weights_sizes_bytes(source: Source, plan: BundlePlan) -> tuple[int, ...]:
     """Return the size of each device's weights section, 0 where it has none."""
     rows = (source.by_key.get((head.WEIGHTS, index)) for index in range(len(plan.devices)))
-    return tuple(row.size_bytes if row else 0 for row in rows)
+    sizes = tuple(row.size_bytes if row else 0 for row in rows)
+    return sizes if source.shared is None else (source.shared.size_bytes, *sizes[1:])
 
 
 def _require_known(source: Source) -> None:
@@ -274,7 +297,14 @@ def read_plan(source: Source) -> BundlePlan:
     plan = decode_plan(source.section(head.PLAN))
     kinds = [device.kind for device in plan.devices]
     memories = tuple(index for index, kind in enumerate(kinds) if not index or kind != "host")
-    head.check_kinds(source.sections, len(plan.variants), len(plan.libraries), memories)
+    all_bytes = 0
+    if (head.SHARED, 0) in source.by_key:
+        from .shared import Shared
+
+        own = source.by_key.get((head.WEIGHTS, 0))
+        source.shared = Shared(source.section(head.SHARED), own.size_bytes if own else 0)
+        all_bytes = source.shared.size_bytes
+    head.check_kinds(source.sections, len(plan.variants), len(plan.libraries), memories, all_bytes)
     same = source.section(head.MANIFEST) == manifest_bytes(plan)
     why = "the manifest is not the one of this plan"
     require(same, "manifest and plan disagree", "section manifest 0", why)

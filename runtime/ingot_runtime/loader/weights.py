@@ -11,7 +11,7 @@ from ..errors import DigestError, RunError
 from ..format import abi
 from ..format import header as head
 from ..format.checks import DAMAGED
-from ..format.limits import MIB
+from ..format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ..format.source import Source, changed
 from . import sigbus, system
 from .area import Area
@@ -34,14 +34,20 @@ class Weights:
 
     def __init__(self, source: Source, row: head.Section, image: Image) -> None:
         """Map the section, or raise ``ResourceError``."""
-        self.size_bytes = row.size_bytes
-        size, read, shared = row.size_bytes, system.PROT_READ, system.MAP_SHARED
+        pieces = [(0, row.size_bytes, source, row.offset)]
+        if source.base is not None and not row.id:
+            from ..format import base as other
+
+            pieces = list(other.pieces(source))
+        self.size_bytes = size = sum(piece[1] for piece in pieces)
+        read, shared = system.PROT_READ, system.MAP_SHARED
         rest = -size % MIB
         self._area = Area(size + rest)
         self.address = self._area.address
         self._faults = sigbus.guard(image, self._area, self.address, size)
         # Shared, not copied: what is in the page cache costs no memory.
-        self._area.put(0, size, read, shared, source.fd, source.start + row.offset)
+        for at, length, file, offset in pieces:
+            self._area.put(at, length, read, shared, file.fd, file.start + offset)
         if rest:  # the zeros with which the last entry of the tree was computed
             self._area.put(size, rest, read, system.MAP_PRIVATE | system.MAP_ANONYMOUS)
 
@@ -172,3 +178,24 @@ class Verifier:
         if rc or good != total:
             why = f"{good} of {total} MiB checked, code {rc}"
             raise RunError("the weights could not be verified", where, why)
+
+
+def verified_weights(
+    source: Source,
+    ranges: "tuple[tuple[int, int], ...]",
+    image: Image,
+    pool: ThreadPool,
+    watch: Watch,
+    mode: str,
+) -> "tuple[Weights | None, Verifier | None]":
+    """Map the weights of the host; check those MiBs that `ranges` touch, see `Verifier.verify`."""
+    weights = map_weights(source, image)
+    if weights is None:
+        return None, None
+    tree, mibs = source.section(head.TREE), whole_mibs(ranges)
+    # `check_kinds` compared the sizes.
+    assert not mibs or len(tree) >= mibs[-1][1] * TREE_ENTRY_SIZE_BYTES
+    name = source.name if source.base is None else f"{source.name}, {source.base.name}"
+    verifier = Verifier(image, pool, watch, tree, mibs, name)
+    verifier.verify(weights, mode)
+    return weights, verifier

@@ -111,9 +111,9 @@ OPTIONS = (
     ),
     Option(
         "--precision",
-        "sums of products: error at most a chain's (default) or 2.5 times that; rounded in one order; of factors in bf16",
+        "sums of products: error at most a chain's (default) or 2.5 times that; rounded in one order; of factors in two bf16, in one",
         default="f32",
-        choices=("f32", "fast", "strict", "bf16"),
+        choices=("f32", "fast", "strict", "bf16x3", "bf16"),
     ),
     Option(
         "--optimize",

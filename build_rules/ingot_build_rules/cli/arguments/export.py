@@ -54,10 +54,10 @@ OPTIONS = (
     ),
     Option(
         "--target",
-        "of --c-source: c (default, the least code) and c-wide (Clang on hosts) have numbers "
-        "alone, c-128 and c-256 vectors of so many bits, which GCC and Clang know",
+        "of --c-source: c (default), c-small (microcontrollers, the least code) and c-wide (Clang "
+        "on hosts) have numbers alone, c-128 and c-256 vectors of so many bits, which GCC and Clang know",
         "FORM",
-        choices=("c", "c-wide", "c-128", "c-256"),
+        choices=("c", "c-small", "c-wide", "c-128", "c-256"),
     ),
     Option("--weights-apart", "of --c-source: weights in a file, which the program gives"),
     *CACHE,

@@ -17,14 +17,30 @@ OPTIONS = (
     Option("--expires", "the last day on which it counts (UTC)", "YYYY-MM-DD"),
     Option("--detached", "write the signature to a file of its own: BUNDLE.sig"),
     Option(
+        "--sigstore",
+        "write a signature of the file as `model_signing verify` takes it; --key is then on P-256,"
+        " P-384 or P-521",
+    ),
+    Option(
+        "--certificates",
+        "with --sigstore: the certificate of the key, and those that lead to a root, in PEM",
+        "F",
+        "file",
+    ),
+    Option(
         "-o --output",
-        "the file to write (default: the bundle itself; with --detached, BUNDLE.sig)",
+        "the file to write (default: the bundle itself; with --detached, BUNDLE.sig; with"
+        " --sigstore, BUNDLE.sigstore.json)",
         "FILE",
         "file",
     ),
     JSON,
 )
 EXAMPLES = (
+    Example(
+        "ingot sign model.ingot --key ec.pem --sigstore -o model.sig",
+        "then: model_signing verify key model.ingot --signature model.sig --public_key ec.pub",
+    ),
     Example("ingot sign model.ingot --key release.pem", "the bundle holds its signature"),
     Example(
         "ingot sign model.ingot --key release.pem --expires 2030-12-31 --detached",

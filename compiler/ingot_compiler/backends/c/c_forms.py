@@ -40,6 +40,7 @@ class CForm:
 
 C_FORMS = (
     CForm("c", "x86-64-v2", has_vectors=False),
+    CForm("c-small", "x86-64-v2:scalar", has_vectors=False),
     CForm("c-wide", "x86-64-v2+avx2", has_vectors=False),
     CForm("c-128", "x86-64-v2", has_vectors=True),
     CForm("c-256", "x86-64-v3", has_vectors=True),

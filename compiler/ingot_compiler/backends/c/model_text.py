@@ -61,7 +61,8 @@ def model_text(made: ModelText) -> str:
     used = {call.kernel for call in made.line.calls}
     kernels = (text for at, (_, text) in enumerate(made.kernels) if at in used)
     head = _HEAD.format(model=made.model)
-    return "\n".join((head, *_workspace(made), *kernels, *_run(made), *_message(made), ""))
+    parts = (*_workspace(made), *kernels, *_run(made), *_message(made), *_maps(made))
+    return "\n".join((head, *parts, ""))
 
 
 def ram_bytes(line: StraightLine) -> int:
@@ -138,6 +139,19 @@ def _message(made: ModelText) -> Iterator[str]:
         yield f'    return "{plain_text(made.messages[number])}";'
     yield '  return code ? "unknown code" : "";'
     yield "}"
+
+
+def _maps(made: ModelText) -> Iterator[str]:
+    """The functions that tell where inputs and outputs lie, where that is in the workspace."""
+    both = (("inputs", made.inputs), ("outputs", made.outputs))
+    for (kind, names), offsets in zip(both, made.line.tensors, strict=False):
+        struct = f"struct {made.model}_{kind}"
+        yield f"\n{struct} {made.model}_map_{kind}(void) {{"
+        yield f"  {struct} found;"
+        for name, offset in zip(names, offsets, strict=True):
+            yield f"  found.{name} = (void *)((unsigned char *)workspace + {offset});"
+        yield "  return found;"
+        yield "}"
 
 
 def plain_text(text: str) -> str:

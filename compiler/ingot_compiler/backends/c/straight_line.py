@@ -11,12 +11,17 @@ from __future__ import annotations
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 from ingot_compiler.ir.errors import LimitError, UnsupportedError, UserError
 from ingot_compiler.ir.message import Text
 from ingot_runtime.format.program import OPCODES, Program
 from ingot_runtime.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from ingot_compiler.lowering.fused import FusedGraph
+    from ingot_compiler.memory.memory_plan import MemoryPlan
 
 INPUT, OUTPUT, WEIGHTS, WORKSPACE = "input", "output", "weights", "workspace"
 _STEPS_MAX = 1 << 16
@@ -57,12 +62,36 @@ class CalledKernel:
 @dataclass(frozen=True, slots=True)
 class StraightLine:
     """The launches in order; bytes of workspace, and of the scratch behind it; ``shapes``: of the
-    outputs."""
+    outputs; ``tensors``: where inputs and outputs lie in the workspace, if they do."""
 
     calls: tuple[CalledKernel, ...]
     workspace_bytes: int
     scratch_bytes: int
     shapes: tuple[tuple[int, ...], ...]
+    tensors: tuple[tuple[int, ...], ...] = ()
+
+
+def with_tensors(line: StraightLine, plan: MemoryPlan, fused: FusedGraph) -> StraightLine:
+    """The same where inputs and outputs lie in the workspace, as a plan says that has them."""
+    places = {
+        (fused.buffers[item.buffer].kind, fused.buffers[item.buffer].index): item.offset_bytes or 0
+        for item in plan.of(0)
+    }
+    tensors = {
+        kind: tuple(offset for (what, _), offset in sorted(places.items()) if what == kind)
+        for kind in (INPUT, OUTPUT)
+    }
+
+    def moved(place: BufferPlace) -> BufferPlace:
+        if place.kind not in (INPUT, OUTPUT):
+            return place
+        return BufferPlace(WORKSPACE, 0, tensors[place.kind][place.number] + place.offset_bytes)
+
+    calls = tuple(replace(call, buffers=tuple(map(moved, call.buffers))) for call in line.calls)
+    size_bytes = max(line.workspace_bytes, plan.pools[0].size_bytes)
+    return replace(
+        line, calls=calls, workspace_bytes=size_bytes, tensors=(tensors[INPUT], tensors[OUTPUT])
+    )
 
 
 def straight_line(

@@ -6,7 +6,7 @@ here: the sums (``kinds``).
 
 from ingot_compiler.backends.host.tiles import sum_dtype
 from ingot_compiler.ir.dims import dim_mul
-from ingot_compiler.ir.types import FLOATS
+from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.loops import Apply, Load, Local, Statement, Store, Value
@@ -46,7 +46,7 @@ class AnchoredGroup:
         wide = dtype if dtype in FLOATS else sum_dtype(dtype)  # registers hold halves as f32
         elements = self.elements()
         value: Value = Local(ACCUMULATOR, wide)
-        if len(self.node.operands) > _BIAS + self._has_transformed_weights:
+        if len(self.node.operands) > _BIAS + self._more_weights:
             value = elements.let(Apply("add", (value, self._bias(space)), wide), wide)
         if wide != dtype:
             value = elements.let(Apply("cast", (value,), dtype), dtype)
@@ -61,9 +61,21 @@ class AnchoredGroup:
         return (*elements.take(), Store(self.buffers.number(result), place, stored))
 
     @property
-    def _has_transformed_weights(self) -> bool:
-        """Whether the last operand is no bias, but the weights once more."""
-        return "tile" in self.node.table
+    def _more_weights(self) -> int:
+        """How many of the last operands are no bias, but the weights once more: transformed, or
+        their lower parts and their greatest magnitude."""
+        return self.parts if self.parts > 1 else int("tile" in self.node.table)
+
+    @property
+    def factors(self) -> tuple[DType, DType]:
+        """The element types that the anchor multiplies."""
+        a, b = self.operand(0).type.dtype, self.operand(1).type.dtype
+        return ("bf16" if self.parts > 1 else a), b
+
+    @property
+    def parts(self) -> int:
+        """How many parts the factors of the anchor have."""
+        return self.node.integer("parts") if "parts" in self.node.table else 1
 
     def _bias(self, space: Space) -> Load:
         bias = self.operand(_BIAS)

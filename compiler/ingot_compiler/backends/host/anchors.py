@@ -15,10 +15,10 @@ from ingot_compiler.backends.host import packing
 from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
-from ingot_compiler.backends.host.kinds.conv import CONV_BF16
+from ingot_compiler.backends.host.kinds.conv import CONV_BF16, CONV_PARTS
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
-from ingot_compiler.backends.host.kinds.matmul import MATMUL, MATMUL_BF16
+from ingot_compiler.backends.host.kinds.matmul import MATMUL, MATMUL_BF16, MATMUL_PARTS
 from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.kinds.winograd import WINOGRAD_KINDS
@@ -27,15 +27,18 @@ from ingot_compiler.backends.host.packed_weights import (
     blocks_in_panels,
     byte_panels_at_run_time,
     conv_panels,
+    conv_part_panels,
     conv_weights_at_run_time,
     depthwise_weights,
     matrix_panels,
+    matrix_part_panels,
     recurrent_panels,
     transformed_weights,
     wants_panels,
 )
 from ingot_compiler.backends.host.quantised_rows import quantised_rows
 from ingot_compiler.backends.host.rounded_factors import rounded, rounds_factors
+from ingot_compiler.backends.host.split_products import fits_tiles, lies_alone, part_count
 from ingot_compiler.backends.host.tiles import sum_dtype
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node, make_attributes
@@ -50,12 +53,12 @@ from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import node_halo
 from ingot_compiler.lowering.fusion.loop_anchors import LOOP_ANCHORS
-from ingot_compiler.lowering.fusion.relayout import contiguous, image
+from ingot_compiler.lowering.fusion.relayout import contiguous, dense, image
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.kinds.kind import Kind
 
 
-def _with(node: Node, operands: tuple[int, ...], **extra: bool | tuple[Dim, ...]) -> Node:
+def _with(node: Node, operands: tuple[int, ...], **extra: bool | int | tuple[Dim, ...]) -> Node:
     attributes = make_attributes({**dict(node.attributes), **extra})
     return replace(node, operands=operands, attributes=attributes)
 
@@ -85,14 +88,35 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     kind = WINOGRAD_KINDS[shape.tile] if shape else _direct_kind(fuser, node)
     on_plane = kind is DEPTHWISE_PLANE
     image_leaf = fuser.leaf(x) if on_plane else fuser.leaf_at(x, image(fuser, x, node_halo(node)))
-    weights, anchor = _conv_weights(fuser, index, node, kind, image_leaf)
     biases = [fuser.leaf(_converted(fuser, index, bias, dtype)) for bias in node.operands[2:]]
+    if not shape and _conv_of_parts(fuser, index, node, image_leaf, biases):
+        return
+    weights, anchor = _conv_weights(fuser, index, node, kind, image_leaf)
     leaves = [image_leaf, weights, *biases]
     if shape:
         leaves.append(transformed_weights(fuser, node, shape))
         anchor = _with(anchor, anchor.operands, tile=shape.tile)
     operands = tuple(leaf for leaf, _ in leaves)
     fuser.defer_anchor(index, replace(anchor, operands=operands), kind, leaves)
+
+
+def _conv_of_parts(
+    fuser: Fuser, index: int, node: Node, image_leaf: Leaf, biases: Sequence[Leaf]
+) -> bool:
+    """Whether the convolution was deferred as one of parts of its factors."""
+    count, w = part_count(fuser, node), node.operands[1]
+    if count == 1 or not lies_alone(fuser, node.operands[0], image_leaf[1]):
+        return False
+    shape = fuser.values.type_of(w).shape
+    anchor = _with(node, node.operands, packed=True, weight_shape=shape, parts=count)
+    depth = _tap_depth(fuser, anchor, image_leaf)
+    if not fits_tiles(fuser, node, depth):
+        return False
+    greatest, *others = conv_part_panels(fuser, node, count, depth)
+    leaves = [image_leaf, greatest, *biases, *others]
+    operands = tuple(leaf for leaf, _ in leaves)
+    fuser.defer_anchor(index, replace(anchor, operands=operands), CONV_PARTS[count], leaves)
+    return True
 
 
 def _direct_kind(fuser: Fuser, node: Node) -> Kind:
@@ -172,6 +196,12 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
         a = rounded(fuser, index, a)
         leaves = [fuser.leaf_at(a, contiguous(fuser, a)), matrix_panels(fuser, node, "bf16")]
         _defer_product(fuser, index, node, MATMUL_BF16, leaves, "packed")
+        return
+    count = part_count(fuser, node)
+    if count > 1 and fits_tiles(fuser, node, values.type_of(b).shape[0]):
+        leaves = [fuser.leaf_at(a, dense(fuser, a)), *matrix_part_panels(fuser, node, count)]
+        anchor = _with(node, tuple(leaf for leaf, _ in leaves), packed=True, parts=count)
+        fuser.defer_anchor(index, anchor, MATMUL_PARTS[count], leaves)
         return
     a_dtype, dtype = _factor_dtypes([values.type_of(operand).dtype for operand in node.operands])
     a = _converted(fuser, index, a, a_dtype)

@@ -71,7 +71,7 @@ class BlockDigits:
 
     @property
     def operands(self) -> tuple[Operand, Operand, Operand]:
-        """Digits, steps and sums (``loops.Digits``)."""
+        """Digits, steps and sums (``lowering.digits``)."""
         blocks = dim_mul(self.rows, self.blocks)
         kinds: tuple[tuple[DType, Dim], ...] = (
             ("i8", dim_mul(blocks, self.count * self.block)),

@@ -12,8 +12,10 @@ depth of each tap; a B made at run time is read in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
+from ingot_compiler.backends.host.float_parts import FloatParts
 from ingot_compiler.backends.host.matrix_tiles import matrix_tile
 from ingot_compiler.backends.host.team_tiles import choose_team_tile
 from ingot_compiler.backends.host.tiles import (
@@ -36,6 +38,7 @@ from ingot_compiler.ir.dims import (
 )
 from ingot_compiler.ir.types import DType, dtype_size_bytes
 from ingot_compiler.ir.typical import typical
+from ingot_compiler.lowering.contraction_forms import contraction_of
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
@@ -45,6 +48,7 @@ from ingot_compiler.lowering.loops import (
     RegisterTile,
 )
 from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_compiler.lowering.team import Team
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -132,10 +136,17 @@ class _Units:
 
 
 def contraction_program(
-    anchored: AnchoredGroup, target: KernelTarget, product: Product
+    anchored: AnchoredGroup,
+    target: KernelTarget,
+    product: Product,
+    parts: FloatParts | None = None,
 ) -> LoopProgram:
-    """Assemble the program of a group whose anchor is ``product``."""
+    """Assemble the program of a group whose anchor is ``product``, of ``parts`` of A and B where
+    they are given."""
     a, b = anchored.operand(0), anchored.operand(1)
+    plain_index = product.a_index
+    if parts is not None:
+        a, product = parts.parts[0], replace(product, a_index=plain_index - parts.first)
     dtype = sum_dtype(a.type.dtype)
     together = product.b.together if isinstance(product.b, Panels) else 1
     pitch_bytes = dim_mul(product.row_pitch, dtype_size_bytes(a.type.dtype))
@@ -163,15 +174,32 @@ def contraction_program(
         "row", product.rows, units.row_start, block,
         "column", product.columns, column_start,
         taps, "k", product.depth,
-        anchored.number(0), substitute(units.of_product(product.a_index), moved),
+        anchored.buffers.number(a), substitute(units.of_product(product.a_index), moved),
         anchored.number(1), substitute(_b_index(product, units, panels), moved), panels,
         dtype, ACCUMULATOR, anchored.epilogue(_result_space(anchored, product, units)), tile,
         None if team is None else Team(target.team_units, dim_mod(symbol("p"), target.team_units)),
         matrix is not None,
     )  # fmt: skip
+    is_pair = together > 1 and factors == ("bf16", "bf16")
+    statement = contraction_of(
+        statement,
+        _split_factors(anchored, parts, substitute(units.of_product(plain_index), moved)),
+        to_odd=is_pair and target.rounds_pairs_to_odd,
+    )
     work = dim_mul(dim_mul(product.total_depth, width), block)
     grain = grain_for(dim_floordiv(work, 16 * together))
     return finish_program(anchored.buffers, (statement,), units.extent, grain)
+
+
+def _split_factors(
+    anchored: AnchoredGroup, parts: FloatParts | None, plain_index: Dim
+) -> SplitFactors | None:
+    """Where the lower parts are, and A itself."""
+    if parts is None:
+        return None
+    numbers = anchored.buffers.number
+    lower, weights = (tuple(map(numbers, each)) for each in (parts.parts[1:], parts.weights))
+    return SplitFactors(lower, weights, anchored.number(0), plain_index, numbers(parts.fits))
 
 
 def _taps_inside(

@@ -14,11 +14,14 @@ from ingot_compiler.backends.host.choose_winograd import (
     shape_of_method,
 )
 from ingot_compiler.backends.host.dense_values import is_dense
+from ingot_compiler.backends.host.split_products import speed_of_parts
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.optimize_for import SIZE
-from ingot_compiler.ir.precision import BF16, FAST
+from ingot_compiler.ir.precision import BF16, BF16X3, FAST
 from ingot_compiler.lowering.fusion.fuser import Fuser
+
+_PAIR_SPEED = 2.0  # of a direct convolution that multiplies bf16 two at a time
 
 
 def winograd_shape(fuser: Fuser, node: Node) -> WinogradShape | None:
@@ -31,8 +34,8 @@ def winograd_shape(fuser: Fuser, node: Node) -> WinogradShape | None:
         values.type_of(w),
         values.type_of(result),
         is_dense(values, x),
-        fuser.precision in (FAST, BF16),
-        fuser.precision == BF16,
+        fuser.precision in (FAST, BF16X3, BF16),
+        _PAIR_SPEED if fuser.precision == BF16 else speed_of_parts(fuser, node),
     )
     target = fuser.targets[values.device_of(result)]
     allowed = allowed_shapes(node, facts, target)

@@ -15,11 +15,12 @@ from ingot_compiler.backends.host.tiles import (
     rows_together,
     sum_dtype,
 )
+from ingot_compiler.backends.host.weight_parts import greatest_magnitude, weight_part
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.backends.host.winograd_weights import winograd_weights
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
-from ingot_compiler.ir.graph import Node, make_attributes
+from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.lowering.fused import View
@@ -43,14 +44,39 @@ def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     return fuser.constant(packing.depthwise_weights(weights, together), device)
 
 
+def _factors(fuser: Fuser, node: Node, dtype: DType) -> Graph:
+    """The constant second operand, as kernels of the node's device read factors of ``dtype``."""
+    values = fuser.values
+    target = fuser.targets[values.device_of(node.results[0])]
+    return packing.factors_of(values.expression(node.operands[1]), dtype, target)
+
+
 def conv_panels(fuser: Fuser, node: Node, dtype: DType, depth: int) -> Leaf:
     """Constant weights of a ``conv`` in panels; ``depth`` of a tap."""
-    values, w = fuser.values, node.operands[1]
-    weights = packing.factors_of(values.expression(w), dtype)
+    weights = _factors(fuser, node, dtype)
+    return _conv_panels(fuser, node, weights, dtype, depth)
+
+
+def conv_part_panels(fuser: Fuser, node: Node, count: int, depth: int) -> list[Leaf]:
+    """The same, of so many parts of bf16; then their greatest magnitude."""
+    weights = fuser.values.expression(node.operands[1])
+    parts = (weight_part(weights, number) for number in range(count))
+    panels = [_conv_panels(fuser, node, part, "bf16", depth) for part in parts]
+    return [*panels, _greatest(fuser, node)]
+
+
+def _greatest(fuser: Fuser, node: Node) -> Leaf:
+    """The greatest magnitude of constant weights."""
+    values = fuser.values
+    expression = greatest_magnitude(values.expression(node.operands[1]))
+    return fuser.constant(expression, values.device_of(node.results[0]))
+
+
+def _conv_panels(fuser: Fuser, node: Node, weights: Graph, dtype: DType, depth: int) -> Leaf:
     matrix = packing.conv_matrix(weights, node.integer("groups"))
     width = panel_columns(sum_dtype(dtype))
     panels = packing.pack_panels(matrix, width, factors_together(dtype, dtype), depth)
-    return fuser.constant(panels, values.device_of(node.results[0]))
+    return fuser.constant(panels, fuser.values.device_of(node.results[0]))
 
 
 def transformed_weights(fuser: Fuser, node: Node, shape: WinogradShape) -> Leaf:
@@ -124,10 +150,21 @@ def _with_whole_panels(fuser: Fuser, b: int, together: int, width: int) -> int:
 
 def matrix_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     """A constant matrix in panels."""
-    values, width = fuser.values, panel_columns(sum_dtype(dtype))
-    matrix = packing.factors_of(values.expression(node.operands[1]), dtype)
+    matrix = _factors(fuser, node, dtype)
+    return _matrix_panels(fuser, node, matrix, dtype)
+
+
+def matrix_part_panels(fuser: Fuser, node: Node, count: int) -> list[Leaf]:
+    """The same, of so many parts of bf16; then their greatest magnitude."""
+    matrix = fuser.values.expression(node.operands[1])
+    parts = (weight_part(matrix, number) for number in range(count))
+    return [*(_matrix_panels(fuser, node, part, "bf16") for part in parts), _greatest(fuser, node)]
+
+
+def _matrix_panels(fuser: Fuser, node: Node, matrix: Graph, dtype: DType) -> Leaf:
+    width = panel_columns(sum_dtype(dtype))
     panels = packing.pack_matrix(matrix, width, factors_together(dtype, dtype))
-    return fuser.constant(panels, values.device_of(node.results[0]))
+    return fuser.constant(panels, fuser.values.device_of(node.results[0]))
 
 
 def blocks_in_panels(fuser: Fuser, node: Node) -> list[Leaf]:

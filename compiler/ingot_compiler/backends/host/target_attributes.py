@@ -19,8 +19,10 @@ DERIVED = (
     "multiplies_tiles",
     "page_bytes",
     "rank",
+    "rounds_pairs_to_odd",
     "triple",
     "vector_bits",
     "vector_register_count",
+    "widens_f16",
 )
 """What the parser finds out from the attributes; code generation reads it, and nobody gives it."""

@@ -40,7 +40,7 @@ _TOGETHER: dict[DType, int] = {"i8": 4, "u8": 4, "i16": 2}
 
 def lanes_of(dtype: DType, target: KernelTarget) -> int:
     """Return the number of elements of `dtype` in one vector register."""
-    return target.vector_bits // dtype_size_bits(dtype)
+    return max(1, target.vector_bits // dtype_size_bits(dtype))
 
 
 def sum_dtype(dtype: DType) -> DType:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from ingot_compiler.ir.dims import dim_add, dim_mul, dim_product
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.op_names import OpName
+from ingot_compiler.ir.types import dtype_size_bits
 from ingot_compiler.passes.match import scalar
 from ingot_compiler.passes.rewrite import Rewriter
 
@@ -155,6 +156,19 @@ def gather_one(state: Rewriter, node: Node) -> int | None:
     return state.emit("reshape", (one,), {"shape": state.shape_of(node.results[0])}, node.source)
 
 
+def gather_widened(state: Rewriter, node: Node) -> int | None:
+    """Rows of a stored table that is widened are read as they are stored, then widened."""
+    table, index = node.operands
+    cast = state.made_by(table, "cast")
+    if cast is None or state.made_by(cast.operands[0], "constant") is None:
+        return None
+    dtype, stored = state.type_of(table).dtype, state.type_of(cast.operands[0]).dtype
+    if dtype_size_bits(stored) >= dtype_size_bits(dtype):
+        return None
+    rows = state.emit("gather", (cast.operands[0], index), dict(node.attributes), node.source)
+    return state.emit("cast", (rows,), {"dtype": dtype}, node.source)
+
+
 def fixed_dim_values(state: Rewriter, node: Node) -> int | None:
     """``dim_values`` without symbols is a literal."""
     values = node.dims("values")
@@ -172,6 +186,6 @@ RULES: Mapping[str, tuple[MovementRule, ...]] = {
     "broadcast_to": (nothing_moves, _second_alone("broadcast_to")),
     "concat": (nothing_moves, concat_flattened),
     "pad": (nothing_moves,),
-    "gather": (gather_one,),
+    "gather": (gather_one, gather_widened),
     "dim_values": (fixed_dim_values,),
 }

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.traits import Trait
 from ingot_compiler.passes.match import scalar
 from ingot_compiler.passes.rewrite import Rewriter
 
 
 def constants_last(state: Rewriter, node: Node) -> int | None:
     """Order the operands of a commutative op: by id, constants after others, literals last."""
-    if Trait.COMMUTATIVE not in OPS_BY_NAME[node.op].traits:
-        return None
     ordered = sorted(
         node.operands,
         key=lambda value: (scalar(state, value) is not None, state.is_constant(value), value),
@@ -29,15 +26,14 @@ def constants_last(state: Rewriter, node: Node) -> int | None:
 def without_broadcasts(state: Rewriter, node: Node) -> int | None:
     """Let an elementwise op broadcast by itself: read the operand beneath ``broadcast_to`` or a
     literal's reshape."""
-    op = OPS_BY_NAME[node.op]
-    if Trait.ELEMENTWISE not in op.traits:
-        return None
     for index, operand in enumerate(node.operands):
         beneath = _beneath(state, operand)
         if beneath is None:
             continue
         operands = (*node.operands[:index], beneath, *node.operands[index + 1 :])
-        inferred = op.infer([state.type_of(value) for value in operands], node.table)
+        inferred = OPS_BY_NAME[node.op].infer(
+            [state.type_of(value) for value in operands], node.table
+        )
         if inferred.results == (state.type_of(node.results[0]),):
             return state.emit(node.op, operands, dict(node.attributes), node.source)
     return None

@@ -36,13 +36,15 @@ class Typed:
 @dataclass(frozen=True, slots=True)
 class Vector:
     """The vector variable: lane j stands for iteration ``first + j``; lanes outside ``mask`` (None:
-    none) do not run. ``first`` is a multiple of ``lanes``.
+    none) do not run. ``first`` is a multiple of ``lanes``; ``count``: the iterations of a loop that
+    is known to have fewer than lanes.
     """
 
     name: str
     lanes: int
     first: LlvmValue
     mask: LlvmValue | None
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,7 @@ class EmitContext:
         mask: LlvmValue | None = None,
         *,
         lanes: int = 0,
+        count: int | None = None,
     ) -> None:
         """Make ``name`` the vector variable of the current scope; lane 0 is iteration ``first``
         (i64), a multiple of the lanes."""
@@ -148,7 +151,7 @@ class EmitContext:
         # Also a constant first iteration differs between lanes: keep the symbol.
         self.constants.pop(name, None)
         self.symbols[name] = Binding(first, len(self.frames) - 1, signed=False)
-        self.vector = Vector(name, lanes or self.lanes, first, mask)
+        self.vector = Vector(name, lanes or self.lanes, first, mask, count)
 
     def define(self, name: str, operand: LlvmValue, dtype: DType) -> None:
         """Name a value in registers (``Local``)."""

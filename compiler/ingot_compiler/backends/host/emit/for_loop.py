@@ -58,7 +58,8 @@ def _over_vectors(context: EmitContext, statement: For, extent: LlvmValue) -> No
 
     def rest() -> None:
         mask = tail_mask(w, whole, extent, lanes)
-        _emit_vector(context, statement, whole, lanes, mask)
+        count = extent.integer if whole.integer == 0 else None
+        _emit_vector(context, statement, whole, lanes, mask, count)
 
     if_below(w, whole, extent, rest)
 
@@ -69,7 +70,8 @@ def _emit_vector(
     first: LlvmValue,
     lanes: int,
     mask: LlvmValue | None = None,
+    count: int | None = None,
 ) -> None:
     with context.scope():
-        context.vectorize(statement.variable, first, mask, lanes=lanes)
+        context.vectorize(statement.variable, first, mask, lanes=lanes, count=count)
         emit_statements(context, statement.body)

@@ -6,8 +6,9 @@ casts (``convert``).
 
 from __future__ import annotations
 
+from ingot_compiler.backends.host.emit.lanes import as_lanes
 from ingot_compiler.backends.host.emit.number import Number
-from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import DType
 
@@ -15,29 +16,38 @@ HALVES = ("f16", "bf16")
 
 _F16_DENORMAL_SCALE = 2.0**112  # 2**(127 - 15): moves an f16 exponent to where f32 keeps it
 _BF16_QUIET = 0x40
+_SHUFFLED, _ZERO = 8, 0x80  # lanes of 256 bits; the place of a byte that becomes 0
 _MAGNITUDE = 0x7FFFFFFF
 _INFINITY = 0x7F800000
 
 
 def half_to_float(w: Writer, value: LlvmValue, dtype: DType) -> LlvmValue:
     """Widen f16 or bf16 (i16) to float."""
-    if dtype == "f16" and _has_conversion(w):
+    # Elsewhere LLVM would call a library function for f16, lane by lane.
+    if dtype == "f16" and w.target.widens_f16:
         return w.convert("fpext", w.convert("bitcast", value, "half"), "float")
+    if dtype == "bf16" and value.lanes == _SHUFFLED and "avx2" in w.target.features:
+        return _shuffled(w, value)
     wide = Number(w, w.convert("zext", value, "i32"))
     return (_f16_to_float(wide) if dtype == "f16" else (wide << 16).as_float()).operand
 
 
 def float_to_half(w: Writer, value: LlvmValue, dtype: DType) -> LlvmValue:
     """Round float to f16 or bf16 (i16)."""
-    if dtype == "f16" and _has_conversion(w):
+    if dtype == "f16" and w.target.widens_f16:
         return w.convert("bitcast", w.convert("fptrunc", value, "half"), "i16")
     rounded = _float_to_f16 if dtype == "f16" else _float_to_bf16
     return w.convert("trunc", rounded(Number(w, value)).operand, "i16")
 
 
-def _has_conversion(w: Writer) -> bool:
-    # Elsewhere LLVM would call a library function, lane by lane.
-    return "f16c" in w.target.features or w.target.arch == "aarch64"
+def _shuffled(w: Writer, value: LlvmValue) -> LlvmValue:
+    """The halves of 8 bf16 and zeros below them, by one shuffle of bytes in place of a spread and a
+    shift: its operand, twice the same 16 bytes, is what a load gives."""
+    twice = as_lanes(w, w.shuffle(value, [*range(_SHUFFLED)] * 2), "i8", 4 * _SHUFFLED)
+    rows = ((_ZERO, _ZERO, 2 * lane, 2 * lane + 1) for lane in range(_SHUFFLED))
+    places = constants([place for row in rows for place in row], "i8")
+    spread = w.call("llvm.x86.avx2.pshuf.b", (twice, places), "i8", 4 * _SHUFFLED)
+    return as_lanes(w, spread, "float", _SHUFFLED)
 
 
 def _f16_to_float(wide: Number) -> Number:

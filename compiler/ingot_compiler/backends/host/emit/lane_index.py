@@ -89,6 +89,36 @@ def lane_repeat(context: EmitContext, dim: Dim) -> int | None:
     return times if lane_stride(context, left) == 1 and is_whole else None
 
 
+def known_places(context: EmitContext, dim: Dim) -> tuple[Dim, int, tuple[int, ...]] | None:
+    """What all lanes share of an index that is clamped to ``[0, last]``, the last one, and what
+    each lane that runs adds; None where these are not known numbers."""
+    vector = context.vector
+    if vector is None or vector.count is None:
+        return None
+    terms = terms_of(substitute(dim, context.constants))
+    moving = [term for term in terms if _monomial_stride(context, term[0]) != 0]
+    if len(moving) != 1 or moving[0][1] != 1:
+        return None
+    clamp = from_terms(dict(moving))
+    found = [substitute(clamp, {vector.name: lane}) for lane in range(vector.count)]
+    known = tuple(place for place in found if isinstance(place, int))
+    last = _last_of_clamp(moving[0][0])
+    if last is None or len(known) < len(found):
+        return None
+    return from_terms({key: factor for key, factor in terms if key != moving[0][0]}), last, known
+
+
+def _last_of_clamp(monomial: Monomial) -> int | None:
+    """``last`` of ``max(0, min(last, index))``: all places up to it exist."""
+    (outer, *others) = monomial
+    if others or not isinstance(outer, Call) or (outer.function, outer.left) != ("max", 0):
+        return None
+    ((inner, *others), factor), *rest = terms_of(outer.right)
+    if rest or others or factor != 1 or not isinstance(inner, Call) or inner.function != "min":
+        return None
+    return inner.left if isinstance(inner.left, int) else None
+
+
 def _splits_between_vectors(context: EmitContext, atom: Call) -> bool:
     """Whether no step of ``left // right`` falls between two lanes: right and lane 0's left are
     multiples of the lanes."""

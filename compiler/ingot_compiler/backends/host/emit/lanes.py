@@ -1,4 +1,5 @@
-"""The lanes of a vector: their numbers, masks of those that exist, loads under a mask.
+"""The lanes of a vector: their numbers, masks of those that exist, loads under a mask, other lanes
+of the same bits.
 
 In: numbers of lanes, extents. Out: masks (i1 lanes; None: all lanes), instructions. Not done here:
 which lanes a guard leaves (``context``), buffers and indices (``memory``).
@@ -6,7 +7,7 @@ which lanes a guard leaves (``context``), buffers and indices (``memory``).
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants, vector_type
 from ingot_compiler.backends.host.writer import Writer
 
 
@@ -30,6 +31,12 @@ def tail_mask(w: Writer, first: LlvmValue, extent: LlvmValue, lanes: int) -> Llv
     """The lanes j of ``lanes`` with ``first + j < extent``."""
     left = w.convert("trunc", w.sub(extent, first), "i32")
     return w.compare("ult", lane_numbers(lanes, "i32"), w.splat(left, lanes))
+
+
+def as_lanes(writer: Writer, value: LlvmValue, element: str, lanes: int) -> LlvmValue:
+    """The bits of a vector as other lanes."""
+    text = f"bitcast {value.typed} to {vector_type(element, lanes)}"
+    return writer.define(text, element, lanes)
 
 
 def load_lanes(

@@ -10,13 +10,19 @@ from __future__ import annotations
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory, to_memory
 from ingot_compiler.backends.host.emit.index import emit_index
-from ingot_compiler.backends.host.emit.lane_index import emit_lanes, lane_repeat, lane_stride
+from ingot_compiler.backends.host.emit.lane_index import (
+    emit_lanes,
+    known_places,
+    lane_repeat,
+    lane_stride,
+)
 from ingot_compiler.backends.host.emit.lanes import all_lanes, lane_numbers, load_lanes
 from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.emit.spread_loads import (
     APART_MAX,
     load_apart,
     load_backwards,
+    load_places,
     load_repeated,
 )
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
@@ -109,6 +115,11 @@ def _load_spread(context: EmitContext, buffer: int, index: Dim, stride: Dim | No
     assert context.vector is not None
     w, lanes, mask = context.writer, context.vector.lanes, context.active()
     element = MEMORY[context.dtypes[buffer]]
+    places = known_places(context, index) if stride is None and not context.guards else None
+    if places is not None and places[1] < lanes:
+        shared, last, own = places
+        pointer = emit_address(context, buffer, shared)
+        return load_places(w, pointer, element, lanes, last + 1, own)
     if context.uniform_guard() is None:  # where it does not hold, more is read than is spare
         if stride == -1:
             return load_backwards(w, emit_address(context, buffer, index), element, lanes, mask)

@@ -93,6 +93,8 @@ def _accumulate(context: EmitContext, statement: Reduce, total: LlvmValue) -> Ll
         return result
     typed = emit_value(context, statement.value)
     operand = w.splat(emit_cast(w, typed.operand, typed.dtype, statement.dtype), total.lanes)
+    if statement.unroll and statement.function == "max" and total == _start(context, statement):
+        return operand  # nothing is less than what it starts at
     return _combiner(context, statement).pair(total, operand)
 
 

@@ -7,7 +7,9 @@ does not hold, and nothing is read there. Not done here: other lanes (``memory``
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.lanes import load_lanes
+from collections.abc import Sequence
+
+from ingot_compiler.backends.host.emit.lanes import known_tail_mask, load_lanes
 from ingot_compiler.backends.host.emit.operands import i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
@@ -51,6 +53,15 @@ def load_backwards(
     own = None if mask is None else w.shuffle(mask, order)
     first = w.offset(pointer, i64(1 - lanes), element)
     return w.shuffle(load_lanes(w, first, element, lanes, own), order)
+
+
+def load_places(
+    w: Writer, pointer: LlvmValue, element: str, lanes: int, count: int, places: Sequence[int]
+) -> LlvmValue:
+    """One of ``count`` elements for each of the first lanes; others have the first one."""
+    mask = known_tail_mask(count, lanes)
+    vector = load_lanes(w, pointer, element, lanes, mask)
+    return w.shuffle(vector, [*places, *(0 for _ in range(lanes - len(places)))])
 
 
 def load_repeated(

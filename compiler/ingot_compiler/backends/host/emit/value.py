@@ -9,8 +9,6 @@ their arm is chosen.
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Sequence
 
 from ingot_compiler.backends.host.emit.context import EmitContext, Typed
@@ -56,23 +54,9 @@ def _local(context: EmitContext, name: str) -> Typed:
 
 
 def emit_constant(number: float, dtype: DType) -> LlvmValue:
-    """A literal in register form, rounded to its dtype."""
-    if dtype in ("f16", "bf16"):
-        number = _rounded_half(float(number), dtype)
+    """A literal in register form: f16 and bf16 values live in f32, and so does an ``epsilon`` that
+    f16 would make 0."""
     return constant(number, REGISTER[dtype])
-
-
-def _rounded_half(number: float, dtype: DType) -> float:
-    if not math.isfinite(number):
-        return number
-    if dtype == "f16":
-        try:
-            return float(struct.unpack("<e", struct.pack("<e", number))[0])
-        except OverflowError:
-            return float("inf") if number > 0 else float("-inf")
-    bits = int(struct.unpack("<I", struct.pack("<f", number))[0])
-    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
-    return float(struct.unpack("<f", struct.pack("<I", rounded))[0])
 
 
 def _index_lanes(context: EmitContext, index: Dim) -> LlvmValue:

@@ -5,10 +5,10 @@ In: nothing. Out: ``KINDS`` by name, ``ROUNDED_KINDS``. Not done here: forming g
 """
 
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
-from ingot_compiler.backends.host.kinds.conv import CONV, CONV_BF16
+from ingot_compiler.backends.host.kinds.conv import CONV, CONV_BF16, CONV_PARTS
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
-from ingot_compiler.backends.host.kinds.matmul import MATMUL, MATMUL_BF16
+from ingot_compiler.backends.host.kinds.matmul import MATMUL, MATMUL_BF16, MATMUL_PARTS
 from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.kinds.winograd import WINOGRAD_KINDS
@@ -25,6 +25,8 @@ _TILED = (
     MATMUL_BF16,
     MATMUL_BLOCKS,
     RECURRENT,
+    *CONV_PARTS.values(),
+    *MATMUL_PARTS.values(),
     *WINOGRAD_KINDS.values(),
 )
 KINDS: dict[str, Kind] = {**LOOP_KINDS, **{kind.name: kind for kind in _TILED}}

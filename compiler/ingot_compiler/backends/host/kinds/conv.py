@@ -5,6 +5,7 @@ In: a group anchored by ``conv``, channels-last, zero halo in the buffer. Out: i
 done here: its tiles and units (``contraction``), depthwise (``depthwise``).
 """
 
+from collections.abc import Mapping
 from functools import partial
 
 from ingot_compiler.backends.host.anchored_group import AnchoredGroup
@@ -15,10 +16,12 @@ from ingot_compiler.backends.host.contraction import (
     contraction_program,
 )
 from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.backends.host.product_of_parts import lower_parts
 from ingot_compiler.backends.host.taps_inside import skips_taps, spans_inside
 from ingot_compiler.backends.host.tiles import factors_together
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.loops import LoopProgram
@@ -28,12 +31,21 @@ from ingot_compiler.lowering.views import Shape, flat_offset
 def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
     """``conv``: one product per group; the taps are kernel positions."""
     anchored = AnchoredGroup(group)
+    return contraction_program(anchored, target, _product(anchored))
+
+
+def lower_conv_parts(group: Group, target: KernelTarget) -> LoweredGroup:
+    """A launch that splits the image, one that says whether that is near enough, the products."""
+    return lower_parts(group, target, _product(AnchoredGroup(group)))
+
+
+def _product(anchored: AnchoredGroup) -> Product:
     x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
     # The shape as the graph has it: the operand is laid out anew.
     conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
     taps, depth, tap_offset = conv.reduction(x)
     if skips_taps(anchored.node, conv, x, shape):
-        return contraction_program(anchored, target, _rows_apart(conv, x, shape))
+        return _rows_apart(conv, x, shape, factors_together(*anchored.factors))
     channels = dim_floordiv(shape[1], conv.groups)
     rows = (shape[0], *shape[2:])
     row_offset = flat_offset(symbol("row"), rows, conv.pixel_strides(x))
@@ -42,8 +54,8 @@ def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
     in_rows = PitchedRows(
         w.view.offset + dim_mul(symbol("g"), w.view.strides[0]), w.view.strides[-2]
     )
-    panels = Panels(factors_together(x.type.dtype, w.type.dtype))
-    product = Product(
+    panels = Panels(factors_together(*anchored.factors))
+    return Product(
         outer=conv.groups,
         rows=dim_product(rows),
         columns=channels,
@@ -54,10 +66,9 @@ def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
         axes=((), (0, *range(2, len(shape))), (1,)),
         column_shift=dim_mul(g, channels),
     )
-    return contraction_program(anchored, target, product)
 
 
-def _rows_apart(conv: ConvShape, x: Operand, shape: Shape) -> Product:
+def _rows_apart(conv: ConvShape, x: Operand, shape: Shape, together: int) -> Product:
     """A product for each row of the result, of the taps that are inside of the image."""
     taps, depth, tap_offset = conv.reduction(x)
     last = len(shape) - 1
@@ -70,7 +81,7 @@ def _rows_apart(conv: ConvShape, x: Operand, shape: Shape) -> Product:
         taps=taps,
         depth=depth,
         a_index=conv.origin(x) + offset + tap_offset,
-        b=Panels(factors_together(x.type.dtype, x.type.dtype)),
+        b=Panels(together),
         axes=((0, *range(2, last)), (last,), (1,)),
         spans=partial(spans_inside, conv, x.type.shape, shape, [name for name, _ in taps]),
     )
@@ -79,3 +90,8 @@ def _rows_apart(conv: ConvShape, x: Operand, shape: Shape) -> Product:
 CONV = Kind("conv", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)
 CONV_BF16 = Kind("conv_bf16", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)
 """The same loops over factors in bf16: the name tells it."""
+CONV_PARTS: Mapping[int, Kind] = {
+    count: Kind(f"conv_bf16x{products}", lower_conv_parts, ResultLayout.CHANNELS_LAST)
+    for count, products in ((2, 3), (3, 6))
+}
+"""By the number of parts of bf16 of a factor; the name tells how many products there are."""

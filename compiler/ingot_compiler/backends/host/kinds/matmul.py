@@ -4,6 +4,7 @@ In: a group anchored by ``matmul``. Out: its loop programs. Not done here: their
 (``contraction``).
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ingot_compiler.backends.host.anchored_group import AnchoredGroup
@@ -13,6 +14,7 @@ from ingot_compiler.backends.host.contraction import (
     Product,
     contraction_program,
 )
+from ingot_compiler.backends.host.product_of_parts import lower_parts
 from ingot_compiler.backends.host.tiles import factors_together
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.ir.typical import typical
@@ -37,12 +39,17 @@ def lower_matmul(group: Group, target: KernelTarget) -> LoweredGroup:
     return choose(product.rows - 1, kernel, one_launch(one_row))
 
 
+def lower_matmul_parts(group: Group, target: KernelTarget) -> LoweredGroup:
+    """A launch that splits A, one that says whether that is near enough, the products."""
+    return lower_parts(group, target, _product(AnchoredGroup(group)))
+
+
 def _product(anchored: AnchoredGroup) -> Product:
     """A constant 2-D B makes one product of all rows; else one product per batch, of a B in panels
     or in rows."""
     a, b, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
     if "packed" in anchored.node.table:
-        return _one_product(a, b, shape)
+        return _one_product(a, factors_together(*anchored.factors), shape)
     if "panels" in anchored.node.table:
         panels = Panels(factors_together(a.type.dtype, b.type.dtype))
         return _product_per_batch(a, panels, shape)
@@ -50,7 +57,7 @@ def _product(anchored: AnchoredGroup) -> Product:
     return _product_per_batch(a, rows, shape)
 
 
-def _one_product(a: Operand, b: Operand, shape: Shape) -> Product:
+def _one_product(a: Operand, together: int, shape: Shape) -> Product:
     assert a.type.rank == len(shape)
     depth, last = a.type.shape[-1], len(shape) - 1
     rows, strides = a.type.shape[:-1], a.view.strides
@@ -62,7 +69,7 @@ def _one_product(a: Operand, b: Operand, shape: Shape) -> Product:
         taps=(),
         depth=depth,
         a_index=a_row + dim_mul(symbol("k"), strides[-1]),
-        b=Panels(factors_together(a.type.dtype, b.type.dtype)),
+        b=Panels(together),
         axes=((), tuple(range(last)), (last,)),
     )
 
@@ -94,3 +101,8 @@ def _batch_offset(operand: Operand, batch: Shape) -> Dim:
 MATMUL = Kind("matmul", lower_matmul, ResultLayout.ROW_MAJOR)
 MATMUL_BF16 = Kind("matmul_bf16", lower_matmul, ResultLayout.ROW_MAJOR)
 """The same loops over factors in bf16: the name tells it."""
+MATMUL_PARTS: Mapping[int, Kind] = {
+    count: Kind(f"matmul_bf16x{products}", lower_matmul_parts, ResultLayout.ROW_MAJOR)
+    for count, products in ((2, 3), (3, 6))
+}
+"""By the number of parts of bf16 of a factor; the name tells how many products there are."""

@@ -12,6 +12,7 @@ from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 
+_LANES_MIN = 4  # also where the loops of kernels have no vectors
 _LAYOUTS: Mapping[str, Mapping[str, int]] = {
     "guarded": abi.GUARDED.offsets,
     "pool": abi.POOL_OFFSETS,
@@ -26,7 +27,7 @@ def abi_header(target: Target) -> str:
     """Write the header: a number for each name, then one check for each field."""
     numbers = {
         "HAS_FMA": int(target.has_fma),
-        "LANES": target.f32_lanes,
+        "LANES": max(target.f32_lanes, _LANES_MIN),
         "MIB": MIB,
         "POOL_MAGIC": abi.POOL_MAGIC,
         "POOL_QUIT_BIT": abi.POOL_QUIT_BIT,

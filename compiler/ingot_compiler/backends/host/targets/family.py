@@ -6,6 +6,9 @@ each), parsing.
 
 from ingot_runtime.lazy_dataclass import dataclass
 
+SCALAR = "scalar"
+"""The tuning that is no processor's: loops without vectors, in short code."""
+
 
 @dataclass(frozen=True, slots=True)
 class Feature:

@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ingot_compiler.backends.host.targets import TARGETS
-from ingot_compiler.backends.host.targets.family import TargetFamily
+from ingot_compiler.backends.host.targets.family import SCALAR, TargetFamily
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.types import DType
 from ingot_runtime.format.features import LEVELS
 from ingot_runtime.lazy_dataclass import dataclass
 
 _WIDEST_BITS = 512
+_SCALAR_BITS, _SCALAR_REGISTERS = 32, 8
 _ENDS = ("", "+", "-")
 _SPELLING = "ARCH[:cpu][+feature|-feature]..."
 
@@ -85,20 +86,32 @@ class Target:
         return re.sub(r"[-.]", "_", names)
 
     @property
+    def is_scalar(self) -> bool:
+        """Whether loops are cut for a processor without vectors, where short code counts: numbers
+        one by one, nothing unrolled."""
+        return self.cpu == SCALAR
+
+    @property
     def vector_bits(self) -> int:
-        """Width of the widest vector register: 128, 256 or 512."""
+        """Width of the widest vector register: 128, 256 or 512; that of a number where loops are
+        scalar."""
+        if self.is_scalar:
+            return _SCALAR_BITS
         if "avx512f" in self.features:
             return _WIDEST_BITS
         return 256 if "avx2" in self.features else 128
 
     @property
     def f32_lanes(self) -> int:
-        """Number of f32 in the widest vector register: 4, 8 or 16."""
+        """Number of f32 in the widest vector register: 1, 4, 8 or 16."""
         return self.vector_bits // 32
 
     @property
     def vector_register_count(self) -> int:
-        """Number of vector registers: 16 or 32."""
+        """Number of vector registers: 16 or 32; of registers that a tile may use where loops are
+        scalar."""
+        if self.is_scalar:
+            return _SCALAR_REGISTERS
         return 16 if self.arch == "x86-64" and "avx512f" not in self.features else 32
 
     @property
@@ -118,7 +131,19 @@ class Target:
     def multiplies_bf16(self) -> bool:
         """Whether two products of bf16 are added to an f32 by one instruction, in the widest vector
         register."""
+        if self.arch == "aarch64":
+            return "bf16" in self.features
         return self.vector_bits == _WIDEST_BITS and "avx512bf16" in self.features
+
+    @property
+    def widens_f16(self) -> bool:
+        """Whether f16 becomes f32 by one instruction."""
+        return "f16c" in self.features or self.arch == "aarch64"
+
+    @property
+    def rounds_pairs_to_odd(self) -> bool:
+        """Whether that instruction rounds the products, their sum and the total to odd."""
+        return self.arch == "aarch64"
 
     @property
     def multiplies_tiles(self) -> frozenset[DType]:
@@ -166,7 +191,7 @@ class Target:
         words = ["nounwind", '"no-builtins"']
         if self.vector_bits == _WIDEST_BITS:
             words += ['"prefer-vector-width"="512"', '"min-legal-vector-width"="512"']
-        if self.cpu:
+        if self.cpu and not self.is_scalar:
             words.append(f'"tune-cpu"="{self.cpu}"')
         return " ".join(words)
 

@@ -3,7 +3,7 @@
 In: nothing. Out: ``FAMILY``. Not done here: deciding which features a machine has.
 """
 
-from ingot_compiler.backends.host.targets.family import Feature, TargetFamily
+from ingot_compiler.backends.host.targets.family import SCALAR, Feature, TargetFamily
 
 _AVX512 = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
 
@@ -44,7 +44,7 @@ FAMILY = TargetFamily(
     ),
     tunings=(
         "broadwell", "cascadelake", "emeraldrapids", "graniterapids", "haswell", "icelake-server",
-        "sapphirerapids", "skylake", "skylake-avx512",
+        "sapphirerapids", SCALAR, "skylake", "skylake-avx512",
         "znver1", "znver2", "znver3", "znver4", "znver5",
     ),
     page_size_bytes=4096,

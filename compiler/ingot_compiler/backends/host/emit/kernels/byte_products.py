@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.backends.host.emit.kernels.accumulators import Factors
-from ingot_compiler.backends.host.emit.kernels.pairs import as_lanes, multiply_pairs
+from ingot_compiler.backends.host.emit.kernels.pairs import multiply_pairs
+from ingot_compiler.backends.host.emit.lanes import as_lanes
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Writer
@@ -72,6 +73,8 @@ def add_byte_products(
     writer: Writer, left: LlvmValue, right: LlvmValue, total: LlvmValue, factors: Factors
 ) -> LlvmValue:
     """``total`` and the four products of each lane; ``left`` is A, flipped if need be."""
+    if writer.target.is_scalar:
+        return _add_single_bytes(writer, left, right, total, factors)
     if not writer.target.multiplies_bytes:
         return _add_pairs(writer, left, right, total, factors)
     b_unsigned = factors.b in UNSIGNED
@@ -94,6 +97,24 @@ def _add_on_arm(
     return writer.call(
         f"llvm.aarch64.neon.{name}.v{lanes}i32.v{4 * lanes}i8", (total, *operands), "i32", lanes
     )
+
+
+def _add_single_bytes(
+    writer: Writer, left: LlvmValue, right: LlvmValue, total: LlvmValue, factors: Factors
+) -> LlvmValue:
+    """Byte after byte."""
+    for at in range(factors.together):
+        by = constant(_BYTE_BITS * at, "i32", total.lanes)
+        bytes_ = (
+            writer.convert(
+                "zext" if dtype in UNSIGNED else "sext",
+                writer.convert("trunc", writer.binary("lshr", value, by), "i8"),
+                "i32",
+            )
+            for value, dtype in ((left, factors.a), (right, factors.b))
+        )
+        total = writer.binary("add", writer.binary("mul", *bytes_), total)
+    return total
 
 
 def _add_pairs(

@@ -21,7 +21,6 @@ from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Pointers,
-    side_by_side,
 )
 from ingot_compiler.backends.host.emit.kernels.byte_products import flips_signs, sign_bits
 from ingot_compiler.backends.host.emit.kernels.contraction_rows import emit_rows
@@ -29,6 +28,7 @@ from ingot_compiler.backends.host.emit.kernels.contraction_unit import (
     Panel,
     Unit,
     contraction_unit,
+    vectors_of_b,
 )
 from ingot_compiler.backends.host.emit.kernels.epilogue import load_numbers
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
@@ -113,7 +113,7 @@ def _emit_panel(
     unit: Unit, column: LlvmValue, vectors: int, mask: LlvmValue | None, last_lanes: int = 0
 ) -> None:
     """Emit all row tiles of one panel."""
-    b = _vectors_of_b(unit, column, vectors)
+    b = vectors_of_b(unit, column, vectors)
     flips = not unit.statement.in_matrix_tiles and flips_signs(unit.context.target, unit.factors)
     starts = _starts(unit, b) if flips else ()
     emit_rows(unit, Panel(column, mask, b, starts, last_lanes))
@@ -125,18 +125,3 @@ def _starts(unit: Unit, b: Pointers) -> Operands:
     zero = zeros(REGISTER[factors.sum], unit.lanes)
     tile = AccumulatorTile(w, b[:1], b, unit.lanes, factors, fixed=sign_bits(unit.lanes))
     return tuple(w.binary("sub", zero, total) for total in emit_sum(tile, unit.sum))
-
-
-def _vectors_of_b(unit: Unit, column: LlvmValue, count: int) -> Pointers:
-    """Where the vectors of B from ``column`` begin in a step of depth."""
-    first, panels = unit.address_of_b(column), unit.statement.b_panels
-    if panels is None:
-        return side_by_side(first, count, unit.lanes * unit.factors.together)
-    w, starts = unit.context.writer, range(0, count * unit.lanes, unit.lanes)
-    if isinstance(panels.step, int) and unit.covers_panels:
-        places = (divmod(start, panels.columns) for start in starts)
-        return tuple(
-            (first, panel * panels.step + at * unit.factors.together) for panel, at in places
-        )
-    others = [unit.address_of_b(w.add(column, i64(start))) for start in starts[1:]]
-    return tuple((pointer, 0) for pointer in (first, *others))

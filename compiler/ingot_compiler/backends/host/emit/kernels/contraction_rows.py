@@ -24,12 +24,13 @@ from ingot_compiler.backends.host.emit.kernels.epilogue import (
 from ingot_compiler.backends.host.emit.kernels.matrix_tiles import emit_matrix_tiles
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask
-from ingot_compiler.backends.host.emit.operands import ZERO, i64
+from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import coefficient, dim_min, dim_mul
 
 # Measured on a Zen 4: one row times weights from DRAM takes 0.87 of the time, from L3 up to 1.2.
-_STEPS_AHEAD = 16
+_STEPS_AHEAD = 32
+_PREFETCHED = ("f32", "bf16", "f16")
 _CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB
 
 
@@ -73,14 +74,32 @@ def _emit_whole_tiles(unit: Unit, panel: Panel, start: LlvmValue, count: LlvmVal
 
 
 def _emit_clamped_tiles(unit: Unit, panel: Panel, start: LlvmValue, count: LlvmValue) -> None:
-    """Emit tiles that all clamp to the last row."""
+    """Emit tiles that clamp to the last row. Of a matrix, whose rows may be few, those that lower
+    tiles take sooner are left to them; the rows of taps are pixels, which are many."""
     w, height = unit.context.writer, unit.statement.tile.rows
+    lower = () if unit.statement.taps else (height // 2, height // 4)
+    heights = (height, *(rows for rows in lower if rows > 1))
+    done: LlvmValue = ZERO
+    for number, rows in enumerate(heights):
+        end = w.sub(count, i64(sum(heights[number + 1 :]))) if heights[number + 1 :] else count
+        done = _emit_clamped(unit, panel, (start, done, end, count), rows)
 
-    def tile(row: LlvmValue) -> None:
+
+def _emit_clamped(
+    unit: Unit, panel: Panel, places: tuple[LlvmValue, LlvmValue, LlvmValue, LlvmValue], height: int
+) -> LlvmValue:
+    """Emit the tiles of one height that begin before an end; give the first row behind them.
+    ``places``: where the rows begin, how many are done, that end, how many there are."""
+    w = unit.context.writer
+    start, done, end, count = places
+
+    def turn(row: LlvmValue, _: Operands) -> Operands:
         valid = w.intrinsic("smin", i64(height), w.sub(count, row))
         _emit_tile(unit, panel, w.add(start, row), height, valid if height > 1 else None)
+        return (w.add(row, i64(height)),)
 
-    for_each(w, ZERO, count, height, tile)
+    (behind,) = w.loop(done, end, height, (done,), turn)
+    return behind
 
 
 def _emit_tile(
@@ -112,7 +131,11 @@ def _steps_ahead(unit: Unit) -> int:
     and a large B comes from memory. Not in a recurrence, which reads it again in each step; its A
     is what the kernel wrote before."""
     statement = unit.statement
-    if statement.rows != 1 or unit.factors.b != "f32" or not unit.context.read_only[statement.a]:
+    if (
+        statement.rows != 1
+        or unit.factors.b not in _PREFETCHED
+        or not unit.context.read_only[statement.a]
+    ):
         return 0
     size = dim_mul(statement.columns, statement.depth_extent)
     for _, extent in statement.taps:

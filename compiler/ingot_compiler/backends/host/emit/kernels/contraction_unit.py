@@ -14,9 +14,10 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     Pointers,
     SumLoops,
     merged_dims,
+    side_by_side,
 )
 from ingot_compiler.backends.host.emit.memory import emit_address
-from ingot_compiler.backends.host.emit.operands import Operands
+from ingot_compiler.backends.host.emit.operands import Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import factors_together, lanes_of
 from ingot_compiler.ir.dims import Dim, coefficient, dim_mul, substitute, symbol
@@ -144,3 +145,18 @@ def _factors(context: EmitContext, statement: Contraction) -> Factors:
             why=f"{together} of A {a} at a distance of {beside}, B {b}, sums {statement.dtype}",
         )
     return Factors(a, b, statement.dtype, together)
+
+
+def vectors_of_b(unit: Unit, column: LlvmValue, count: int) -> Pointers:
+    """Where the vectors of B from ``column`` begin in a step of depth."""
+    first, panels = unit.address_of_b(column), unit.statement.b_panels
+    if panels is None:
+        return side_by_side(first, count, unit.lanes * unit.factors.together)
+    w, starts = unit.context.writer, range(0, count * unit.lanes, unit.lanes)
+    if isinstance(panels.step, int) and unit.covers_panels:
+        places = (divmod(start, panels.columns) for start in starts)
+        return tuple(
+            (first, panel * panels.step + at * unit.factors.together) for panel, at in places
+        )
+    others = [unit.address_of_b(w.add(column, i64(start))) for start in starts[1:]]
+    return tuple((pointer, 0) for pointer in (first, *others))

@@ -26,11 +26,18 @@ from ingot_compiler.backends.host.emit.kernels.epilogue import (
     Rows,
     emit_stored,
 )
+from ingot_compiler.backends.host.emit.kernels.split_factors import (
+    emit_unsplit_tile,
+    parts_of_a,
+    parts_of_b,
+)
 from ingot_compiler.backends.host.emit.kernels.tile_registers import TileRegisters, TileShape
+from ingot_compiler.backends.host.emit.memory import emit_load
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import SIZES_BYTES, LlvmValue
 from ingot_compiler.backends.host.matrix_tiles import TILE_ROW_BYTES, TILE_ROWS
 from ingot_compiler.ir.dims import Dim, coefficient, dim_min
+from ingot_compiler.lowering.bf16_pairs import PART_PRODUCTS
 from ingot_runtime.lazy_dataclass import dataclass
 
 Offsets = tuple[LlvmValue, LlvmValue]
@@ -87,12 +94,21 @@ class _Tile:
     def emit(self, row: LlvmValue, valid: LlvmValue | None) -> None:
         """Emit up to 16 rows from ``row`` on; ``valid`` of them exist (None: all)."""
         unit, panel, statement = self.unit, self.panel, self.unit.statement
-        rows = self._rows(row, valid)
-        self.registers.clear(panel.vectors)
-        self._taps(self._axes(), (ZERO, ZERO), lambda at: self._depth(rows, at))
-        element = REGISTER[unit.factors.sum]
-        sums = unit.context.writer.slot(element, TILE_ROWS * panel.vectors * unit.lanes)
-        self.registers.store(sums, panel.vectors)
+        element, split = REGISTER[unit.factors.sum], statement.split
+        w = unit.context.writer
+        if split is None:
+            sums = self._products(row, valid)
+        else:
+            place = sums = w.slot(element, TILE_ROWS * panel.vectors * unit.lanes)
+
+            def products() -> None:
+                self._products(row, valid, place)
+
+            w.if_else(
+                emit_load(unit.context, split.fits, 0),
+                products,
+                lambda: emit_unsplit_tile(unit, panel, split, (row, valid), place),
+            )
         results = Results(
             Rows(statement.row, row, TILE_ROWS, valid),
             Columns(statement.column, panel.column, panel.vectors, unit.lanes, panel.mask),
@@ -101,6 +117,19 @@ class _Tile:
             statement.epilogue,
         )
         emit_stored(unit.context, results, sums, element)
+
+    def _products(
+        self, row: LlvmValue, valid: LlvmValue | None, place: LlvmValue | None = None
+    ) -> LlvmValue:
+        """Multiply tiles, and store their sums."""
+        unit, vectors = self.unit, self.panel.vectors
+        rows = tuple(self._rows(part, row, valid) for part in parts_of_a(unit))
+        self.registers.clear(vectors)
+        self._taps(self._axes(), (ZERO, ZERO), lambda at: self._depth(rows, at))
+        element = REGISTER[unit.factors.sum]
+        sums = place or unit.context.writer.slot(element, TILE_ROWS * vectors * unit.lanes)
+        self.registers.store(sums, vectors)
+        return sums
 
     def _axes(self) -> Sequence[tuple[Dim, Dim, Dim]]:
         """The loops of taps: extent, steps of A and of B."""
@@ -128,29 +157,38 @@ class _Tile:
 
         for_each(w, ZERO, extent, 1, turn)
 
-    def _depth(self, rows: _Rows, at: Offsets) -> None:
-        """Add the products of one tap."""
+    def _depth(self, rows: Sequence[_Rows], at: Offsets) -> None:
+        """Add the products of one tap, of all parts that are multiplied."""
         w, shape, panels = (
             self.unit.context.writer,
             self.registers.shape,
             self.unit.statement.b_panels,
         )
         assert panels
+        columns = parts_of_b(self.unit, self.panel)
+        products = PART_PRODUCTS[len(rows)]
 
         def step(index: LlvmValue, *, is_rest: bool) -> None:
             a, b = w.add(at[0], index), w.add(at[1], w.mul(index, i64(panels.columns)))
-            self._load_a(rows, a, is_rest=is_rest)
-            for vector, (pointer, displacement) in enumerate(self.panel.b):
-                place = w.offset(pointer, w.add(b, i64(displacement)), MEMORY[self.unit.factors.b])
-                self.registers.multiply(vector, place, is_rest=is_rest)
+            loaded: tuple[int, int] = (-1, -1)
+            for own, other in products:
+                if own != loaded[0]:
+                    self._load_a(rows[own], a, is_rest=is_rest)
+                for vector, (pointer, displacement) in enumerate(columns[other]):
+                    place = None
+                    if other != loaded[1]:
+                        element = MEMORY[self.unit.factors.b]
+                        place = w.offset(pointer, w.add(b, i64(displacement)), element)
+                    self.registers.multiply(vector, place, is_rest=is_rest)
+                loaded = own, other
 
         for_each(w, ZERO, i64(shape.whole), shape.depth, lambda index: step(index, is_rest=False))
         if shape.rest_bytes:
             step(i64(shape.whole), is_rest=True)
 
-    def _rows(self, row: LlvmValue, valid: LlvmValue | None) -> _Rows:
+    def _rows(self, unit: Unit, row: LlvmValue, valid: LlvmValue | None) -> _Rows:
         """Where rows of A begin; those that do not exist are the last one once more."""
-        unit, w = self.unit, self.unit.context.writer
+        w = unit.context.writer
         pitch = coefficient(unit.a_index, unit.statement.row)
         if isinstance(pitch, int):
             size = SIZES_BYTES[MEMORY[unit.factors.a]]

@@ -87,20 +87,26 @@ def _steps(tile: AccumulatorTile, axis: Axis, start: Offsets, count: int) -> Rou
     """One round of the innermost loop: so many steps of depth."""
 
     def steps(index: LlvmValue, carried: Operands) -> Operands:
-        w, here = tile.writer, moved(tile.writer, start, index, axis)
+        here = moved(tile.writer, start, index, axis)
         is_whole = count == tile.lanes and has_element_vectors(tile, axis)
         vectors = load_element_vectors(tile, here) if is_whole else ()
         for step in range(count):
-            factors = tuple(w.shuffle(vector, [step] * tile.lanes) for vector in vectors)
+            factors = tuple(_in_all_lanes(tile, vector, step) for vector in vectors)
             carried = emit_step(tile, axis, here, step, carried, factors=factors)
         return carried
 
     return steps
 
 
+def _in_all_lanes(tile: AccumulatorTile, vector: LlvmValue, step: int) -> LlvmValue:
+    """What a step takes of a vector of as many steps as there are lanes."""
+    count = vector.lanes // tile.lanes
+    return tile.writer.shuffle(vector, [*range(count * step, count * (step + 1))] * tile.lanes)
+
+
 def _unroll(tile: AccumulatorTile) -> int:
     """Steps per block: a power of two."""
-    unroll = _UNROLL_MAX
+    unroll = 1 if tile.writer.target.is_scalar else _UNROLL_MAX
     while unroll > 1 and unroll * len(tile.a) * tile.vectors > _CHAINS_PER_BLOCK:
         unroll //= 2
     return unroll

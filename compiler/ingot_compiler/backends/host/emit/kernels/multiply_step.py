@@ -16,7 +16,10 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     Pointers,
     Step,
 )
-from ingot_compiler.backends.host.emit.kernels.bf16_products import add_bf16_products
+from ingot_compiler.backends.host.emit.kernels.bf16_products import (
+    add_bf16_products,
+    pairs_of_bf16,
+)
 from ingot_compiler.backends.host.emit.kernels.byte_products import add_byte_products, flipped
 from ingot_compiler.backends.host.emit.kernels.pairs import multiply_pairs
 from ingot_compiler.backends.host.emit.lanes import load_lanes
@@ -75,7 +78,8 @@ def emit_step(
     masks = [*[None] * (tile.vectors - 1), tile.mask]
     places = zip(vectors, masks, tile.row_lanes, strict=True)
     columns = [_load_b(tile, *at, mask, lanes) for at, mask, lanes in places]
-    _prefetch_b(tile, axis, vectors)
+    if _begins_line(tile, axis, step):
+        _prefetch_b(tile, axis, vectors)
     totals, result = iter(sums), list[LlvmValue]()
     wide, narrow = (columns[:-1], columns[-1:]) if tile.last_lanes else (columns, ())
     for number, (pointer, displacement) in enumerate(tile.a):
@@ -114,7 +118,8 @@ def _load_a_lanes(tile: AccumulatorTile, pointer: LlvmValue, displacement: int) 
     element = MEMORY[factors.a]
     at = w.offset(pointer, i64(displacement), element)
     if factors.together > 1:
-        return w.load(at, "i32", tile.lanes, align=SIZES_BYTES[element])
+        loaded = w.load(at, "i32", tile.lanes, align=SIZES_BYTES[element])
+        return pairs_of_bf16(w, loaded) if factors.a == "bf16" else loaded
     loaded = from_memory(w, w.load(at, element, tile.lanes), factors.a)
     return emit_cast(w, loaded, factors.a, factors.sum)
 
@@ -200,6 +205,15 @@ def _add_product(
     pairs = tile.factors.together == rows_together("i16")
     product = multiply_pairs(w, left, right) if pairs else w.binary("mul", left, right)
     return w.binary("add", product, total)
+
+
+def _begins_line(tile: AccumulatorTile, axis: Axis, step: int) -> bool:
+    """Whether the row of B begins a cache line, if the first one of the block does: rows of 16 bits
+    share one."""
+    if not isinstance(axis.b_step, int):
+        return True
+    bits = axis.b_step * element_bits(MEMORY[tile.factors.b])
+    return step * bits % (8 * _LINE_BYTES) < max(bits, 1)
 
 
 def _prefetch_b(tile: AccumulatorTile, axis: Axis, vectors: Pointers) -> None:

@@ -7,7 +7,8 @@ Not done here: the loop (``multiply``).
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, vector_type
+from ingot_compiler.backends.host.emit.lanes import as_lanes
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.writer import Writer
 
 _MULTIPLY_ADD = {  # lanes -> feature ("": every x86-64 has it), intrinsic
@@ -29,12 +30,6 @@ def multiply_pairs(writer: Writer, left: LlvmValue, right: LlvmValue) -> LlvmVal
     low = writer.binary("mul", _low(writer, left), _low(writer, right))
     high = writer.binary("mul", _high(writer, left), _high(writer, right))
     return writer.binary("add", low, high)
-
-
-def as_lanes(writer: Writer, value: LlvmValue, element: str, lanes: int) -> LlvmValue:
-    """The bits of a vector as other lanes."""
-    text = f"bitcast {value.typed} to {vector_type(element, lanes)}"
-    return writer.define(text, element, lanes)
 
 
 def _low(writer: Writer, pairs: LlvmValue) -> LlvmValue:

@@ -18,8 +18,11 @@ _BLOCK_BYTES = 16
 
 
 def transposed(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
-    """Lane i of vector j becomes lane j of vector i; as many vectors as lanes (4, 8 or 16)."""
+    """Lane i of vector j becomes lane j of vector i; as many vectors as lanes (1, 4, 8 or
+    16)."""
     lanes = len(vectors)
+    if lanes == 1:
+        return list(vectors)
     # quads[q][j]: within block b of 128 bits, the elements 4b+j of the vectors 4q .. 4q+3.
     quads = [_within_blocks(w, vectors[first : first + _QUAD]) for first in range(0, lanes, _QUAD)]
     rows = [_between_blocks(w, [quad[number] for quad in quads]) for number in range(_QUAD)]

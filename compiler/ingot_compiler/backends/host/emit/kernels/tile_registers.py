@@ -84,10 +84,12 @@ class TileRegisters:
         """Load a tile of A, whose rows lie so far apart."""
         self._load(_REST_A if is_rest else _A, first, pitch_bytes)
 
-    def multiply(self, number: int, b: LlvmValue, *, is_rest: bool) -> None:
-        """Load a tile of B, and add the products of A and it to a tile of sums."""
+    def multiply(self, number: int, b: LlvmValue | None, *, is_rest: bool) -> None:
+        """Load a tile of B (None: the one that is there), and add the products of A and it to a
+        tile of sums."""
         left, right = (_REST_A, _REST_B[number]) if is_rest else (_A, _B[number])
-        self._load(right, b, TILE_ROW_BYTES)
+        if b is not None:
+            self._load(right, b, TILE_ROW_BYTES)
         operands = [_number(register) for register in (_SUMS[number], left, right)]
         self._writer.call_void(f"llvm.x86.{self._instruction()}", operands)
 

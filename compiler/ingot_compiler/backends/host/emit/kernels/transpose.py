@@ -76,7 +76,7 @@ def _tile_lanes(context: EmitContext, statement: Transpose) -> int:
     """
     lanes, columns = context.target.f32_lanes, statement.columns
     are_bytes = all(_is_byte(context.dtypes[buffer]) for _, buffer, _ in statement.values)
-    wide = are_bytes and not (isinstance(columns, int) and columns < 2 * lanes)
+    wide = are_bytes and lanes > 1 and not (isinstance(columns, int) and columns < 2 * lanes)
     return 2 * lanes if wide else lanes
 
 

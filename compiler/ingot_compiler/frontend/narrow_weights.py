@@ -1,0 +1,75 @@
+"""Matrices of f32 whose numbers are all bf16 or f16: what models become that were trained in 16 bits
+and exported in 32.
+
+In: the nodes of a graph; a matrix. Out: which tensors are worth a look; the same numbers in 16 bits.
+Not done here: storing them (``import_model``), widening them again (``OpContext.constant``).
+
+A product by one row takes the time in which its weights come from memory, and a kernel widens them
+on the way. Nothing is rounded: every number is the same, with its sign, and so is every result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+from onnx import NodeProto
+
+from ingot_compiler.frontend.sort_nodes import names_read
+from ingot_compiler.ir.types import DType, TensorType
+
+_READERS = frozenset(("MatMul", "Gemm", "FusedMatMul", "Gather", "Identity", "Transpose"))
+_COUNT_MIN = 1 << 19  # 2 MiB of f32: a smaller one stays in the cache of a core
+_BLOCK = 1 << 15
+_LOW_BITS = np.uint32(0xFFFF)
+
+Bits = npt.NDArray[np.uint32]
+
+
+def factors_and_tables(nodes: Iterable[NodeProto]) -> frozenset[str]:
+    """The tensors that products and look-ups alone read, perhaps transposed."""
+    read, elsewhere = set[str](), set[str]()
+    for node in nodes:
+        (read if node.op_type in _READERS else elsewhere).update(names_read(node))
+    return frozenset(read - elsewhere)
+
+
+def in_16_bits(kind: TensorType, content: memoryview) -> tuple[DType, memoryview] | None:
+    """The numbers of a large f32 matrix as bf16, or else as f16, bit for bit; None where one of them
+    is neither, which mostly the first block tells.
+
+    ``content``: the elements, little-endian. Besides the result no more memory is taken than blocks
+    need.
+    """
+    sizes = [size for size in kind.shape if isinstance(size, int)]
+    if kind.dtype != "f32" or kind.rank != 2 or prod(sizes) < _COUNT_MIN:
+        return None
+    bits = np.frombuffer(content, "<u4")
+    return _as_bf16(bits) or _as_f16(bits)
+
+
+def _as_bf16(bits: Bits) -> tuple[DType, memoryview] | None:
+    if any((block & _LOW_BITS).any() for block in _blocks(bits)):
+        return None
+    return "bf16", _bytes(bits.view("<u2")[1::2])
+
+
+def _as_f16(bits: Bits) -> tuple[DType, memoryview] | None:
+    """NaN is left out: a processor may change its bits."""
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        for block in _blocks(bits):
+            numbers = block.view("<f4")
+            same = numbers.astype("<f2").astype("<f4").view("<u4") == block
+            if not same.all() or np.isnan(numbers).any():
+                return None
+        return "f16", _bytes(bits.view("<f4").astype("<f2"))
+
+
+def _blocks(bits: Bits) -> Iterable[Bits]:
+    return (bits[start : start + _BLOCK] for start in range(0, len(bits), _BLOCK))
+
+
+def _bytes(halves: npt.NDArray[np.generic]) -> memoryview:
+    return np.ascontiguousarray(halves).view(np.uint8).data

@@ -1,0 +1,102 @@
+"""Other weights for a loaded model, between two calls.
+
+In: the lanes of a session, a bundle with the same code. Out: lanes that go on with its weights, or,
+after any error, with the old ones. Not done here: opening and verifying (``loader``).
+"""
+
+from ..errors import BundleError, IncompatibleError, InputError
+from ..format import header as head
+from ..format.source import Source, in_file, read_plan
+from ..loader.open_bundle import IN_MEMORY, open_base, open_bundle
+from ..loader.pool import ThreadPool
+from ..loader.watch import Watch
+from ..loader.weights import verified_weights
+from .lane import in_turn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..loader.open_bundle import Bundle
+    from .lane import Lane
+    from .loaded import Origin
+
+_MAY_DIFFER = (
+    head.WEIGHTS, head.TREE, head.SHARED, head.LOCK, head.DEBUG, head.SIGNATURE, head.SELFTEST,
+)  # fmt: skip
+
+
+def swap_weights(
+    lanes: "tuple[Lane, ...]",
+    bundle: "Bundle",
+    digest: "str | None",
+    timeout: "float | None",
+) -> None:
+    """Go on with the weights of `bundle`; see ``Session.swap_weights``."""
+    try:
+        origins = _origins(lanes, bundle, digest)
+    except BundleError as error:
+        if isinstance(bundle, IN_MEMORY):
+            raise
+        raise in_file(error, bundle) from error.__cause__
+
+    def swap() -> None:
+        before = [lane.loaded.origin for lane in lanes]
+        try:
+            _go_on(lanes, origins)
+        except BaseException:
+            _go_on(lanes, before)
+            raise
+
+    _in_all(lanes, swap, timeout)
+
+
+def _origins(lanes: "tuple[Lane, ...]", bundle: "Bundle", digest: "str | None") -> "list[Origin]":
+    """Open, map and verify the bundle, while calls go on; return what each lane needs of it."""
+    loaded = lanes[0].loaded
+    image, (keys, mode), ranges = loaded.image, loaded.trust, loaded.variant.ranges
+    if lanes[0].attached is not None:
+        why, do = "devices have copies of theirs", "load the bundle into a session of its own"
+        raise InputError("weights of devices cannot be swapped", lanes[0].name, why, do)
+    source = open_bundle(bundle, digest, keys)
+    _require_same_code(loaded.source, source)
+    read_plan(source)
+    open_base(source, bundle)
+    # Threads of its own: those of the lanes may be in a call.
+    pool, watch = ThreadPool(image, loaded.pool.n_threads), Watch(image)
+    weights, verifier = verified_weights(source, ranges, image, pool, watch, mode)
+    pool.stop()
+    source.require_unchanged()
+    stamp = source.file.stamp
+    return [
+        (source, weights, verifier and verifier.another(it.loaded.pool, it.watch), stamp)
+        for it in lanes
+    ]
+
+
+def _go_on(lanes: "tuple[Lane, ...]", origins: "list[Origin]") -> None:
+    for lane, origin in zip(lanes, origins, strict=True):
+        lane.go_on_with(origin)
+
+
+def _in_all(lanes: "tuple[Lane, ...]", work: "Callable[[], None]", timeout: "float | None") -> None:
+    """Work while no lane is in a call; all swaps come to the lanes in the same order."""
+    if not lanes:
+        return work()
+    return in_turn(lanes[:1], lambda _: _in_all(lanes[1:], work, timeout), timeout)
+
+
+def _require_same_code(old: Source, new: Source) -> None:
+    """Raise ``IncompatibleError`` unless both have the same sections but for weights and what tells
+    of them."""
+    was, now = (
+        {key: row.digest for key, row in source.by_key.items() if key[0] not in _MAY_DIFFER}
+        for source in (old, new)
+    )
+    differing = [key for key in sorted({*was, *now}) if was.get(key) != now.get(key)]
+    sizes = ((head.WEIGHTS, 0) in source.by_key for source in (old, new))
+    if differing or len({*sizes}) > 1:
+        names = ", ".join(f"{head.kind_name(kind)} {id_}" for kind, id_ in differing) or "weights 0"
+        why = f"other than in {old.name}: {names}"
+        do = "compile both by the same version with the same options; else load it as a session of its own"
+        raise IncompatibleError("not the same code with other weights", new.name, why, do)
