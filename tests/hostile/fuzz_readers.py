@@ -160,7 +160,7 @@ def _read_lock(data: bytes) -> None:
 @cache
 def _described() -> dict[str, Any]:
     described: dict[str, Any] = {
-        "format": "1.0", "digest": "", "lock": {}, "size_bytes": 1, "sections": [], "memory": {
+        "format": "1.0", "digest": "", "shared": None, "lock": {}, "size_bytes": 1, "sections": [], "memory": {
             "x86-64-v2": {"workspace_bytes": [1], "code_bytes": 1, "weights_bytes": 1},
         }, "device_use": {"x86-64-v2": {"devices": [{"name": "host"}], "copies": []}}, **describe_plan(_parts().plan),
     }  # fmt: skip

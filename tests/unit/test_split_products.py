@@ -26,7 +26,6 @@ from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.lowering.contraction_forms import ContractionOfParts
 from ingot_compiler.lowering.fused import launches_of
 from ingot_compiler.lowering.interpret_loops import interpret_loops
 from ingot_compiler.lowering.loops import Contraction
@@ -188,12 +187,13 @@ def test_programs_of_parts_that_do_not_belong_together_are_refused() -> None:
     graph, _ = product(normal(1, 64, 64), normal(2, 64, 64))
     (program,) = in_tiles(compile_graph(graph, TARGET).programs)
     (statement,) = program.body
-    assert isinstance(statement, ContractionOfParts)
+    assert isinstance(statement, Contraction)
+    assert statement.split is not None
     assert not list(find_loop_problems(program))
-    wrong = replace(statement.parts, b=(statement.parts.plain, *statement.parts.b[1:]))
+    wrong = replace(statement.split, b=(statement.split.plain, *statement.split.b[1:]))
     for other in (
-        replace(statement, parts=wrong),
-        replace(statement, parts=replace(wrong, b=())),
+        replace(statement, split=wrong),
+        replace(statement, split=replace(wrong, b=())),
         replace(statement, in_matrix_tiles=False),
     ):
         problems = list(find_loop_problems(replace(program, body=(other,))))

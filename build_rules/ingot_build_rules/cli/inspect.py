@@ -183,7 +183,7 @@ def _kind(launch: dict[str, Any]) -> str:
     """The kind of a launch, and what it reads in 16 bits without storing such numbers: weights that
     it widens."""
     read, written = (
-        {text.partition("[")[0] for text in launch[part]} for part in ("reads", "writes")
+        {text.partition("[")[0] for text in launch.get(part, ())} for part in ("reads", "writes")
     )
     halves = sorted((read - written) & {"bf16", "f16"})
     return f"{launch['kind']} of {' and '.join(halves)}" if halves else str(launch["kind"])

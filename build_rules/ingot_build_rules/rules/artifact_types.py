@@ -51,7 +51,6 @@ _MODULES = {
     "ingot_compiler.ir.profile": "SizeRange",
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
-    "ingot_compiler.lowering.contraction_forms": "ContractionOfParts ContractionToOdd",
     "ingot_compiler.lowering.digits": "Digits",
     "ingot_compiler.lowering.fused": (
         "BufferSpec Copy FusedGraph Group Grow HeldPair HoldState IfStep Launch LoopStep Operand Requirement "

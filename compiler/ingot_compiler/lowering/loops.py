@@ -231,6 +231,8 @@ class Contraction:
     bits, for as many of A: few instructions add their products. Pairs of bf16 likewise, whose f32
     sums are rounded as ``bf16_pairs`` says. ``in_matrix_tiles``: 16 rows by 16 columns at once,
     over as much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile.
+    ``rounds_to_odd``: sums of pairs of bf16 are rounded so, as ``bf16_pairs`` says. ``split``: A
+    and B are parts of f32, and these are the others.
     """
 
     row: str
@@ -254,16 +256,8 @@ class Contraction:
     tile: RegisterTile
     team: Team | None = None
     in_matrix_tiles: bool = False
-
-    @property
-    def rounds_to_odd(self) -> bool:
-        """Whether sums of pairs of bf16 are rounded so, as ``bf16_pairs`` says."""
-        return False
-
-    @property
-    def split(self) -> SplitFactors | None:
-        """Where A and B are parts of f32: the others."""
-        return None
+    rounds_to_odd: bool = False
+    split: SplitFactors | None = None
 
 
 @dataclass(frozen=True, slots=True)

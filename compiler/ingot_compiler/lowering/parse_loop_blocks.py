@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.read_terms import read_float
 from ingot_compiler.ir.text_reader import Reader
-from ingot_compiler.lowering.contraction_forms import contraction_of
 from ingot_compiler.lowering.digits import Digits
 from ingot_compiler.lowering.loop_fields import LoopFields
 from ingot_compiler.lowering.loops import (
@@ -53,10 +52,10 @@ def _contraction(fields: LoopFields) -> Contraction:
     a, b = fields.access("a"), fields.access("b")
     panels, split = _panels(fields), _split(fields) if reader.at("split") else None
     accumulator, epilogue = fields.accumulator(), fields.epilogue()
-    made = Contraction(
-        *rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile, team, matrix
+    return Contraction(
+        *rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile, team, matrix, odd,
+        split,
     )  # fmt: skip
-    return contraction_of(made, split, to_odd=odd)
 
 
 def _split(fields: LoopFields) -> SplitFactors:

@@ -38,7 +38,6 @@ from ingot_compiler.ir.dims import (
 )
 from ingot_compiler.ir.types import DType, dtype_size_bytes
 from ingot_compiler.ir.typical import typical
-from ingot_compiler.lowering.contraction_forms import contraction_of
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
@@ -179,13 +178,9 @@ def contraction_program(
         dtype, ACCUMULATOR, anchored.epilogue(_result_space(anchored, product, units)), tile,
         None if team is None else Team(target.team_units, dim_mod(symbol("p"), target.team_units)),
         matrix is not None,
-    )  # fmt: skip
-    is_pair = together > 1 and factors == ("bf16", "bf16")
-    statement = contraction_of(
-        statement,
+        together > 1 and factors == ("bf16", "bf16") and target.rounds_pairs_to_odd,
         _split_factors(anchored, parts, substitute(units.of_product(plain_index), moved)),
-        to_odd=is_pair and target.rounds_pairs_to_odd,
-    )
+    )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
     grain = grain_for(dim_floordiv(work, 16 * together))
     return finish_program(anchored.buffers, (statement,), units.extent, grain)

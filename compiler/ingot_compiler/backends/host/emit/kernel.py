@@ -30,7 +30,6 @@ from ingot_compiler.backends.host.emit.statement import emit_statements
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.lowering.contraction_forms import ContractionOfParts, ContractionToOdd
 from ingot_compiler.lowering.loops import (
     Attention,
     BlockedProduct,
@@ -57,8 +56,6 @@ EMITTERS: Emitters = {
     BlockedProduct: emit_blocked_product,
     CallExtern: emit_call_extern,
     Contraction: emit_contraction,
-    ContractionOfParts: emit_contraction,
-    ContractionToOdd: emit_contraction,
     Depthwise: emit_depthwise,
     DepthwisePlane: emit_depthwise_plane,
     Filter: emit_filter,
