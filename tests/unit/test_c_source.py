@@ -22,7 +22,7 @@ from ingot_build_rules.cli.arguments.export import OPTIONS
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
-from ingot_compiler.backends.c.c_forms import C_FORMS
+from ingot_compiler.backends.c.c_forms import C_FORMS, CForm
 
 DATA_DEPENDENT = ("detector",)  # how many boxes it finds
 QUICK = (("lstm", "c"), ("lstm", "c-wide"), ("distilbert", "c-128"), ("gpt2", "c-256"))
@@ -78,6 +78,20 @@ def save(
     path = folder / "m.onnx"
     path.write_bytes(model.SerializeToString())
     return path
+
+
+@pytest.mark.parametrize("form", C_FORMS, ids=lambda form: form.name)
+def test_bf16(form: CForm, tmp_path: Path) -> None:
+    """Numbers of bf16 are widened by operators of C, in vectors of eight too."""
+    kind = onnx.TensorProto.BFLOAT16
+    nodes = [helper.make_node("Cast", ["x"], ["halves"], to=kind)]
+    nodes += [helper.make_node("Add", ["halves", "halves"], ["sum"])]
+    nodes += [helper.make_node("Cast", ["sum"], ["y"], to=F32)]
+    path = save(tmp_path, nodes, {"x": [2, 19]})
+    made = CModel(export(path, tmp_path / "c", "--target", form.name, "--name", "m"))
+    x = np.random.default_rng(1).standard_normal((2, 19)).astype(np.float32)
+    expected = bundle_run(path, form.loops_for, {"x": x}, tmp_path)
+    assert made.run({"x": x})["y"].tobytes() == expected["y"].tobytes()
 
 
 def test_memory_is_that_of_the_plan(tmp_path: Path) -> None:
