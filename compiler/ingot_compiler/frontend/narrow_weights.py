@@ -38,7 +38,8 @@ def factors_and_tables(nodes: Iterable[NodeProto]) -> frozenset[str]:
 
 def in_16_bits(kind: TensorType, content: memoryview) -> tuple[DType, memoryview] | None:
     """The numbers of a large f32 matrix as bf16, or else as f16, bit for bit; None where one of them
-    is neither, which mostly the first block tells.
+    is neither, which mostly the first block tells, or is NaN: a cast, by a processor or where
+    constants are folded, may change its bits.
 
     ``content``: the elements, little-endian. Besides the result no more memory is taken than blocks
     need.
@@ -51,20 +52,23 @@ def in_16_bits(kind: TensorType, content: memoryview) -> tuple[DType, memoryview
 
 
 def _as_bf16(bits: Bits) -> tuple[DType, memoryview] | None:
-    if any((block & _LOW_BITS).any() for block in _blocks(bits)):
+    if any((block & _LOW_BITS).any() or _has_nan(block) for block in _blocks(bits)):
         return None
     return "bf16", _bytes(bits.view("<u2")[1::2])
 
 
 def _as_f16(bits: Bits) -> tuple[DType, memoryview] | None:
-    """NaN is left out: a processor may change its bits."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         for block in _blocks(bits):
             numbers = block.view("<f4")
             same = numbers.astype("<f2").astype("<f4").view("<u4") == block
-            if not same.all() or np.isnan(numbers).any():
+            if not same.all() or _has_nan(block):
                 return None
         return "f16", _bytes(bits.view("<f4").astype("<f2"))
+
+
+def _has_nan(bits: Bits) -> bool:
+    return bool(np.isnan(bits.view("<f4")).any())
 
 
 def _blocks(bits: Bits) -> Iterable[Bits]:
