@@ -10,7 +10,7 @@ on the way. Nothing is rounded: every number is the same, with its sign, and so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from math import prod
 
 import numpy as np
@@ -20,7 +20,9 @@ from onnx import NodeProto
 from ingot_compiler.frontend.sort_nodes import names_read
 from ingot_compiler.ir.types import DType, TensorType
 
-_READERS = frozenset(("MatMul", "Gemm", "FusedMatMul", "Gather", "Identity", "Transpose"))
+_PLACES = {"FusedMatMul": 1, "Gather": 0, "Gemm": 1, "MatMul": 1}
+"""The operand that is the right factor or the table; of others a cast is folded back to f32."""
+_MOVES = ("Identity", "Transpose")
 _COUNT_MIN = 1 << 19  # 2 MiB of f32: a smaller one stays in the cache of a core
 _BLOCK = 1 << 15
 _LOW_BITS = np.uint32(0xFFFF)
@@ -28,11 +30,19 @@ _LOW_BITS = np.uint32(0xFFFF)
 Bits = npt.NDArray[np.uint32]
 
 
-def factors_and_tables(nodes: Iterable[NodeProto]) -> frozenset[str]:
-    """The tensors that products and look-ups alone read, perhaps transposed."""
-    read, elsewhere = set[str](), set[str]()
-    for node in nodes:
-        (read if node.op_type in _READERS else elsewhere).update(names_read(node))
+def factors_and_tables(nodes: Sequence[NodeProto], outputs: Collection[str]) -> frozenset[str]:
+    """The tensors that are right factors of products and tables of look-ups alone, perhaps
+    transposed on the way.
+
+    ``nodes``: of a graph, each behind those it reads; ``outputs``: the graph's.
+    """
+    read, elsewhere = set[str](), set[str](outputs)
+    for node in reversed(nodes):
+        place = _PLACES.get(node.op_type, -1)
+        if node.op_type in _MOVES and node.output[0] in read - elsewhere:
+            place = 0
+        for position, name in enumerate(names_read(node)):
+            (read if position == place else elsewhere).add(name)
     return frozenset(read - elsewhere)
 
 
