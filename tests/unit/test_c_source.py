@@ -4,13 +4,16 @@ and any compiler takes it."""
 from __future__ import annotations
 
 import ctypes
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 from tests.c_source import CModel, compile_c, export
 from tests.json_schemas import checked
 from tests.unit.codegen_harness import Array
@@ -22,7 +25,7 @@ from ingot_build_rules.cli.arguments.export import OPTIONS
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
-from ingot_compiler.backends.c.c_forms import C_FORMS
+from ingot_compiler.backends.c.c_forms import C_FORMS, CForm
 
 DATA_DEPENDENT = ("detector",)  # how many boxes it finds
 QUICK = (("lstm", "c"), ("lstm", "c-wide"), ("distilbert", "c-128"), ("gpt2", "c-256"))
@@ -68,16 +71,47 @@ def test_forms() -> None:
 
 
 def save(
-    folder: Path, nodes: list[onnx.NodeProto], inputs: Mapping[str, Sequence[int | str]]
+    folder: Path,
+    nodes: list[onnx.NodeProto],
+    inputs: Mapping[str, Sequence[int | str]],
+    weights: Mapping[str, Array] = MappingProxyType({}),
 ) -> Path:
     """A model of some nodes, whose last output is the model's."""
     shapes = {name: helper.make_tensor_value_info(name, F32, s) for name, s in inputs.items()}
     made = helper.make_tensor_value_info(nodes[-1].output[0], F32, None)
-    graph = helper.make_graph(nodes, "g", list(shapes.values()), [made])
+    stored = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "g", list(shapes.values()), [made], stored)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
     path = folder / "m.onnx"
     path.write_bytes(model.SerializeToString())
     return path
+
+
+@pytest.mark.parametrize("form", C_FORMS, ids=lambda form: form.name)
+def test_bf16(form: CForm, tmp_path: Path) -> None:
+    """Numbers of bf16 are widened by operators of C, in vectors of eight too."""
+    kind = onnx.TensorProto.BFLOAT16
+    nodes = [helper.make_node("Cast", ["x"], ["halves"], to=kind)]
+    nodes += [helper.make_node("Add", ["halves", "halves"], ["sum"])]
+    nodes += [helper.make_node("Cast", ["sum"], ["y"], to=F32)]
+    path = save(tmp_path, nodes, {"x": [2, 19]})
+    made = CModel(export(path, tmp_path / "c", "--target", form.name, "--name", "m"))
+    x = np.random.default_rng(1).standard_normal((2, 19)).astype(np.float32)
+    expected = bundle_run(path, form.loops_for, {"x": x}, tmp_path)
+    assert made.run({"x": x})["y"].tobytes() == expected["y"].tobytes()
+
+
+@pytest.mark.parametrize("form", C_FORMS, ids=lambda form: form.name)
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["f16", "bf16"])
+def test_narrow_weights(form: CForm, dtype: type[np.generic], tmp_path: Path) -> None:
+    """Of f32 weights, those of bf16 are stored in 16 bits; f16 stays f32, for C has no instruction
+    that widens it."""
+    matrix = np.random.default_rng(1).standard_normal((1024, 512)).astype(dtype).astype(np.float32)
+    product = helper.make_node("MatMul", ["x", "w"], ["y"])
+    path = save(tmp_path, [product], {"x": [1, 1024]}, {"w": matrix})
+    header = export(path, tmp_path / "c", "--target", form.name, "--name", "m")
+    facts = json.loads(header.with_suffix(".json").read_text())
+    assert facts["weights_bytes"] == matrix.size * (4 if dtype is np.float16 else 2)
 
 
 def test_memory_is_that_of_the_plan(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def some_programs() -> tuple[list[LoopProgram], list[list[Array]]]:
     """One program of each sort, and what it is given."""
     given: Value = Apply("erf", (Load(0, _J),), "f32")
     programs = [cast("f32", "f16"), cast("f64", "bf16"), cast("f32", "u8"), cast("f64", "i64"), cast("f16", "f32"),
-                strided(), elementwise(given, ("f32", "f32"))]  # fmt: skip
+                cast("bf16", "f32"), strided(), elementwise(given, ("f32", "f32"))]  # fmt: skip
     inputs = [[numbers(program.buffers[0].dtype, 1)] for program in programs]
     return [*programs, total()], [*inputs, [numbers("i32", 2)]]
 

@@ -180,8 +180,8 @@ def _launch_row(number: int, launch: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _kind(launch: dict[str, Any]) -> str:
-    """The kind of a launch, and what it reads in 16 bits without storing such numbers: weights that
-    it widens."""
+    """The kind of a launch, and what it reads in 16 bits without storing such numbers: mostly weights
+    that it widens, but an input of the model, or a value that another launch stored, counts too."""
     read, written = (
         {text.partition("[")[0] for text in launch.get(part, ())} for part in ("reads", "writes")
     )

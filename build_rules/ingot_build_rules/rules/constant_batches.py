@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 _BATCHED_WORK_BYTES_MAX = 32 << 10
 _COUNT_MAX = 64
-_LAST_DIGITS = "0"  # of a name's 16 hexadecimal ones: a group has 16 constants on average
+_ENDING_DIGIT = "0"  # a name's first one, of 16: a group has 16 constants on average
 
 
 def batches(constants: Sequence[tuple[str, int]]) -> list[list[int]]:
@@ -31,7 +31,7 @@ def batches(constants: Sequence[tuple[str, int]]) -> list[list[int]]:
             found.append([index])
             continue
         small.append(index)
-        if name[0] in _LAST_DIGITS or len(small) == _COUNT_MAX:
+        if name[0] == _ENDING_DIGIT or len(small) == _COUNT_MAX:
             found.append(small)
             small = []
     return [*found, small] if small else found

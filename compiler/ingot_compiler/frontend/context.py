@@ -260,8 +260,8 @@ class OpContext(OnnxNode):
 
     def constant(self, source: ConstantSource, *, is_quantised: bool = False) -> int:
         """A stored tensor: a literal when it is small enough for the graph's text, else by its
-        number; ``is_quantised``: it is read as what stands for floats, which no size is made
-        of."""
+        number; ``is_quantised``: it is dequantised and read by nothing else, so that it is weights,
+        unless it has very few elements."""
         self._check_size(source.type)
         shape, dtype = source.type.shape, source.type.dtype
         if source.stored:

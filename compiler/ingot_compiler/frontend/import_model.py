@@ -300,10 +300,11 @@ class _Importer:
         self, graph: GraphProto, nodes: Sequence[NodeProto]
     ) -> tuple[tuple[int, ConstantSource], ...]:
         """Store the initializers that are used, in the file's order; each with its ordinal."""
-        used = {name for node in nodes for name in names_read(node)} | {*_names(graph.output)}
+        outputs = _names(graph.output)
+        used = {name for node in nodes for name in names_read(node)} | {*outputs}
         is_whole = graph is self.graph  # only its own tensors were detached
         stored: list[tuple[int, ConstantSource]] = []
-        narrow = factors_and_tables(nodes)
+        narrow = factors_and_tables(nodes, outputs)
         for tensor in graph.initializer:
             if tensor.name not in used or (is_whole and tensor.name in self.optional):
                 continue

@@ -10,7 +10,7 @@ on the way. Nothing is rounded: every number is the same, with its sign, and so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from math import prod
 
 import numpy as np
@@ -20,7 +20,9 @@ from onnx import NodeProto
 from ingot_compiler.frontend.sort_nodes import names_read
 from ingot_compiler.ir.types import DType, TensorType
 
-_READERS = frozenset(("MatMul", "Gemm", "FusedMatMul", "Gather", "Identity", "Transpose"))
+_PLACES = {"FusedMatMul": 1, "Gather": 0, "Gemm": 1, "MatMul": 1}
+"""The operand that is the right factor or the table; of others a cast is folded back to f32."""
+_MOVES = ("Identity", "Transpose")
 _COUNT_MIN = 1 << 19  # 2 MiB of f32: a smaller one stays in the cache of a core
 _BLOCK = 1 << 15
 _LOW_BITS = np.uint32(0xFFFF)
@@ -28,17 +30,26 @@ _LOW_BITS = np.uint32(0xFFFF)
 Bits = npt.NDArray[np.uint32]
 
 
-def factors_and_tables(nodes: Iterable[NodeProto]) -> frozenset[str]:
-    """The tensors that products and look-ups alone read, perhaps transposed."""
-    read, elsewhere = set[str](), set[str]()
-    for node in nodes:
-        (read if node.op_type in _READERS else elsewhere).update(names_read(node))
+def factors_and_tables(nodes: Sequence[NodeProto], outputs: Collection[str]) -> frozenset[str]:
+    """The tensors that are right factors of products and tables of look-ups alone, perhaps
+    transposed on the way.
+
+    ``nodes``: of a graph, each behind those it reads; ``outputs``: the graph's.
+    """
+    read, elsewhere = set[str](), set[str](outputs)
+    for node in reversed(nodes):
+        place = _PLACES.get(node.op_type, -1)
+        if node.op_type in _MOVES and node.output[0] in read - elsewhere:
+            place = 0
+        for position, name in enumerate(names_read(node)):
+            (read if position == place else elsewhere).add(name)
     return frozenset(read - elsewhere)
 
 
 def in_16_bits(kind: TensorType, content: memoryview) -> tuple[DType, memoryview] | None:
     """The numbers of a large f32 matrix as bf16, or else as f16, bit for bit; None where one of them
-    is neither, which mostly the first block tells.
+    is neither, which mostly the first block tells, or is NaN: a cast, by a processor or where
+    constants are folded, may change its bits.
 
     ``content``: the elements, little-endian. Besides the result no more memory is taken than blocks
     need.
@@ -51,20 +62,23 @@ def in_16_bits(kind: TensorType, content: memoryview) -> tuple[DType, memoryview
 
 
 def _as_bf16(bits: Bits) -> tuple[DType, memoryview] | None:
-    if any((block & _LOW_BITS).any() for block in _blocks(bits)):
+    if any((block & _LOW_BITS).any() or _has_nan(block) for block in _blocks(bits)):
         return None
     return "bf16", _bytes(bits.view("<u2")[1::2])
 
 
 def _as_f16(bits: Bits) -> tuple[DType, memoryview] | None:
-    """NaN is left out: a processor may change its bits."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         for block in _blocks(bits):
             numbers = block.view("<f4")
             same = numbers.astype("<f2").astype("<f4").view("<u4") == block
-            if not same.all() or np.isnan(numbers).any():
+            if not same.all() or _has_nan(block):
                 return None
         return "f16", _bytes(bits.view("<f4").astype("<f2"))
+
+
+def _has_nan(bits: Bits) -> bool:
+    return bool(np.isnan(bits.view("<f4")).any())
 
 
 def _blocks(bits: Bits) -> Iterable[Bits]:

@@ -19,8 +19,9 @@ _SAID_IN_C = ("avx2", "fma")
 
 @dataclass(frozen=True, slots=True)
 class CForm:
-    """``loops_for``: the target of the host that loops are cut for; ``has_vectors``: whether they
-    are written with vectors, else number by number in C99 without extensions."""
+    """``loops_for``: the target of the host that loops are cut and constants packed for; it has no
+    instruction that one of them would count on and C cannot say, as ``f16c``. ``has_vectors``:
+    whether loops are written with vectors, else number by number in C99 without extensions."""
 
     name: str
     loops_for: str
@@ -43,7 +44,7 @@ C_FORMS = (
     CForm("c-small", "x86-64-v2:scalar", has_vectors=False),
     CForm("c-wide", "x86-64-v2+avx2", has_vectors=False),
     CForm("c-128", "x86-64-v2", has_vectors=True),
-    CForm("c-256", "x86-64-v3", has_vectors=True),
+    CForm("c-256", "x86-64-v2+avx2+fma", has_vectors=True),
 )
 """Numbers one by one, the default, which microcontrollers want; the same in loops cut for eight
 lanes, which Clang makes vectors of, and which take twice as much code without them; vectors of 128

@@ -20,6 +20,7 @@ DERIVED = (
     "page_bytes",
     "rank",
     "rounds_pairs_to_odd",
+    "shuffles_bytes",
     "triple",
     "vector_bits",
     "vector_register_count",

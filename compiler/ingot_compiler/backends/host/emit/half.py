@@ -26,7 +26,7 @@ def half_to_float(w: Writer, value: LlvmValue, dtype: DType) -> LlvmValue:
     # Elsewhere LLVM would call a library function for f16, lane by lane.
     if dtype == "f16" and w.target.widens_f16:
         return w.convert("fpext", w.convert("bitcast", value, "half"), "float")
-    if dtype == "bf16" and value.lanes == _SHUFFLED and "avx2" in w.target.features:
+    if dtype == "bf16" and value.lanes == _SHUFFLED and w.target.shuffles_bytes:
         return _shuffled(w, value)
     wide = Number(w, w.convert("zext", value, "i32"))
     return (_f16_to_float(wide) if dtype == "f16" else (wide << 16).as_float()).operand

@@ -141,6 +141,12 @@ class Target:
         return "f16c" in self.features or self.arch == "aarch64"
 
     @property
+    def shuffles_bytes(self) -> bool:
+        """Whether bytes of 256 bits are placed by one instruction. Machines whose code is no machine
+        code of x86 name ``avx2`` for its lanes, and not ``ssse3``, which places bytes of 128."""
+        return {"avx2", "ssse3"}.issubset(self.features)
+
+    @property
     def rounds_pairs_to_odd(self) -> bool:
         """Whether that instruction rounds the products, their sum and the total to odd."""
         return self.arch == "aarch64"
