@@ -30,6 +30,8 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("norm", NORMS)
 def test_rows_without_variance_give_the_bias(kind: str, norm: str, tmp_path: Path) -> None:
+    """Equal values have variance 0, so what is left of ``gain * (x - mean) / sqrt(epsilon) + shift``
+    is the shift; RMS norms of zeros give zeros."""
     number, dtype = KINDS[kind]
     values = {"gain": 1.0, "shift": 0.25}
     weights = [
