@@ -309,7 +309,7 @@ def test_hostile_texts_are_refused_cleanly(parse: Callable[[str], object], text:
 
 def test_a_plan_is_compared_with_the_graph_that_it_is_for() -> None:
     """A buffer without a place, of another size or device, or that dies before its last use, is
-    refused."""
+    refused; so are a constant, and an output where the inputs are not planned."""
     fused = parse_fused(FUSED)
     plan = """\
 planner best
@@ -336,9 +336,10 @@ buffer b3 on device 1: 60 bytes, steps 1 to 2, at 128
         ),
         (
             "b4: 60 bytes",
-            "b5: 60 bytes",
-            "what is planned: expected a workspace buffer of the graph, got b5",
+            "b2: 60 bytes",
+            "what is planned: expected a workspace buffer of the graph, got b2",
         ),
+        ("b4: 60 bytes", "b5: 60 bytes", "what is planned: expected a place for b0, got none"),
         (
             "4*n bytes, steps 6 to 6, a block of its own",
             "4*n bytes, steps 6 to 6, above b4",

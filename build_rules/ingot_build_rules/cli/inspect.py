@@ -181,12 +181,14 @@ def _launch_row(number: int, launch: dict[str, Any]) -> tuple[str, ...]:
 
 def _kind(launch: dict[str, Any]) -> str:
     """The kind of a launch, and what it reads in 16 bits without storing such numbers: mostly weights
-    that it widens, but an input of the model, or a value that another launch stored, counts too."""
+    that it widens, but an input of the model, or a value that another launch stored, counts too.
+    A kind of products of bf16 says so itself."""
+    kind = str(launch["kind"])
     read, written = (
         {text.partition("[")[0] for text in launch.get(part, ())} for part in ("reads", "writes")
     )
-    halves = sorted((read - written) & {"bf16", "f16"})
-    return f"{launch['kind']} of {' and '.join(halves)}" if halves else str(launch["kind"])
+    halves = sorted((read - written) & {"bf16", "f16"} - {kind.rpartition("_")[2]})
+    return f"{kind} of {' and '.join(halves)}" if halves else kind
 
 
 def _one_kernel(described: dict[str, Any], bundle: str, kernel: str) -> tuple[str, str]:

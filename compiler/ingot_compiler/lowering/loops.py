@@ -35,7 +35,8 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal number."""
+    """A literal number; one of f16 or bf16 is an f32 number, not rounded to its type. What a graph
+    says in such a type is representable already; the epsilon of a norm need not be."""
 
     value: bool | int | float
     dtype: DType

@@ -7,7 +7,9 @@ constants, folded by ``lowering/constant_expression``.
 
 Order of steps, stated because folding must give the same bytes everywhere:
 ``factor = scale / sqrt(variance + epsilon)``, ``shift = bias - mean * factor``,
-``weights * factor``, ``old bias * factor + shift``. Source: ONNX BatchNormalization-15.
+``weights * factor``, ``old bias * factor + shift``. Of f16 and bf16 all of it is computed in f32,
+where epsilon stays what it is, and the new weights, bias or results are rounded once. Source: ONNX
+BatchNormalization-15.
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ from collections.abc import Sequence
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_names import OpName
+from ingot_compiler.ir.types import DType
 from ingot_compiler.passes.rewrite import Interior, Rewriter, in_shape, rewrite
 
 _CONVOLUTIONS: tuple[OpName, ...] = ("conv", "conv_transpose")
+_HALVES: tuple[DType, ...] = ("f16", "bf16")
 
 
 def fold_batch_norm(graph: Graph) -> Graph:
@@ -34,13 +38,26 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
 
 
 def _factor_and_shift(state: Rewriter, node: Node, source: Sequence[int]) -> tuple[int, int]:
-    """Per channel: what the value is multiplied by, and what is added then; both ``[channels]``."""
-    _, scale, bias, mean, variance = node.operands
+    """Per channel: what the value is multiplied by, and what is added then; both ``[channels]``, of
+    f32 where the node is of f16 or bf16."""
+    scale, bias, mean, variance = (_wide(state, value, source) for value in node.operands[1:])
     epsilon = node.real("epsilon")
     spread = state.emit("sqrt", (state.emit("add", (variance, epsilon), {}, source),), {}, source)
     factor = state.emit("div", (scale, spread), {}, source)
     moved = state.emit("mul", (mean, factor), {}, source)
     return factor, state.emit("sub", (bias, moved), {}, source)
+
+
+def _wide(state: Rewriter, value: int, source: Sequence[int]) -> int:
+    """``value``, in f32 where it is of f16 or bf16."""
+    return _cast(state, value, "f32", source) if state.type_of(value).dtype in _HALVES else value
+
+
+def _cast(state: Rewriter, value: int, dtype: DType, source: Sequence[int]) -> int:
+    """``value`` in an element type, perhaps its own."""
+    if state.type_of(value).dtype == dtype:
+        return value
+    return state.emit("cast", (value,), {"dtype": dtype}, source)
 
 
 def _into_convolution(state: Rewriter, node: Node) -> int | None:
@@ -51,17 +68,18 @@ def _into_convolution(state: Rewriter, node: Node) -> int | None:
     if region is None:
         return None
     factor, shift = _factor_and_shift(state, node, region.source)
-    scaled = _scaled_weights(state, conv, factor, region)
-    bias = _scaled_bias(state, conv.operands[2:], factor, shift, region)
+    dtype = state.type_of(conv.operands[1]).dtype
+    scaled = _cast(state, _scaled_weights(state, conv, factor, region), dtype, region.source)
+    bias = _scaled_bias(state, conv.operands[2:], factor, shift, dtype, region)
     return state.emit(
         conv.op, (conv.operands[0], scaled, bias), dict(conv.attributes), region.source
     )
 
 
 def _scaled_weights(state: Rewriter, conv: Node, factor: int, region: Interior) -> int:
-    """``[out, in / groups, ...]`` of a convolution, ``[in, out / groups, ...]`` of a transposed
-    one."""
-    weights = conv.operands[1]
+    """``[out, in / groups, ...]`` of a convolution, ``[in, out / groups, ...]`` of a transposed one,
+    not yet rounded to the type of the weights."""
+    weights = _wide(state, conv.operands[1], region.source)
     shape = state.shape_of(weights)
     if conv.op == "conv":
         per_channel = _reshaped(state, factor, (-1, *(1,) * (len(shape) - 1)), region)
@@ -82,12 +100,14 @@ def _reshaped(state: Rewriter, value: int, shape: Sequence[Dim], region: Interio
 
 
 def _scaled_bias(
-    state: Rewriter, bias: Sequence[int], factor: int, shift: int, region: Interior
+    state: Rewriter, bias: Sequence[int], factor: int, shift: int, dtype: DType, region: Interior
 ) -> int:
-    if not bias:
-        return shift
-    scaled = state.emit("mul", (bias[0], factor), {}, region.source)
-    return state.emit("add", (scaled, shift), {}, region.source)
+    """The new bias, of ``dtype``."""
+    if bias:
+        old = _wide(state, bias[0], region.source)
+        scaled = state.emit("mul", (old, factor), {}, region.source)
+        shift = state.emit("add", (scaled, shift), {}, region.source)
+    return _cast(state, shift, dtype, region.source)
 
 
 def _into_matmul(state: Rewriter, node: Node) -> int | None:
@@ -103,9 +123,11 @@ def _into_matmul(state: Rewriter, node: Node) -> int | None:
     if region is None:
         return None
     factor, shift = _factor_and_shift(state, node, region.source)
-    weights = state.emit("mul", (right, factor), {}, region.source)
+    dtype = state.type_of(right).dtype
+    weights = state.emit("mul", (_wide(state, right, region.source), factor), {}, region.source)
+    weights = _cast(state, weights, dtype, region.source)
     scaled = state.emit("matmul", (left, weights), {}, region.source)
-    total = _scaled_bias(state, bias, factor, shift, region)
+    total = _scaled_bias(state, bias, factor, shift, dtype, region)
     return state.emit("add", (scaled, total), {}, region.source)
 
 
@@ -121,10 +143,10 @@ def _without_bias(state: Rewriter, value: int) -> tuple[int, tuple[int, ...]]:
 
 def _alone(state: Rewriter, node: Node) -> int:
     """``x * factor + shift`` with both shaped ``[channels, 1, ...]``."""
-    region = Interior((node,))
+    region, value = Interior((node,)), node.operands[0]
     factor, shift = _factor_and_shift(state, node, node.source)
-    shape = (-1, *(1,) * (state.type_of(node.operands[0]).rank - 2))
-    scaled = state.emit(
-        "mul", (node.operands[0], _reshaped(state, factor, shape, region)), {}, node.source
-    )
-    return state.emit("add", (scaled, _reshaped(state, shift, shape, region)), {}, node.source)
+    shape = (-1, *(1,) * (state.type_of(value).rank - 2))
+    per_channel = _reshaped(state, factor, shape, region)
+    scaled = state.emit("mul", (_wide(state, value, node.source), per_channel), {}, node.source)
+    moved = state.emit("add", (scaled, _reshaped(state, shift, shape, region)), {}, node.source)
+    return _cast(state, moved, state.type_of(value).dtype, node.source)

@@ -47,7 +47,7 @@ class AnchoredGroup:
         elements = self.elements()
         value: Value = Local(ACCUMULATOR, wide)
         if len(self.node.operands) > _BIAS + self._more_weights:
-            value = elements.let(Apply("add", (value, self._bias(space)), wide), wide)
+            value = elements.let(self._with_bias(wide, space), wide)
         if wide != dtype:
             value = elements.let(Apply("cast", (value,), dtype), dtype)
         return self.store(value, elements, space)
@@ -77,7 +77,11 @@ class AnchoredGroup:
         """How many parts the factors of the anchor have."""
         return self.node.integer("parts") if "parts" in self.node.table else 1
 
-    def _bias(self, space: Space) -> Load:
+    def _with_bias(self, wide: DType, space: Space) -> Value:
+        """The sum and the bias, which is held in f32 where it is of f16 or bf16: one addition in
+        f32, which nothing rounds."""
         bias = self.operand(_BIAS)
+        held = bias.type.dtype if wide in FLOATS else wide
         at = bias.view.offset + dim_mul(space.index(1), bias.view.strides[0])
-        return Load(self.buffers.number(bias), at)
+        load = Load(self.buffers.number(bias), at)
+        return Apply("add", (Local(ACCUMULATOR, held), load), held)
