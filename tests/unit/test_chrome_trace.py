@@ -106,6 +106,19 @@ def test_lanes_and_the_critical_path() -> None:
     )
 
 
+def test_an_action_that_ran_again_makes_no_circle() -> None:
+    """Its first run was what another needed, its second needs that one: the path ends."""
+    events: Timed = [
+        (0.0, BuildStarted(("all",), 2)),
+        (1.0, finished(1, 1.0)),
+        (2.0, finished(2, 1.0, (1,))),
+        (3.0, finished(1, 1.0, (2,))),
+        (3.1, BuildFinished({"cut": {"ran": 3}}, 3.1, ("all",), ())),
+    ]
+    other = json.loads(chrome_trace(events, BUILD))["otherData"]
+    assert other["critical_path_seconds"] == 2.0
+
+
 def test_the_trace_of_a_replay_is_the_same() -> None:
     """It is a function of the events."""
     lines = [event_line(event, seconds) for seconds, event in EVENTS]

@@ -90,25 +90,25 @@ def _free_lane(taken: Sequence[int]) -> int:
 
 def _critical_path(actions: Sequence[ActionFinished]) -> Mapping[int, float]:
     """Return number -> seconds of the actions on the path; an action comes after those that it
-    needs."""
-    total: dict[int, float] = {}
-    before: dict[int, int] = {}
-    seconds = {action.number: action.seconds for action in actions}
+    needs. One that ran again, since its result was damaged, is there each time that it ended: the
+    path leads to what ended before, and never in a circle."""
+    total: list[float] = []
+    before: list[int | None] = []
+    last: dict[int, int] = {}
 
-    def longest(numbers: Iterable[int]) -> int | None:
-        return max(numbers, key=lambda number: (total[number], -number), default=None)
+    def longest(places: Iterable[int]) -> int | None:
+        return max(places, key=lambda place: (total[place], -place), default=None)
 
-    for action in actions:
-        slowest = longest(number for number in action.needs if number in total)
-        total[action.number] = action.seconds
-        if slowest is not None:
-            total[action.number] += total[slowest]
-            before[action.number] = slowest
+    for place, action in enumerate(actions):
+        slowest = longest(last[number] for number in action.needs if number in last)
+        total.append(action.seconds + (0 if slowest is None else total[slowest]))
+        before.append(slowest)
+        last[action.number] = place
     path: dict[int, float] = {}
-    number = longest(total)
-    while number is not None:
-        path[number] = seconds[number]
-        number = before.get(number)
+    at = longest(range(len(total)))
+    while at is not None:
+        path[actions[at].number] = actions[at].seconds
+        at = before[at]
     return path
 
 
