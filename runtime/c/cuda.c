@@ -84,17 +84,13 @@ static const char *cuda_failure(const struct cuda *cuda, const char *call, i32 c
   return TEXT("%s: %s (%d)", call, name ? name : "an error of CUDA", code);
 }
 
-static bool refuse_cuda(const char *what, const struct opening *opening, const char *why, const char *todo, error *error) {
-  return refuse(error, INGOT_INCOMPATIBLE_ERROR, what, opening->where, why, todo);
-}
-
 static bool find_cuda(struct cuda *cuda, int *count, int *version, const struct opening *opening, error *error) {
   const char *why = open_driver("INGOT_CUDA_LIBRARY", "libcuda.so.1", cuda_names, COUNT_OF(cuda_names), &cuda->cu);
   i32 code = *why ? 0 : cuda->cu.init(0);
   if (!*why && !code) code = cuda->cu.count(count);
   if (!*why && !code) code = cuda->cu.version(version);
   if (code) why = cuda_failure(cuda, "cuInit", code);
-  return !*why || refuse_cuda(TEXT("device %s needs a CUDA driver", quoted(opening->name)), opening, why, CUDA_INSTALL, error);
+  return !*why || refuse_opening(TEXT("device %s needs a CUDA driver", quoted(opening->name)), opening, why, CUDA_INSTALL, error);
 }
 
 // The architecture of a GPU: 75 for compute capability 7.5.
@@ -117,7 +113,7 @@ static bool refuse_cuda_id(const struct cuda *cuda, int count, i64 id, const str
     if (!cuda->cu.get(&device, index))
       append(here, "%scuda:%d (%s, sm_%u)", index ? ", " : "", index, cuda_name(cuda, device), architecture_of(cuda, device));
   const char *why = TEXT("device %s wants cuda:%lld; there are: %s", quoted(opening->name), NUMBER(id), *here ? here : "none");
-  return refuse_cuda(TEXT("no device cuda:%lld here", NUMBER(id)), opening, why, CUDA_INSTALL, error);
+  return refuse_opening(TEXT("no device cuda:%lld here", NUMBER(id)), opening, why, CUDA_INSTALL, error);
 }
 
 static bool refuse_architecture(const struct cuda *cuda, const struct cuda_library *library, const struct opening *opening, error *error) {
@@ -126,7 +122,7 @@ static bool refuse_architecture(const struct cuda *cuda, const struct cuda_libra
   for (u32 index = 0; index < library->module_count; index++) append(told, "%ssm_%u", index ? ", " : "", library->modules[index].architecture);
   const char *why = TEXT("it is code for %s; %s has sm_%u", told, cuda_name(cuda, cuda->device), has);
   const char *todo = TEXT("compile for it: --device %s=cuda,target=sm_%u, if there is code for it", opening->name, has);
-  return refuse_cuda(TEXT("device %s cannot run its library here", quoted(opening->name)), opening, why, todo, error);
+  return refuse_opening(TEXT("device %s cannot run its library here", quoted(opening->name)), opening, why, todo, error);
 }
 
 // What `cuDriverGetVersion` counts, as people do.
@@ -146,7 +142,7 @@ static const struct cuda_module *choose_module(const struct cuda *cuda, const st
   if (!oldest) return refuse_architecture(cuda, library, opening, error), NULL;
   const char *ptx = TEXT("PTX %u.%u", oldest->ptx_major, oldest->ptx_minor);
   const char *why = TEXT("%s needs a driver for CUDA %s, this one is for %s", ptx, cuda_version(oldest->driver), cuda_version(driver));
-  refuse_cuda(TEXT("the CUDA driver is too old for the library of device %s", quoted(opening->name)), opening, why, "update the driver", error);
+  refuse_opening(TEXT("the CUDA driver is too old for the library of device %s", quoted(opening->name)), opening, why, "update the driver", error);
   return NULL;
 }
 
@@ -179,18 +175,18 @@ static bool load_module(struct cuda *cuda, const struct cuda_library *library, c
   for (u32 index = 0; cuda->functions && !code && index < library->kernel_count; index++)
     code = cuda->cu.function(cuda->functions + index, cuda->loaded, library->kernels[index].name), call = "cuModuleGetFunction";
   const char *what = TEXT("the driver does not compile the library of device %s", quoted(opening->name));
-  return !code || refuse_cuda(what, opening, cuda_failure(cuda, call, code), "update the driver, or put these nodes on the host", error);
+  return !code || refuse_opening(what, opening, cuda_failure(cuda, call, code), "update the driver, or put these nodes on the host", error);
 }
 
 static bool start_cuda(struct cuda *cuda, const struct cuda_library *library, const struct cuda_module *module, const struct opening *opening, error *error) {
   const char *what = TEXT("device %s cannot be opened", quoted(opening->name)), *todo = "see what uses the GPU";
   i32 code = cuda->cu.retain(&cuda->context, cuda->device);
   if (!code) code = cuda_push(cuda);
-  if (code) return refuse_cuda(what, opening, cuda_failure(cuda, "cuDevicePrimaryCtxRetain", code), todo, error);
+  if (code) return refuse_opening(what, opening, cuda_failure(cuda, "cuDevicePrimaryCtxRetain", code), todo, error);
   code = cuda->cu.stream(&cuda->stream, 0);
   if (!code) code = cuda->cu.stream(&cuda->second, 0);
   if (!code) code = cuda_zeros(cuda, CUDA_REPORT_BYTES, &cuda->report);
-  bool good = !code ? load_module(cuda, library, module, opening, error) : refuse_cuda(what, opening, cuda_failure(cuda, "cuStreamCreate", code), todo, error);
+  bool good = !code ? load_module(cuda, library, module, opening, error) : refuse_opening(what, opening, cuda_failure(cuda, "cuStreamCreate", code), todo, error);
   cuda_pop(cuda);
   return good;
 }

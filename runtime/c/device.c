@@ -3,6 +3,11 @@
 // In: an open device, addresses. Out: what its kind does with them. Not done here: any kind (`kinds.c`).
 #include "device.h"
 
+// Refuses to open a device: this machine lacks what is asked for.
+static bool refuse_opening(const char *what, const struct opening *opening, const char *why, const char *todo, error *error) {
+  return refuse(error, INGOT_INCOMPATIBLE_ERROR, what, opening->where, why, todo);
+}
+
 static bool device_refuses(struct open_device *device, const char *what, const char *why, error *error) {
   return refuse(error, INGOT_DEVICE_ERROR, TEXT("a device refuses %s", what), device->name, why, "");
 }

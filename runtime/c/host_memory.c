@@ -18,7 +18,7 @@ struct reserved {
 static bool refuse_id(const char *kind, i64 id, const struct opening *opening, error *error) {
   const char *wanted = TEXT("%s:%lld", kind, NUMBER(id));
   const char *why = TEXT("device %s wants %s; there are %s:0 to %s:%d", quoted(opening->name), wanted, kind, kind, HOST_MEMORY_ID_COUNT - 1);
-  return refuse(error, INGOT_INCOMPATIBLE_ERROR, TEXT("no device %s here", wanted), opening->where, why, TEXT("map it: --device %s=%s:0", opening->name, kind));
+  return refuse_opening(TEXT("no device %s here", wanted), opening, why, TEXT("map it: --device %s=%s:0", opening->name, kind), error);
 }
 
 // Maps the code of a library for the processor, checked alone.
@@ -36,8 +36,7 @@ static bool host_memory_open(struct open_device *device, i64 id, const struct op
   read_machine(&machine);
   if (missing_features(opening->code, &machine, missing)) {
     const char *why = TEXT("code for %s needs %s, which this machine lacks", opening->code->target, missing);
-    return refuse(error, INGOT_INCOMPATIBLE_ERROR, TEXT("device %s cannot run its library here", quoted(opening->name)), opening->where, why,
-                  "compile for this machine");
+    return refuse_opening(TEXT("device %s cannot run its library here", quoted(opening->name)), opening, why, "compile for this machine", error);
   }
   struct image *image = memory_take(sizeof *image);
   if (!image) return no_memory(error, opening->where, "image");

@@ -89,17 +89,13 @@ static bool opencl_good(struct open_device *device, const char *call, i32 code, 
   return !code || device_lost(device, opencl_failure(call, code), error);
 }
 
-static bool refuse_opencl(const char *what, const struct opening *opening, const char *why, const char *todo, error *error) {
-  return refuse(error, INGOT_INCOMPATIBLE_ERROR, what, opening->where, why, todo);
-}
-
 static bool find_opencl(struct opencl *cl, struct opencl_machine *machine, const struct opening *opening, error *error) {
   void *platforms[OPENCL_PLATFORMS];
   u32 count = 0, found = 0;
   const char *why = open_driver("INGOT_OPENCL_LIBRARY", "libOpenCL.so.1", opencl_names, COUNT_OF(opencl_names), &cl->cl);
   i32 code = *why ? 0 : cl->cl.platforms(OPENCL_PLATFORMS, platforms, &count);
   if (code) why = code == CL_NO_PLATFORM ? "no platform of OpenCL" : opencl_failure("clGetPlatformIDs", code);
-  if (*why) return refuse_opencl(TEXT("device %s needs an OpenCL driver", quoted(opening->name)), opening, why, OPENCL_INSTALL, error);
+  if (*why) return refuse_opening(TEXT("device %s needs an OpenCL driver", quoted(opening->name)), opening, why, OPENCL_INSTALL, error);
   for (u32 index = 0; index < count && index < OPENCL_PLATFORMS; index++) {
     u32 room = OPENCL_DEVICES - machine->count;
     if (room && !cl->cl.devices(platforms[index], (u64)CL_ALL, room, machine->devices + machine->count, &found))
@@ -122,7 +118,7 @@ static bool refuse_opencl_id(const struct opencl *cl, const struct opencl_machin
     append(here, "%sopencl:%u (%s)", index ? ", " : "", index, opencl_text(cl, machine->devices[index], CL_NAME, opening->arena, error));
   const char *why = TEXT("device %s wants opencl:%lld; there are: %s", quoted(opening->name), NUMBER(id), *here ? here : "none");
   const char *todo = machine->count ? TEXT("map it: --device %s=opencl:0", opening->name) : OPENCL_INSTALL;
-  return refuse_opencl(TEXT("no device opencl:%lld here", NUMBER(id)), opening, why, todo, error);
+  return refuse_opening(TEXT("no device opencl:%lld here", NUMBER(id)), opening, why, todo, error);
 }
 
 // Whether `name` is a word of `words`.
@@ -154,7 +150,7 @@ static bool require_extensions(struct opencl *cl, const struct table *table, i64
   const char *has = opencl_text(cl, cl->device, CL_EXTENSIONS, opening->arena, error);
   if (!read_extensions(table, has, missing, error) || !*missing) return !error->kind;
   const char *name = opencl_text(cl, cl->device, CL_NAME, opening->arena, error);
-  return refuse_opencl(TEXT("device %s cannot run its library here", quoted(opening->name)), opening,
+  return refuse_opening(TEXT("device %s cannot run its library here", quoted(opening->name)), opening,
                        TEXT("opencl:%lld (%s) lacks %s", NUMBER(id), name, missing), "use another device, or the host", error);
 }
 
@@ -171,7 +167,7 @@ static const char *opencl_log(const struct opencl *cl, i32 code, const struct op
 }
 
 static bool refuse_build(const struct opening *opening, const char *why, error *error) {
-  return refuse_opencl("the driver does not compile a library of OpenCL C", opening, why, "use another driver, or put these nodes on the host", error);
+  return refuse_opening("the driver does not compile a library of OpenCL C", opening, why, "use another driver, or put these nodes on the host", error);
 }
 
 static bool build_opencl(struct open_device *device, struct opencl *cl, const struct table *table, const struct opening *opening, error *error) {
@@ -217,7 +213,7 @@ static bool make_queues(struct opencl *cl, const struct opening *opening, error 
   if (!code) cl->early = cl->cl.queue(cl->context, cl->device, 0, &code);
   if (code) why = opencl_failure("clCreateContext", code);
   else cl->report = opencl_zeros(cl, REPORT_BYTES, &why);
-  return !*why || refuse_opencl(TEXT("device %s cannot be opened", quoted(opening->name)), opening, why, "see what uses the device", error);
+  return !*why || refuse_opening(TEXT("device %s cannot be opened", quoted(opening->name)), opening, why, "see what uses the device", error);
 }
 
 static bool opencl_open(struct open_device *device, i64 id, const struct opening *opening, error *error) {
