@@ -10,6 +10,8 @@ The chain of every element is taps outer to inner, then depth.
 
 from __future__ import annotations
 
+import math
+
 from ingot_compiler.backends.host.emit.convert import REGISTER
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
@@ -58,9 +60,7 @@ def _emit_loops(tile: AccumulatorTile, loops: SumLoops, start: Offsets, sums: Op
 
 def _emit_depth(tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operands) -> Operands:
     """Emit the innermost loop, unrolled, and what its extent leaves."""
-    w, unroll = tile.writer, _unroll(tile)
-    if has_element_vectors(tile, axis):
-        unroll = tile.lanes
+    w, unroll = tile.writer, _unroll(tile, axis)
     block = _steps(tile, axis, start, unroll)
     if not isinstance(axis.extent, int):
         whole = w.binary("and", axis.extent, i64(-unroll))
@@ -104,12 +104,23 @@ def _in_all_lanes(tile: AccumulatorTile, vector: LlvmValue, step: int) -> LlvmVa
     return tile.writer.shuffle(vector, [*range(count * step, count * (step + 1))] * tile.lanes)
 
 
-def _unroll(tile: AccumulatorTile) -> int:
+def _unroll(tile: AccumulatorTile, axis: Axis) -> int:
     """Steps per block: a power of two."""
+    if has_element_vectors(tile, axis):
+        return tile.lanes
     unroll = 1 if tile.writer.target.is_scalar else _UNROLL_MAX
     while unroll > 1 and unroll * len(tile.a) * tile.vectors > _CHAINS_PER_BLOCK:
         unroll //= 2
+    if isinstance(axis.extent, int) and _fills_registers(tile):
+        return math.gcd(axis.extent, unroll)
     return unroll
+
+
+def _fills_registers(tile: AccumulatorTile) -> bool:
+    """Whether the accumulators leave no room for a step's elements: LLVM loads all of them ahead of
+    a rest that is no loop, and then keeps the accumulators in memory in every step."""
+    accumulators = len(tile.a) * tile.vectors
+    return accumulators + len(tile.a) + tile.vectors > tile.writer.target.vector_register_count
 
 
 def moved(w: Writer, start: Offsets, index: LlvmValue, axis: Axis) -> Offsets:
