@@ -92,6 +92,8 @@ JUMPS = frozenset(
 # Functions whose body subtracts numbers of the operand's size, or 1: their rounding is relative to
 # those.
 CANCELS = frozenset(["Gelu", "Mish", "LogSoftmax", "Celu", "Elu", "Selu", "Softplus", "HardSwish"])
+# One divided by a zero is an infinity of its sign.
+DIVIDES = frozenset(["Div", "Pow", "Reciprocal"])
 # onnx.reference computes these in f64 with constants or results of f32.
 SINGLE = frozenset(["Erf", "Gelu", "HardSwish"])
 _JUMP_FACTOR = 64.0
@@ -107,10 +109,12 @@ class UndefinedError(Exception):
 
 @dataclass(slots=True)
 class Value:
-    """``bound``: float64, of the array's shape; None means exact."""
+    """``bound``: float64, of the array's shape; None means exact. ``computed``: by a node, so that
+    its zeros may have either sign (rule 3)."""
 
     array: Array
     bound: Array | None = None
+    computed: bool = False
 
 
 def evaluate(program: Program, inputs: Mapping[str, Array]) -> dict[str, Value]:
@@ -149,10 +153,16 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
                     bounds, base, _run(evaluator, node, moved), strict=True
                 ):
                     np.maximum(bound, _distance(before, after), out=bound)
+        if op in DIVIDES and any(_has_zeros(operand) for operand in operands):
+            turned = _run(evaluator, node, [_zeros_turned(operand) for operand in operands])
+            bounds = [
+                np.maximum(bound, _distance(*both))
+                for bound, *both in zip(bounds, base, turned, strict=True)
+            ]
         if op == "QLinearMatMul" and (middles := near_middles(arrays)).any():
             bounds = [np.maximum(bound, middles) for bound in bounds]
         elif all(amount is None for amount in moves) and (op in EXACT or op in JUMPS):
-            return [Value(array) for array in base]
+            return [Value(array, computed=True) for array in base]
         if node.op_type in CANCELS:
             size = np.abs(arrays[0].astype(np.float64)) + (
                 1.0 if node.op_type in ("Celu", "Elu", "Selu") else 0.0
@@ -217,11 +227,11 @@ def _op_of(node: NodeProto) -> str:
 
 def _rounded(op: str, array: Array, bound: Array) -> Value:
     if array.dtype.kind != "f":
-        return Value(array, bound if bound.any() else None)
+        return Value(array, bound if bound.any() else None, computed=True)
     if op not in EXACT and op not in JUMPS:
         finite = np.where(np.isfinite(array), np.abs(array.astype(np.float64)), 0.0)
         bound = bound + _OWN_ROUNDING_ULPS * _own_epsilon(op, array) * finite + _tiny(op, array)
-    return Value(array, bound if bound.any() else None)
+    return Value(array, bound if bound.any() else None, computed=True)
 
 
 def _amount(op: str, operand: Value) -> Array | None:
@@ -234,6 +244,15 @@ def _amount(op: str, operand: Value) -> Array | None:
         return operand.bound
     own = _epsilon(operand.array) * np.abs(operand.array.astype(np.float64))
     return own if operand.bound is None else np.maximum(own, operand.bound)
+
+
+def _has_zeros(operand: Value) -> bool:
+    return operand.computed and operand.array.dtype.kind == "f" and not operand.array.all()
+
+
+def _zeros_turned(operand: Value) -> Array:
+    array = operand.array
+    return np.where(array == 0, -array, array) if _has_zeros(operand) else array
 
 
 def _moved(

@@ -70,6 +70,18 @@ def test_bounds_follow_the_numbers() -> None:
     assert "differ" in difference(result.array + np.float32(1e-1), result)
 
 
+def test_a_computed_zero_has_either_sign() -> None:
+    """A quotient by it has either infinity, by a zero that was given the one of its sign."""
+    x = Value(np.array([1.0, -0.0], np.float32))
+    (least,) = run_node(helper.make_node("Relu", ["x"], ["y"]), [x])
+    (quotient,) = run_node(helper.make_node("Reciprocal", ["y"], ["z"]), [least])
+    assert difference(np.array([1.0, np.inf], np.float32), quotient) == ""
+    assert difference(np.array([1.0, -np.inf], np.float32), quotient) == ""
+    given = Value(np.array([1.0, 0.0], np.float32))
+    (exact,) = run_node(helper.make_node("Reciprocal", ["x"], ["z"]), [given])
+    assert "differ" in difference(np.array([1.0, -np.inf], np.float32), exact)
+
+
 def test_a_sum_of_trees_is_rounded_to_its_terms() -> None:
     """Leaves that cancel leave the rounding of the leaves."""
     names = ("nodes_treeids", "nodes_nodeids", "target_treeids", "target_nodeids", "target_ids")
