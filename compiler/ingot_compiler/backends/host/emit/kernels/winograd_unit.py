@@ -16,6 +16,7 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.winograd_tiles import (
     WinogradScratch,
     WinogradShape,
+    holds_sums,
     scratch_of,
     shape_of,
     tile_count,
@@ -66,6 +67,12 @@ class WinogradUnit:
     def width(self) -> int:
         """Columns of the unit."""
         return self.statement.registers.vectors * self.lanes
+
+    @property
+    def holds_sums(self) -> bool:
+        """Whether a register tile goes through all channels at once."""
+        s = self.statement
+        return holds_sums(s.channels, s.columns, self.shape, self.context.target)
 
     def each_tile(self, body: Callable[[LlvmValue], None]) -> None:
         """Run ``body`` with each tile's number in the block, its image and first result bound."""
