@@ -19,6 +19,7 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     SumLoops,
 )
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
+from ingot_compiler.backends.host.emit.kernels.winograd_ahead import fetch_ahead
 from ingot_compiler.backends.host.emit.kernels.winograd_unit import WinogradUnit
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
@@ -55,6 +56,7 @@ def emit_products(unit: WinogradUnit) -> None:
             w.offset(panel, w.mul(number, i64(s.channels * PANEL_COLUMNS)), "float"),
             w.offset(unit.products, w.mul(number, i64(scratch.products_pitch)), "float"),
         )
+        fetch_ahead(unit, number)
         if unit.holds_sums:
             _emit_held(unit, here)
         else:
