@@ -4,12 +4,14 @@ In: sizes, a target. Out: ``WinogradShape``, blocks, scratch. Not done here: whe
 is worth while (``choose_winograd``), code (``emit.kernels.winograd``).
 
 Measured on a 512-bit core with 1 MiB of L2 (56x56x64 to 7x7x512): the transformed image of a block
-stays in L2, while the weights of a unit pass by once for each block.
+stays in L2, while the weights of a unit pass by once for each block. Few weights stay in L2 as well:
+then small blocks cost nothing, and each register tile keeps its sums over all channels.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 
 from ingot_compiler.backends.host.tiles import cycles_of_step, panel_columns
@@ -26,6 +28,13 @@ that of one chain."""
 _BLOCK_BYTES_MAX = 832 * 1024  # of the transformed image
 _BLOCK_TILES_MAX = 64
 _BLOCK_COST_TILES = 3  # reading the weights once more costs as much as so many tiles
+_HELD_REGISTERS_MIN = 32  # of sums of chains beside those of a chain: 16 hold too few of both
+_HELD_CHANNELS_MAX = (
+    64  # with 128 the panel of a register tile leaves no room in L1: 2 to 5 % slower
+)
+_HELD_WEIGHTS_BYTES_MAX = 448 * 1024  # of all frequencies
+_HELD_BLOCK_TILES_MAX = 18
+_HELD_ROWS_MIN = 4
 _ROWS_MIN, _ROWS_MAX = 6, 13  # of registers: with 14 rows of two vectors LLVM spills all of them
 _PITCH_SPARE = 16  # elements between frequencies: else all of them share few sets of the caches
 
@@ -87,17 +96,32 @@ def choose_blocks(
     lanes = target.f32_lanes
     panels = -(-columns // panel_columns("f32"))
     vectors = _vectors(panels, lanes)
+    is_held = holds_sums(channels, columns, shape, target)
     most = _BLOCK_BYTES_MAX // (4 * shape.frequency_count * channels)
-    rows_max = (target.vector_register_count - 2) // vectors - 1
+    most = min(most, _HELD_BLOCK_TILES_MAX if is_held else _BLOCK_TILES_MAX)
+    rows_max = (target.vector_register_count - 2) // (vectors * (1 + is_held)) - 1
+    rows_max = min(_ROWS_MAX, rows_max)
     candidates = [
         TileBlocks(rows * groups, RegisterTile(rows, vectors))
-        for rows in range(min(_ROWS_MIN, rows_max), min(_ROWS_MAX, rows_max) + 1)
-        for groups in range(1, max(1, min(most, _BLOCK_TILES_MAX) // rows) + 1)
+        for rows in range(min(_HELD_ROWS_MIN if is_held else _ROWS_MIN, rows_max), rows_max + 1)
+        for groups in range(1, max(1, most // rows) + 1)
     ]
     if not isinstance(tiles, int):
         return max(candidates, key=lambda each: (each.tiles, each.registers.rows))
-    costed = [TileBlocks(each.tiles, each.registers, _cost(tiles, each)) for each in candidates]
+    again = 0 if is_held else _BLOCK_COST_TILES
+    costed = [
+        replace(each, cost=_cost(tiles, each, rows_max if is_held else _ROWS_MAX, again))
+        for each in candidates
+    ]
     return min(costed, key=lambda each: (each.cost, each.tiles))
+
+
+def holds_sums(channels: int, columns: int, shape: WinogradShape, target: KernelTarget) -> bool:
+    """Whether a register tile goes through all channels at once, its sums of chains in registers;
+    else it goes through a quarter of them, and the sums of a block wait in scratch."""
+    weights_bytes = 4 * shape.frequency_count * channels * columns
+    is_near = channels <= _HELD_CHANNELS_MAX and weights_bytes <= _HELD_WEIGHTS_BYTES_MAX
+    return is_near and target.vector_register_count >= _HELD_REGISTERS_MIN
 
 
 def _vectors(panels: int, lanes: int) -> int:
@@ -108,17 +132,14 @@ def _vectors(panels: int, lanes: int) -> int:
     return 2 if panels % 2 == 0 else 3 if panels % 3 == 0 else 1
 
 
-def _cost(tiles: int, blocks: TileBlocks) -> float:
-    rows = blocks.registers.rows
+def _cost(tiles: int, blocks: TileBlocks, rows_best: int, again: float) -> float:
+    """Steps of all tiles; a register tile of ``rows_best`` has none to spare, and each block costs
+    ``again`` more."""
+    rows, vectors = blocks.registers.rows, blocks.registers.vectors
     whole, rest = divmod(tiles, blocks.tiles)
     groups = whole * (blocks.tiles // rows) + -(-rest // rows)
-    again = _BLOCK_COST_TILES * (whole + (rest > 0))
-    return groups * cycles_of_step(rows, blocks.registers.vectors) / _per_tile(blocks) + again
-
-
-def _per_tile(blocks: TileBlocks) -> float:
-    """Cycles of a step for one tile where the ports are busy."""
-    return cycles_of_step(_ROWS_MAX, blocks.registers.vectors) / _ROWS_MAX
+    per_tile = cycles_of_step(rows_best, vectors) / rows_best
+    return groups * cycles_of_step(rows, vectors) / per_tile + again * (whole + (rest > 0))
 
 
 @dataclass(frozen=True, slots=True)

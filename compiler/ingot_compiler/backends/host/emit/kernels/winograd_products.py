@@ -19,12 +19,14 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     SumLoops,
 )
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
+from ingot_compiler.backends.host.emit.kernels.winograd_ahead import fetch_ahead
 from ingot_compiler.backends.host.emit.kernels.winograd_unit import WinogradUnit
-from ingot_compiler.backends.host.emit.operands import ZERO, i64
+from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.winograd_tiles import PARTIAL_SUMS
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.lowering.loop_blocks import PANEL_COLUMNS
+from ingot_runtime.lazy_dataclass import dataclass
 
 _FACTORS = Factors("f32", "f32", "f32")
 # Weights of many channels come from memory: cold 14x14x256 takes 980 us in place of 1096, 7x7x512
@@ -32,26 +34,33 @@ _FACTORS = Factors("f32", "f32", "f32")
 _STEPS_AHEAD, _AHEAD_CHANNELS_MIN = 128, 256
 
 
+@dataclass(frozen=True, slots=True)
+class _Frequency:
+    """Where the block's values, the unit's weights and the block's products of a frequency begin."""
+
+    values: LlvmValue
+    weights: LlvmValue
+    products: LlvmValue
+
+
 def emit_products(unit: WinogradUnit) -> None:
-    """Frequency by frequency, each part of the channels for all tiles."""
+    """Frequency by frequency."""
     w, s, scratch = unit.writer, unit.statement, unit.scratch
-    part = s.channels // PARTIAL_SUMS
     first = emit_index(unit.context, dim_floordiv(s.column_start, PANEL_COLUMNS))
     weights = unit.context.buffers[s.transformed]
     panel = w.offset(weights, w.mul(first, i64(_panel_step(unit))), "float")
 
     def frequency(number: LlvmValue) -> None:
-        values = w.offset(unit.values, w.mul(number, i64(scratch.values_pitch)), "float")
-        products = w.offset(unit.products, w.mul(number, i64(scratch.products_pitch)), "float")
-        here = w.offset(panel, w.mul(number, i64(s.channels * PANEL_COLUMNS)), "float")
-
-        def channels(start: LlvmValue, *, is_first: bool) -> None:
-            a = w.offset(values, start, "float")
-            b = w.offset(here, w.mul(start, i64(PANEL_COLUMNS)), "float")
-            _emit_part(unit, (a, b, products), is_first=is_first)
-
-        channels(ZERO, is_first=True)
-        for_each(w, i64(part), i64(s.channels), part, lambda start: channels(start, is_first=False))
+        here = _Frequency(
+            w.offset(unit.values, w.mul(number, i64(scratch.values_pitch)), "float"),
+            w.offset(panel, w.mul(number, i64(s.channels * PANEL_COLUMNS)), "float"),
+            w.offset(unit.products, w.mul(number, i64(scratch.products_pitch)), "float"),
+        )
+        fetch_ahead(unit, number)
+        if unit.holds_sums:
+            _emit_held(unit, here)
+        else:
+            _emit_parts(unit, here)
 
     for_each(w, ZERO, i64(unit.shape.frequency_count), 1, frequency)
 
@@ -61,30 +70,56 @@ def _panel_step(unit: WinogradUnit) -> int:
     return unit.shape.frequency_count * unit.statement.channels * PANEL_COLUMNS
 
 
-def _emit_part(
-    unit: WinogradUnit, places: tuple[LlvmValue, LlvmValue, LlvmValue], *, is_first: bool
-) -> None:
-    """Add the products of one frequency over a part of the channels, register tile by tile."""
-    w, s = unit.writer, unit.statement
-    values, weights, products = places
-    loops = SumLoops((Axis(s.channels // PARTIAL_SUMS, 1, PANEL_COLUMNS),))
-    rows, vectors = s.registers.rows, s.registers.vectors
+def _emit_held(unit: WinogradUnit, frequency: _Frequency) -> None:
+    """Register tile by register tile, all channels of each: sums stay in registers."""
+    w, channels = unit.writer, unit.statement.channels
+    part = channels // PARTIAL_SUMS
 
     def tile(number: LlvmValue) -> None:
-        a = w.offset(values, w.mul(number, i64(s.channels)), "float")
-        pointers = tuple((a, row * s.channels) for row in range(rows))
-        b = _vectors_of_weights(unit, weights)
-        ahead = _STEPS_AHEAD if s.channels >= _AHEAD_CHANNELS_MIN else 0
-        register_tile = AccumulatorTile(w, pointers, b, unit.lanes, _FACTORS, steps_ahead=ahead)
-        sums = emit_sum(register_tile, loops)
-        result = w.offset(products, w.mul(number, i64(unit.width)), "float")
-        for index, total in enumerate(sums):
-            row, vector = divmod(index, vectors)
-            place = w.offset(result, i64(row * unit.width + vector * unit.lanes), "float")
-            before = None if is_first else w.load(place, "float", unit.lanes)
-            w.store(w.binary("fadd", before, total) if before else total, place)
+        def more(start: LlvmValue, before: Operands) -> Operands:
+            chains = _chains(unit, frequency, number, start)
+            return tuple(w.binary("fadd", *pair) for pair in zip(before, chains, strict=True))
 
-    for_each(w, ZERO, unit.count, rows, tile)
+        first = _chains(unit, frequency, number, ZERO)
+        sums = w.loop(i64(part), i64(channels), part, first, more)
+        for place, total in zip(_places(unit, frequency, number), sums, strict=True):
+            w.store(total, place)
+
+    for_each(w, ZERO, unit.count, unit.statement.registers.rows, tile)
+
+
+def _emit_parts(unit: WinogradUnit, frequency: _Frequency) -> None:
+    """Each part of the channels for all tiles: its weights stay in L1, sums wait in scratch."""
+    w, channels = unit.writer, unit.statement.channels
+    part = channels // PARTIAL_SUMS
+
+    def tiles(start: LlvmValue, *, is_first: bool) -> None:
+        def tile(number: LlvmValue) -> None:
+            chains = _chains(unit, frequency, number, start)
+            for place, total in zip(_places(unit, frequency, number), chains, strict=True):
+                before = None if is_first else w.load(place, "float", unit.lanes)
+                w.store(w.binary("fadd", before, total) if before else total, place)
+
+        for_each(w, ZERO, unit.count, unit.statement.registers.rows, tile)
+
+    tiles(ZERO, is_first=True)
+    for_each(w, i64(part), i64(channels), part, lambda start: tiles(start, is_first=False))
+
+
+def _chains(
+    unit: WinogradUnit, frequency: _Frequency, number: LlvmValue, start: LlvmValue
+) -> Operands:
+    """The sums of a register tile over a part of the channels, from its first tile on."""
+    w, s = unit.writer, unit.statement
+    a = w.offset(
+        w.offset(frequency.values, start, "float"), w.mul(number, i64(s.channels)), "float"
+    )
+    rows = tuple((a, row * s.channels) for row in range(s.registers.rows))
+    b = w.offset(frequency.weights, w.mul(start, i64(PANEL_COLUMNS)), "float")
+    ahead = _STEPS_AHEAD if s.channels >= _AHEAD_CHANNELS_MIN else 0
+    vectors = _vectors_of_weights(unit, b)
+    tile = AccumulatorTile(w, rows, vectors, unit.lanes, _FACTORS, steps_ahead=ahead)
+    return emit_sum(tile, SumLoops((Axis(s.channels // PARTIAL_SUMS, 1, PANEL_COLUMNS),)))
 
 
 def _vectors_of_weights(unit: WinogradUnit, first: LlvmValue) -> Pointers:
@@ -93,3 +128,14 @@ def _vectors_of_weights(unit: WinogradUnit, first: LlvmValue) -> Pointers:
         for vector in range(unit.statement.registers.vectors)
     )
     return tuple((first, panel * _panel_step(unit) + at) for panel, at in places)
+
+
+def _places(unit: WinogradUnit, frequency: _Frequency, number: LlvmValue) -> Operands:
+    """Where the products of a register tile are, in the order of its sums."""
+    w, registers = unit.writer, unit.statement.registers
+    first = w.offset(frequency.products, w.mul(number, i64(unit.width)), "float")
+    return tuple(
+        w.offset(first, i64(row * unit.width + vector * unit.lanes), "float")
+        for row in range(registers.rows)
+        for vector in range(registers.vectors)
+    )

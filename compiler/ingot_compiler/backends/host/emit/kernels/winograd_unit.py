@@ -6,7 +6,8 @@ parts (``winograd_input``, ``winograd_products``, ``winograd_output``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.control import for_each
@@ -16,6 +17,7 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.winograd_tiles import (
     WinogradScratch,
     WinogradShape,
+    holds_sums,
     scratch_of,
     shape_of,
     tile_count,
@@ -67,16 +69,28 @@ class WinogradUnit:
         """Columns of the unit."""
         return self.statement.registers.vectors * self.lanes
 
+    @property
+    def holds_sums(self) -> bool:
+        """Whether a register tile goes through all channels at once."""
+        s = self.statement
+        return holds_sums(s.channels, s.columns, self.shape, self.context.target)
+
     def each_tile(self, body: Callable[[LlvmValue], None]) -> None:
         """Run ``body`` with each tile's number in the block, its image and first result bound."""
 
         def turn(number: LlvmValue) -> None:
-            with self.context.scope():
-                self.context.bind({_TILE: self.writer.add(self.start, number)})
-                self._bind_place()
+            with self.at_tile(number):
                 body(number)
 
         for_each(self.writer, ZERO, self.count, 1, turn)
+
+    @contextmanager
+    def at_tile(self, number: LlvmValue) -> Iterator[None]:
+        """Bind the image and the first result of the tile that is so many behind the unit's first."""
+        with self.context.scope():
+            self.context.bind({_TILE: self.writer.add(self.start, number)})
+            self._bind_place()
+            yield
 
     def _bind_place(self) -> None:
         """Bind the image of a tile, and its first row and column."""
