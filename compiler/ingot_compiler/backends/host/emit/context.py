@@ -36,8 +36,8 @@ class Typed:
 @dataclass(frozen=True, slots=True)
 class Vector:
     """The vector variable: lane j stands for iteration ``first + j``; lanes outside ``mask`` (None:
-    none) do not run. ``first`` is a multiple of ``lanes``; ``count``: the iterations of a loop that
-    is known to have fewer than lanes.
+    none) do not run. ``first`` is a multiple of ``lanes``; ``count``: the iterations that are left
+    where they are known to be fewer than lanes, behind a known first one.
     """
 
     name: str

@@ -125,7 +125,8 @@ def _load_spread(context: EmitContext, buffer: int, index: Dim, stride: Dim | No
             return load_backwards(w, emit_address(context, buffer, index), element, lanes, mask)
         if isinstance(stride, int) and 1 < stride <= APART_MAX:
             pointer = emit_address(context, buffer, index)
-            return load_apart(w, pointer, element, lanes, stride, mask)
+            count = context.vector.count
+            return load_apart(w, pointer, element, lanes, stride, mask, count)
         times = lane_repeat(context, index) if stride is None else None
         if times is not None:
             pointer = emit_address(context, buffer, index)
