@@ -38,7 +38,8 @@ from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import Shape
 
 _KERNEL_MAX = 3  # taps along an axis: more are fewer steps along one axis after the other
-_VECTORS_MAX = 32  # of a plane: each is some code
+_VECTORS_MAX = 64  # of a plane: each is some code
+_PLANE_MAX = 512  # elements: larger planes take less time joined along one axis after the other
 
 
 def has_small_planes(node: Node, x: Shape, result: Shape, target: KernelTarget) -> bool:
@@ -53,7 +54,7 @@ def has_small_planes(node: Node, x: Shape, result: Shape, target: KernelTarget) 
     ):
         return False
     is_near = {*node.ints("strides"), *node.ints("dilations")} == {1}
-    return is_near and 0 < sizes[0] * sizes[1] <= _VECTORS_MAX * target.f32_lanes
+    return is_near and 0 < sizes[0] * sizes[1] <= min(_PLANE_MAX, _VECTORS_MAX * target.f32_lanes)
 
 
 def lower_small_planes(group: Group, target: KernelTarget) -> LoweredGroup | None:
