@@ -50,11 +50,12 @@ class Vector:
 @dataclass(frozen=True, slots=True)
 class Binding:
     """A symbol's value (i64, with lanes if it differs between them), the frame that made it,
-    whether it may be < 0."""
+    whether it may be < 0, the ``reach`` of its ``LetIndex``."""
 
     operand: LlvmValue
     depth: int
     signed: bool
+    reach: int = 0
 
 
 @dataclass(slots=True)
@@ -118,7 +119,9 @@ class EmitContext:
             self.symbols, self.constants, self.locals, self.vector, self.guards, self.loaded = saved
             del self.frames[depth:]
 
-    def bind(self, symbols: Mapping[str, LlvmValue | int], *, signed: bool = False) -> None:
+    def bind(
+        self, symbols: Mapping[str, LlvmValue | int], *, signed: bool = False, reach: int = 0
+    ) -> None:
         """Bind symbols to i64 values that are defined just before this point; integers are folded
         into indices."""
         self.frames.append(EmitScope(self.writer.mark()))
@@ -130,7 +133,7 @@ class EmitContext:
                 self.constants[name] = number
             else:
                 assert isinstance(value, LlvmValue)
-                self.symbols[name] = Binding(value, len(self.frames) - 1, signed)
+                self.symbols[name] = Binding(value, len(self.frames) - 1, signed, reach)
 
     def is_signed(self, name: str) -> bool:
         """Whether a symbol in scope may be negative."""
