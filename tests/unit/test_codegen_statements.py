@@ -190,6 +190,23 @@ def test_gather_by_values(target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
+@pytest.mark.parametrize("step", [0, 1, 15, 17, 24, 33, 39, 42, 60])
+def test_lanes_of_known_reach(target: Target, step: int) -> None:
+    """Lanes up to some vectors behind the first one, some beyond both ends, in an array that ends
+    at a page without access: ``step`` tenths from one to the next."""
+    places = Apply("cast", (Load(1, _J),), "i64")
+    clamped = dim_max(dim_min(symbol("k") + 1, _M - 1), 0)
+    body = (LetIndex("k", places, 3 * step // 2 + 1), Store(2, _J, Load(0, clamped)))
+    program = _program("f32 i32 f32", (For("j", _N, "vector", body),))
+    for n in (1, 5, 16, 40):
+        (x, _x) = _fenced(max(1, n * step // 10 - 2), "f32")
+        x[:] = np.arange(len(x))
+        k = (np.arange(n) * step // 10 - 2).astype(np.int32)
+        y = _run(program, target, x, k, np.zeros(n, np.float32), n=n, m=len(x))
+        np.testing.assert_array_equal(y, x[np.clip(k + 1, 0, len(x) - 1)])
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "f16"])
 def test_tails_touch_nothing_outside(dtype: DType, target: Target) -> None:
     """Loads and stores of a tail stay inside arrays that end at a page without access."""

@@ -76,6 +76,23 @@ def test_filters_and_policies(tmp_path: Path, attributes: dict[str, Any]) -> Non
     check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-5)
 
 
+@pytest.mark.parametrize(("wide", "new"), [(150, 40), (67, 160), (200, 66), (90, 20), (33, 33 * 7)])
+@pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners"])
+@pytest.mark.sweep(3)
+def test_rows_of_several_vectors(tmp_path: Path, wide: int, new: int, coordinates: str) -> None:
+    """Neighbours come from one vector, from up to four, and from more."""
+    x = image(1, 1, 5, wide)
+    modes = {"y": "linear", "z": "cubic", "v": "nearest"}
+    nodes = [
+        node("Resize", "x - - s", name, mode=mode, coordinate_transformation_mode=coordinates)
+        for name, mode in modes.items()
+    ]
+    sizes = {"s": np.array([1, 1, 4, new])}
+    outputs = [tensor(name, None) for name in modes]
+    model = make_model(nodes, [tensor("x", x.shape)], outputs, sizes)
+    check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-5)
+
+
 def test_scales_of_a_run(tmp_path: Path) -> None:
     """Scales that are an input decide the size of the result at every call."""
     x = image(1, 2, 5, 4)

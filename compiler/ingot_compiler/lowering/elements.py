@@ -89,10 +89,10 @@ class Elements:
         self.statements.append(Let(name, value))
         return Local(name, dtype)
 
-    def let_index(self, value: Value) -> Dim:
-        """Name an integer value as an index symbol."""
+    def let_index(self, value: Value, reach: int = 0) -> Dim:
+        """Name an integer value as an index symbol; ``reach`` as ``LetIndex`` has it."""
         name = self.fresh("x")
-        self.statements.append(LetIndex(name, value))
+        self.statements.append(LetIndex(name, value, reach))
         return symbol(name)
 
     def require(self, node: Node, condition: Value) -> None:

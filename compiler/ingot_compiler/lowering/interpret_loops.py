@@ -70,7 +70,7 @@ class _Machine:
             match statement:
                 case Let(name, value):
                     names[name] = self.memory.value(value, symbols, names)
-                case LetIndex(name, value):
+                case LetIndex(name, value, _):
                     symbols[name] = int(self.memory.value(value, symbols, names))
                 case Reduce():
                     names[statement.name] = self._reduce(statement, symbols, names)

@@ -91,10 +91,15 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class LetIndex:
-    """Name an integer value so that index expressions can use it as a symbol (gather, scatter)."""
+    """Name an integer value so that index expressions can use it as a symbol (gather, scatter).
+
+    ``reach``: where it is not 0, of 16 iterations that follow each other in the vector loop around
+    it none has less than the first one, and none more than so much beyond that.
+    """
 
     name: str
     value: Value
+    reach: int = 0
 
 
 @dataclass(frozen=True, slots=True)

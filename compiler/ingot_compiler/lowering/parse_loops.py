@@ -171,10 +171,11 @@ class _Statements:
         return For(*read_range(self.reader), kind, self.block(path))
 
     def let_index(self, _: Path) -> LetIndex:
-        """``index name = VALUE``."""
+        """``index name = VALUE``, perhaps ``index name within 47 = VALUE``."""
         name = self.reader.name()
+        reach = self.reader.integer() if self.reader.accept("within") else 0
         self.reader.expect("=")
-        return LetIndex(name, read_value(self.reader))
+        return LetIndex(name, read_value(self.reader), reach)
 
     def require(self, _: Path) -> Require:
         """``require 0: CONDITION``."""

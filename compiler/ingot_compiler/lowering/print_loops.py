@@ -55,8 +55,9 @@ def _statement(statement: Statement) -> Iterator[str]:
     match statement:
         case Let(name, value):
             yield f"{name} = {print_value(value)}"
-        case LetIndex(name, value):
-            yield f"index {name} = {print_value(value)}"
+        case LetIndex(name, value, reach):
+            within = f" within {reach}" if reach else ""
+            yield f"index {name}{within} = {print_value(value)}"
         case Store(buffer, index, value):
             yield f"{print_access(buffer, index)} = {print_value(value)}"
         case For(variable, extent, kind, body):

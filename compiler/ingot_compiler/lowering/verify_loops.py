@@ -87,7 +87,7 @@ def _behind(scope: LoopScope, statement: Statement) -> LoopScope:
             return scope.named((name, scope.dtype_of(value)))
         case Reduce():
             return scope.named((statement.name, statement.dtype))
-        case LetIndex(name, _):
+        case LetIndex(name, _, _):
             return replace(scope, symbols=scope.symbols | {name})
         case Filter():
             return replace(scope, symbols=scope.symbols | {statement.name})
@@ -100,7 +100,7 @@ def _statement(scope: LoopScope, statement: Statement) -> Iterator[Problem]:
         case Let(name, value):
             yield from scope.fresh("let", (), (name,))
             yield from find_value_problems(scope, "let", value)
-        case LetIndex(name, value):
+        case LetIndex(name, value, _):
             yield from scope.fresh("index", (name,))
             yield from find_value_problems(scope, "index", value, INTEGERS)
         case If(condition, body):

@@ -5,6 +5,7 @@ is made of (``format.values`` checks that). Imported for such bundles alone.
 """
 
 import math
+from itertools import accumulate
 
 import numpy as np
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     Values = Mapping[str, Any]
     Texts = tuple[Array, Array, bytes]  # an array, how many bytes each item has, the bytes
 
+_FEW = 64  # strings, of which a numpy call more takes longer than looking at each
 _WORDS = {OPTIONAL: "optional ", SEQUENCE: "sequence of ", LIST: "list of ", SHAPED: ""}
 
 
@@ -164,7 +166,6 @@ def packed(plan: BundlePlan, given: "Any") -> "dict[str, Array]":
             raise unexpected_input(name, names, given)
     packer = _Packer(plan)
     for value in values:
-        packer.where = f"input {value.name!r}"
         packer.name = value.name
         if value.name in given:
             packer.put(value.form, given[value.name])
@@ -176,13 +177,18 @@ def packed(plan: BundlePlan, given: "Any") -> "dict[str, Array]":
 class _Packer:
     """Makes the tensors of one input after the other."""
 
-    __slots__ = ("_plan", "_tensors", "arrays", "name", "where")
+    __slots__ = ("_plan", "_tensors", "arrays", "name")
 
     def __init__(self, plan: BundlePlan) -> None:
         self._plan = plan
         self._tensors: Iterator[TensorPlan] = iter(plan.inputs)
         self.arrays: dict[str, Array] = {}
-        self.name = self.where = ""
+        self.name = ""
+
+    @property
+    def where(self) -> str:
+        """The input, for messages."""
+        return f"input {self.name!r}"
 
     def put_absent(self, form: str) -> None:
         """What a call does not give: the defaults, or the loader's own error for a tensor."""
@@ -279,7 +285,7 @@ class _Packer:
             self._add_strings([texts], texts[0].shape)
             return
         places, data = found
-        self._add(places.reshape(*array.shape, 2))
+        self._add(places if array.ndim == 1 else places.reshape(*array.shape, 2))
         self._add(data)
 
     def _strings(self, value: "Any") -> "Texts":
@@ -301,6 +307,13 @@ def _apart(items: "list[Any]") -> "tuple[Array, Array] | None":
     """Return where each begins and ends, and bytes in which a 0 stands behind each: found together,
     not one by one. None where some are no text, or have a 0."""
     try:
+        if len(items) < _FEW:
+            text = "".join(items)
+            few = np.frombuffer(text.encode(), np.uint8)
+            if few.size == len(text):
+                # Each begins where the one before ends: rows of two that overlap.
+                bounds = np.fromiter(accumulate(map(len, items), initial=0), np.int64)
+                return np.ndarray((len(items), 2), np.int64, bounds, 0, (8, 8)), few
         data = np.frombuffer(("\0".join(items) + "\0").encode(), np.uint8)
     except (TypeError, UnicodeError):
         return None
@@ -378,25 +391,25 @@ def _elements(flat: "Array", shapes: "Array") -> "list[Array]":
 
 
 def _decoded(spans: "Array", pool: "Array") -> "Array":
-    data, (starts, ends) = pool.tobytes(), spans.reshape(-1, 2).T
-    if pool.size < 4 * starts.size:
+    data, pairs = pool.tobytes(), spans.reshape(-1, 2)
+    if pool.size < 4 * len(pairs) and len(pairs) >= _FEW:
         # Few labels, many times: each is decoded once, unless two begin at one place.
+        starts, ends = pairs.T
         lasts = np.full(pool.size + 1, -1)
         lasts[starts] = ends
         if (lasts[starts] == ends).all():
             firsts = np.flatnonzero(lasts >= 0)
             texts = np.empty(lasts.size, object)
-            texts[firsts] = _texts(data, firsts, lasts[firsts])
+            texts[firsts] = _texts(data, np.stack([firsts, lasts[firsts]], -1))
             found: Array = texts[starts].reshape(spans.shape[:-1])
             return found
-    flat = np.empty(starts.size, object)
-    flat[:] = _texts(data, starts, ends)
-    return flat.reshape(spans.shape[:-1])
+    flat = np.empty(len(pairs), object)
+    flat[:] = _texts(data, pairs)
+    return flat if spans.ndim == 2 else flat.reshape(spans.shape[:-1])
 
 
-def _texts(data: bytes, starts: "Array", ends: "Array") -> "list[str]":
-    pairs = zip(starts.tolist(), ends.tolist(), strict=True)
-    if len(data) < 64 * starts.size and data.isascii():
+def _texts(data: bytes, pairs: "Array") -> "list[str]":
+    if len(data) < 64 * len(pairs) and data.isascii():
         text = data.decode()
-        return [text[start:end] for start, end in pairs]
-    return [data[start:end].decode() for start, end in pairs]
+        return [text[start:end] for start, end in pairs.tolist()]
+    return [data[start:end].decode() for start, end in pairs.tolist()]

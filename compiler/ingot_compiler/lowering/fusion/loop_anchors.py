@@ -27,6 +27,7 @@ from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.pool import POOL
 from ingot_compiler.lowering.kinds.pool_lanes import is_written_out
+from ingot_compiler.lowering.kinds.pool_planes import has_small_planes
 from ingot_compiler.lowering.kinds.pool_short_rows import has_short_rows
 from ingot_compiler.lowering.kinds.radix_sort import RADIX_SORT
 from ingot_compiler.lowering.kinds.radix_sort import workspaces as sort_workspaces
@@ -98,7 +99,7 @@ def pool(fuser: Fuser, index: int, node: Node) -> None:
 
 def _stays_in_rows(fuser: Fuser, x: int, node: Node) -> bool:
     """Whether the pool of an image may read and write rows: nothing needs one of them
-    channels-last, and rows are not much shorter than a vector, or shuffled in one."""
+    channels-last, and rows are not much shorter than a vector, shuffled in one, or one of all."""
     stored, width = fuser.storage.find(x), fuser.values.type_of(node.results[0]).shape[-1]
     pools = {user.op for user in fuser.values.users(x)} <= {"average_pool", "max_pool"}
     is_padded = any(pad != 0 for name in _PADS for pad in node.dims(name))
@@ -107,7 +108,8 @@ def _stays_in_rows(fuser: Fuser, x: int, node: Node) -> bool:
     shape = fuser.values.type_of(node.results[0]).shape
     is_shuffled = kind.dtype == "f32" and has_short_rows(node, kind.shape, shape, target)
     longest = kind.shape[-1] if is_shuffled else width
-    is_short = typical(longest) < least and kind.shape[1] != 1
+    is_plane = kind.dtype == "f32" and has_small_planes(node, kind.shape, shape, target)
+    is_short = not is_plane and typical(longest) < least and kind.shape[1] != 1
     is_large = is_split(node) and not is_written_out(node)
     if stored is None or not pools or is_short or is_large:
         return False

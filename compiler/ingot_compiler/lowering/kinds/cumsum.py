@@ -26,7 +26,8 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 
-_TOGETHER = 4  # elements of a line from one look at what is stored to the next; one in lanes
+_TOGETHER = 4  # elements of a line from one look at what is stored to the next
+_NARROW = 32  # lines that lie together up to which a look takes longer than so many rows at once
 
 
 def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
@@ -63,7 +64,8 @@ def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
             statements.append(Store(buffers.number(result), offset(result, step), total))
         return tuple(statements)
 
-    at_once = _TOGETHER if lines.are_alone else 1
+    is_narrow = isinstance(lines.lane_count, int) and lines.lane_count <= _NARROW
+    at_once = _TOGETHER if is_narrow else 1
     rounds, rest = dim_floordiv(shape[axis], at_once), dim_mod(shape[axis], at_once)
     last = dim_mul(rounds, at_once) + symbol("i")
     loops = [For("g", rounds, "serial", lines.in_lanes(steps(symbol("g") * at_once, at_once)))]

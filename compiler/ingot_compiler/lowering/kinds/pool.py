@@ -2,7 +2,7 @@
 
 In: a group anchored by ``max_pool`` or ``average_pool``. Out: its launches. Not done here: global
 pooling (a ``reduce``), how large windows are divided (``split_pool``), images that lie row by row
-(``pool_lanes``, ``pool_short_rows``). Source: ONNX MaxPool-22, AveragePool-22.
+(``pool_lanes``, ``pool_planes``, ``pool_short_rows``). Source: ONNX MaxPool-22, AveragePool-22.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ingot_compiler.lowering.kinds.image_rows import COLUMN, point_of_row, row_c
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
 from ingot_compiler.lowering.kinds.pool_lanes import is_written_out, lower_pool_lanes
+from ingot_compiler.lowering.kinds.pool_planes import lower_small_planes
 from ingot_compiler.lowering.kinds.pool_short_rows import lower_short_rows
 from ingot_compiler.lowering.kinds.pool_window import average_count, clipped_windows
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
@@ -39,9 +40,9 @@ from ingot_compiler.lowering.space import Space, point
 def lower_pool(group: Group, target: KernelTarget) -> LoweredGroup:
     """One launch, or several where windows are large."""
     anchor = group.nodes[group.anchor]
-    by_short_rows = lower_short_rows(group, target)
-    if by_short_rows is not None:
-        return by_short_rows
+    written_out = lower_small_planes(group, target) or lower_short_rows(group, target)
+    if written_out is not None:
+        return written_out
     split = split_pool(group)
     if split is None or is_written_out(anchor):
         by_rows = lower_pool_lanes(group)

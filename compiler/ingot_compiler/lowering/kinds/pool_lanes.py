@@ -31,6 +31,7 @@ from ingot_compiler.lowering.kinds.pool_window import (
     PoolWindow,
     average_count,
     clipped_windows,
+    inner_windows,
     whole_window,
 )
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
@@ -120,7 +121,7 @@ class _LanePool:
         """Rows in units."""
         space = self.space(symbol(INDEX), symbol(COLUMN))
         source = self.x.type.shape
-        *outer, _ = clipped_windows(self.anchor, space, source)
+        *outer, _ = inner_windows(self.anchor, space, source, self.shape)
         last = len(self.shape) - 1
         windows = [*outer, whole_window(self.anchor, len(outer), space.index(last))]
         load = self.elements.load(self.x, _place(space, windows, source))

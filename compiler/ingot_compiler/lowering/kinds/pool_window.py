@@ -56,6 +56,18 @@ def clipped_windows(node: Node, space: Space, source: Shape) -> list[PoolWindow]
     ]
 
 
+def inner_windows(node: Node, space: Space, source: Shape, result: Shape) -> list[PoolWindow]:
+    """``clipped_windows``, but whole ones along axes where each is known to be inside."""
+    clipped = clipped_windows(node, space, source)
+    for axis, (size, new) in enumerate(zip(source[2:], result[2:], strict=True)):
+        last = whole_window(node, axis, new - 1)
+        end = last.source(last.count - 1)
+        known = isinstance(size, int) and isinstance(end, int) and end < size
+        if known and node.dims("pads_before")[axis] == 0:
+            clipped[axis] = whole_window(node, axis, space.index(2 + axis))
+    return clipped
+
+
 def average_count(group: Group, space: Space, windows: Sequence[PoolWindow] | None = None) -> Dim:
     """Elements that the average of a group counts at a point: those inside, which are ``windows``
     where the caller knows them, or also the pads that ``count_include_pad`` names."""

@@ -8,6 +8,7 @@ axes (``resize``).
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim
@@ -45,13 +46,30 @@ def resize_axis(scope: ResizeScope, position: int, index: Dim) -> ResizeAxis:
     outside: tuple[Value, ...] = ()
     if scope.node.text("coordinates") == "tf_crop_and_resize":
         outside = apply("less", where, number(0)), apply("less", place.last, where)
+    reach = _reach(scope, position)
     if mode == "nearest":
-        base = elements.let_index(Apply("cast", (_nearest(scope, where),), "i64"))
+        base = elements.let_index(Apply("cast", (_nearest(scope, where),), "i64"), reach)
         return ResizeAxis(base, where, size, 1, outside=outside)
     first, count = _taps(scope, mode, position)
-    base = elements.let_index(Apply("cast", (apply("floor", where),), "i64")) + first
+    below = Apply("cast", (apply("floor", where),), "i64")
+    base = elements.let_index(below, reach) + first
     axis = ResizeAxis(base, where, size, count, outside=outside)
     return axis if scope.is_summed else replace(axis, weights=_weights(scope, axis, position))
+
+
+def _reach(scope: ResizeScope, position: int) -> int:
+    """How far the elements of 16 neighbours lie apart where that is known, else 0."""
+    size, new = scope.size(position), scope.new_size(position)
+    scale, coordinates = scope.given_scale(position), scope.node.text("coordinates")
+    if scope.vectors or coordinates == "tf_crop_and_resize":
+        return 0
+    if isinstance(size, int) and isinstance(new, int) and new > 0:
+        length = scale * size or new
+        step = size / length
+        if coordinates == "align_corners":
+            step = (size - 1) / (length - 1) if length > 1 else 0.0
+        return math.ceil(15 * step) + 1
+    return math.ceil(15 / scale) + 1 if scale and coordinates != "align_corners" else 0
 
 
 def _nearest(scope: ResizeScope, where: Value) -> Value:

@@ -5,6 +5,7 @@ In: partial results. Out: their combination. Not done here: the loops (``reduce`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ingot_compiler.backends.host.emit.convert import REGISTER, compute_dtype
@@ -38,6 +39,20 @@ class Combiner:
         if self.function == "max_number":
             return w.select(w.compare("ogt", right, left), right, left)
         return FUNCTIONS[_COMBINERS[self.function]](w, compute_dtype(self.dtype), (left, right))
+
+    def extreme(self, values: Sequence[LlvmValue]) -> LlvmValue:
+        """The greatest or the least of floats, NaN if one is: two are looked at by one comparison,
+        and the first one, where it is NaN, is never replaced."""
+        w, predicate = self.writer, "ogt" if self.function == "max" else "olt"
+        found, rest = values[0], values[1:]
+        for value in rest:
+            found = w.select(w.compare(predicate, value, found), value, found)
+        pairs = zip(rest[::2], [*rest[1::2], *rest[:1]], strict=False)
+        tests = [w.compare("uno", *pair) for pair in pairs]
+        some = tests[0]
+        for test in tests[1:]:
+            some = w.binary("or", some, test)
+        return w.select(some, w.splat(constant(math.nan, REGISTER[self.dtype]), found.lanes), found)
 
     def partials(self, values: Sequence[LlvmValue]) -> LlvmValue:
         """A balanced tree over neighbours; their number is a power of two."""

@@ -36,8 +36,8 @@ class Typed:
 @dataclass(frozen=True, slots=True)
 class Vector:
     """The vector variable: lane j stands for iteration ``first + j``; lanes outside ``mask`` (None:
-    none) do not run. ``first`` is a multiple of ``lanes``; ``count``: the iterations of a loop that
-    is known to have fewer than lanes.
+    none) do not run. ``first`` is a multiple of ``lanes``; ``count``: the iterations that are left
+    where they are known to be fewer than lanes, behind a known first one.
     """
 
     name: str
@@ -50,11 +50,12 @@ class Vector:
 @dataclass(frozen=True, slots=True)
 class Binding:
     """A symbol's value (i64, with lanes if it differs between them), the frame that made it,
-    whether it may be < 0."""
+    whether it may be < 0, the ``reach`` of its ``LetIndex``."""
 
     operand: LlvmValue
     depth: int
     signed: bool
+    reach: int = 0
 
 
 @dataclass(slots=True)
@@ -118,7 +119,9 @@ class EmitContext:
             self.symbols, self.constants, self.locals, self.vector, self.guards, self.loaded = saved
             del self.frames[depth:]
 
-    def bind(self, symbols: Mapping[str, LlvmValue | int], *, signed: bool = False) -> None:
+    def bind(
+        self, symbols: Mapping[str, LlvmValue | int], *, signed: bool = False, reach: int = 0
+    ) -> None:
         """Bind symbols to i64 values that are defined just before this point; integers are folded
         into indices."""
         self.frames.append(EmitScope(self.writer.mark()))
@@ -130,7 +133,7 @@ class EmitContext:
                 self.constants[name] = number
             else:
                 assert isinstance(value, LlvmValue)
-                self.symbols[name] = Binding(value, len(self.frames) - 1, signed)
+                self.symbols[name] = Binding(value, len(self.frames) - 1, signed, reach)
 
     def is_signed(self, name: str) -> bool:
         """Whether a symbol in scope may be negative."""

@@ -24,8 +24,13 @@ def for_each(
 ) -> None:
     """``for index in range(first, last, step): body(index)``.
 
-    ``nonempty`` promises at least one round, as in ``Writer.loop``.
+    ``nonempty`` promises at least one round, as in ``Writer.loop``. One round that is known to be
+    the only one has no loop.
     """
+    ends = first.integer, last.integer
+    if ends[0] is not None and ends[1] is not None and ends[0] < ends[1] <= ends[0] + step:
+        body(first)
+        return
 
     def turn(index: LlvmValue, _: Operands) -> Operands:
         body(index)

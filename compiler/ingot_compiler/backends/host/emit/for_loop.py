@@ -58,7 +58,8 @@ def _over_vectors(context: EmitContext, statement: For, extent: LlvmValue) -> No
 
     def rest() -> None:
         mask = tail_mask(w, whole, extent, lanes)
-        count = extent.integer if whole.integer == 0 else None
+        ends = whole.integer, extent.integer
+        count = None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
         _emit_vector(context, statement, whole, lanes, mask, count)
 
     if_below(w, whole, extent, rest)

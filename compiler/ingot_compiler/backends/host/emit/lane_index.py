@@ -6,12 +6,12 @@ one number for all lanes (``index``), addresses (``memory``).
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.emit.context import EmitContext, Vector
 from ingot_compiler.backends.host.emit.index import binding_operand, depth_of, emit_index
 from ingot_compiler.backends.host.emit.index_calls import emit_call
 from ingot_compiler.backends.host.emit.lanes import lane_numbers
 from ingot_compiler.backends.host.function_text import Lines
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
 from ingot_compiler.ir.dims import (
     Call,
     Dim,
@@ -23,6 +23,7 @@ from ingot_compiler.ir.dims import (
     dim_mul,
     from_terms,
     substitute,
+    symbols_of,
     terms_of,
 )
 
@@ -93,14 +94,15 @@ def known_places(context: EmitContext, dim: Dim) -> tuple[Dim, int, tuple[int, .
     """What all lanes share of an index that is clamped to ``[0, last]``, the last one, and what
     each lane that runs adds; None where these are not known numbers."""
     vector = context.vector
-    if vector is None or vector.count is None:
+    if vector is None or vector.count is None or vector.first.integer is None:
         return None
     terms = terms_of(substitute(dim, context.constants))
     moving = [term for term in terms if _monomial_stride(context, term[0]) != 0]
     if len(moving) != 1 or moving[0][1] != 1:
         return None
     clamp = from_terms(dict(moving))
-    found = [substitute(clamp, {vector.name: lane}) for lane in range(vector.count)]
+    lanes = range(vector.first.integer, vector.first.integer + vector.count)
+    found = [substitute(clamp, {vector.name: lane}) for lane in lanes]
     known = tuple(place for place in found if isinstance(place, int))
     last = _last_of_clamp(moving[0][0])
     if last is None or len(known) < len(found):
@@ -141,12 +143,24 @@ def emit_lanes(context: EmitContext, dim: Dim) -> LlvmValue:
     dim = substitute(dim, context.constants)
     if isinstance(dim, int):
         return constant(dim, "i64", lanes)
+    numbers = _known_numbers(context.vector, dim)
+    if numbers is not None:
+        return constants(numbers, "i64")
     frame = context.frames[max(depth_of(context, monomial) for monomial, _ in dim.terms)]
     key = ("lanes", context.vector.name, dim)
     known = frame.memo.get(key)
     if known is None:
         known = frame.memo[key] = _lanes_of(context, dim, lanes, frame.lines)
     return known
+
+
+def _known_numbers(vector: Vector, dim: Dim) -> list[int] | None:
+    """One number per lane, where the first lane is a known one and nothing else is asked for."""
+    first = vector.first.integer
+    if first is None or set(symbols_of(dim)) != {vector.name}:
+        return None
+    found = [substitute(dim, {vector.name: first + lane}) for lane in range(vector.lanes)]
+    return [number for number in found if isinstance(number, int)]
 
 
 def _lanes_of(context: EmitContext, dim: Sum, lanes: int, lines: Lines) -> LlvmValue:

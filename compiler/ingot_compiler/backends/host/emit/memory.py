@@ -17,6 +17,7 @@ from ingot_compiler.backends.host.emit.lane_index import (
     lane_stride,
 )
 from ingot_compiler.backends.host.emit.lanes import all_lanes, lane_numbers, load_lanes
+from ingot_compiler.backends.host.emit.near_lanes import has_windows, load_near, near_lanes
 from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.emit.spread_loads import (
     APART_MAX,
@@ -125,11 +126,15 @@ def _load_spread(context: EmitContext, buffer: int, index: Dim, stride: Dim | No
             return load_backwards(w, emit_address(context, buffer, index), element, lanes, mask)
         if isinstance(stride, int) and 1 < stride <= APART_MAX:
             pointer = emit_address(context, buffer, index)
-            return load_apart(w, pointer, element, lanes, stride, mask)
+            count = context.vector.count
+            return load_apart(w, pointer, element, lanes, stride, mask, count)
         times = lane_repeat(context, index) if stride is None else None
         if times is not None:
             pointer = emit_address(context, buffer, index)
             return load_repeated(w, pointer, element, lanes, times, mask)
+    near = near_lanes(context, index) if stride is None and not context.guards else None
+    if near is not None and has_windows(context.target, element, lanes, near.reach):
+        return load_near(context, emit_address(context, buffer, near.shared), near)
     return w.gather(_addresses(context, buffer, index, stride), _gather_mask(context), element)
 
 

@@ -19,12 +19,22 @@ APART_MAX = 4
 
 
 def load_apart(
-    w: Writer, pointer: LlvmValue, element: str, lanes: int, step: int, mask: LlvmValue | None
+    w: Writer,
+    pointer: LlvmValue,
+    element: str,
+    lanes: int,
+    step: int,
+    mask: LlvmValue | None,
+    count: int | None = None,
 ) -> LlvmValue:
-    """Every ``step``-th element, from 2 to ``APART_MAX``; none behind the last lane's is read."""
+    """Every ``step``-th element, from 2 to ``APART_MAX``; none behind the last lane's is read.
+    ``count``: the first lanes, which alone are in the mask; what they do not need is not loaded."""
     last = (step - 1) * (lanes - 1)  # where the last vector begins, so that it ends with that one
+    starts = (*range(0, (step - 1) * lanes, lanes), last)
+    if mask is not None and count is not None:
+        starts = tuple(range(0, step * (count - 1) + 1, lanes))
     found: LlvmValue | None = None
-    for start in (*range(0, (step - 1) * lanes, lanes), last):
+    for start in starts:
         own = None if mask is None else _spread_mask(w, mask, start, step)
         vector = load_lanes(w, w.offset(pointer, i64(start), element), element, lanes, own)
         places = [step * lane - start for lane in range(lanes)]

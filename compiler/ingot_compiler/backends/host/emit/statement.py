@@ -81,7 +81,8 @@ def _emit_if(context: EmitContext, statement: If) -> None:
 def _emit_let_index(context: EmitContext, statement: LetIndex) -> None:
     typed = emit_value(context, statement.value)
     operand = emit_cast(context.writer, typed.operand, typed.dtype, "i64")
-    context.bind({statement.name: operand}, signed=not _is_clamped(statement.value))
+    signed = not _is_clamped(statement.value)
+    context.bind({statement.name: operand}, signed=signed, reach=statement.reach)
 
 
 def _is_clamped(value: Value) -> bool:

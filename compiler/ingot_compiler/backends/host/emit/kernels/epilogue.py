@@ -163,7 +163,7 @@ def is_light_value(value: Value, copies: int) -> bool:
 def _statement_weight(statement: Statement) -> int:
     """About how many instructions a statement takes; loops are too many for any block."""
     match statement:
-        case Let(_, value) | LetIndex(_, value):
+        case Let(_, value) | LetIndex(_, value, _):
             return _value_weight(value)
         case Require(_, value) | Store(_, _, value):
             return _MEMORY_INSTRUCTIONS + _value_weight(value)
