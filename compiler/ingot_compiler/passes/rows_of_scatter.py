@@ -14,10 +14,21 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_names import OpName
-from ingot_compiler.passes.rewrite import Rewriter, RootOps, rewrite
+from ingot_compiler.passes.rewrite import Rewriter, RootOps, rewrite, union
+from ingot_runtime.lazy_dataclass import dataclass
 
 _ROOTS: RootOps = ("transpose", "scatter_nd", "scatter_elements")
 SCATTERS: tuple[OpName, ...] = ("scatter_nd", "scatter_elements")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows written into ``past`` at ``places``, one list in any shape."""
+
+    past: int
+    places: int
+    rows: int
+    axis: int
 
 
 def rows_of_scatter(graph: Graph) -> Graph:
@@ -32,11 +43,14 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     if past not in state.inputs or node.text("reduction") != "none":
         return None
     if node.op == "scatter_nd":
-        return _rows(state, node, places, rows, 0) if _is_one_index(state, places) else None
+        listed = _is_one_index(state, places)
+        return _rows(state, _Rows(past, places, rows, 0), node.source) if listed else None
     axis = node.integer("axis")
     column = _same_for_rows(state, places, axis)
     whole = _beside(state.shape_of(past), axis) == _beside(state.shape_of(rows), axis)
-    return None if column is None or not whole else _rows(state, node, column, rows, axis)
+    if column is None or not whole:
+        return None
+    return _rows(state, _Rows(past, column, rows, axis), node.source)
 
 
 def _brought_back(state: Rewriter, node: Node) -> Sequence[int] | None:
@@ -50,22 +64,18 @@ def _brought_back(state: Rewriter, node: Node) -> Sequence[int] | None:
     undone = tuple(order[axis] for axis in back) == tuple(range(len(order)))
     if not undone or scatter.text("reduction") != "none" or not _is_one_index(state, places):
         return None
-    source = (*front.source, *scatter.source, *node.source)
+    source = union((front.source, scatter.source, node.source))
     moved = state.emit("transpose", (rows,), {"permutation": back}, source)
-    return _rows(state, node, places, moved, order[0], front.operands[0])
+    return _rows(state, _Rows(front.operands[0], places, moved, order[0]), source)
 
 
-def _rows(
-    state: Rewriter, node: Node, places: int, rows: int, axis: int, past: int | None = None
-) -> Sequence[int]:
-    """``places``: of one list, in any shape."""
-    count = state.shape_of(rows)[axis]
-    shaped = state.emit("reshape", (places,), {"shape": (1, count)}, node.source)
+def _rows(state: Rewriter, found: _Rows, source: Sequence[int]) -> Sequence[int]:
+    count = state.shape_of(found.rows)[found.axis]
+    shaped = state.emit("reshape", (found.places,), {"shape": (1, count)}, source)
     if state.type_of(shaped).dtype != "i64":
-        shaped = state.emit("cast", (shaped,), {"dtype": "i64"}, node.source)
-    given = node.operands[0] if past is None else past
-    table = {"axis": axis, "held": False}
-    return (state.emit("write_rows", (given, shaped, rows), table, node.source),)
+        shaped = state.emit("cast", (shaped,), {"dtype": "i64"}, source)
+    operands = (found.past, shaped, found.rows)
+    return (state.emit("write_rows", operands, {"axis": found.axis, "held": False}, source),)
 
 
 def _is_one_index(state: Rewriter, places: int) -> bool:
