@@ -90,9 +90,9 @@ struct ingot_device_info {
   const char *name, *bound;
 };
 
-// An output that is an input with more rows behind it along an axis.
+// An output that is an input with more rows behind it along an axis, or, where it is fixed, with some of its rows replaced.
 struct ingot_state {
-  uint32_t input, output, axis;
+  uint32_t input, output, axis, is_fixed;
 };
 
 struct ingot_bundle_info {

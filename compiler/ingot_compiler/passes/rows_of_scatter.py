@@ -85,15 +85,23 @@ def _is_one_index(state: Rewriter, places: int) -> bool:
 
 
 def _same_for_rows(state: Rewriter, places: int, axis: int) -> int | None:
-    """The list that places are, beneath checks and the repetition beside their axis."""
-    wide = state.made_by(places, "broadcast_to")
+    """The list that places are, where it is repeated beside their axis: cut from them, behind what
+    checks them."""
+    value: int | None = places
+    while value is not None and not state.made_by(value, "broadcast_to"):
+        kept = state.made_by(value, "require", "cast")
+        value = kept.operands[0] if kept else None
+    wide = None if value is None else state.made_by(value, "broadcast_to")
     if wide is None:
         return None
-    shape = state.shape_of(wide.operands[0])
-    at = len(shape) - (state.type_of(places).rank - axis)
+    whole, shape = state.shape_of(places), state.shape_of(wide.operands[0])
+    at = len(shape) - (len(whole) - axis)
     own = at >= 0 and all(size == 1 for number, size in enumerate(shape) if number != at)
-    same = own and shape[at] == state.shape_of(places)[axis]
-    return wide.operands[0] if same else None
+    if not own or shape[at] != whole[axis] or state.shape_of(wide.results[0]) != whole:
+        return None
+    sizes = tuple(size if number == axis else 1 for number, size in enumerate(whole))
+    table = {"starts": (0,) * len(whole), "sizes": sizes, "steps": (1,) * len(whole)}
+    return state.emit("slice", (places,), table, wide.source)
 
 
 def _beside(shape: Sequence[object], axis: int) -> tuple[object, ...]:
