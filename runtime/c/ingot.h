@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 // The version of this header: `ingot_load` and `ingot_open` refuse options of another one.
-#define INGOT_HEADER_VERSION 4u
+#define INGOT_HEADER_VERSION 5u
 
 // Kinds of errors, as the Python loader names them.
 enum ingot_error_kind {
