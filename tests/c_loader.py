@@ -83,7 +83,10 @@ class DeviceInfo(ctypes.Structure):
 class State(ctypes.Structure):
     """``struct ingot_state``."""
 
-    _fields_ = (("input", ctypes.c_uint32), ("output", ctypes.c_uint32), ("axis", ctypes.c_uint32))
+    _fields_ = (
+        ("input", ctypes.c_uint32), ("output", ctypes.c_uint32), ("axis", ctypes.c_uint32),
+        ("is_fixed", ctypes.c_uint32),
+    )  # fmt: skip
 
 
 class BundleInfo(ctypes.Structure):

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 // The version of this header: `ingot_load` and `ingot_open` refuse options of another one.
-#define INGOT_HEADER_VERSION 4u
+#define INGOT_HEADER_VERSION 5u
 
 // Kinds of errors, as the Python loader names them.
 enum ingot_error_kind {
@@ -90,9 +90,9 @@ struct ingot_device_info {
   const char *name, *bound;
 };
 
-// An output that is an input with more rows behind it along an axis.
+// An output that is an input with more rows behind it along an axis, or, where it is fixed, with some of its rows replaced.
 struct ingot_state {
-  uint32_t input, output, axis;
+  uint32_t input, output, axis, is_fixed;
 };
 
 struct ingot_bundle_info {

@@ -134,9 +134,11 @@ static bool check_state(const struct plan *plan, const i64 *row, const char *whe
   bool known = 0 <= given && given < plan->input_count && 0 <= made && made < plan->output_count;
   if (!REQUIRE(error, known, "a state of no input or output", where, TEXT("input %lld, output %lld", NUMBER(given), NUMBER(made)))) return false;
   const struct ingot_tensor_info *held = plan->inputs + given, *result = plan->outputs + made;
-  bool fits = 0 <= axis && axis < held->rank && held->rank == result->rank && held->dtype_code == result->dtype_code;
+  bool is_fixed = axis < 0;
+  bool fits = (is_fixed ? -1 - axis : axis) < held->rank && held->rank == result->rank && held->dtype_code == result->dtype_code;
+  for (u32 at = 0; fits && is_fixed && at < held->rank; at++) fits = held->dims[at] == result->dims[at];
   return REQUIRE(error, fits, "a state whose output is another tensor", where, TEXT("axis %lld", NUMBER(axis))) &&
-         REQUIRE(error, held->dims[axis] < 0, "a state that cannot grow", where, TEXT("axis %lld", NUMBER(axis)));
+         REQUIRE(error, is_fixed || held->dims[axis] < 0, "a state that cannot grow", where, TEXT("axis %lld", NUMBER(axis)));
 }
 
 static bool read_state_rows(struct arena *arena, struct plan *plan, const struct bytes *data, error *error) {
@@ -155,7 +157,7 @@ static bool read_state_rows(struct arena *arena, struct plan *plan, const struct
   plan->states = arena_take(arena, count * sizeof *plan->states, error);
   plan->state_count = plan->states ? (u32)count : 0;
   for (u32 index = 0; index < plan->state_count; index++, rows += 3)
-    plan->states[index] = (struct ingot_state){(u32)rows[0], (u32)rows[1], (u32)rows[2]};
+    plan->states[index] = (struct ingot_state){(u32)rows[0], (u32)rows[1], (u32)(rows[2] < 0 ? -1 - rows[2] : rows[2]), rows[2] < 0};
   return !error->kind;
 }
 

@@ -53,6 +53,20 @@ static i64 longest(const struct states *states, u32 count) {
   return length;
 }
 
+static bool grows_along(const struct ingot_state *state, u32 axis) { return axis == state->axis && !state->is_fixed; }
+
+static const char *first_fixed(const struct plan *plan) {
+  for (u32 index = 0; index < plan->state_count; index++)
+    if (plan->states[index].is_fixed) return TOLD(index)->name;
+  return NULL;
+}
+
+static bool is_any_growing(const struct plan *plan) {
+  for (u32 index = 0; index < plan->state_count; index++)
+    if (!plan->states[index].is_fixed) return true;
+  return false;
+}
+
 // Notes what the rows that are there say of symbols, then what the user says.
 static void tell_sizes(ingot_session *session) {
   const struct plan *plan = &session->bundle->plan;
@@ -60,7 +74,7 @@ static void tell_sizes(ingot_session *session) {
   for (u32 index = 0; states && index < plan->state_count; index++) {
     const struct held *held = states->held + index;
     for (u32 axis = 0; axis < TOLD(index)->rank; axis++) {
-      bool is_length = axis == plan->states[index].axis;
+      bool is_length = grows_along(plan->states + index, axis);
       if (is_length || held->length) tell_size(session, TOLD(index)->dims[axis], is_length ? held->length : held->shape[axis], TOLD(index)->name);
     }
   }
@@ -107,7 +121,7 @@ static bool move_states(ingot_session *session, const struct held *from, const u
   u64 end = 0;
   for (u32 index = 0; index < plan->state_count; index++) {
     struct held *held = states->next + index;
-    held->shape[plan->states[index].axis] = capacity;
+    if (!plan->states[index].is_fixed) held->shape[plan->states[index].axis] = capacity;
     held->offset = end, held->bytes = tensor_bytes(TOLD(index), held->shape), end += rounded(held->bytes, ALIGNMENT_SMALL_BYTES);
   }
   if (!block_make(&block, end > ALIGNMENT_SMALL_BYTES ? end : ALIGNMENT_SMALL_BYTES, error)) return false;
@@ -129,7 +143,7 @@ static void place_state(ingot_session *session, u32 index) {
   const struct held *held = states->held + index;
   struct ingot_tensor *pair[] = {&session->inputs[state->input].tensor, &session->outputs[state->output].tensor};
   for (int side = 0; side < 2; side++)
-    pair[side]->data = (u8 *)states->block.data + held->offset, pair[side]->size_bytes = held->bytes, pair[side]->capacity = states->capacity,
+    pair[side]->data = (u8 *)states->block.data + held->offset, pair[side]->size_bytes = held->bytes, pair[side]->capacity = held->shape[state->axis],
     pair[side]->axis = state->axis;
   session->call_inputs[state->input].data = session->call_outputs[state->output].data = ADDRESS(pair[0]->data);
   session->call_outputs[state->output].bytes = held->bytes;
@@ -149,7 +163,7 @@ static bool reserve_states(ingot_session *session, error *error) {
     for (u32 axis = 0; axis < TOLD(index)->rank; axis++) {
       bool same = axis == state->axis || shape[axis] == before[axis];
       if (!REQUIRE(error, same, "a state whose output is another tensor", TEXT("section state 0, row %u", index), TEXT("axis %u", axis))) return false;
-      fits = fits && (axis == state->axis || states->held[index].shape[axis] == shape[axis]);
+      fits = fits && (grows_along(state, axis) || states->held[index].shape[axis] == shape[axis]);
       states->next[index].shape[axis] = shape[axis];
     }
   }
@@ -162,10 +176,15 @@ static bool reserve_states(ingot_session *session, error *error) {
     i64 capacity = rows <= states->capacity ? states->capacity : states->capacity > INT64_MAX / 2 ? INT64_MAX : 2 * states->capacity;
     if (capacity < rows) capacity = rows;
     if (capacity < ROWS_MIN) capacity = ROWS_MIN;
+    if (!is_any_growing(plan)) capacity = rows;
     if (most && capacity > most) capacity = most;
     if (!move_states(session, states->held, states->block.data, capacity, error)) return false;
   }
-  for (u32 index = 0; index < plan->state_count; index++) place_state(session, index);
+  for (u32 index = 0; index < plan->state_count; index++) {
+    const struct held *held = states->held + index;
+    if (plan->states[index].is_fixed && !held->length) memset((u8 *)states->block.data + held->offset, 0, (size_t)held->bytes);
+    place_state(session, index);
+  }
   return true;
 }
 
@@ -265,6 +284,10 @@ static bool keep(ingot_session *session, i64 length, const i64 *entries, u64 cou
     return refuse(error, INGOT_INPUT_ERROR, "the session keeps no states", "ingot_keep", "it was opened without keeps_states", "open one with keeps_states");
   if (length < -1 || length > most)
     return refuse(error, INGOT_INPUT_ERROR, "bad length", "ingot_keep", TEXT("expected 0 to %lld rows, got %lld", NUMBER(most), NUMBER(length)), "");
+  if (first_fixed(plan) && length > 0 && length < most) {
+    const char *why = TEXT("%s has a fixed length: the inputs say where it is written", quoted(first_fixed(plan)));
+    return refuse(error, INGOT_INPUT_ERROR, "no rows to take back", "ingot_keep", why, "let the next call write over the rows that are taken back, or begin anew");
+  }
   if (entries && !reorder_states(session, entries, count, error)) return false;
   for (u32 index = 0; index < plan->state_count; index++)
     if (length >= 0 && states->held[index].length > length) states->held[index].length = length;

@@ -59,7 +59,10 @@ def read_bytes(bundle: Path, model: Path, length: int) -> float:
     """What a token must read: the model's weights and its caches."""
     session = ingot_runtime.load(bundle)
     rows = sum(
-        4 * math.prod(dim for dim in item.shape if isinstance(dim, int))
+        4
+        * math.prod(
+            dim for axis, dim in enumerate(item.shape) if isinstance(dim, int) and axis != 2
+        )
         for item in session.inputs
         if item.name in session.states
     )

@@ -37,6 +37,7 @@ REGISTRIES = {
     "passes/canonical/movement.py": "rules of a pass",
     "passes/fuse_layer_norm.py": "where patterns of a pass end",
     "passes/integer_products.py": "where patterns of a pass end",
+    "passes/rows_of_scatter.py": "where patterns of a pass end",
     "placement/op_work.py": "operations of a product",
 }
 REST = {

@@ -216,7 +216,7 @@ def test_options_are_checked(bundle: Path) -> None:
     other.header_version = 3
     cases: list[tuple[Options, str]] = [
         (other, "another version of ingot.h"),
-        (Options(4, 9), "unknown value of verify"),
+        (Options(5, 9), "unknown value of verify"),
         (options(threads=-1), "bad number of threads"),
         (options(variant="x86-64-v9"), "no variant 'x86-64-v9'"),
         (options(digest="xyz"), "bad digest"),
@@ -394,4 +394,4 @@ def test_no_tensor_of_that_number(bundle: Path) -> None:
             loaded.set_input(7, X)
         loaded.run({"x": X})
         assert not library().ingot_output(loaded.session, ctypes.c_uint32(1))
-        assert ctypes.c_uint32.in_dll(library(), "ingot_header_version").value == 4
+        assert ctypes.c_uint32.in_dll(library(), "ingot_header_version").value == 5

@@ -40,6 +40,10 @@ MOVEMENTS: dict[str, tuple[list[Any], dict[str, Any]]] = {
         [X, np.array([[1]]), np.array([[50, 60, 70]], np.float32)],
         {"reduction": "none"},
     ),
+    "write_rows": (
+        [X, np.array([[1]]), np.array([[50, 60, 70]], np.float32)],
+        {"axis": 0, "held": False},
+    ),
 }
 
 

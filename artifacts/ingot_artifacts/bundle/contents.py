@@ -111,7 +111,8 @@ class DefaultValue:
 
 @dataclass(frozen=True, slots=True)
 class StatePair:
-    """Output number ``output`` is input number ``input`` with more behind it along ``axis``."""
+    """Output number ``output`` is input number ``input`` with more behind it along ``axis``; with
+    rows of it replaced where that is below 0: along -axis - 1."""
 
     input: int
     output: int

@@ -158,7 +158,10 @@ def _states(placed: PlacedGraph) -> tuple[StatePair, ...]:
     from ingot_artifacts.bundle.contents import StatePair
     from ingot_compiler.lowering.states import states_of
 
-    return tuple(StatePair(item.input, item.output, item.axis) for item in states_of(placed))
+    return tuple(
+        StatePair(item.input, item.output, -item.axis - 1 if item.fixed else item.axis)
+        for item in states_of(placed)
+    )
 
 
 def _devices(inputs: BundleInputs) -> tuple[DeviceSpec, ...]:

@@ -28,9 +28,11 @@ class OptimizeInputs:
 def _compute(context: RuleContext, inputs: OptimizeInputs) -> Artifact[OptimizedGraph]:
     from ingot_compiler.ir.specialise import check_sizes, specialise
     from ingot_compiler.passes import pipeline
+    from ingot_compiler.passes.hold_rows import hold_rows
     from ingot_compiler.passes.hold_state import hold_state
 
-    graph = hold_state(inputs.graph.value())  # first: all versions have the same states
+    # First: all versions have the same states.
+    graph = hold_rows(hold_state(inputs.graph.value()))
     if inputs.profile:
         graph = specialise(graph, inputs.profile)
         check_sizes(graph, inputs.profile)

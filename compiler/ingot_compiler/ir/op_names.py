@@ -98,6 +98,7 @@ OpName = Literal[
     "suppress_overlaps",
     "transpose",
     "walk_trees",
+    "write_rows",
     # reductions and rows
     "argmax",
     "argmin",

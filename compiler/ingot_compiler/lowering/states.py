@@ -17,12 +17,13 @@ from ingot_runtime.lazy_dataclass import dataclass
 @dataclass(frozen=True, slots=True)
 class State:
     """Output number ``output`` is input number ``input``, or its first rows, with more behind it
-    along ``axis``; ``result``: the value."""
+    along ``axis``; or, where it is ``fixed``, with rows of it replaced; ``result``: the value."""
 
     input: int
     output: int
     axis: int
     result: int
+    fixed: bool
 
 
 def states_of(placed: PlacedGraph) -> tuple[State, ...]:
@@ -33,10 +34,12 @@ def states_of(placed: PlacedGraph) -> tuple[State, ...]:
     cut_from = {node.results[0]: node.operands[0] for node in graph.nodes if node.op == "slice"}
     found: list[State] = []
     for node in graph.nodes:
-        if node.op != "append" or outputs[node.results[0]] != 1:
+        fixed = node.op == "write_rows" and node.flag("held")
+        if not (fixed or node.op == "append") or outputs[node.results[0]] != 1:
             continue
-        past = cut_from.get(node.operands[0], node.operands[0])
+        past = node.operands[0] if fixed else cut_from.get(node.operands[0], node.operands[0])
         if past in graph.inputs:
             result, axis = node.results[0], node.integer("axis")
-            found.append(State(graph.inputs.index(past), graph.outputs.index(result), axis, result))
+            numbers = graph.inputs.index(past), graph.outputs.index(result)
+            found.append(State(*numbers, axis, result, fixed))
     return tuple(found)

@@ -110,6 +110,12 @@ class Sequence:
             if type(length) is not int or not 0 <= length <= len(self):
                 why = f"expected 0 to {len(self)} rows, got {length!r}"
                 raise InputError("bad length", "sequence.truncate", why)
+            if length not in (0, len(self)) and self._memory.fixed:
+                why = (
+                    f"{self._memory.fixed!r} has a fixed length: the inputs say where it is written"
+                )
+                do = "let the next call write over the rows that are taken back, or reset it"
+                raise InputError("no rows to take back", "sequence.truncate", why, do)
             self._memory.truncate(length)
 
     def fork(self) -> "Sequence":

@@ -47,6 +47,12 @@ class StateMemory:
         """Bytes of all states with their room."""
         return 0 if self._block is None else self._block.size_bytes
 
+    @property
+    def fixed(self) -> str:
+        """The input of the first state whose length is fixed, or ""."""
+        names = [self._plan.inputs[state.input].name for state in self._plan.states if state.fixed]
+        return names[0] if names else ""
+
     def index_of(self, name: str) -> int:
         """Return the number of the state of an input or output.
 
@@ -66,7 +72,7 @@ class StateMemory:
         for index, (state, length) in enumerate(zip(self._plan.states, self.lengths, strict=True)):
             tensor = self._plan.inputs[state.input]
             for axis, dim in enumerate(tensor.dims):
-                if dim < 0 and axis == state.axis:
+                if dim < 0 and axis == state.axis and not state.fixed:
                     found.setdefault(dim, (length, tensor.name))
                 elif dim < 0 and length:
                     found.setdefault(dim, (self._shapes[index][axis], tensor.name))
@@ -104,12 +110,15 @@ class StateMemory:
         held = [
             _with_rows(shape, state, 0) for shape, state in zip(self._shapes, states, strict=False)
         ]
-        if rows <= self.capacity and beside == held:
-            return
-        capacity = max(
-            rows, self.capacity if rows <= self.capacity else 2 * self.capacity, _ROWS_MIN
-        )
-        self._move(shapes, capacity if most is None else min(capacity, most))
+        if rows > self.capacity or beside != held:
+            capacity = rows
+            if not all(state.fixed for state in states):
+                twice = self.capacity if rows <= self.capacity else 2 * self.capacity
+                capacity = max(rows, twice, _ROWS_MIN)
+            self._move(shapes, capacity if most is None else min(capacity, most))
+        for index, state in enumerate(states):
+            if state.fixed and not self.lengths[index]:
+                self._whole(index)[...] = 0
 
     def _move(self, shapes: "list[Shape]", capacity: int) -> None:
         """Take a new block, and copy the rows that are there into it."""
@@ -149,11 +158,15 @@ class StateMemory:
         if self._block is None:
             sizes = [max(dim, 0) for dim in tensor.dims]
             return np.empty(_with_rows(tuple(sizes), state, 0), dtype_of(tensor.dtype))
-        shape = self._shapes[index]
-        whole = np.frombuffer(
-            self._block.memory, dtype_of(tensor.dtype), math.prod(shape), self._offsets[index]
-        ).reshape(shape)
-        return whole[(slice(None),) * state.axis + (slice(0, self.lengths[index]),)]
+        rows = slice(0, self.lengths[index])
+        return self._whole(index)[(slice(None),) * state.axis + (rows,)]
+
+    def _whole(self, index: int) -> "Array":
+        """Return a state with its room, in place."""
+        assert self._block is not None
+        dtype, shape = self._plan.inputs[self._plan.states[index].input].dtype, self._shapes[index]
+        memory, start = self._block.memory, self._offsets[index]
+        return np.frombuffer(memory, dtype_of(dtype), math.prod(shape), start).reshape(shape)
 
     def reorder(self, rows: "Array | list[int]") -> None:
         """Take the entries `rows` of axis 0 of each state, in that order."""
@@ -189,4 +202,5 @@ class StateMemory:
 
 
 def _with_rows(shape: "Shape", state: "StatePlan", rows: int) -> "Shape":
-    return (*shape[: state.axis], rows, *shape[state.axis + 1 :])
+    """The shape of a state with so many rows; one of fixed length has its own."""
+    return shape if state.fixed else (*shape[: state.axis], rows, *shape[state.axis + 1 :])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"\x8aINGOT\r\n"
 VERSION_MAJOR = 1
-VERSION_MINOR = 4  # the latest: a bundle has the lowest whose readers know what it requires
+VERSION_MINOR = 5  # the latest: a bundle has the lowest whose readers know what it requires
 
 # magic, major, minor, header bytes, row bytes, section count, file bytes, flags, root digest
 HEADER = struct.Struct("<8sHHIIIQQ32s")

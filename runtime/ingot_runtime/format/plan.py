@@ -119,14 +119,16 @@ class VariantPlan:
 
 
 class StatePlan:
-    """Output number ``output`` is input number ``input`` with more behind it along ``axis``."""
+    """Output number ``output`` is input number ``input`` with more behind it along ``axis``, or, if
+    ``fixed``, with some of its rows replaced."""
 
-    __slots__ = ("axis", "input", "output")
+    __slots__ = ("axis", "fixed", "input", "output")
 
-    def __init__(self, input: int, output: int, axis: int) -> None:
+    def __init__(self, input: int, output: int, axis: int, fixed: bool) -> None:
         self.input = input
         self.output = output
         self.axis = axis
+        self.fixed = fixed
 
 
 class ValuePlan:
@@ -188,8 +190,10 @@ class BundlePlan:
 
 def version_minor(plan: BundlePlan, weights_bytes: "tuple[int, ...]") -> int:
     """Return the lowest minor version whose readers know every dtype of a plan, the opcode that
-    programs with states have, and weights that end within a MiB; ``weights_bytes``: per section.
+    programs with states have, states of fixed length, and weights that end within a MiB; ``weights_bytes``: per section.
     Copies that begin early need a later one, which only programs tell."""
+    if any(state.fixed for state in plan.states):
+        return 5
     if any(size % MIB for size in weights_bytes):
         return 2
     codes = [tensor.dtype for tensor in (*plan.inputs, *plan.outputs)]

@@ -28,10 +28,13 @@ def decode_states(data: bytes, plan: BundlePlan) -> tuple[StatePlan, ...]:
         known = 0 <= given < len(plan.inputs) and 0 <= made < len(plan.outputs)
         require(known, "a state of no input or output", at, f"input {given}, output {made}")
         held, result = plan.inputs[given], plan.outputs[made]
-        fits = 0 <= axis < len(held.dims) == len(result.dims) and held.dtype == result.dtype
+        fixed = axis < 0
+        along = -axis - 1 if fixed else axis
+        fits = along < len(held.dims) == len(result.dims) and held.dtype == result.dtype
+        fits = fits and (not fixed or held.dims == result.dims)
         require(fits, "a state whose output is another tensor", at, f"axis {axis}")
-        require(held.dims[axis] < 0, "a state that cannot grow", at, f"axis {axis}")
-        states.append(StatePlan(given, made, axis))
+        require(fixed or held.dims[axis] < 0, "a state that cannot grow", at, f"axis {axis}")
+        states.append(StatePlan(given, made, along, fixed))
     for what, numbers in (
         ("an input", [row[0] for row in rows]), ("an output", [row[1] for row in rows])
     ):  # fmt: skip

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 
+from ingot_compiler.frontend.attention_heads import additive
 from ingot_compiler.frontend.compose import (
+    cast,
     concat,
     range_mask,
     reshape,
@@ -46,7 +48,10 @@ def _attention(context: OpContext, q: int, k: int, v: int, past: int | None) -> 
     assert isinstance(size, int)
     scale = context.float_attribute("scale", 1 / sqrt(size) if size else 1.0)
     mask, causal = context.optional(3), context.bool_attribute("is_causal")
-    if causal and past is not None:
+    lengths = context.optional(_LENGTHS)
+    if lengths is not None:
+        mask, causal = _mask_of_lengths(context, q, k, lengths), False
+    elif causal and past is not None:
         mask, causal = _causal_mask(context, q, k, past), False
     operands = (q, k, v) if mask is None else (q, k, v, mask)
     return context.add("attention", *operands, scale=scale, causal=causal, nan_to_zero=True)
@@ -58,6 +63,26 @@ def _causal_mask(context: OpContext, q: int, k: int, past: int) -> int:
     keys, queries = range_mask(context, shape, 3), range_mask(context, shape, 2)
     behind = context.add("add", queries, size_scalar(context, context.shape_of(past)[2]))
     return context.add("less_equal", keys, behind)
+
+
+def _mask_of_lengths(context: OpContext, q: int, k: int, lengths: int) -> int:
+    """[B, 1, S or 1, T]: the keys that each sample has, of a cache that has room for more; where it
+    is causal, the last query sees all of them. With the node's own mask."""
+    causal, mask = context.bool_attribute("is_causal"), context.optional(3)
+    batch, _, rows, _ = context.shape_of(q)
+    shape = (batch, 1, rows if causal else 1, context.shape_of(k)[2])
+    column = reshape(context, cast(context, lengths, "i64"), (batch, 1, 1, 1))
+    keys = range_mask(context, shape, 3)
+    kept = context.add("less", keys, column)
+    if causal:
+        before = context.add("sub", column, size_scalar(context, rows))
+        own = context.add("add", before, range_mask(context, shape, 2))
+        kept = context.add("logical_and", kept, context.add("less_equal", keys, own))
+    if mask is None:
+        return kept
+    if context.dtype_of(mask) == "bool":
+        return context.add("logical_and", mask, kept)
+    return context.add("add", mask, additive(context, kept, mask, float("-inf")))
 
 
 def _heads(context: OpContext, x: int, heads: int) -> int:
@@ -77,13 +102,14 @@ _PLAIN_ATTRIBUTES = frozenset(
 
 
 def _is_plain(context: OpContext) -> bool:
-    """No lengths of samples, cap, scores; sizes of heads known; caches that are given and returned;
-    causal only without a mask (ONNX aligns them its own way)."""
+    """No cap, scores; sizes of heads known; caches that are given and returned; causal only without
+    a mask (ONNX aligns them its own way); lengths of samples only without a past, and with a mask of
+    all keys."""
     values, mask = [context.operand(position) for position in range(3)], context.optional(3)
     dtype, rank = context.dtype_of(values[0]), context.rank_of(values[0])
     causal = context.bool_attribute("is_causal")
     return (
-        context.optional(_LENGTHS) is None
+        _suits_lengths(context, mask)
         and (context.optional(_PAST) is None) == (context.optional(_PAST + 1) is None)
         and not context.wants(_SCORES)
         and not context.attributes.get("softcap")
@@ -93,8 +119,17 @@ def _is_plain(context: OpContext) -> bool:
         and {context.rank_of(value) for value in values} == {rank}
         and rank in (3, 4)
         and all(isinstance(context.shape_of(value)[-1], int) for value in values)
-        and (mask is None or (not causal and context.dtype_of(mask) in ("bool", dtype)))
+        and (mask is None or context.dtype_of(mask) in ("bool", dtype))
+        and (mask is None or not causal or context.optional(_LENGTHS) is not None)
     )
+
+
+def _suits_lengths(context: OpContext, mask: int | None) -> bool:
+    if context.optional(_LENGTHS) is None:
+        return True
+    own = None if mask is None else context.shape_of(mask)[-1:]
+    keys = context.shape_of(context.operand(1))[-2:-1]
+    return context.optional(_PAST) is None and own in (None, keys)
 
 
 OP = OnnxOp("Attention", _translate, applies=_is_plain)

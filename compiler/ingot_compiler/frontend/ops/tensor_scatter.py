@@ -1,7 +1,7 @@
 """ONNX TensorScatter: a cache with an update written at every batch's own position.
 
-In: a cache, an update, perhaps i64 positions. Out: core ``select`` over a ``gather_elements`` of
-the update. Not done here: types (``ir/ops``).
+In: a cache, an update, perhaps i64 positions. Out: core ``write_rows``. Not done here: types
+(``ir/ops``).
 """
 
 from __future__ import annotations
@@ -10,46 +10,50 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import (
     broadcast_to,
-    clamp,
-    full,
-    range_mask,
+    cast,
+    iota,
     reshape,
     size_scalar,
 )
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.index_checks import checked
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import sizes_from, sizes_of
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.message import message
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     cache, update = context.operand(0), context.operand(1)
     shape = sizes_from(context, cache, 1)
-    new = sizes_of(context, update, len(shape))
     axis = context.axis_attribute(-2, len(shape))
-    offset = _offsets(context, shape, axis)
-    count, zero = size_scalar(context, new[axis]), context.scalar("i64", 0)
-    not_before, not_behind = (
-        context.add("less_equal", zero, offset),
-        context.add("less", offset, count),
-    )
-    inside = context.add("logical_and", not_before, not_behind)
-    last = context.add("sub", count, context.scalar("i64", 1))
-    picked = clamp(context, offset, zero, last)
-    wide = (*new[:axis], shape[axis], *new[axis + 1 :])
-    moved = context.add("gather_elements", update, broadcast_to(context, picked, wide), axis=axis)
-    return (context.add("select", inside, moved, cache),)
+    count = sizes_of(context, update, len(shape))[axis]
+    places = _places(context, shape[0], shape[axis], count)
+    return (context.add("write_rows", cache, places, update, axis=axis, held=False),)
 
 
-def _offsets(context: OpContext, shape: tuple[Dim, ...], axis: int) -> int:
-    """How far behind the place where its sample's update begins each element lies."""
-    circular = context.string_attribute("mode", "linear", ("linear", "circular")) == "circular"
+def _places(context: OpContext, batch: Dim, length: Dim, count: Dim) -> int:
+    """[batch or 1, count]: where each row of the update goes."""
+    numbers = reshape(context, iota(context, count), (1, count))
     where = context.optional(2)
-    start = full(context, "i64", 0, (shape[0],)) if where is None else where
-    place = range_mask(context, shape, axis)
-    column = reshape(context, start, (shape[0], *[1] * (len(shape) - 1)))
-    offset = context.add("sub", place, column)
-    return context.add("mod", offset, size_scalar(context, shape[axis])) if circular else offset
+    if where is None:
+        return numbers
+    start = reshape(context, cast(context, where, "i64"), (batch, 1))
+    circular = context.string_attribute("mode", "linear", ("linear", "circular")) == "circular"
+    start = start if circular else _checked(context, start, length, count)
+    places = context.add(
+        "add", *(broadcast_to(context, x, (batch, count)) for x in (start, numbers))
+    )
+    return context.add("mod", places, size_scalar(context, length)) if circular else places
+
+
+def _checked(context: OpContext, start: int, length: Dim, count: Dim) -> int:
+    """Positions from which on the update fits into the cache."""
+    last = dim_add(length, dim_mul(count, -1))
+    not_before = context.add("less_equal", context.scalar("i64", 0), start)
+    not_behind = context.add("less_equal", start, size_scalar(context, last))
+    inside = context.add("logical_and", not_before, not_behind)
+    return checked(context, start, inside, message("every write index in [0, ", last, "]"))
 
 
 OP = OnnxOp("TensorScatter", _translate, 24)

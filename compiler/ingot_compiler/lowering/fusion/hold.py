@@ -1,7 +1,7 @@
 """States of a graph: where an input and the output that continues it lie, together or apart.
 
 In: the fuser before its first node, the states. Out: ``HoldState`` steps, the pitch of the inputs;
-then the rule of ``append``. Not done here: which pairs are states (``lowering.states``).
+then the rules of ``append`` and ``write_rows``. Not done here: which pairs are states (``lowering.states``).
 
 The output has the pitch of the memory that the caller lends (``room``). Where the input lies in the
 same memory, nothing of it is copied, and only the new rows are written.
@@ -17,21 +17,23 @@ from ingot_compiler.ir.types import TensorType, dtype_size_bytes
 from ingot_compiler.lowering.fused import BufferSpec, HeldPair, HoldState, View
 from ingot_compiler.lowering.fusion.fuser import Fuser, Held
 from ingot_compiler.lowering.fusion.movement import concat
+from ingot_compiler.lowering.fusion.relayout import relaid
 from ingot_compiler.lowering.fusion.storage import Stored
+from ingot_compiler.lowering.kinds.write_rows import WRITE_ROWS
 from ingot_compiler.lowering.states import State
 from ingot_compiler.lowering.views import haloed_view, slice_view
 
 
 def hold_states(fuser: Fuser, inputs: Sequence[int], states: Sequence[State]) -> None:
     """Append a step for the pairs of each length, and say how their inputs lie."""
-    classes: dict[tuple[Dim, Dim], list[State]] = {}
+    classes: dict[tuple[Dim, Dim, bool], list[State]] = {}
     for state in states:
         past, rows = (
             fuser.values.type_of(value).shape[state.axis]
             for value in (inputs[state.input], state.result)
         )
-        classes.setdefault((past, rows), []).append(state)
-    for (past, rows), members in classes.items():
+        classes.setdefault((past, rows, state.fixed), []).append(state)
+    for (past, rows, fixed), members in classes.items():
         taken = fuser.values.size_names()
         room, pitch, moved = (fuser.symbols.new(taken) for _ in range(3))
         fuser.symbols.bind((room, pitch, moved))
@@ -40,6 +42,9 @@ def hold_states(fuser: Fuser, inputs: Sequence[int], states: Sequence[State]) ->
         )
         fuser.append(HoldState(room, pitch, moved, rows, past, pairs))
         for state in members:
+            if fixed:
+                fuser.hold(state.result, Held(state.output, rows, symbol(moved)))
+                continue
             value = inputs[state.input]
             stored = fuser.where(value)
             kind = fuser.values.type_of(value)
@@ -69,14 +74,36 @@ def append(fuser: Fuser, node: Node) -> None:
         concat(fuser, node)
         return
     kind, axis = fuser.values.type_of(result), node.integer("axis")
+    place = _place(fuser, node, held)
+    length = fuser.values.type_of(past).shape[axis]
+    starts = tuple(length if at == axis else 0 for at in range(kind.rank))
+    fuser.store(new, Stored(place.buffer, slice_view(place.view, starts, (1,) * kind.rank)))
+    fuser.storage.put(result, place)
+
+
+def write_rows(fuser: Fuser, index: int, node: Node) -> None:
+    """All of the past where it is not there yet, then the rows that are replaced. The places lie in
+    memory before that, for reading them may be refused."""
+    past, *others = node.operands
+    leaves = [fuser.leaf(operand) for operand in others]
+    held = fuser.held(node.results[0])
+    if held is None:
+        place = relaid(fuser, past, range(fuser.values.type_of(past).rank))
+    else:
+        place = _place(fuser, node, held)
+    fuser.defer_anchor(index, node, WRITE_ROWS, leaves)
+    fuser.compute(node.results[0], place)
+
+
+def _place(fuser: Fuser, node: Node, held: Held) -> Stored:
+    """The memory of a state's output, with the rows of the past."""
+    past, axis = node.operands[0], node.integer("axis")
+    kind, given = (fuser.values.type_of(value) for value in (node.results[0], past))
     view, count = _pitched(kind, axis, held.room)
     place = Stored(fuser.storage.add(BufferSpec("output", kind.dtype, count, held.output)), view)
-    given = fuser.values.type_of(past)
     rows = dim_mul(given.shape[axis], held.moved)
     shape = (*given.shape[:axis], rows, *given.shape[axis + 1 :])
     moved = fuser.values.add(TensorType(kind.dtype, shape), fuser.values.device_of(past))
     fuser.storage.put(moved, fuser.where(past))
     fuser.copy(moved, place)
-    starts = tuple(given.shape[axis] if at == axis else 0 for at in range(kind.rank))
-    fuser.store(new, Stored(place.buffer, slice_view(view, starts, (1,) * kind.rank)))
-    fuser.storage.put(result, place)
+    return place

@@ -16,6 +16,7 @@ from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fusion.anchor import Anchor, AnchorRule
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
+from ingot_compiler.lowering.fusion.hold import write_rows
 from ingot_compiler.lowering.fusion.layout import Halo
 from ingot_compiler.lowering.fusion.relayout import contiguous, image, relaid
 from ingot_compiler.lowering.fusion.storage import Stored
@@ -210,4 +211,5 @@ LOOP_ANCHORS: dict[str, Anchor] = {
     "softmax": Anchor(rows),
     "suppress_overlaps": Anchor(suppress_overlaps),
     "walk_trees": Anchor(stored_only(WALK_TREES)),
+    "write_rows": Anchor(write_rows),
 }

@@ -21,6 +21,7 @@ from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
 from ingot_compiler.lowering.kinds.select_least import SELECT_LEAST
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 from ingot_compiler.lowering.kinds.walk_trees import WALK_TREES
+from ingot_compiler.lowering.kinds.write_rows import WRITE_ROWS
 
 _ALL = (
     ARGUMENT_REDUCE,
@@ -40,5 +41,6 @@ _ALL = (
     SELECT_LEAST,
     SUPPRESS_OVERLAPS,
     WALK_TREES,
+    WRITE_ROWS,
 )
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}

@@ -2,7 +2,8 @@
 values.
 
 In: an ``Attention`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
-Not done here: repacking (``attention_pack``), scores, softmax and results of one tile of queries
+Not done here: repacking (``attention_pack``), which keys of a cache are read at all
+(``attention_seen``), scores, softmax and results of one tile of queries
 (``attention_scores``, ``attention_softmax``, ``attention_values``).
 
 The group whose keys and values lie repacked in scratch is remembered over the kernel's index loop,
@@ -27,6 +28,7 @@ from ingot_compiler.backends.host.emit.kernels.attention_in_place import emit_sc
 from ingot_compiler.backends.host.emit.kernels.attention_pack import pack_keys, pack_values
 from ingot_compiler.backends.host.emit.kernels.attention_prefetch import prefetch_next_group
 from ingot_compiler.backends.host.emit.kernels.attention_scores import emit_scores
+from ingot_compiler.backends.host.emit.kernels.attention_seen import emit_seen_keys
 from ingot_compiler.backends.host.emit.kernels.attention_softmax import emit_softmax
 from ingot_compiler.backends.host.emit.kernels.attention_values import emit_values
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
@@ -42,6 +44,8 @@ def emit_attention(context: EmitContext, statement: Attention) -> None:
     head = attention_head(context, statement)
     if not statement.in_place:
         _emit_repacking(head)
+    elif statement.mask is not None:
+        head = replace(head, keys=emit_seen_keys(head))
     scores = emit_scores_in_place if statement.in_place else emit_scores
     w = head.writer
     left = dim_min(statement.query_block, statement.queries - statement.query_start)
