@@ -2,13 +2,17 @@
 are equal groups.
 
 In: a group of a fused graph. Out: the same group with values and buffers numbered from 0, without
-sources and marks. Not done here: lowering. The order of the numbers stays, so the kernel is the
-same.
+sources and marks. Not done here: lowering.
+
+Numbers follow the order in which the group names things, not the one that they have in the model,
+where constants of a later layer may come before those of an earlier one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from operator import itemgetter
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.fused import Group, Operand
@@ -17,11 +21,12 @@ from ingot_compiler.lowering.fused import Group, Operand
 def canonical_group(group: Group) -> Group:
     """Return the group that every layer like this one has."""
     operands = (*group.operands, *group.results)
-    named = {value for node in group.nodes for value in (*node.operands, *node.results)}
+    named = [value for node in group.nodes for value in (*node.operands, *node.results)]
     values = _numbers(
-        named | {value for value, _ in group.types} | {operand.value for operand in operands}
+        [*(operand.value for operand in operands), *named, *(value for value, _ in group.types)]
     )
-    buffers = _numbers({operand.buffer for operand in operands})
+    types = [(values[value], kind) for value, kind in group.types]
+    buffers = _numbers(operand.buffer for operand in operands)
 
     def renumbered(operand: Operand) -> Operand:
         return replace(operand, value=values[operand.value], buffer=buffers[operand.buffer])
@@ -31,15 +36,15 @@ def canonical_group(group: Group) -> Group:
         nodes=tuple(_node(node, values) for node in group.nodes),
         operands=tuple(map(renumbered, group.operands)),
         results=tuple(map(renumbered, group.results)),
-        types=tuple((values[value], kind) for value, kind in group.types),
+        types=tuple(sorted(types, key=itemgetter(0))),
         source=(),
         device=0,
         stop_reason="",
     )
 
 
-def _numbers(used: set[int]) -> dict[int, int]:
-    return {number: position for position, number in enumerate(sorted(used))}
+def _numbers(used: Iterable[int]) -> dict[int, int]:
+    return {number: position for position, number in enumerate(dict.fromkeys(used))}
 
 
 def _node(node: Node, values: dict[int, int]) -> Node:
