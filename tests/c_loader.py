@@ -205,7 +205,7 @@ def options(
     mapped = [f"{name}={kind}".encode() for name, kind in (devices or {}).items()]
     bound = (ctypes.c_char_p * (len(mapped) + 1))(*mapped, None)
     return Options(
-        4, VERIFY[verify], threads, *texts, max_bytes, None, None, signers, policy.encode() or None,
+        5, VERIFY[verify], threads, *texts, max_bytes, None, None, signers, policy.encode() or None,
         bound,
         states is not None, states or 0, (ctypes.c_int64 * len(sizes))(*sizes) if sizes else None,
     )  # fmt: skip

@@ -127,6 +127,25 @@ def test_scatter(reduction: str) -> None:
     check_graph(builder, [elements, slices, builder.op("abs", copied)], inputs, targets=RUNNABLE)
 
 
+def test_write_rows() -> None:
+    """Of each entry its own rows, or of all the same; along the first axis and the last; the last of
+    several at one place stays, and what is written into stays as it was."""
+    wide, flat = f32(2, 3, 5, 4), f32(5, 4)
+    lists = [TensorType("i64", (2, 2)), TensorType("i64", (1, 2))]
+    builder = Builder([wide, *lists, f32(2, 3, 2, 4), flat, f32(2, 4), f32(5, 2)])
+    copied = builder.op("neg", 0)
+    results = [
+        builder.op("write_rows", copied, 1, builder.op("abs", 3), axis=2, held=False),
+        builder.op("write_rows", copied, 2, 3, axis=2, held=False),
+        builder.op("write_rows", 4, 2, 5, axis=0, held=False),
+        builder.op("write_rows", 4, 2, 6, axis=1, held=False),
+    ]
+    places = [integers([4, 0], [-1, 2]), integers([3, 3])]
+    inputs = [normal(0, 2, 3, 5, 4), *places, normal(1, 2, 3, 2, 4), normal(2, 5, 4)]
+    inputs += [normal(3, 2, 4), normal(4, 5, 2)]
+    check_graph(builder, [*results, builder.op("abs", copied)], inputs, targets=RUNNABLE)
+
+
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("function", ["sum", "max", "min", "product", "mean"])
 def test_reduce(function: str) -> None:

@@ -4,7 +4,7 @@ the cache lies, and every call gives the bits of one that is given all of it."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from tests.unit.end_to_end_harness import make_model, node, tensor
 
 import ingot
 import ingot_runtime
+from ingot_runtime.executor.sequence import Sequence
 from ingot_runtime.executor.session import Session
 
 HEADS, GROUPS, ROWS, DEPTH = 4, 2, 16, 8
@@ -168,9 +169,9 @@ def test_every_call_gives_the_bits_of_one_with_all_caches(
     for number, length in enumerate(STEPS):
         feed = step(name, start, length, number)
         whole, found = session.run({**feed, **caches}), sequence.run(feed)
-        expected = dict(
-            zip(reference.output_names, reference.run(None, {**feed, **caches}), strict=True)
-        )
+        given: dict[str, Any] = {**feed, **caches}
+        answers = cast("list[Array]", cast("Any", reference).run(None, given))
+        expected = dict(zip(cast("list[str]", reference.output_names), answers, strict=True))
         assert list(found) == ["y"]
         assert found["y"].tobytes() == whole["y"].tobytes()
         np.testing.assert_allclose(found["y"], expected["y"], rtol=1e-5, atol=1e-5)
@@ -266,7 +267,7 @@ def test_the_loader_in_c_does_the_same(named: tuple[str, Path]) -> None:
         assert loaded.run(begun)["present.key"].tobytes() == _after(sequence, begun).tobytes()
 
 
-def _after(sequence: Any, feed: Feed) -> Array:
+def _after(sequence: Sequence, feed: Feed) -> Array:
     sequence.run(feed)
     return sequence.state("past.key")
 

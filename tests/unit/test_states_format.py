@@ -35,6 +35,25 @@ def test_rows_are_states() -> None:
     assert (state.input, state.output, state.axis) == (1, 0, 0)
 
 
+def fixed_plan() -> BundlePlan:
+    """Input past[p, 4]; outputs present[p, 4], and one that is longer."""
+    outputs = TensorPlan("present", F32, (-1, 4)), TensorPlan("longer", F32, (-2, 4))
+    return BundlePlan("m", (), ("p", "q"), (TensorPlan("past", F32, (-1, 4)),), outputs, ())
+
+
+def test_an_axis_below_zero_is_that_of_a_fixed_length() -> None:
+    """All sizes are those of the input, also one that is a number; readers of 1.5 know it."""
+    for axis in (0, 1):
+        given = fixed_plan()
+        given.states = decode_states(section((0, 0, -axis - 1)), given)
+        (state,) = given.states
+        assert (state.axis, state.fixed) == (axis, True)
+        assert version_minor(given, ()) == 5
+    for row in ((0, 1, -1), (0, 0, -3), (0, 0, -(1 << 63))):
+        with pytest.raises(ingot_runtime.FormatError, match="another tensor"):
+            decode_states(section(row), fixed_plan())
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -123,7 +123,8 @@ class _Held:
         rank = self._types[condition].rank
         if not rank:
             return condition
-        table = {"axes": tuple(range(rank)), "function": "min", "keepdims": False}
+        axes = tuple(range(rank))
+        table: dict[str, Attribute] = {"axes": axes, "function": "min", "keepdims": False}
         return self._add(
             Node("reduce", (condition,), (), source=node.source, mark=node.mark), table
         )

@@ -24,8 +24,10 @@ from ingot_compiler.ir.make_shape_constraints import elements_along, equal, equa
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.ir.typing_rules import require_dtype, require_operands, require_same_dtype
+
+_PLACES: tuple[DType, ...] = ("i64",)
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
@@ -34,7 +36,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     past, places, rows = types
     axis = attribute_axis(attributes, past.rank)
     attribute_bool(attributes, "held")
-    require_dtype(places, ("i64",))
+    require_dtype(places, _PLACES)
     require_same_dtype((past, rows))
     require(places.rank == 2, "places of rank 2", places)
     require(rows.rank == past.rank, "rows of the rank of what they are written into", rows)

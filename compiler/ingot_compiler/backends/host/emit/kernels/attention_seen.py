@@ -58,8 +58,8 @@ def _seen_by_one(head: Head) -> LlvmValue:
         return vector(key, last[0], tail_mask(w, key, head.keys, lanes))
 
     end = w.binary("and", head.keys, i64(-lanes))
-    found = w.loop(ZERO, end, lanes, (none,), whole)
-    (found,) = w.loop(end, head.keys, lanes, found, rest)
+    of_whole = w.loop(ZERO, end, lanes, (none,), whole)
+    (found,) = w.loop(end, head.keys, lanes, of_whole, rest)
     w.store(combined(w, [found], partial(greater, w)), head.row_vector(ZERO))
     vectors = w.convert("fptosi", w.load(head.row_vector(ZERO), "float"), "i64")
     seen = w.intrinsic("smin", w.mul(vectors, i64(lanes)), head.keys)
