@@ -153,6 +153,15 @@ def test_error_of_wide_tiles_on_dense_inputs() -> None:
 ODD_NUMBERS = [np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40]
 
 
+@pytest.mark.parametrize("kind", ["winograd_2x2", "winograd_2x4"])
+@pytest.mark.parametrize("channels", [64, 128])  # sums in registers, sums in scratch
+def test_a_large_image_has_the_bits_of_its_part(channels: int, kind: str) -> None:
+    """One that is fetched ahead, beside one that is not; its tiles are in other blocks."""
+    x, weights = normal(2, 1, channels, 66, 66), weights_of(channels, 32)
+    whole, part = (run_conv(each, weights, kind) for each in (x, x[..., :12, :12]))
+    np.testing.assert_array_equal(whole[..., :8, :8], part[..., :8, :8])
+
+
 @pytest.mark.parametrize("number", ODD_NUMBERS)
 @pytest.mark.parametrize("kind", ["winograd_2x2", "winograd_2x4"])
 def test_numbers_at_the_edge(number: float, kind: str) -> None:

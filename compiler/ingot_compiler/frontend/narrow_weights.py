@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ _BLOCK = 1 << 15
 _LOW_BITS = np.uint32(0xFFFF)
 
 Bits = npt.NDArray[np.uint32]
+Number = TypeVar("Number", bound=np.generic)
 
 
 def factors_and_tables(nodes: Sequence[NodeProto], outputs: Collection[str]) -> frozenset[str]:
@@ -68,21 +70,22 @@ def _as_bf16(bits: Bits) -> tuple[DType, memoryview] | None:
 
 
 def _as_f16(bits: Bits) -> tuple[DType, memoryview] | None:
+    halves = np.empty(len(bits), "<f2")
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        for block in _blocks(bits):
-            numbers = block.view("<f4")
-            same = numbers.astype("<f2").astype("<f4").view("<u4") == block
+        for block, narrow in zip(_blocks(bits), _blocks(halves), strict=True):
+            narrow[:] = block.view("<f4")
+            same = narrow.astype("<f4").view("<u4") == block
             if not same.all() or _has_nan(block):
                 return None
-        return "f16", _bytes(bits.view("<f4").astype("<f2"))
+    return "f16", _bytes(halves)
 
 
 def _has_nan(bits: Bits) -> bool:
     return bool(np.isnan(bits.view("<f4")).any())
 
 
-def _blocks(bits: Bits) -> Iterable[Bits]:
-    return (bits[start : start + _BLOCK] for start in range(0, len(bits), _BLOCK))
+def _blocks(numbers: npt.NDArray[Number]) -> Iterable[npt.NDArray[Number]]:
+    return (numbers[start : start + _BLOCK] for start in range(0, len(numbers), _BLOCK))
 
 
 def _bytes(halves: npt.NDArray[np.generic]) -> memoryview:

@@ -11,15 +11,15 @@ from collections.abc import Collection, Sequence
 
 from ingot_compiler.host_program.main_assembler import Assembler
 from ingot_compiler.ir.dims import symbols_of
-from ingot_compiler.lowering.fused import Copy, FusedGraph, Launch, Step, all_steps, symbols_set
+from ingot_compiler.lowering.fused import Copy, Launch, Step, all_steps, symbols_set
 from ingot_compiler.memory.memory_plan import buffer_bytes
 from ingot_compiler.memory.planned_bytes import PlannedSizes
 
 
-def data_dependent_outputs(out: Assembler, fused: FusedGraph) -> set[int]:
+def data_dependent_outputs(out: Assembler, planned: PlannedSizes) -> set[int]:
     """Buffers of outputs whose size no input shape gives: they get blocks of their own,
     unless they are small."""
-    planned = PlannedSizes(fused)
+    fused = planned.fused
     return {
         buffer
         for buffer, spec in enumerate(fused.buffers)
@@ -38,11 +38,11 @@ def written_by(steps: Sequence[Step]) -> set[int]:
 
 
 def finish_outputs(
-    out: Assembler, fused: FusedGraph, steps: Sequence[Step], others: Collection[int]
+    out: Assembler, planned: PlannedSizes, steps: Sequence[Step], others: Collection[int]
 ) -> None:
     """Tell the sizes and addresses of the outputs that ``steps`` decide; ``others``: buffers of the
     other way to run."""
-    read, planned = symbols_set(steps), PlannedSizes(fused)
+    fused, read = planned.fused, symbols_set(steps)
     for buffer, spec in enumerate(fused.buffers):
         if spec.kind != "output" or buffer in others:
             continue

@@ -88,17 +88,18 @@ def build_program(
 
     each_version(out, tests, prepare)
     out.place(begin)
-    tell_outputs(out, fused)
+    planned = PlannedSizes(fused)
+    tell_outputs(out, planned)
     out.emit("begin")
     devices = enumerate(prepared[0].workspace.scratch, len(fused.buffers))
     scratch = {device: buffer for buffer, device in devices}
     kernels = list(zip(programs, kernel_indices, strict=True))
-    emitter = StepEmitter(out, fused, plan, kernels, scratch)
+    emitter = StepEmitter(out, planned, plan, kernels, scratch)
 
     def run(number: int) -> None:
         out.known, emitter.hoisted = prepared[number].known, prepared[number].hoisted
         places = prepared[number].workspace
-        _define_buffers(out, fused, _left_out(versions, number), places, constant_offsets)
+        _define_buffers(out, planned, _left_out(versions, number), places, constant_offsets)
         for device, place in places.scratch.items():
             out.emit("buffer_workspace", scratch[device], device, *place)
         _run(emitter, versions[number].steps)
@@ -128,14 +129,14 @@ def _left_out(versions: Sequence[Version], number: int) -> set[int]:
 
 def _define_buffers(
     out: Assembler,
-    fused: FusedGraph,
+    planned: PlannedSizes,
     left_out: Collection[int],
     places: WorkspaceRegisters,
     constant_offsets: Sequence[int],
 ) -> None:
     """Say where each buffer lies whose place is known; the others get blocks when their sizes are
     known."""
-    planned = PlannedSizes(fused)
+    fused = planned.fused
     for buffer, spec in enumerate(fused.buffers):
         if buffer in left_out:
             continue
@@ -164,7 +165,7 @@ def _run(emitter: StepEmitter, steps: Sequence[Step]) -> None:
     # What nothing writes is empty, whatever its other sizes are.
     for buffer in sorted(emitter.data_dependent_outputs - written):
         out.emit("buffer_grow", buffer, 0, out.dim(0))
-    finish_outputs(out, fused, steps, written - written_by(steps))
+    finish_outputs(out, emitter.planned, steps, written - written_by(steps))
     out.emit("return")
 
 

@@ -88,10 +88,9 @@ def tell_workspace(
     return WorkspaceRegisters(offsets, behind, homes)
 
 
-def tell_outputs(out: Assembler, fused: FusedGraph) -> None:
+def tell_outputs(out: Assembler, planned: PlannedSizes) -> None:
     """Compute the sizes of outputs as far as they are known, or bounded."""
-    planned = PlannedSizes(fused)
-    for index, kind in enumerate(fused.outputs):
+    for index, kind in enumerate(planned.fused.outputs):
         shape = planned.output_shape(index) or kind.shape
         for axis, dim in enumerate(shape):
             out.emit("output_dim", index, axis, out.dim(dim if out.is_bound(dim) else -1))

@@ -19,7 +19,6 @@ from ingot_compiler.ir.types import dtype_code, dtype_size_bytes
 from ingot_compiler.lowering.fused import (
     COPY_WORDS,
     Copy,
-    FusedGraph,
     Group,
     Grow,
     HoldState,
@@ -34,6 +33,7 @@ from ingot_compiler.lowering.fused import (
 )
 from ingot_compiler.memory.data_dependent_buffers import data_dependent_buffers
 from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, MemoryPlan, buffer_bytes
+from ingot_compiler.memory.planned_bytes import PlannedSizes
 
 
 class StepEmitter:
@@ -42,7 +42,7 @@ class StepEmitter:
     def __init__(
         self,
         out: Assembler,
-        fused: FusedGraph,
+        planned: PlannedSizes,
         plan: MemoryPlan,
         kernels: Sequence[Kernel],
         scratch: Mapping[int, int],
@@ -50,12 +50,13 @@ class StepEmitter:
         """``kernels``: as ``Launch.program`` counts them; ``scratch``: device -> its buffer of
         scratch."""
         self.out = out
-        self.fused = fused
+        self.planned = planned
+        self.fused = planned.fused
         self.kernels = kernels
         self.scratch = scratch
         self.hoisted: Collection[Requirement] = ()  # requirements that were checked before
-        self.data_dependent_outputs = data_dependent_outputs(out, fused)
-        self.data_dependent_buffers = data_dependent_buffers(fused, plan)
+        self.data_dependent_outputs = data_dependent_outputs(out, planned)
+        self.data_dependent_buffers = data_dependent_buffers(planned.fused, plan)
         self.index = 0  # of the next step, as ``plan_memory`` counts them
         self.ordinal = 0
         self.depth = 0  # of loops

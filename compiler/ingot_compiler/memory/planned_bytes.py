@@ -20,15 +20,15 @@ BOUNDED_BYTES_MAX = 1 << 16
 
 
 class PlannedSizes:
-    """The sizes of a graph by which memory is planned."""
+    """The sizes of a graph, ``fused``, by which memory is planned."""
 
     def __init__(self, fused: FusedGraph) -> None:
-        self._fused = fused
+        self.fused = fused
         self._bounds: Bounds = size_bounds(fused.steps)
 
     def buffer_bytes(self, buffer: int) -> Dim:
         """Bytes of a buffer, or what they are never above where that is small."""
-        size_bytes = buffer_bytes(self._fused, buffer)
+        size_bytes = buffer_bytes(self.fused, buffer)
         if isinstance(size_bytes, int):
             return size_bytes
         most = most_of(size_bytes, self._bounds)
@@ -37,7 +37,7 @@ class PlannedSizes:
     def output_shape(self, output: int) -> tuple[int, ...] | None:
         """What the sizes of an output are never above, where only the data decide them and it is
         small then; else None."""
-        kind = self._fused.outputs[output]
+        kind = self.fused.outputs[output]
         if all(isinstance(dim, int) for dim in kind.shape):
             return None
         sizes = [most_of(dim, self._bounds) for dim in kind.shape]

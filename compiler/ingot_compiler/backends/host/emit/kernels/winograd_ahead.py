@@ -1,9 +1,9 @@
-"""What a unit and the next block read from far is fetched while its products are computed.
+"""What a unit and the next block need from far is fetched while its products are computed.
 
 In: a unit, a frequency. Out: prefetches. Not done here: weights (``multiply_step``).
 
-The transforms wait for the pixels of a block, and for those that the epilogue adds, as long as they
-compute: an image of many pixels comes from the third cache. Each frequency fetches for every so
+The transforms wait for the pixels of a block, and for those that the epilogue adds and stores, as long
+as they compute: an image of many pixels is in the third cache. Each frequency fetches for every so
 many-th tile of the block.
 """
 
@@ -26,8 +26,8 @@ _L2_BYTES = 1 << 20
 
 
 def fetch_ahead(unit: WinogradUnit, frequency: LlvmValue) -> None:
-    """Fetch what the epilogue reads for the frequency's tiles, and the pixels of the tiles that have
-    their numbers in the next block."""
+    """Fetch what the epilogue reads and writes for the frequency's tiles, and the pixels of the tiles
+    that have their numbers in the next block."""
 
     def tile(number: LlvmValue) -> None:
         with unit.at_tile(number):
@@ -65,13 +65,13 @@ def _fetch_pixels(unit: WinogradUnit) -> None:
 
 def _fetch_epilogue(unit: WinogradUnit) -> None:
     s = unit.statement
-    for load in dict.fromkeys(_loads(s.epilogue)):
-        if substitute(load.index, {s.x: symbol(s.x) + 1}) == load.index:
+    for buffer, index in dict.fromkeys(_places(s.epilogue)):
+        if substitute(index, {s.x: symbol(s.x) + 1}) == index:
             continue
         for y in range(unit.shape.tile[0]):
             for x in range(unit.shape.tile[1]):
                 at = {s.y: symbol(s.y) + y, s.x: symbol(s.x) + x, s.column: s.column_start}
-                _fetch(unit, load.buffer, substitute(load.index, at), unit.width)
+                _fetch(unit, buffer, substitute(index, at), unit.width)
 
 
 def _fetch(unit: WinogradUnit, buffer: int, index: Dim, count: int) -> None:
@@ -81,15 +81,19 @@ def _fetch(unit: WinogradUnit, buffer: int, index: Dim, count: int) -> None:
         w.prefetch(w.offset(first, i64(start), "float"), _INTO_L2)
 
 
-def _loads(statements: Sequence[Statement]) -> Iterator[Load]:
+def _places(statements: Sequence[Statement]) -> Iterator[tuple[int, Dim]]:
+    """Buffers and indices that statements read and write: a store waits for its line as a load
+    does."""
     for statement in statements:
-        if isinstance(statement, (Let, Store)):
-            yield from _loads_of(statement.value)
+        if isinstance(statement, Store):
+            yield statement.buffer, statement.index
+        if isinstance(statement, Let | Store):
+            yield from _loads(statement.value)
 
 
-def _loads_of(value: Value) -> Iterator[Load]:
+def _loads(value: Value) -> Iterator[tuple[int, Dim]]:
     if isinstance(value, Load):
-        yield value
+        yield value.buffer, value.index
     elif isinstance(value, Apply):
         for argument in value.arguments:
-            yield from _loads_of(argument)
+            yield from _loads(argument)

@@ -6,7 +6,7 @@ parts (``winograd_input``, ``winograd_products``, ``winograd_output``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from ingot_compiler.backends.host.emit.context import EmitContext
@@ -85,7 +85,7 @@ class WinogradUnit:
         for_each(self.writer, ZERO, self.count, 1, turn)
 
     @contextmanager
-    def at_tile(self, number: LlvmValue) -> Iterator[None]:
+    def at_tile(self, number: LlvmValue) -> Generator[None]:
         """Bind the image and the first result of the tile that is so many behind the unit's first."""
         with self.context.scope():
             self.context.bind({_TILE: self.writer.add(self.start, number)})
