@@ -126,7 +126,10 @@ kernel(b0: f32, b1: write f32; n) scratch 0 {
 """
 
 
-@pytest.mark.parametrize("text", [ROWS, BLOCKS, TEAM, EXTERN, FILTER])
+REACH = ROWS.replace("index k =", "index k within 47 =")
+
+
+@pytest.mark.parametrize("text", [ROWS, REACH, BLOCKS, TEAM, EXTERN, FILTER])
 def test_every_statement_is_read_back(text: str) -> None:
     """The text of a program that has every statement and value gives the program whose text it
     is."""

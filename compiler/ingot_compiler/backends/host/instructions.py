@@ -190,6 +190,15 @@ class Instructions(FunctionText):
         """Lanes from a vector of pointers where the mask holds, 0 elsewhere."""
         return self._masked_read("gather", pointers, mask, element)
 
+    def load_each(self, pointers: LlvmValue, element: str) -> LlvmValue:
+        """Lanes from a vector of pointers, one by one."""
+        found = LlvmValue("poison", element, pointers.lanes)
+        for lane in range(pointers.lanes):
+            one = self.load(self.extract(pointers, lane), element)
+            text = f"insertelement {found.typed}, {one.typed}, i32 {lane}"
+            found = self.define(text, element, pointers.lanes)
+        return found
+
     def scatter(self, value: LlvmValue, pointers: LlvmValue, mask: LlvmValue) -> None:
         """Store lanes to a vector of pointers where the mask holds."""
         self._masked_write("scatter", value, pointers, mask)

@@ -63,16 +63,12 @@ def _start(context: EmitContext, statement: Reduce) -> LlvmValue:
 def _unrolled(context: EmitContext, statement: Reduce) -> LlvmValue:
     total = _start(context, statement)
     count = integer_extent(context, statement.extent, f"unrolled reduction {statement.name}")
-    if _is_extreme(statement) and count > 2:
+    if statement.function in ("max", "min") and statement.dtype in FLOATS and count > 2:
         rounds = [_round(context, statement, number, total) for number in range(count)]
         return _combiner(context, statement).extreme(rounds)
     for number in range(count):
         total = _round(context, statement, number, total)
     return total
-
-
-def _is_extreme(statement: Reduce) -> bool:
-    return statement.function in ("max", "min") and statement.dtype in FLOATS
 
 
 def _in_order(context: EmitContext, statement: Reduce) -> LlvmValue:
@@ -100,7 +96,8 @@ def _accumulate(context: EmitContext, statement: Reduce, total: LlvmValue) -> Ll
         return result
     typed = emit_value(context, statement.value)
     operand = w.splat(emit_cast(w, typed.operand, typed.dtype, statement.dtype), total.lanes)
-    if statement.unroll and _is_extreme(statement) and total == _start(context, statement):
+    is_extreme = statement.function in ("max", "min")
+    if statement.unroll and is_extreme and total == _start(context, statement):
         return operand  # nothing is beyond what it starts at
     return _combiner(context, statement).pair(total, operand)
 
