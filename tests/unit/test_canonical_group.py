@@ -30,12 +30,14 @@ def test_a_layer_whose_constant_comes_before_its_input_is_the_same_group() -> No
 
 
 def test_a_layer_that_reads_one_value_twice_is_another_group() -> None:
+    """What a kernel reads from one buffer is not what it reads from two."""
     first = _layer(x=0, scale=1, product=2, result=3, buffers=(5, 7, 9))
     twice = _layer(x=0, scale=0, product=2, result=3, buffers=(5, 5, 9))
     assert canonical_group(first) != canonical_group(twice)
 
 
 def test_the_place_in_the_model_is_no_part_of_it() -> None:
+    """Sources, the device and the reason to stop are said of one layer alone."""
     layer = _layer(x=0, scale=1, product=2, result=3, buffers=(5, 7, 9))
     placed = replace(layer, source=(4, 5), device=1, stop_reason="a reason")
     assert canonical_group(placed) == canonical_group(layer)

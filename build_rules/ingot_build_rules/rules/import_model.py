@@ -61,15 +61,28 @@ class Imported:
     defaults: tuple[DefaultInput, ...] = ()
 
 
+_SMALL_BYTES_MAX = 64
+
+
 class _Weights:
     """Numbers constants in the order in which they are first met; equal bytes have one number."""
 
     def __init__(self, context: RuleContext) -> None:
         self._context = context
         self._numbers: dict[str, int] = {}
+        self._small: dict[bytes, str] = {}
         self.artifacts: list[Artifact[memoryview]] = []
 
     def write(self, content: memoryview) -> str:
+        if content.nbytes > _SMALL_BYTES_MAX:
+            return self._kept(content)
+        # Quantised models have hundreds of equal scales and zero points: each is looked for once.
+        small = bytes(content)
+        if small not in self._small:
+            self._small[small] = self._kept(content)
+        return self._small[small]
+
+    def _kept(self, content: memoryview) -> str:
         artifact = self._context.keep_bytes(content)
         if artifact.digest not in self._numbers:
             self._numbers[artifact.digest] = len(self.artifacts)

@@ -154,7 +154,9 @@ class OpContext(OnnxNode):
             and (found.size <= RANK_MAX or not symbols_appear(found))
         ):
             return self.known(result.dtype, found)
-        value = self._append(op, operands, **attributes)
+        value = self.translation.builder.add_typed(
+            op, operands, attributes, result, self.source, self.mark
+        )
         if known_values is not None and tells_something(known_values):
             table[value] = known_values
         stored = self.translation.stored

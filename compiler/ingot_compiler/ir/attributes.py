@@ -33,7 +33,8 @@ def require_attributes(attributes: Attributes, *names: str) -> None:
 
 def _value_of(attributes: Attributes, name: str) -> Attribute:
     """Attribute ``name``, of any type."""
-    require(name in attributes, f"attribute {name}", "none")
+    if name not in attributes:
+        raise OpTypeError(f"attribute {name}", "none")
     return attributes[name]
 
 
@@ -63,7 +64,8 @@ def attribute_dims(attributes: Attributes, name: str) -> tuple[Dim, ...]:
     dims = tuple(
         item for item in items if isinstance(item, (int, Sum)) and not isinstance(item, bool)
     )
-    require(len(dims) == len(items), f"{name} to be a tuple of integer expressions", repr(items))
+    if len(dims) != len(items):
+        raise OpTypeError(f"{name} to be a tuple of integer expressions", repr(items))
     return dims
 
 
@@ -79,7 +81,8 @@ def attribute_ints(attributes: Attributes, name: str) -> tuple[int, ...]:
     """Attribute ``name`` as a tuple of integers."""
     dims = attribute_dims(attributes, name)
     ints = tuple(item for item in dims if isinstance(item, int))
-    require(len(ints) == len(dims), f"{name} to be a tuple of integers", list(dims))
+    if len(ints) != len(dims):
+        raise OpTypeError(f"{name} to be a tuple of integers", list(dims))
     return ints
 
 
@@ -95,7 +98,8 @@ def attribute_floats(attributes: Attributes, name: str) -> tuple[float, ...]:
     """Attribute ``name`` as a tuple of floats."""
     items = _items(attributes, name)
     floats = tuple(item for item in items if isinstance(item, float))
-    require(len(floats) == len(items), f"{name} to be a tuple of floats", repr(items))
+    if len(floats) != len(items):
+        raise OpTypeError(f"{name} to be a tuple of floats", repr(items))
     return floats
 
 
@@ -104,7 +108,8 @@ def attribute_numbers(attributes: Attributes, name: str) -> tuple[float, ...]:
     are."""
     items = _items(attributes, name)
     numbers = tuple(item for item in items if isinstance(item, int | float))
-    require(len(numbers) == len(items), f"{name} to be a tuple of numbers", repr(items))
+    if len(numbers) != len(items):
+        raise OpTypeError(f"{name} to be a tuple of numbers", repr(items))
     return numbers
 
 
@@ -120,7 +125,8 @@ def attribute_bools(attributes: Attributes, name: str) -> tuple[bool, ...]:
     """Attribute ``name`` as a tuple of bools."""
     items = _items(attributes, name)
     flags = tuple(item for item in items if isinstance(item, bool))
-    require(len(flags) == len(items), f"{name} to be a tuple of bools", repr(items))
+    if len(flags) != len(items):
+        raise OpTypeError(f"{name} to be a tuple of bools", repr(items))
     return flags
 
 
@@ -128,7 +134,8 @@ def attribute_str(attributes: Attributes, name: str, allowed: Sequence[str] = ()
     """Attribute ``name`` as a string, one of ``allowed`` when given."""
     value = _value_of(attributes, name)
     if isinstance(value, str):
-        require(not allowed or value in allowed, f"{name} to be one of {' '.join(allowed)}", value)
+        if allowed and value not in allowed:
+            raise OpTypeError(f"{name} to be one of {' '.join(allowed)}", value)
         return value
     raise OpTypeError(f"{name} to be a string", repr(value))
 
@@ -156,7 +163,8 @@ def attribute_strs(attributes: Attributes, name: str) -> tuple[str, ...]:
     """Attribute ``name`` as a tuple of strings."""
     items = _items(attributes, name)
     texts = tuple(item for item in items if isinstance(item, str))
-    require(len(texts) == len(items), f"{name} to be a tuple of strings", repr(items))
+    if len(texts) != len(items):
+        raise OpTypeError(f"{name} to be a tuple of strings", repr(items))
     return texts
 
 

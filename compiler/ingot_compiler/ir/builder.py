@@ -7,7 +7,6 @@ In: operations in order. Out: a ``Graph`` with dense value ids. Not done here: s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.bare_symbol import bare_symbol
@@ -55,8 +54,31 @@ class GraphBuilder:
         given = [self.types[operand] for operand in operands]
         require_computable(given, OPS_BY_NAME[op].traits, table)
         types = OPS_BY_NAME[op].infer(given, table).results
-        node = Node(op, tuple(operands), (), make_attributes(table), (), source, mark)
-        return self._append(node, types)
+        results = self._new_values(types)
+        node = Node(op, tuple(operands), results, make_attributes(table), (), source, mark)
+        self.nodes.append(node)
+        return results
+
+    def add_typed(
+        self,
+        op: OpName,
+        operands: Sequence[int],
+        attributes: Mapping[str, Attribute],
+        result: TensorType,
+        source: tuple[int, ...] = (),
+        mark: str = "",
+    ) -> int:
+        """Append an op whose rule gives ``result``, its only one, for these operands."""
+        if Trait.ELEMENTWISE in OPS_BY_NAME[op].traits:
+            harmonised = self._harmonised(operands, source, mark)
+            if harmonised != list(operands):
+                return self.add(op, harmonised, attributes, source, mark)
+        given = [self.types[operand] for operand in operands]
+        require_computable(given, OPS_BY_NAME[op].traits, attributes)
+        results = self._new_values((result,))
+        table = make_attributes(attributes)
+        self.nodes.append(Node(op, tuple(operands), results, table, (), source, mark))
+        return results[0]
 
     def region(self, inputs: Sequence[TensorType]) -> GraphBuilder:
         """A builder of a region at this place: it sees all values so far, its own ids continue
@@ -79,15 +101,14 @@ class GraphBuilder:
         rule = OPS_BY_NAME[op].infer_regions
         assert rule is not None
         types = rule([self.types[operand] for operand in operands], attributes, regions)
-        node = Node(
-            op, tuple(operands), (), make_attributes(attributes), tuple(regions), source, mark
-        )
-        return self._append(node, types)
+        results = self._new_values(types)
+        table = make_attributes(attributes)
+        self.nodes.append(Node(op, tuple(operands), results, table, tuple(regions), source, mark))
+        return results
 
-    def _append(self, node: Node, types: Sequence[TensorType]) -> tuple[int, ...]:
+    def _new_values(self, types: Sequence[TensorType]) -> tuple[int, ...]:
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types
-        self.nodes.append(replace(node, results=results))
         return results
 
     def _harmonised(self, operands: Sequence[int], source: tuple[int, ...], mark: str) -> list[int]:
@@ -98,7 +119,7 @@ class GraphBuilder:
         they are.
         """
         shapes = {operand: self.types[operand].shape for operand in operands}
-        if len(set(shapes.values())) <= 1:
+        if len(set(shapes.values())) <= 1 or all(map(_is_plain, shapes.values())):
             return list(operands)
         simplest = _simplest_sizes(tuple(shapes.values()))
         renamed: dict[int, int] = {}
@@ -127,6 +148,11 @@ def _simplest_sizes(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
     return tuple(
         min((size for size in along if size != 1), key=_complexity, default=1) for along in sizes
     )
+
+
+def _is_plain(shape: tuple[Dim, ...]) -> bool:
+    """Whether all sizes are numbers, which are spelled in one way."""
+    return all(isinstance(size, int) for size in shape)
 
 
 def _complexity(dim: Dim) -> int:

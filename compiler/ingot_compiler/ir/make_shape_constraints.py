@@ -9,6 +9,7 @@ all is seen to hold, or ``OpTypeError``. Not done here: what becomes of them
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min, dim_mod, dim_mul, dim_product
 from ingot_compiler.ir.message import joined, message
@@ -17,6 +18,8 @@ from ingot_compiler.ir.ranges import at_most
 from ingot_compiler.ir.shape_constraints import BroadcastSizes, EqualSizes, Shape, Size, SizeBound
 from ingot_compiler.ir.shapes import broadcast_shapes
 from ingot_compiler.ir.types import TensorType
+
+_CACHED_MAX = 1 << 12
 
 
 def sizes_of(types: Sequence[TensorType], operand: int) -> tuple[Size, ...]:
@@ -52,7 +55,11 @@ def same_count(shape: Shape, wanted: Shape) -> tuple[SizeBound, ...]:
 
 def broadcast_together(shapes: Iterable[Shape]) -> BroadcastSizes:
     """The leading axes of operands 0, 1, .. broadcast together, as in numpy."""
-    shapes = tuple(shapes)
+    return _broadcast_together(tuple(shapes))
+
+
+@lru_cache(maxsize=_CACHED_MAX)  # a graph has many operations on few shapes
+def _broadcast_together(shapes: tuple[Shape, ...]) -> BroadcastSizes:
     return BroadcastSizes(shapes, broadcast_shapes(*shapes), tuple(range(len(shapes))))
 
 

@@ -56,11 +56,10 @@ def require_operands(types: Sequence[TensorType], count: int, count_max: int | N
 
 def require_computable(types: Sequence[TensorType], traits: Trait, attributes: Attributes) -> None:
     """Demand operands of types that are computed in, of every op that does not just move them."""
-    if traits & _MOVES and attributes.get("reduction", "none") == "none":
+    narrow = [tensor for tensor in types if tensor.dtype in LOW_BITS]
+    if not narrow or (traits & _MOVES and attributes.get("reduction", "none") == "none"):
         return
-    for tensor in types:
-        if tensor.dtype in LOW_BITS:
-            raise OpTypeError("an element type that is computed in; convert it first", tensor)
+    raise OpTypeError("an element type that is computed in; convert it first", narrow[0])
 
 
 _MOVES = Trait.MOVEMENT | Trait.INDEXED | Trait.CODES

@@ -49,11 +49,6 @@ def _numbers(used: Iterable[int]) -> dict[int, int]:
 
 def _node(node: Node, values: dict[int, int]) -> Node:
     assert not node.regions, "control flow is steps, never part of a group"
-    return replace(
-        node,
-        operands=tuple(values[value] for value in node.operands),
-        results=tuple(values[value] for value in node.results),
-        source=(),
-        mark="",
-        attributes=() if node.op == "require" else node.attributes,  # what it says is said by main
-    )
+    attributes = () if node.op == "require" else node.attributes  # what it says is said by main
+    operands = tuple([values[value] for value in node.operands])
+    return Node(node.op, operands, tuple([values[value] for value in node.results]), attributes)

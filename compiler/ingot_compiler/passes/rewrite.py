@@ -80,6 +80,7 @@ class Rewriter:
         self._producer: dict[int, int] = {}
         self._replaced: dict[int, int] = {}
         self._constant: set[int] = set()
+        self._literals: dict[tuple[str, str, str, tuple[int, ...]], int] = {}
         self._judged_count = 0  # of the nodes, how many ``_constant`` knows
         self._users: dict[int, set[int]] = {value: {_GRAPH_OUTPUT} for value in graph.outputs}
         for node in graph.nodes:
@@ -151,24 +152,25 @@ class Rewriter:
         ]
         table = dict(attributes or {})
         types = OPS_BY_NAME[op].infer([self.types[value] for value in values], table).results
-        return self._append(
-            Node(op, tuple(values), (), make_attributes(table), (), tuple(source), self.mark), types
-        )[0]
-
-    def literal(self, value: Attribute, dtype: str, source: Sequence[int] = ()) -> int:
-        """Add a rank-0 literal; a float is rounded to ``dtype``, so that equal literals are spelled
-        alike."""
-        if dtype == "f32" and isinstance(value, float):
-            value = float(np.float32(value))
-        return self.emit("literal", (), {"dtype": dtype, "shape": (), "value": (value,)}, source)
-
-    def _append(self, node: Node, types: Sequence[TensorType]) -> tuple[int, ...]:
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types
-        node = replace(node, results=results)
+        spelled = make_attributes(table)
+        node = Node(op, tuple(values), results, spelled, (), tuple(source), self.mark)
         self._add(node)
         self._note_uses(node, node.operands)
-        return results
+        return results[0]
+
+    def literal(self, value: Attribute, dtype: str, source: Sequence[int] = ()) -> int:
+        """A rank-0 literal, added once; a float is rounded to ``dtype``, so that equal literals are
+        spelled alike."""
+        if dtype == "f32" and isinstance(value, float):
+            value = float(np.float32(value))
+        key = dtype, repr(value), self.mark, tuple(source)
+        found = self._literals.get(key)
+        if found is None:
+            attributes: dict[str, Attribute] = {"dtype": dtype, "shape": (), "value": (value,)}
+            found = self._literals[key] = self.emit("literal", (), attributes, source)
+        return found
 
     def _add(self, node: Node) -> None:
         for result in node.results:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from math import prod
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ingot_compiler.ir.attributes import (
     require_attributes,
 )
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
@@ -57,10 +58,12 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     )
     require_sizes(shape, "shape")
     require(shape == () or dtype not in FLOATS, "rank 0 for a float literal", f"rank {len(shape)}")
-    count = int(np.prod(shape, dtype=np.int64))
+    count = prod(shape)
     require(count <= ELEMENT_COUNT_MAX, f"at most {ELEMENT_COUNT_MAX} elements", count)
-    require(len(value) == count, f"a tuple of {count} values", repr(value))
-    require(all(_fits(item, dtype) for item in value), f"values of type {dtype}", repr(value))
+    if len(value) != count:
+        raise OpTypeError(f"a tuple of {count} values", repr(value))
+    if not all(_fits(item, dtype) for item in value):
+        raise OpTypeError(f"values of type {dtype}", repr(value))
     return Inferred((TensorType(dtype, shape),))
 
 

@@ -99,7 +99,9 @@ def pool_sizes_bytes(
     sizes: dict[str, int] = {}
     for buffer in buffers:
         pool, offset_bytes = plan[buffer.name]
-        sizes[pool] = max(sizes.get(pool, 0), offset_bytes + buffer.size_bytes)
+        end_bytes = offset_bytes + buffer.size_bytes
+        if end_bytes >= sizes.get(pool, 0):
+            sizes[pool] = end_bytes
     return sizes
 
 

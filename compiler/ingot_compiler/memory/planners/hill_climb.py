@@ -53,21 +53,33 @@ class _Climb:
     accepted: Plan = field(default_factory=dict[str, tuple[str, int]])
     accepted_bytes: int | None = None
     swapped: tuple[int, int] | None = None
+    placed: Plan = field(default_factory=dict[str, tuple[str, int]])
 
     def attempt(self) -> Plan:
         """The plan of the order at hand, which then becomes another; UserError when it has no
         room."""
         try:
-            found = place_in_order(self.order, self.pools, first_fit)
+            found = place_in_order(self.order, self.pools, first_fit, self._same_places())
         except UserError:
             self.go_on(from_here=False)
             raise
+        self.placed = found
         size_bytes = total_bytes(self.order, found)
         accepts = _accepts(size_bytes, self.accepted_bytes, self.attempt_count, self.draw)
         if accepts:
             self.accepted, self.accepted_bytes = found, size_bytes
         self.go_on(from_here=accepts)
         return found
+
+    def _same_places(self) -> Plan:
+        """The places of the buffers before the first one that the last plan, whose entries are in
+        the order of placement, placed at another position."""
+        known: Plan = {}
+        for buffer, name in zip(self.order, self.placed, strict=False):
+            if buffer.name != name:
+                break
+            known[name] = self.placed[name]
+        return known
 
     def go_on(self, *, from_here: bool) -> None:
         """Swap two buffers of this order, or of the one before it."""

@@ -62,9 +62,18 @@ def _within(offset_bytes: int, buffer: PlannedBuffer, limit_bytes: int | None) -
 
 
 def place_in_order(
-    order: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], rule: PlacementRule
+    order: Sequence[PlannedBuffer],
+    pools: Sequence[MemoryPool],
+    rule: PlacementRule,
+    known: Mapping[str, tuple[str, int]] | None = None,
 ) -> Plan:
     """Give every buffer, in order, the first of its pools where ``rule`` finds room.
+
+    Args:
+        order: the buffers.
+        pools: the pools of all buffers.
+        rule: where a buffer lies beside its conflicts.
+        known: what is known to come out for some buffers at the head of the order.
 
     Raises:
         UserError: a buffer fits into none of its pools (or has none); advises larger limits.
@@ -73,17 +82,25 @@ def place_in_order(
     plan: Plan = {}
     spans: dict[str, Span] = {}
     for buffer in order:
+        if known and buffer.name in known:
+            plan[buffer.name] = known[buffer.name]
+            spans[buffer.name] = _span(buffer, known[buffer.name][1])
+            continue
         placed = _conflicts_by_pool(buffer, plan, spans)
         for pool in buffer.pools:
             offset_bytes = rule(buffer, placed.get(pool, ()), limits_bytes[pool])
             if offset_bytes is not None:
                 plan[buffer.name] = pool, offset_bytes
-                end = offset_bytes + buffer.size_bytes
-                spans[buffer.name] = offset_bytes, end, round_up(end, buffer.alignment_bytes)
+                spans[buffer.name] = _span(buffer, offset_bytes)
                 break
         else:
             raise does_not_fit(buffer, pools, placed, rule)
     return plan
+
+
+def _span(buffer: PlannedBuffer, offset_bytes: int) -> Span:
+    end = offset_bytes + buffer.size_bytes
+    return offset_bytes, end, round_up(end, buffer.alignment_bytes)
 
 
 def _conflicts_by_pool(
@@ -91,9 +108,8 @@ def _conflicts_by_pool(
 ) -> dict[str, list[Span]]:
     """The spans of those that are placed already."""
     placed: dict[str, list[Span]] = {}
-    for other in buffer.conflicts:
-        if other in plan:
-            placed.setdefault(plan[other][0], []).append(spans[other])
+    for other in buffer.conflicts & plan.keys():
+        placed.setdefault(plan[other][0], []).append(spans[other])
     return placed
 
 
