@@ -257,6 +257,11 @@ class CBundle:
         address = ctypes.c_void_p(array.ctypes.data)
         self._check("set_input", self.session, ctypes.c_uint32(index), address, shape)
 
+    def set_output(self, index: int, array: npt.NDArray[Any]) -> None:
+        """Let an output go where the array lies."""
+        address, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_uint64(array.nbytes)
+        self._check("set_output", self.session, ctypes.c_uint32(index), address, size)
+
     def run(self, inputs: Arrays, seconds: float = 0) -> dict[str, npt.NDArray[Any]]:
         """Do what ``Session.run`` does."""
         given = self._kept_arrays = {

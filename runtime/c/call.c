@@ -39,8 +39,8 @@ static i32 call_with_threads(ingot_session *session, error *error) {
   if (code != RC_THREADS_LOST) return code;
   ingot_session *lane = session->lane;
   pool_stop(&lane->pool);
-  if (!pool_start(&lane->pool, &lane->bundle->image, (u32)lane->threads, error)) return code;
-  session->call->pool = ADDRESS(lane->pool.page);
+  lane->lent = NULL;  // there may be more or fewer of them than before, or none
+  if (!pool_start(&lane->pool, &lane->bundle->image, (u32)lane->threads, error) || !lend_memory(session, error)) return code;
   return settle_devices(session, call_main(session));
 }
 
@@ -75,7 +75,7 @@ static bool take_final_shape(ingot_session *session, u32 index, error *error) {
     return refuse(error, INGOT_RUN_ERROR, "an output outgrew its upper bound", TEXT("output %u", index), why, "");
   }
   memcpy(slot->shape, shape, info->rank * sizeof *shape);
-  if (!slot->is_state) slot->tensor.size_bytes = size;
+  slot->tensor.size_bytes = size;
   if (slot->is_open) slot->tensor.data = (void *)(uintptr_t)tensor->data;
   return true;
 }
@@ -94,7 +94,7 @@ static void forget_last(ingot_session *session) {
   clear(&session->call_error);
   for (u32 index = 0; index < session->bundle->plan.output_count; index++) {
     struct slot *slot = session->outputs + index;
-    if (slot->is_open) slot->tensor.data = NULL, session->call_outputs[index].data = session->call_outputs[index].bytes = 0;
+    if (slot->is_open) slot->tensor.data = NULL, slot->tensor.size_bytes = session->call_outputs[index].data = session->call_outputs[index].bytes = 0;
   }
 }
 
@@ -112,7 +112,7 @@ static bool run(ingot_session *session, error *error) {
   if (session->call_error.kind) return *error = session->call_error, false;
   if (code) return refuse_code(session, code, error);
   for (u32 index = 0; index < session->bundle->plan.output_count; index++)
-    if (session->outputs[index].is_measured && !take_final_shape(session, index, error)) return false;
+    if (session->outputs[index].is_measured && !session->outputs[index].is_state && !take_final_shape(session, index, error)) return false;
   lengthen_states(session);
   return true;
 }

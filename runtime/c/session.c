@@ -184,8 +184,8 @@ int ingot_set_input(ingot_session *session, uint32_t index, const void *data, co
   }
   slot->is_given = true;
   slot->given = (void *)(uintptr_t)data;
-  session->is_prepared = same;
   if (same && data) slot->tensor.data = slot->given, session->call_inputs[index].data = ADDRESS(data);
+  session->is_prepared = same && !is_over_given(session, &slot->tensor);
   return error->kind;
 }
 

@@ -85,6 +85,7 @@ enum { HAS_STATES = 1 };
 #endif
 enum { MESSAGE_BYTES = 512 };
 
+static bool is_over_given(const ingot_session *session, const struct ingot_tensor *tensor);
 static bool measure_fixed(ingot_session *session, error *error);
 static bool take_input_shape(ingot_session *session, u32 index, error *error);
 static u64 tensor_bytes(const struct ingot_tensor_info *info, const i64 *shape);

@@ -126,7 +126,9 @@ static bool find_in_program(struct source *source, error *error) {
   bool fits = start % ALIGNMENT_MAPPED_BYTES == 0 && start <= size - sizeof tail && bundle_size == size - sizeof tail - start;
   const char *why = TEXT("%llu bytes at %llu of %llu", (unsigned long long)bundle_size, (unsigned long long)start, (unsigned long long)size);
   if (!REQUIRE(error, fits, "the executable has no whole bundle", "trailer", why)) return false;
-  source->start = start, source->size = bundle_size;
+  source->size = bundle_size;
+  if (source->fd < 0) source->memory += start;
+  else source->start = start;
   return true;
 }
 

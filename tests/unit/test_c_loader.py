@@ -282,8 +282,25 @@ def test_shared_weights_are_refused(tmp_path: Path) -> None:
     )
 
 
+def test_input_may_not_move_under_an_output(bundle: Path) -> None:
+    """A call that is prepared is looked at again when an input lies elsewhere."""
+    with CBundle(bundle) as loaded:
+        got, memory = np.empty_like(X), X.copy()
+        loaded.set_output(0, got)
+        for given in (X, memory):
+            loaded.set_input(0, given)
+            loaded.call()
+        loaded.set_input(0, got)
+        with pytest.raises(LoaderError, match="'y' and 'x' share memory"):
+            loaded.call()
+        loaded.set_input(0, memory)
+        loaded.call()
+        assert (got == tiny_reference(X)).all()
+
+
 def test_bundle_behind_a_program_is_one(tmp_path: Path, bundle: Path) -> None:
-    """Both loaders find it by the file's last bytes, and refuse a place that is wrong."""
+    """Both loaders find it by the last bytes, of a file or of memory, and refuse a place that is
+    wrong."""
     data, start = bundle.read_bytes(), 1 << 16
     for at, size, is_good in (
         (start, len(data), True),
@@ -298,8 +315,9 @@ def test_bundle_behind_a_program_is_one(tmp_path: Path, bundle: Path) -> None:
         verdict = verdict_of_python(path)
         assert (verdict.kind == "") == is_good
         assert verdict_of_c(path) == verdict
-        if is_good:
-            with CBundle(path) as loaded, ingot_runtime.load(path) as session:
+        assert verdict_of_c(path.read_bytes()).kind == verdict.kind
+        for given in (path, path.read_bytes()) if is_good else ():
+            with CBundle(given) as loaded, ingot_runtime.load(given) as session:
                 assert (loaded.run({"x": X})["y"] == session.run({"x": X})["y"]).all()
 
 
