@@ -51,11 +51,11 @@ static bool is_unchanged(ingot_session *session, error *error) {
   ingot_bundle *bundle = session->bundle;
   const struct source *source = &bundle->source;
   struct stamp now = session->stamp;
-  if (!is_whole(&bundle->weights)) return changed(error, source, "some of its pages could not be read");
+  if (!is_whole(&bundle->weights)) return changed(error, source->name, "some of its pages could not be read");
   if (source->fd < 0 || (present_stamp(source, &now, error) && is_same_stamp(now, session->stamp))) return true;
   if (error->kind || !settled_stamp(source, &now, error)) return false;
-  if (now.size != session->stamp.size || now.mtime != session->stamp.mtime || ++session->changes > CHANGES_MAX)
-    return changed(error, source, "its size or its times are not those of load time");
+  if (!is_same_content(now, session->stamp) || ++session->changes > CHANGES_MAX)
+    return changed(error, source->name, "its size or its times are not those of load time");
   verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &session->lane->pool, error);
   session->stamp = now;
   return false;

@@ -12,24 +12,41 @@ static bool copy_weights(struct weights *weights, const u8 *from, error *error) 
   return true;
 }
 
+// Maps bytes of a file over the reserved ones. Shared, not copied: what is in the page cache costs no memory.
+static bool map_piece(const struct weights *weights, u64 at, u64 size, const struct source *source, u64 offset) {
+  u64 from = source->start + offset;
+  return !size || mmap(weights->mapped + at, size, PROT_READ, MAP_SHARED | MAP_FIXED, source->fd, (off_t)from) != MAP_FAILED;
+}
+
+// Maps what lies in the other bundle, and what lies here between it.
+static bool map_pieces(const struct weights *weights, const struct source *source, const struct section *row) {
+  const struct shared *shared = weights->id ? NULL : source->shared;
+  u64 at = 0, own = row->offset;
+  for (u32 index = 0; shared && index < shared->count; index++) {
+    const struct shared_row *piece = shared->rows + index;
+    u64 there = source_row(source->base, SECTION_WEIGHTS, 0)->offset + piece->there;
+    if (!map_piece(weights, at, piece->at - at, source, own) || !map_piece(weights, piece->at, piece->size, source->base, there)) return false;
+    own += piece->at - at, at = piece->at + piece->size;
+  }
+  return map_piece(weights, at, weights->size - at, source, own);
+}
+
 static bool map_weights(const struct source *source, struct weights *weights, error *error) {
   const struct section *row = source_row(source, SECTION_WEIGHTS, weights->id);
   if (!row) return true;
-  weights->size = row->size;
+  u64 size = weights->size = weights_bytes(source, weights->id);
   if (source->fd < 0) {
     weights->data = source->memory + row->offset;
     return (uintptr_t)weights->data % ALIGNMENT_SMALL_BYTES == 0 || copy_weights(weights, weights->data, error);
   }
-  void *area = mmap(NULL, row->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *area = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (area != MAP_FAILED) {
     weights->data = weights->mapped = area;
-    weights->guard = guard_range((u64)(uintptr_t)area, row->size, error);
+    weights->guard = guard_range((u64)(uintptr_t)area, size, error);
     if (!weights->guard) return false;
-    // Shared, not copied: what is in the page cache costs no memory.
-    area = mmap(area, row->size, PROT_READ, MAP_SHARED | MAP_FIXED, source->fd, (off_t)(source->start + row->offset));
+    if (map_pieces(weights, source, row)) return true;
   }
-  if (area != MAP_FAILED) return true;
-  return refuse(error, INGOT_RESOURCE_ERROR, "the system refused mmap", TEXT("%lld bytes", NUMBER(row->size)), failure_words(errno), FREE_MEMORY);
+  return refuse(error, INGOT_RESOURCE_ERROR, "the system refused mmap", TEXT("%lld bytes", NUMBER(size)), failure_words(errno), FREE_MEMORY);
 }
 
 static void unmap_weights(struct weights *weights) {
@@ -117,8 +134,9 @@ static bool judge_weights(const struct check *check, bool is_full, i64 total, er
   const struct source *source = &check->bundle->source;
   const struct verified *verified = &check->verified;
   u32 id = check->weights->id;
-  if (!is_whole(check->weights)) return changed(error, source, "some of its pages cannot be read");
-  const char *where = TEXT("%s, section weights %u", source->name, id);
+  const char *name = !id && source->base ? TEXT("%s, %s", source->name, source->base->name) : source->name;
+  if (!is_whole(check->weights)) return changed(error, name, "some of its pages cannot be read");
+  const char *where = TEXT("%s, section weights %u", name, id);
   if (verified->bad != UINT64_MAX) {
     const char *why = TEXT("the %s is not that of section tree %u", is_full ? "BLAKE3 digest" : "checksum", id);
     return refuse(error, INGOT_DIGEST_ERROR, TEXT("weights are damaged in MiB %llu", (unsigned long long)verified->bad), where, why, DAMAGED);
