@@ -81,12 +81,12 @@ static bool is_same_file(ingot_bundle *bundle, u32 *changes, error *error) {
   if (!is_same_content(now, source->stamp) || ++*changes > CHANGES_MAX)
     return changed(error, source->name, "its size or its times are not those of load time");
   source->stamp = now;
-  return verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &(struct pool){NULL, 1, NULL}, error) && false;
+  return verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &(struct pool){.n_threads = 1}, error) && false;
 }
 
 // Opens the devices and gives them their weights; again, where the record of the file changed meanwhile.
 static bool open_devices(ingot_bundle *bundle, const struct candidates *bound, const struct ingot_options *options, error *error) {
-  struct pool pool = {NULL, 1, NULL};
+  struct pool pool = pool_of(options);
   u32 changes = 0;
   for (u32 index = 0; index < bundle->plan.device_count; index++)
     if (bound[index].count && !open_first(bundle, index, bound + index, error)) return false;

@@ -33,15 +33,33 @@ static u64 grow(u64 device, u64 size) {
   return ADDRESS(block->data);
 }
 
+// What a thread does that makes the call, and what `main` came to.
+struct task {
+  ingot_session *session;
+  i32 code;
+};
+
+static void make_task(void *argument) {
+  struct task *task = argument;
+  calling = task->session;
+  task->code = call_main(task->session);
+}
+
+static i32 call_settled(ingot_session *session) {
+  struct task task = {session, RC_OK};
+  with_threads(&session->lane->pool, make_task, &task);
+  return settle_devices(session, task.code);
+}
+
 // In a forked child the workers are gone: they are started anew.
 static i32 call_with_threads(ingot_session *session, error *error) {
-  i32 code = settle_devices(session, call_main(session));
+  i32 code = call_settled(session);
   if (code != RC_THREADS_LOST) return code;
   ingot_session *lane = session->lane;
   pool_stop(&lane->pool);
   if (!pool_start(&lane->pool, &lane->bundle->image, (u32)lane->threads, error)) return code;
   session->call->pool = ADDRESS(lane->pool.page);
-  return settle_devices(session, call_main(session));
+  return call_settled(session);
 }
 
 // Whether the file is what it was. False without an error: its record alone changed (a rename, permissions, a writer who put the time
@@ -104,7 +122,6 @@ static bool run(ingot_session *session, error *error) {
   if (session->lane->lent != session && !lend_memory(session, error)) return false;
   do {
     forget_last(session);
-    calling = session;
     code = call_with_threads(session, error);
   } while (!error->kind && !is_unchanged(session, error));
   if (error->kind) return false;

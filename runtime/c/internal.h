@@ -152,7 +152,10 @@ struct image {
 struct pool {
   u8 *page;  // null for one thread
   u32 n_threads;
-  struct pool_thread *threads;
+  struct pool_thread *threads;  // its own; null where the caller lends his
+  struct ingot_threads lent;
+  void (*worker)(void *page, i64 index);
+  bool was_used;  // lent ones
 };
 
 struct guard;

@@ -33,7 +33,7 @@ static bool describe(ingot_bundle *bundle, error *error) {
 }
 
 static bool load_weights(ingot_bundle *bundle, const struct ingot_options *options, error *error) {
-  struct pool pool = {NULL, 1, NULL};
+  struct pool pool = pool_of(options);
   if (!map_weights(&bundle->source, &bundle->weights, error)) return false;
   if (!bundle->weights.data) return true;
   bundle->weights.tree = source_section(&bundle->source, SECTION_TREE, 0, error);

@@ -69,6 +69,9 @@ struct check {
   u64 kernel;
   struct verified verified;
   u8 *scratch;
+  const struct range *ranges;
+  u32 range_count;
+  i64 total;
 };
 
 // Runs a verifying kernel over MiBs from `first` up to `last`; MiB 0 begins at `data`. Returns 0 after an error of its own.
@@ -115,25 +118,27 @@ static bool verify_pieces(struct check *check, i64 first, i64 last) {
   return true;
 }
 
-// Checks the MiBs that ranges touch, joined; returns how many those are, -1 after an error of its own.
-static i64 verify_mibs(struct check *check, const struct range *ranges, u32 count) {
-  i64 total = 0;
+// Checks the MiBs that ranges touch, joined; leaves how many those are, -1 after an error of its own.
+static void verify_mibs(void *argument) {
+  struct check *check = argument;
+  const struct range *ranges = check->ranges;
+  u32 count = check->range_count;
   for (u32 index = 0; index < count;) {
     i64 first = (i64)(ranges[index].offset / MIB), last = first;
     for (; index < count && (i64)(ranges[index].offset / MIB) <= last; index++) {
       i64 next = (i64)((ranges[index].offset + ranges[index].size + MIB - 1) / MIB);
       if (next > last) last = next;
     }
-    if (!verify_pieces(check, first, last)) return -1;
-    total += last - first;
+    check->total = verify_pieces(check, first, last) ? check->total + last - first : -1;
+    if (check->total < 0) return;
   }
-  return total;
 }
 
-static bool judge_weights(const struct check *check, bool is_full, i64 total, error *error) {
+static bool judge_weights(const struct check *check, bool is_full, error *error) {
   const struct source *source = &check->bundle->source;
   const struct verified *verified = &check->verified;
   u32 id = check->weights->id;
+  i64 total = check->total;
   const char *name = !id && source->base ? TEXT("%s, %s", source->name, source->base->name) : source->name;
   if (!is_whole(check->weights)) return changed(error, name, "some of its pages cannot be read");
   const char *where = TEXT("%s, section weights %u", name, id);
@@ -154,8 +159,10 @@ static bool verify_weights(const ingot_bundle *bundle, const struct weights *wei
   bool is_full = mode == INGOT_VERIFY_FULL;
   u8 *scratch = memory_take((u64)VERIFY_STRIDE_BYTES * pool->n_threads + MIB + ALIGNMENT_SMALL_BYTES);
   if (!scratch) return no_memory(error, "verify", "scratch");
-  struct check check = {bundle, weights, pool, bundle->image.exports[is_full ? EXPORT_BLAKE3_VERIFY : EXPORT_CHECKSUM_VERIFY], {0, UINT64_MAX}, aligned(scratch)};
-  i64 total = weights->id ? verify_mibs(&check, &all, 1) : verify_mibs(&check, variant->ranges, variant->range_count);
+  u64 kernel = bundle->image.exports[is_full ? EXPORT_BLAKE3_VERIFY : EXPORT_CHECKSUM_VERIFY];
+  struct check check = {bundle, weights, pool, kernel, {0, UINT64_MAX}, aligned(scratch), variant->ranges, variant->range_count, 0};
+  if (weights->id) check.ranges = &all, check.range_count = 1;
+  with_threads(pool, verify_mibs, &check);
   memory_free(scratch);
-  return judge_weights(&check, is_full, total, error);
+  return judge_weights(&check, is_full, error);
 }
