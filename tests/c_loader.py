@@ -26,6 +26,7 @@ from ingot_runtime.executor.numpy_dtypes import dtype_of
 from ingot_runtime.format.dtypes import DTYPE_CODES
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+HEADER_VERSION = 5
 VERIFY = {"full": 0, "fast": 1, "code": 2}
 _FLAGS = (
     "-target",
@@ -50,6 +51,12 @@ class Error(ctypes.Structure):
     )  # fmt: skip
 
 
+class Threads(ctypes.Structure):
+    """``struct ingot_threads``."""
+
+    _fields_ = (("run", ctypes.c_void_p), ("context", ctypes.c_void_p))
+
+
 class Options(ctypes.Structure):
     """``struct ingot_options``."""
 
@@ -61,6 +68,7 @@ class Options(ctypes.Structure):
         ("devices", ctypes.POINTER(ctypes.c_char_p)),
         ("keeps_states", ctypes.c_int32), ("max_length", ctypes.c_int64),
         ("sizes", ctypes.POINTER(ctypes.c_int64)), ("like", ctypes.c_void_p),
+        ("lent", ctypes.POINTER(Threads)),
     )  # fmt: skip
 
 
@@ -202,7 +210,7 @@ def options(
     mapped = [f"{name}={kind}".encode() for name, kind in (devices or {}).items()]
     bound = (ctypes.c_char_p * (len(mapped) + 1))(*mapped, None)
     return Options(
-        4, VERIFY[verify], threads, *texts, max_bytes, None, None, signers, policy.encode() or None,
+        HEADER_VERSION, VERIFY[verify], threads, *texts, max_bytes, None, None, signers, policy.encode() or None,
         bound,
         states is not None, states or 0, (ctypes.c_int64 * len(sizes))(*sizes) if sizes else None,
     )  # fmt: skip

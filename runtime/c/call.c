@@ -33,15 +33,33 @@ static u64 grow(u64 device, u64 size) {
   return ADDRESS(block->data);
 }
 
+// What a thread does that makes the call, and what `main` came to.
+struct task {
+  ingot_session *session;
+  i32 code;
+};
+
+static void make_task(void *argument) {
+  struct task *task = argument;
+  calling = task->session;
+  task->code = call_main(task->session);
+}
+
+static i32 call_settled(ingot_session *session) {
+  struct task task = {session, RC_OK};
+  with_threads(&session->lane->pool, make_task, &task);
+  return settle_devices(session, task.code);
+}
+
 // In a forked child the workers are gone: they are started anew.
 static i32 call_with_threads(ingot_session *session, error *error) {
-  i32 code = settle_devices(session, call_main(session));
+  i32 code = call_settled(session);
   if (code != RC_THREADS_LOST) return code;
   ingot_session *lane = session->lane;
   pool_stop(&lane->pool);
   lane->lent = NULL;  // there may be more or fewer of them than before, or none
   if (!pool_start(&lane->pool, &lane->bundle->image, (u32)lane->threads, error) || !lend_memory(session, error)) return code;
-  return settle_devices(session, call_main(session));
+  return call_settled(session);
 }
 
 // Whether the file is what it was. False without an error: its record alone changed (a rename, permissions, a writer who put the time
@@ -51,11 +69,11 @@ static bool is_unchanged(ingot_session *session, error *error) {
   ingot_bundle *bundle = session->bundle;
   const struct source *source = &bundle->source;
   struct stamp now = session->stamp;
-  if (!is_whole(&bundle->weights)) return changed(error, source, "some of its pages could not be read");
+  if (!is_whole(&bundle->weights)) return changed(error, source->name, "some of its pages could not be read");
   if (source->fd < 0 || (present_stamp(source, &now, error) && is_same_stamp(now, session->stamp))) return true;
   if (error->kind || !settled_stamp(source, &now, error)) return false;
-  if (now.size != session->stamp.size || now.mtime != session->stamp.mtime || ++session->changes > CHANGES_MAX)
-    return changed(error, source, "its size or its times are not those of load time");
+  if (!is_same_content(now, session->stamp) || ++session->changes > CHANGES_MAX)
+    return changed(error, source->name, "its size or its times are not those of load time");
   verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &session->lane->pool, error);
   session->stamp = now;
   return false;
@@ -104,7 +122,6 @@ static bool run(ingot_session *session, error *error) {
   if (session->lane->lent != session && !lend_memory(session, error)) return false;
   do {
     forget_last(session);
-    calling = session;
     code = call_with_threads(session, error);
   } while (!error->kind && !is_unchanged(session, error));
   if (error->kind) return false;

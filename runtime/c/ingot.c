@@ -21,6 +21,7 @@
 #include "signature.c"
 #endif
 #include "plan.c"
+#include "shared.c"
 #include "manifest.c"
 #include "sections.c"
 #include "cpu.c"

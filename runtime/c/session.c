@@ -116,7 +116,7 @@ int ingot_open(ingot_bundle *bundle, const struct ingot_options *options, ingot_
   ingot_session *session = memory_take(sizeof *session);
   if (!session) return no_memory(error, "open", "session"), error->kind;
   session->bundle = bundle, session->max_bytes = options->max_bytes, session->stamp = bundle->source.stamp;
-  session->threads = (i32)usable_threads(options->threads);
+  session->threads = (i32)usable_threads(options->threads), session->pool = pool_of(options);
   share(session, HAS_STATES && options->like ? options->like->lane : session);
   if (!check_like(bundle, options, error) || !make_call(session, options, error) || !start_lane(session, error) || !keep_states(session, options, error) ||
       !measure_fixed(session, error))

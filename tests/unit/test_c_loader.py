@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.c_loader import (
+    HEADER_VERSION,
     CBundle,
     LoaderError,
     Options,
@@ -34,7 +35,6 @@ from tests.hostile.tiny import (
     tree_entry,
 )
 from tests.unit.end_to_end_harness import make_model, node, tensor
-from tests.unit.test_share import share, write
 
 import ingot
 import ingot_runtime
@@ -213,10 +213,10 @@ def test_options_are_checked(bundle: Path) -> None:
     """Another header, an unknown mode, fewer than no threads, a variant and a digest of no
     bundle."""
     other = options()
-    other.header_version = 3
+    other.header_version = HEADER_VERSION - 1
     cases: list[tuple[Options, str]] = [
         (other, "another version of ingot.h"),
-        (Options(4, 9), "unknown value of verify"),
+        (Options(HEADER_VERSION, 9), "unknown value of verify"),
         (options(threads=-1), "bad number of threads"),
         (options(variant="x86-64-v9"), "no variant 'x86-64-v9'"),
         (options(digest="xyz"), "bad digest"),
@@ -269,17 +269,6 @@ def test_weights_end_with_a_page(bundle: Path, size_bytes: int) -> None:
     verdict = verdict_of_python(parts.sealed())
     assert (verdict.kind, verdict.what) == ("FormatError", "wrong size of weights")
     assert verdict_of_c(parts.sealed()) == verdict
-
-
-def test_shared_weights_are_refused(tmp_path: Path) -> None:
-    """This loader maps one file: it says so, whether the other one is there or not."""
-    path = share(write(tmp_path / "base.ingot", 0), write(tmp_path / "m.ingot", 1))
-    assert verdict_of_python(path).kind == ""
-    verdict = verdict_of_c(path)
-    assert (verdict.kind, verdict.what) == (
-        "VersionError",
-        "weights are shared with another bundle",
-    )
 
 
 def test_input_may_not_move_under_an_output(bundle: Path) -> None:
@@ -412,4 +401,4 @@ def test_no_tensor_of_that_number(bundle: Path) -> None:
             loaded.set_input(7, X)
         loaded.run({"x": X})
         assert not library().ingot_output(loaded.session, ctypes.c_uint32(1))
-        assert ctypes.c_uint32.in_dll(library(), "ingot_header_version").value == 4
+        assert ctypes.c_uint32.in_dll(library(), "ingot_header_version").value == HEADER_VERSION
