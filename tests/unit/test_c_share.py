@@ -4,12 +4,13 @@ memory of the loader in Python."""
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.c_loader import CBundle, LoaderError, options, verdict_of_c, verdict_of_python
-from tests.hostile.mutations import mutant
+from tests.hostile.mutations import Fixed, Mutant, encode_values, mutant, mutate_values
 from tests.hostile.reseal import Parts
 from tests.hostile.tiny import tiny_reference
 from tests.unit.test_c_loader import mutated
@@ -28,6 +29,7 @@ from tests.unit.test_share import (
 from ingot_artifacts.bundle.rewrite import Changes, rewrite_bundle
 from ingot_artifacts.inspect.describe import opened
 from ingot_runtime.format import header as head
+from ingot_runtime.format.shared import Shared
 from ingot_runtime.format.file import TRAILER, TRAILER_MAGIC
 
 MUTANT_COUNT = 60
@@ -174,13 +176,28 @@ def test_the_other_bundle_changes_while_it_is_mapped(base: Path, shared: Path) -
             bits(other)
 
 
+def shared_changed(parts: Parts, number: int) -> Mutant:
+    """Change values of the section that says where weights lie."""
+    rng, parts = random.Random(f"shared/{number}"), parts.copy()
+    own = parts.weights_sizes_bytes[0]
+    found = Shared(parts.payloads[head.SHARED, 0], own)
+    rows = [Fixed(list(row)) for row in found.rows]
+    values: object = Fixed([found.digest, found.name, found.size_bytes, rows])
+    for _ in range(rng.choice((1, 1, 2))):
+        values = mutate_values(values, rng)
+    parts.put(head.SHARED, 0, encode_values(values))
+    return Mutant(parts.prefix())
+
+
 @pytest.mark.parametrize("of_base", [False, True])
 def test_mutants_get_the_same_verdict(base: Path, shared: Path, of_base: bool) -> None:
     """Of either file: whatever is changed and sealed again is refused alike, or loads in both."""
     path = base if of_base else shared
     parts, kinds = Parts(path.read_bytes()), set[str]()
     for number in range(MUTANT_COUNT):
-        _, made, _ = mutant(parts, number, 11)
+        made = mutant(parts, number, 11)[1]
+        if number % 3 == 0 and not of_base:
+            made = shared_changed(parts, number)
         if made.may_run:
             path.write_bytes(mutated(parts, made))
             verdict = verdict_of_python(shared)
