@@ -4,7 +4,6 @@ missing, and a driver that stands in for NVIDIA's."""
 from __future__ import annotations
 
 import ctypes
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -423,55 +422,6 @@ def test_cuda_that_fails_is_lost(tmp_path: Path, cuda: FakeCuda, call: str) -> N
             assert caught.value.verdict.kind == "DeviceError"
             assert caught.value.verdict.exit_code == 2
             assert "the device is lost: " in caught.value.why
-
-
-def calls_of_one_run(path: Path, cuda: FakeCuda) -> dict[str, int]:
-    """How often each function of the driver is called by a load, a call and an unload."""
-    before = len(cuda.calls()) if cuda.calls_path.exists() else 0
-    with CBundle(path) as loaded:
-        loaded.run({"x": X})
-    return dict(Counter(cuda.calls()[before:]))
-
-
-@pytest.mark.parametrize("early", [0, 1])
-def test_cuda_may_fail_at_any_call(tmp_path: Path, cuda: FakeCuda, early: int) -> None:
-    """A load or a call is refused, whatever fails and when; each object of the driver that could be
-    made goes; what the caller gave for an output is not written to later."""
-    path = bundle_of(tmp_path, cuda_code(), early=early, grows=1)
-    counts = calls_of_one_run(path, cuda)
-    del counts["cuCtxPopCurrent_v2"]  # the driver that stands in has no other context below
-    for name, count in counts.items():
-        for left in range(count):
-            got, kind = np.zeros_like(X), ""
-            cuda.calls_path.unlink()
-            cuda.say(fails=name, left=left)
-            try:
-                with CBundle(path) as loaded:
-                    loaded.set_input(0, X)
-                    loaded.set_output(0, got)
-                    try:
-                        loaded.call()
-                    finally:
-                        got[:] = -1
-            except LoaderError as error:
-                kind = error.verdict.kind
-            assert kind in ("", "DeviceError", "IncompatibleError"), (name, left)
-            assert (got == -1).all() or not got.any(), (name, left)
-            asked = Counter(cuda.calls())
-            for made, ended in PAIRS:
-                failed = name in (made, ended, *ALL_END_BY)
-                assert failed or asked[made] == asked[ended], (name, left, made)
-    cuda.say(fails="none")
-
-
-PAIRS = (
-    ("cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2"), ("cuMemAlloc_v2", "cuMemFree_v2"),
-    ("cuStreamCreate", "cuStreamDestroy_v2"), ("cuEventCreate", "cuEventDestroy_v2"),
-    ("cuMemAllocHost_v2", "cuMemFreeHost"), ("cuModuleLoadData", "cuModuleUnload"),
-    ("cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2"),
-)  # fmt: skip
-ALL_END_BY = ("cuCtxPushCurrent_v2",)
-"""Without a context nothing can be given back."""
 
 
 def test_sessions_share_devices(tmp_path: Path, cuda: FakeCuda) -> None:
