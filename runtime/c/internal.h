@@ -86,6 +86,12 @@ struct source {
   struct source *base;    // that one, open
 };
 
+#ifdef INGOT_WITHOUT_SHARED
+enum { HAS_SHARED = 0 };
+#else
+enum { HAS_SHARED = 1 };
+#endif
+
 struct code_plan {
   const char *target;
   const char **features;

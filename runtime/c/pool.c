@@ -71,11 +71,18 @@ static void start_threads(struct pool *pool, u32 n_threads) {
 
 static void pool_store(struct pool *pool, u32 at, u64 value, size_t size) { memcpy(pool->page + at, &value, size); }
 
-// `lent` of the pool says whose threads they are.
+#ifdef INGOT_WITHOUT_LENDING
+enum { HAS_LENDING = 0 };
+#else
+enum { HAS_LENDING = 1 };
+#endif
+
+static bool is_of_caller(const struct pool *pool) { return HAS_LENDING && pool->lent.run; }
+
 static bool pool_start(struct pool *pool, const struct image *image, u32 n_threads, error *error) {
   enum { SPIN = 2000, WIPE_ON_FORK = 18 };
   u64 page = page_bytes();
-  bool is_lent = pool->lent.run;
+  bool is_lent = is_of_caller(pool);
   *pool = (struct pool){.n_threads = 1, .lent = pool->lent};
   if (n_threads < 2) return true;
   if (!is_lent) pool->threads = memory_take(n_threads * sizeof *pool->threads);
@@ -127,7 +134,7 @@ static void with_threads(struct pool *pool, void (*work)(void *argument), void *
   enum { WAKE_NANOSECONDS = 300000 };
   struct crew crew = {pool, work, argument, 0};
   u64 before = WAKE_NANOSECONDS;
-  if (!pool->lent.run || !pool->page) {
+  if (!is_of_caller(pool) || !pool->page) {
     work(argument);
     return;
   }

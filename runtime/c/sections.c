@@ -10,7 +10,7 @@ static bool is_expected(const struct source *source, const struct plan *plan, u3
   switch (kind) {
     case SECTION_MANIFEST: case SECTION_PLAN: case SECTION_LOCK: case SECTION_DEBUG: return id == 0;
     case SECTION_CODE: case SECTION_PROGRAM: return id < plan->variant_count;
-    case SECTION_SHARED: return id == 0 && source->shared;
+    case SECTION_SHARED: return HAS_SHARED && id == 0 && source->shared;
     case SECTION_LIBRARY: return id < plan->library_count;
     default: return source_row(source, SECTION_WEIGHTS, id) != NULL;
   }

@@ -8,7 +8,7 @@
 // The bytes of the weights of a device together, wherever they lie; 0 without weights.
 static u64 weights_bytes(const struct source *source, u32 id) {
   const struct section *row = source_row(source, SECTION_WEIGHTS, id);
-  return !row ? 0 : !id && source->shared ? source->shared->size : row->size;
+  return !row ? 0 : HAS_SHARED && !id && source->shared ? source->shared->size : row->size;
 }
 
 #ifdef INGOT_WITHOUT_SHARED

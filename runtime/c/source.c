@@ -43,7 +43,7 @@ static bool present_stamp(const struct source *source, struct stamp *stamp, erro
   if (found.st_dev != source->device || found.st_ino != source->inode)
     return changed(error, source->name, "somebody has closed its descriptor, which is another file's now");
   *stamp = stamp_of(&found);
-  return !source->base || (present_stamp(source->base, &base, error) && stamp_both(stamp, &base));
+  return !HAS_SHARED || !source->base || (present_stamp(source->base, &base, error) && stamp_both(stamp, &base));
 }
 
 // The stamp that the file has when the clock that the kernel stamps with is beyond it: whatever is changed from then on has another.
@@ -161,5 +161,5 @@ static bool source_open(struct source *source, const char *path, error *error) {
 
 static void source_close(const struct source *source) {
   if (source->fd >= 0) close(source->fd);
-  if (source->base) source_close(source->base);
+  if (HAS_SHARED && source->base) source_close(source->base);
 }

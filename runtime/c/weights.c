@@ -20,7 +20,7 @@ static bool map_piece(const struct weights *weights, u64 at, u64 size, const str
 
 // Maps what lies in the other bundle, and what lies here between it.
 static bool map_pieces(const struct weights *weights, const struct source *source, const struct section *row) {
-  const struct shared *shared = weights->id ? NULL : source->shared;
+  const struct shared *shared = HAS_SHARED && !weights->id ? source->shared : NULL;
   u64 at = 0, own = row->offset;
   for (u32 index = 0; shared && index < shared->count; index++) {
     const struct shared_row *piece = shared->rows + index;
@@ -139,7 +139,7 @@ static bool judge_weights(const struct check *check, bool is_full, error *error)
   const struct verified *verified = &check->verified;
   u32 id = check->weights->id;
   i64 total = check->total;
-  const char *name = !id && source->base ? TEXT("%s, %s", source->name, source->base->name) : source->name;
+  const char *name = HAS_SHARED && !id && source->base ? TEXT("%s, %s", source->name, source->base->name) : source->name;
   if (!is_whole(check->weights)) return changed(error, name, "some of its pages cannot be read");
   const char *where = TEXT("%s, section weights %u", name, id);
   if (verified->bad != UINT64_MAX) {
