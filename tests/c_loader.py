@@ -68,7 +68,7 @@ class Options(ctypes.Structure):
         ("devices", ctypes.POINTER(ctypes.c_char_p)),
         ("keeps_states", ctypes.c_int32), ("max_length", ctypes.c_int64),
         ("sizes", ctypes.POINTER(ctypes.c_int64)), ("like", ctypes.c_void_p),
-        ("lent", ctypes.POINTER(Threads)),
+        ("lent", ctypes.POINTER(Threads)), ("profile_copy", ctypes.c_void_p),
     )  # fmt: skip
 
 

@@ -80,9 +80,12 @@ struct ingot_options {
   // Of a session: it begins with what this one keeps, in memory of its own, and shares its threads and workspace. Such sessions take turns.
   ingot_session *like;
   const struct ingot_threads *lent;  // `threads` of them at most; null: own ones
+  // Called with `profile_context` before and after each copy to a device, or from one, by their numbers in the bundle. Of a copy that
+  // runs beside launches, the end is when it was waited for.
+  void (*profile_copy)(void *context, uint32_t target, uint32_t source, uint64_t size_bytes, int64_t is_end);
 };
 
-#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL}
+#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL}
 
 // An input or output as the bundle declares it. A dim of -1 is the first symbol, -2 the second.
 struct ingot_tensor_info {

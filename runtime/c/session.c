@@ -70,6 +70,7 @@ static void fill_call(ingot_session *session, void *frame, const struct ingot_op
   fill_devices(session, devices);
   call->error = ADDRESS(session->message), call->error_cap = MESSAGE_BYTES;
   call->profile = ADDRESS(options->profile), call->profile_context = ADDRESS(options->profile_context);
+  session->profile_copy = options->profile_copy;
   call->watch = ADDRESS(&session->watch), call->grow = ADDRESS(grow);
   call->frame = ADDRESS(devices + bundle->plan.device_count), call->frame += -call->frame % 16, call->frame_bytes = bundle->image.frame_bytes;
   session->watch.clock = ADDRESS(clock_gettime);

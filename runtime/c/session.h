@@ -65,6 +65,7 @@ struct ingot_session {
   u64 *workspace_addresses, *workspace_sizes;
   struct block workspaces[DEVICE_COUNT_MAX], scratch;
   u64 stride_bytes;
+  void (*profile_copy)(void *context, u32 target, u32 source, u64 size_bytes, i64 is_end);
   i32 threads;
   u64 max_bytes, needed_bytes;
   struct block *grown;  // blocks of the last call
