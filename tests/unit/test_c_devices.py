@@ -59,12 +59,14 @@ def test_hooks_hear_of_launches_and_copies(tmp_path: Path, early: int) -> None:
     ends when it is waited for."""
     path = bundle_of(tmp_path, count=2, early=early)
     heard: list[tuple[int, ...]] = []
-    launched = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
-        lambda _, *numbers: heard.append(numbers)
-    )
+
+    def hear(_: object, *numbers: int) -> None:
+        heard.append(numbers)
+
+    launched = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(hear)
     copied = ctypes.CFUNCTYPE(
         None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
-    )(lambda _, *numbers: heard.append(numbers))
+    )(hear)
     chosen = options()
     chosen.profile = ctypes.cast(launched, ctypes.c_void_p)
     chosen.profile_copy = ctypes.cast(copied, ctypes.c_void_p)

@@ -84,18 +84,12 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(autouse=True)
-def processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Enough for any count: the loader asks the affinity mask."""
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("a thread for each processor, and there is one")
-
-
 @pytest.mark.parametrize("run", RUNS)
 def test_same_bits(bundle: Path, run: Run) -> None:
     """Over several calls, loading included; the caller's threads are asked for while it loads and
     in the first call."""
     asked: list[int] = []
+    has_two = len(os.sched_getaffinity(0)) > 1  # a thread for each processor at most
 
     def counted(count: int, task: Callable[[], None]) -> None:
         asked.append(count)
@@ -107,16 +101,17 @@ def test_same_bits(bundle: Path, run: Run) -> None:
         x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
         wanted = {name: array.tobytes() for name, array in session.run({spec.name: x}).items()}
     with CBundle(bundle, lent(2, counted)) as loaded:
-        assert asked == [2]
+        assert asked == [2] * has_two
         for _ in range(3):
             found = loaded.run({spec.name: x})
             assert {name: array.tobytes() for name, array in found.items()} == wanted
-    assert len(asked) >= 2
-    assert set(asked) == {2}
+    assert len(asked) >= 2 * has_two
+    assert set(asked) <= {2}
 
 
 def test_one_thread_asks_for_none(bundle: Path) -> None:
     """It computes where it was called."""
+
     def refused(count: int, task: Callable[[], None]) -> None:
         raise AssertionError
 

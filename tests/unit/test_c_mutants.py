@@ -50,8 +50,8 @@ def verdicts_of_c(program: Path, bundles: list[bytes], *paths: Path) -> list[Ver
     """What it says of each, or of the second of two paths where each is the first; no sanitizer has
     anything to say, of leaks neither."""
     records = b"".join(struct.pack("<I", len(data)) + data for data in bundles)
-    line = [program, *paths]
-    done = subprocess.run(line, input=records, capture_output=True, check=False, env={})
+    command = [program, *paths]
+    done = subprocess.run(command, input=records, capture_output=True, check=False, env={})
     assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode(errors="replace")[:2000]
     found: list[Verdict] = []
     for line in done.stdout.decode().splitlines():
@@ -101,7 +101,7 @@ def mutants_of_shared(path: Path, count: int) -> Iterator[tuple[int, bytes]]:
             yield number, mutated(parts, made)
 
 
-@pytest.mark.parametrize("count", (400, pytest.param(25_000, marks=pytest.mark.slow)))
+@pytest.mark.parametrize("count", [400, pytest.param(25_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("of_base", [False, True])
 def test_mutants_of_shared_weights(
     checked: Path, tmp_path: Path, count: int, of_base: bool

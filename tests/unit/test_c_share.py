@@ -29,8 +29,8 @@ from tests.unit.test_share import (
 from ingot_artifacts.bundle.rewrite import Changes, rewrite_bundle
 from ingot_artifacts.inspect.describe import opened
 from ingot_runtime.format import header as head
-from ingot_runtime.format.shared import Shared
 from ingot_runtime.format.file import TRAILER, TRAILER_MAGIC
+from ingot_runtime.format.shared import Shared
 
 MUTANT_COUNT = 60
 EXPECTED = tiny_reference(X, 1).tobytes()
