@@ -26,6 +26,7 @@ from ingot_runtime.executor.numpy_dtypes import dtype_of
 from ingot_runtime.format.dtypes import DTYPE_CODES
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+HEADER_VERSION = 5
 VERIFY = {"full": 0, "fast": 1, "code": 2}
 _FLAGS = (
     "-target",
@@ -50,6 +51,12 @@ class Error(ctypes.Structure):
     )  # fmt: skip
 
 
+class Threads(ctypes.Structure):
+    """``struct ingot_threads``."""
+
+    _fields_ = (("run", ctypes.c_void_p), ("context", ctypes.c_void_p))
+
+
 class Options(ctypes.Structure):
     """``struct ingot_options``."""
 
@@ -61,6 +68,7 @@ class Options(ctypes.Structure):
         ("devices", ctypes.POINTER(ctypes.c_char_p)),
         ("keeps_states", ctypes.c_int32), ("max_length", ctypes.c_int64),
         ("sizes", ctypes.POINTER(ctypes.c_int64)), ("like", ctypes.c_void_p),
+        ("lent", ctypes.POINTER(Threads)), ("profile_copy", ctypes.c_void_p),
     )  # fmt: skip
 
 
@@ -205,7 +213,7 @@ def options(
     mapped = [f"{name}={kind}".encode() for name, kind in (devices or {}).items()]
     bound = (ctypes.c_char_p * (len(mapped) + 1))(*mapped, None)
     return Options(
-        5, VERIFY[verify], threads, *texts, max_bytes, None, None, signers, policy.encode() or None,
+        HEADER_VERSION, VERIFY[verify], threads, *texts, max_bytes, None, None, signers, policy.encode() or None,
         bound,
         states is not None, states or 0, (ctypes.c_int64 * len(sizes))(*sizes) if sizes else None,
     )  # fmt: skip
@@ -259,6 +267,11 @@ class CBundle:
         shape = (ctypes.c_int64 * array.ndim)(*array.shape)
         address = ctypes.c_void_p(array.ctypes.data)
         self._check("set_input", self.session, ctypes.c_uint32(index), address, shape)
+
+    def set_output(self, index: int, array: npt.NDArray[Any]) -> None:
+        """Let an output go where the array lies."""
+        address, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_uint64(array.nbytes)
+        self._check("set_output", self.session, ctypes.c_uint32(index), address, size)
 
     def run(self, inputs: Arrays, seconds: float = 0) -> dict[str, npt.NDArray[Any]]:
         """Do what ``Session.run`` does."""

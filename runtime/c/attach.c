@@ -66,7 +66,7 @@ static bool load_device_weights(ingot_bundle *bundle, u32 index, i32 verify, str
   good = good && (memory.address || device_allocate(bundle->devices[index], weights.size, &memory, error));
   good = good && device_write(bundle->devices[index], memory.address, weights.data, weights.size, false, error);
   bundle->device_weights[index] = memory.address;
-  if (good && weights.data && !is_whole(&weights)) good = changed(error, &bundle->source, "some of its pages could not be read");
+  if (good && weights.data && !is_whole(&weights)) good = changed(error, bundle->source.name, "some of its pages could not be read");
   unmap_weights(&weights);
   return good;
 }
@@ -78,15 +78,15 @@ static bool is_same_file(ingot_bundle *bundle, u32 *changes, error *error) {
   struct stamp now = source->stamp;
   if (source->fd < 0 || (present_stamp(source, &now, error) && is_same_stamp(now, source->stamp))) return true;
   if (error->kind || !settled_stamp(source, &now, error)) return false;
-  if (now.size != source->stamp.size || now.mtime != source->stamp.mtime || ++*changes > CHANGES_MAX)
-    return changed(error, source, "its size or its times are not those of load time");
+  if (!is_same_content(now, source->stamp) || ++*changes > CHANGES_MAX)
+    return changed(error, source->name, "its size or its times are not those of load time");
   source->stamp = now;
-  return verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &(struct pool){NULL, 1, NULL}, error) && false;
+  return verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &(struct pool){.n_threads = 1}, error) && false;
 }
 
 // Opens the devices and gives them their weights; again, where the record of the file changed meanwhile.
 static bool open_devices(ingot_bundle *bundle, const struct candidates *bound, const struct ingot_options *options, error *error) {
-  struct pool pool = {NULL, 1, NULL};
+  struct pool pool = pool_of(options);
   u32 changes = 0;
   for (u32 index = 0; index < bundle->plan.device_count; index++)
     if (bound[index].count && !open_first(bundle, index, bound + index, error)) return false;

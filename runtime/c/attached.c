@@ -64,9 +64,18 @@ static bool copy_bytes(ingot_session *session, i64 target, i64 source, u64 to, u
   return true;
 }
 
+// What begins tells its begin alone, and what ends its end.
+static void tell_copy(const ingot_session *session, i64 target, i64 source, i64 bytes, i64 is_end) {
+  const i64 parts = COPY_BEGINS | COPY_ENDS;
+  bool is_told = bytes > 0 && session->profile_copy && (bytes & parts) != (is_end ? COPY_BEGINS : COPY_ENDS);
+  if (is_told) session->profile_copy((void *)(uintptr_t)session->call->profile_context, (u32)target, (u32)source, (u64)(bytes & ~parts), is_end);
+}
+
 static i32 copy_device(const struct endpoint *endpoint, i64 target, i64 source, u64 to, u64 from, i64 bytes) {
   ingot_session *session = endpoint->session;
+  tell_copy(session, target, source, bytes, 0);
   if (!session->call_error.kind) copy_bytes(session, target, source, to, from, bytes, &session->call_error);
+  tell_copy(session, target, source, bytes, 1);
   return session->call_error.kind ? RC_DEVICE : RC_OK;
 }
 

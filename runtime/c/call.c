@@ -33,15 +33,33 @@ static u64 grow(u64 device, u64 size) {
   return ADDRESS(block->data);
 }
 
+// What a thread does that makes the call, and what `main` came to.
+struct task {
+  ingot_session *session;
+  i32 code;
+};
+
+static void make_task(void *argument) {
+  struct task *task = argument;
+  calling = task->session;
+  task->code = call_main(task->session);
+}
+
+static i32 call_settled(ingot_session *session) {
+  struct task task = {session, RC_OK};
+  with_threads(&session->lane->pool, make_task, &task);
+  return settle_devices(session, task.code);
+}
+
 // In a forked child the workers are gone: they are started anew.
 static i32 call_with_threads(ingot_session *session, error *error) {
-  i32 code = settle_devices(session, call_main(session));
+  i32 code = call_settled(session);
   if (code != RC_THREADS_LOST) return code;
   ingot_session *lane = session->lane;
   pool_stop(&lane->pool);
-  if (!pool_start(&lane->pool, &lane->bundle->image, (u32)lane->threads, error)) return code;
-  session->call->pool = ADDRESS(lane->pool.page);
-  return settle_devices(session, call_main(session));
+  lane->lent = NULL;  // there may be more or fewer of them than before, or none
+  if (!pool_start(&lane->pool, &lane->bundle->image, (u32)lane->threads, error) || !lend_memory(session, error)) return code;
+  return call_settled(session);
 }
 
 // Whether the file is what it was. False without an error: its record alone changed (a rename, permissions, a writer who put the time
@@ -51,11 +69,11 @@ static bool is_unchanged(ingot_session *session, error *error) {
   ingot_bundle *bundle = session->bundle;
   const struct source *source = &bundle->source;
   struct stamp now = session->stamp;
-  if (!is_whole(&bundle->weights)) return changed(error, source, "some of its pages could not be read");
+  if (!is_whole(&bundle->weights)) return changed(error, source->name, "some of its pages could not be read");
   if (source->fd < 0 || (present_stamp(source, &now, error) && is_same_stamp(now, session->stamp))) return true;
   if (error->kind || !settled_stamp(source, &now, error)) return false;
-  if (now.size != session->stamp.size || now.mtime != session->stamp.mtime || ++session->changes > CHANGES_MAX)
-    return changed(error, source, "its size or its times are not those of load time");
+  if (!is_same_content(now, session->stamp) || ++session->changes > CHANGES_MAX)
+    return changed(error, source->name, "its size or its times are not those of load time");
   verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &session->lane->pool, error);
   session->stamp = now;
   return false;
@@ -75,7 +93,7 @@ static bool take_final_shape(ingot_session *session, u32 index, error *error) {
     return refuse(error, INGOT_RUN_ERROR, "an output outgrew its upper bound", TEXT("output %u", index), why, "");
   }
   memcpy(slot->shape, shape, info->rank * sizeof *shape);
-  if (!slot->is_state) slot->tensor.size_bytes = size;
+  slot->tensor.size_bytes = size;
   if (slot->is_open) slot->tensor.data = (void *)(uintptr_t)tensor->data;
   return true;
 }
@@ -94,7 +112,7 @@ static void forget_last(ingot_session *session) {
   clear(&session->call_error);
   for (u32 index = 0; index < session->bundle->plan.output_count; index++) {
     struct slot *slot = session->outputs + index;
-    if (slot->is_open) slot->tensor.data = NULL, session->call_outputs[index].data = session->call_outputs[index].bytes = 0;
+    if (slot->is_open) slot->tensor.data = NULL, slot->tensor.size_bytes = session->call_outputs[index].data = session->call_outputs[index].bytes = 0;
   }
 }
 
@@ -104,7 +122,6 @@ static bool run(ingot_session *session, error *error) {
   if (session->lane->lent != session && !lend_memory(session, error)) return false;
   do {
     forget_last(session);
-    calling = session;
     code = call_with_threads(session, error);
   } while (!error->kind && !is_unchanged(session, error));
   if (error->kind) return false;
@@ -112,7 +129,7 @@ static bool run(ingot_session *session, error *error) {
   if (session->call_error.kind) return *error = session->call_error, false;
   if (code) return refuse_code(session, code, error);
   for (u32 index = 0; index < session->bundle->plan.output_count; index++)
-    if (session->outputs[index].is_measured && !take_final_shape(session, index, error)) return false;
+    if (session->outputs[index].is_measured && !session->outputs[index].is_state && !take_final_shape(session, index, error)) return false;
   lengthen_states(session);
   return true;
 }

@@ -163,7 +163,7 @@ static i32 cuda_zeros(struct cuda *cuda, u64 size, u64 *address) {
   i32 code = cuda->cu.allocate(address, size);
   if (code) return code;
   code = cuda->cu.fill(*address, 0, size, cuda->stream);
-  if (code) cuda->cu.free(*address);
+  if (code) cuda->cu.free(*address), *address = 0;
   return code;
 }
 
@@ -294,12 +294,12 @@ static i32 end_place(struct cuda *cuda, struct cuda_place *place) {
   return code;
 }
 
-// Ends the copies into `target`, or all of them where it is null.
-static i32 end_places(struct cuda *cuda, const void *target) {
-  i32 code = 0;
+// Ends the copies into `target`, or all of them where it is null; after a failure all are given up: their memory may be gone later.
+static i32 end_places(struct cuda *cuda, const void *target, i32 code) {
   for (u32 index = 0; index < COUNT_OF(cuda->places); index++) {
     struct cuda_place *place = cuda->places + index;
     if (place->target && (!target || place->target == target) && !code) code = end_place(cuda, place);
+    else if (!target && code) place->target = NULL;
   }
   return code;
 }
@@ -307,7 +307,7 @@ static i32 end_places(struct cuda *cuda, const void *target) {
 static bool cuda_begin_read(struct open_device *device, void *to, struct place from, u64 size, error *error) {
   struct cuda *cuda = device->state;
   i32 code = cuda_push(cuda);
-  if (!code) code = end_places(cuda, to);
+  if (!code) code = end_places(cuda, to, 0);
   struct cuda_place *place = code ? NULL : take_place(cuda, size);
   if (place) code = begin_place(cuda, place, to, cuda_address(from), size);
   else if (!code) code = read_now(cuda, to, cuda_address(from), size);
@@ -317,7 +317,7 @@ static bool cuda_begin_read(struct open_device *device, void *to, struct place f
 static bool cuda_end(struct open_device *device, u64 written, error *error) {
   struct cuda *cuda = device->state;
   i32 code = cuda_push(cuda);
-  if (!code) code = end_places(cuda, (void *)(uintptr_t)written);
+  if (!code) code = end_places(cuda, (void *)(uintptr_t)written, 0);
   return cuda_done(device, "read", code, error);
 }
 
@@ -374,7 +374,7 @@ static bool cuda_wait(struct open_device *device, error *error) {
   struct cuda *cuda = device->state;
   i32 code = cuda_push(cuda);
   if (!code) code = cuda->cu.synchronize(cuda->stream);
-  if (!code) code = end_places(cuda, NULL);
+  code = end_places(cuda, NULL, code);
   return cuda_done(device, "wait", code, error);
 }
 
@@ -389,7 +389,7 @@ static void cuda_close(struct open_device *device) {
   struct cuda *cuda = device->state;
   if (cuda->context && !cuda_push(cuda)) {
     if (cuda->stream) cuda->cu.synchronize(cuda->stream);
-    end_places(cuda, NULL);
+    if (cuda->second) cuda->cu.synchronize(cuda->second);  // a copy whose begin failed may still write to locked memory
     free_places(cuda);
     if (cuda->report) cuda->cu.free(cuda->report);
     if (cuda->loaded) cuda->cu.unload(cuda->loaded);

@@ -1,7 +1,8 @@
 // The loader as one translation unit: a line for each piece, each piece before those that use it.
 //
 // Compile it with any C11 compiler: cc -O2 -c ingot.c, and link with -lpthread. With -DINGOT_WITHOUT_SIGNATURES it has 13 kB less, and
-// refuses options with keys; with -DINGOT_WITHOUT_STATES it refuses those with states; without devices, see `devices.c`.
+// refuses options with keys; with -DINGOT_WITHOUT_STATES it refuses those with states, with -DINGOT_WITHOUT_SHARED bundles that share weights; with
+// -DINGOT_WITHOUT_LENDING sessions have threads of their own; without devices, see `devices.c`.
 #include "internal.h"
 //
 #include "form.c"
@@ -21,6 +22,7 @@
 #include "signature.c"
 #endif
 #include "plan.c"
+#include "shared.c"
 #include "manifest.c"
 #include "sections.c"
 #include "cpu.c"

@@ -48,6 +48,15 @@ typedef struct ingot_session ingot_session;
 
 enum ingot_verify { INGOT_VERIFY_FULL, INGOT_VERIFY_FAST, INGOT_VERIFY_CODE };
 
+// Threads that the caller lends instead of those that a session would start. `run` makes `count` calls of `task` with `argument`, on
+// whatever threads, in any order, at the same time where it can, and returns when all of them have returned. The first to begin computes,
+// `profile` is called there, and the others help until it is done: a pool without a thread to spare is slower, and nothing else. No
+// thread is held between calls.
+struct ingot_threads {
+  void (*run)(void *context, int32_t count, void (*task)(void *argument), void *argument);
+  void *context;
+};
+
 // Begin with INGOT_OPTIONS: everything else may stay 0.
 struct ingot_options {
   uint32_t header_version;
@@ -70,9 +79,13 @@ struct ingot_options {
   const int64_t *sizes;  // one for each symbol of the bundle, for those that no other input tells; negative: not given; null: none
   // Of a session: it begins with what this one keeps, in memory of its own, and shares its threads and workspace. Such sessions take turns.
   ingot_session *like;
+  const struct ingot_threads *lent;  // `threads` of them at most; null: own ones
+  // Called with `profile_context` before and after each copy to a device, or from one, by their numbers in the bundle. Of a copy that
+  // runs beside launches, the end is when it was waited for.
+  void (*profile_copy)(void *context, uint32_t target, uint32_t source, uint64_t size_bytes, int64_t is_end);
 };
 
-#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL}
+#define INGOT_OPTIONS {INGOT_HEADER_VERSION, INGOT_VERIFY_FULL, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL}
 
 // An input or output as the bundle declares it. A dim of -1 is the first symbol, -2 the second.
 struct ingot_tensor_info {

@@ -52,9 +52,23 @@ struct section {
   u8 digest[32];
 };
 
+// `base_`: of the bundle that weights are shared with, 0 without one; `ctime` is the later one of both.
 struct stamp {
+  u64 size, base_size;
+  i64 mtime, base_mtime, ctime;  // nanoseconds
+};
+
+// Bytes `at` of the weights that lie in those of another bundle; `size` and all three are whole pages of 64 KiB.
+struct shared_row {
+  u64 at, there, size;
+};
+
+// `digest` and `name`: of the other bundle and its file; `size`: of the weights together.
+struct shared {
+  const char *digest, *name;
   u64 size;
-  i64 mtime, ctime;  // nanoseconds
+  struct shared_row *rows;
+  u32 count;
 };
 
 // An open bundle. `fd` is -1 for one in memory; it begins at `start` of the file.
@@ -68,7 +82,15 @@ struct source {
   u8 header[HEADER_SIZE_BYTES];
   struct section *sections;
   u32 section_count;
+  struct shared *shared;  // where weights lie in another bundle; null: nowhere
+  struct source *base;    // that one, open
 };
+
+#ifdef INGOT_WITHOUT_SHARED
+enum { HAS_SHARED = 0 };
+#else
+enum { HAS_SHARED = 1 };
+#endif
 
 struct code_plan {
   const char *target;
@@ -136,7 +158,10 @@ struct image {
 struct pool {
   u8 *page;  // null for one thread
   u32 n_threads;
-  struct pool_thread *threads;
+  struct pool_thread *threads;  // its own; null where the caller lends his
+  struct ingot_threads lent;
+  void (*worker)(void *page, i64 index);
+  bool was_used;  // lent ones
 };
 
 struct guard;

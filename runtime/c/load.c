@@ -33,7 +33,7 @@ static bool describe(ingot_bundle *bundle, error *error) {
 }
 
 static bool load_weights(ingot_bundle *bundle, const struct ingot_options *options, error *error) {
-  struct pool pool = {NULL, 1, NULL};
+  struct pool pool = pool_of(options);
   if (!map_weights(&bundle->source, &bundle->weights, error)) return false;
   if (!bundle->weights.data) return true;
   bundle->weights.tree = source_section(&bundle->source, SECTION_TREE, 0, error);
@@ -58,7 +58,7 @@ static bool load_checked(ingot_bundle *bundle, const struct ingot_options *optio
   bundle->verify = options->verify;
   if (!read_table(source, &bundle->arena, options->digest, error) || !require_signed(source, options, &bundle->arena, error)) return false;
   if (!read_plan(source, &bundle->arena, &bundle->plan, error)) return false;
-  if (!bind_devices(&bundle->plan, options, source->name, &bundle->arena, bound, error)) return false;
+  if (!open_base(source, &bundle->arena, error) || !bind_devices(&bundle->plan, options, source->name, &bundle->arena, bound, error)) return false;
   if (!choose_variant(&bundle->plan, source->name, options->variant, &bundle->variant, error)) return false;
   return load_image(source, &bundle->plan, bundle->variant, &bundle->image, error) && load_weights(bundle, options, error) &&
          open_devices(bundle, bound, options, error) && describe(bundle, error);
@@ -105,7 +105,7 @@ void ingot_unload(ingot_bundle *bundle) {
   close_devices(bundle);
   unmap_weights(&bundle->weights);
   unmap_image(&bundle->image);
-  if (bundle->source.fd >= 0) close(bundle->source.fd);
+  source_close(&bundle->source);
   arena_free(&bundle->arena);
   memory_free(bundle);
 }

@@ -367,10 +367,9 @@ static bool opencl_launch(struct open_device *device, const struct launch *launc
 
 static bool opencl_wait(struct open_device *device, error *error) {
   struct opencl *cl = device->state;
-  i32 code = cl->cl.finish(cl->queue);
-  if (!code) code = cl->cl.finish(cl->early);
+  i32 code = cl->cl.finish(cl->queue), early = cl->cl.finish(cl->early);  // a copy may be under way in one where the other failed
   while (cl->begun_count) cl->cl.release_event(cl->begun[--cl->begun_count].event);
-  return opencl_good(device, "wait", code, error);
+  return opencl_good(device, "wait", code ? code : early, error);
 }
 
 static void opencl_close(struct open_device *device) {

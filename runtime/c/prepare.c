@@ -259,6 +259,15 @@ static bool is_over(const struct ingot_tensor *a, const struct ingot_tensor *b) 
   return a->size_bytes && b->size_bytes && first < second + b->size_bytes && second < first + a->size_bytes;
 }
 
+// Whether an output of the user's lies over a tensor.
+static bool is_over_given(const ingot_session *session, const struct ingot_tensor *tensor) {
+  for (u32 index = 0; index < session->bundle->plan.output_count; index++) {
+    const struct slot *slot = session->outputs + index;
+    if (slot->given && !slot->is_open && is_over(&slot->tensor, tensor)) return true;
+  }
+  return false;
+}
+
 // An output of the user's may not lie over another tensor: a kernel would read what another has written.
 static bool require_apart(const ingot_session *session, u32 index, error *error) {
   const struct plan *plan = &session->bundle->plan;

@@ -10,7 +10,7 @@ static bool is_expected(const struct source *source, const struct plan *plan, u3
   switch (kind) {
     case SECTION_MANIFEST: case SECTION_PLAN: case SECTION_LOCK: case SECTION_DEBUG: return id == 0;
     case SECTION_CODE: case SECTION_PROGRAM: return id < plan->variant_count;
-    case SECTION_SHARED: return false;
+    case SECTION_SHARED: return HAS_SHARED && id == 0 && source->shared;
     case SECTION_LIBRARY: return id < plan->library_count;
     default: return source_row(source, SECTION_WEIGHTS, id) != NULL;
   }
@@ -54,10 +54,10 @@ static bool check_tree_sizes(const struct source *source, error *error) {
   for (u32 id = 0; id < DEVICE_COUNT_MAX; id++) {
     const struct section *weights = source_row(source, SECTION_WEIGHTS, id), *tree = source_row(source, SECTION_TREE, id);
     if (!weights || !tree) continue;
-    u64 expected = (weights->size + MIB - 1) / MIB * TREE_ENTRY_SIZE_BYTES;
-    bool whole = weights->size % ALIGNMENT_MAPPED_BYTES == 0 && weights->size > 0;
+    u64 size = weights_bytes(source, id), expected = (size + MIB - 1) / MIB * TREE_ENTRY_SIZE_BYTES;
+    bool whole = size % ALIGNMENT_MAPPED_BYTES == 0 && size > 0;
     if (!REQUIRE(error, whole, "wrong size of weights", TEXT("section weights %u", id),
-                 TEXT("expected a multiple of %d bytes, got %lld", ALIGNMENT_MAPPED_BYTES, NUMBER(weights->size))) ||
+                 TEXT("expected a multiple of %d bytes, got %lld", ALIGNMENT_MAPPED_BYTES, NUMBER(size))) ||
         !REQUIRE(error, tree->size == expected, "wrong tree size", TEXT("section tree %u", id),
                  TEXT("expected %lld, got %lld", NUMBER(expected), NUMBER(tree->size))))
       return false;
@@ -66,10 +66,6 @@ static bool check_tree_sizes(const struct source *source, error *error) {
 }
 
 static bool check_kinds(const struct source *source, const struct plan *plan, error *error) {
-  if (source_row(source, SECTION_SHARED, 0)) {
-    const char *do_ = "load it with ingot_runtime, or ship the bundle that it was made from";
-    return refuse(error, INGOT_VERSION_ERROR, "weights are shared with another bundle", source->name, "this loader maps one file", do_);
-  }
   if (!check_weights_places(source, plan, error)) return false;
   for (u32 kind = 1; kind < SECTION_KIND_COUNT; kind++)
     if (!is_optional_kind(kind) && !check_kind(source, plan, kind, error)) return false;
@@ -218,8 +214,7 @@ static bool read_alternatives(const struct source *source, struct arena *arena, 
 }
 
 static bool check_ranges(const struct source *source, const struct plan *plan, error *error) {
-  const struct section *row = source_row(source, SECTION_WEIGHTS, 0);
-  u64 size = row ? row->size : 0;
+  u64 size = weights_bytes(source, 0);
   for (u32 index = 0; index < plan->variant_count; index++) {
     const struct variant_plan *variant = plan->variants + index;
     if (!variant->range_count) continue;
@@ -232,10 +227,10 @@ static bool check_ranges(const struct source *source, const struct plan *plan, e
 }
 
 // Reads plan and manifest, and what may be there beside them.
-static bool read_plan(const struct source *source, struct arena *arena, struct plan *plan, error *error) {
+static bool read_plan(struct source *source, struct arena *arena, struct plan *plan, error *error) {
   struct bytes data = source_section(source, SECTION_PLAN, 0, error);
   bool good = data.data && decode_plan(&data, arena, plan, error);
   memory_free(data.data);
-  return good && check_kinds(source, plan, error) && check_manifest(source, plan, error) && read_defaults(source, arena, plan, error) &&
+  return good && read_shared(source, arena, error) && check_kinds(source, plan, error) && check_manifest(source, plan, error) && read_defaults(source, arena, plan, error) &&
          read_states(source, arena, plan, error) && check_values(source, error) && read_alternatives(source, arena, plan, error) && check_ranges(source, plan, error);
 }

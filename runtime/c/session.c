@@ -70,6 +70,7 @@ static void fill_call(ingot_session *session, void *frame, const struct ingot_op
   fill_devices(session, devices);
   call->error = ADDRESS(session->message), call->error_cap = MESSAGE_BYTES;
   call->profile = ADDRESS(options->profile), call->profile_context = ADDRESS(options->profile_context);
+  session->profile_copy = options->profile_copy;
   call->watch = ADDRESS(&session->watch), call->grow = ADDRESS(grow);
   call->frame = ADDRESS(devices + bundle->plan.device_count), call->frame += -call->frame % 16, call->frame_bytes = bundle->image.frame_bytes;
   session->watch.clock = ADDRESS(clock_gettime);
@@ -116,7 +117,7 @@ int ingot_open(ingot_bundle *bundle, const struct ingot_options *options, ingot_
   ingot_session *session = memory_take(sizeof *session);
   if (!session) return no_memory(error, "open", "session"), error->kind;
   session->bundle = bundle, session->max_bytes = options->max_bytes, session->stamp = bundle->source.stamp;
-  session->threads = (i32)usable_threads(options->threads);
+  session->threads = (i32)usable_threads(options->threads), session->pool = pool_of(options);
   share(session, HAS_STATES && options->like ? options->like->lane : session);
   if (!check_like(bundle, options, error) || !make_call(session, options, error) || !start_lane(session, error) || !keep_states(session, options, error) ||
       !measure_fixed(session, error))
@@ -184,8 +185,8 @@ int ingot_set_input(ingot_session *session, uint32_t index, const void *data, co
   }
   slot->is_given = true;
   slot->given = (void *)(uintptr_t)data;
-  session->is_prepared = same;
   if (same && data) slot->tensor.data = slot->given, session->call_inputs[index].data = ADDRESS(data);
+  session->is_prepared = same && !is_over_given(session, &slot->tensor);
   return error->kind;
 }
 

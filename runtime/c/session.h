@@ -65,6 +65,7 @@ struct ingot_session {
   u64 *workspace_addresses, *workspace_sizes;
   struct block workspaces[DEVICE_COUNT_MAX], scratch;
   u64 stride_bytes;
+  void (*profile_copy)(void *context, u32 target, u32 source, u64 size_bytes, i64 is_end);
   i32 threads;
   u64 max_bytes, needed_bytes;
   struct block *grown;  // blocks of the last call
@@ -85,6 +86,7 @@ enum { HAS_STATES = 1 };
 #endif
 enum { MESSAGE_BYTES = 512 };
 
+static bool is_over_given(const ingot_session *session, const struct ingot_tensor *tensor);
 static bool measure_fixed(ingot_session *session, error *error);
 static bool take_input_shape(ingot_session *session, u32 index, error *error);
 static u64 tensor_bytes(const struct ingot_tensor_info *info, const i64 *shape);

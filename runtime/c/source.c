@@ -12,25 +12,38 @@
 static u64 nanoseconds(struct timespec time) { return (u64)time.tv_sec * 1000000000u + (u64)time.tv_nsec; }
 
 static struct stamp stamp_of(const struct stat *found) {
-  return (struct stamp){(u64)found->st_size, (i64)nanoseconds(found->st_mtim), (i64)nanoseconds(found->st_ctim)};
+  return (struct stamp){.size = (u64)found->st_size, .mtime = (i64)nanoseconds(found->st_mtim), .ctime = (i64)nanoseconds(found->st_ctim)};
 }
 
-static bool is_same_stamp(struct stamp a, struct stamp b) { return a.size == b.size && a.mtime == b.mtime && a.ctime == b.ctime; }
+// Whether nobody wrote to the file: its record alone may have changed.
+static bool is_same_content(struct stamp a, struct stamp b) {
+  return a.size == b.size && a.mtime == b.mtime && a.base_size == b.base_size && a.base_mtime == b.base_mtime;
+}
 
-static bool changed(error *error, const struct source *source, const char *why) {
+static bool is_same_stamp(struct stamp a, struct stamp b) { return is_same_content(a, b) && a.ctime == b.ctime; }
+
+// Makes a stamp one that moves when `other` does, too.
+static bool stamp_both(struct stamp *stamp, const struct stamp *other) {
+  stamp->base_size = other->size, stamp->base_mtime = other->mtime;
+  if (other->ctime > stamp->ctime) stamp->ctime = other->ctime;
+  return true;
+}
+
+static bool changed(error *error, const char *name, const char *why) {
   const char *todo = "replace bundles by renaming a new file over the old one, and load again";
   why = TEXT("%s; the results of this call are lost", why);
-  return refuse(error, INGOT_CHANGED_ERROR, "the bundle changed while it was in use", source->name, why, todo);
+  return refuse(error, INGOT_CHANGED_ERROR, "the bundle changed while it was in use", name, why, todo);
 }
 
-// Looks at the file as it is now.
+// Looks at the file as it is now, and at the one that weights are shared with.
 static bool present_stamp(const struct source *source, struct stamp *stamp, error *error) {
   struct stat found;
-  if (fstat(source->fd, &found)) return changed(error, source, TEXT("the system does not find it any more: %s", failure_words(errno)));
+  struct stamp base;
+  if (fstat(source->fd, &found)) return changed(error, source->name, TEXT("the system does not find it any more: %s", failure_words(errno)));
   if (found.st_dev != source->device || found.st_ino != source->inode)
-    return changed(error, source, "somebody has closed its descriptor, which is another file's now");
+    return changed(error, source->name, "somebody has closed its descriptor, which is another file's now");
   *stamp = stamp_of(&found);
-  return true;
+  return !HAS_SHARED || !source->base || (present_stamp(source->base, &base, error) && stamp_both(stamp, &base));
 }
 
 // The stamp that the file has when the clock that the kernel stamps with is beyond it: whatever is changed from then on has another.
@@ -126,7 +139,9 @@ static bool find_in_program(struct source *source, error *error) {
   bool fits = start % ALIGNMENT_MAPPED_BYTES == 0 && start <= size - sizeof tail && bundle_size == size - sizeof tail - start;
   const char *why = TEXT("%llu bytes at %llu of %llu", (unsigned long long)bundle_size, (unsigned long long)start, (unsigned long long)size);
   if (!REQUIRE(error, fits, "the executable has no whole bundle", "trailer", why)) return false;
-  source->start = start, source->size = bundle_size;
+  source->size = bundle_size;
+  if (source->fd < 0) source->memory += start;
+  else source->start = start;
   return true;
 }
 
@@ -142,4 +157,9 @@ static bool source_open(struct source *source, const char *path, error *error) {
   if (!require_regular(&found, path, error) || !settled_stamp(source, &source->stamp, error)) return false;
   source->size = source->stamp.size;
   return find_in_program(source, error);
+}
+
+static void source_close(const struct source *source) {
+  if (source->fd >= 0) close(source->fd);
+  if (HAS_SHARED && source->base) source_close(source->base);
 }

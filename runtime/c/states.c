@@ -160,9 +160,11 @@ static bool reserve_states(ingot_session *session, error *error) {
     const struct ingot_state *state = plan->states + index;
     const i64 *shape = session->outputs[state->output].shape, *before = session->inputs[state->input].shape;
     if (shape[state->axis] > rows) rows = shape[state->axis];
+    const char *row = TEXT("section state 0, row %u", index), *another = "a state whose output is another tensor";
+    if (!REQUIRE(error, !session->outputs[state->output].is_open, another, row, "its size depends on the data")) return false;
     for (u32 axis = 0; axis < TOLD(index)->rank; axis++) {
-      bool same = axis == state->axis || shape[axis] == before[axis];
-      if (!REQUIRE(error, same, "a state whose output is another tensor", TEXT("section state 0, row %u", index), TEXT("axis %u", axis))) return false;
+      bool same = grows_along(state, axis) || shape[axis] == before[axis];
+      if (!REQUIRE(error, same, another, row, TEXT("axis %u", axis))) return false;
       fits = fits && (grows_along(state, axis) || states->held[index].shape[axis] == shape[axis]);
       states->next[index].shape[axis] = shape[axis];
     }

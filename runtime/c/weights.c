@@ -12,24 +12,41 @@ static bool copy_weights(struct weights *weights, const u8 *from, error *error) 
   return true;
 }
 
+// Maps bytes of a file over the reserved ones. Shared, not copied: what is in the page cache costs no memory.
+static bool map_piece(const struct weights *weights, u64 at, u64 size, const struct source *source, u64 offset) {
+  u64 from = source->start + offset;
+  return !size || mmap(weights->mapped + at, size, PROT_READ, MAP_SHARED | MAP_FIXED, source->fd, (off_t)from) != MAP_FAILED;
+}
+
+// Maps what lies in the other bundle, and what lies here between it.
+static bool map_pieces(const struct weights *weights, const struct source *source, const struct section *row) {
+  const struct shared *shared = HAS_SHARED && !weights->id ? source->shared : NULL;
+  u64 at = 0, own = row->offset;
+  for (u32 index = 0; shared && index < shared->count; index++) {
+    const struct shared_row *piece = shared->rows + index;
+    u64 there = source_row(source->base, SECTION_WEIGHTS, 0)->offset + piece->there;
+    if (!map_piece(weights, at, piece->at - at, source, own) || !map_piece(weights, piece->at, piece->size, source->base, there)) return false;
+    own += piece->at - at, at = piece->at + piece->size;
+  }
+  return map_piece(weights, at, weights->size - at, source, own);
+}
+
 static bool map_weights(const struct source *source, struct weights *weights, error *error) {
   const struct section *row = source_row(source, SECTION_WEIGHTS, weights->id);
   if (!row) return true;
-  weights->size = row->size;
+  u64 size = weights->size = weights_bytes(source, weights->id);
   if (source->fd < 0) {
     weights->data = source->memory + row->offset;
     return (uintptr_t)weights->data % ALIGNMENT_SMALL_BYTES == 0 || copy_weights(weights, weights->data, error);
   }
-  void *area = mmap(NULL, row->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *area = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (area != MAP_FAILED) {
     weights->data = weights->mapped = area;
-    weights->guard = guard_range((u64)(uintptr_t)area, row->size, error);
+    weights->guard = guard_range((u64)(uintptr_t)area, size, error);
     if (!weights->guard) return false;
-    // Shared, not copied: what is in the page cache costs no memory.
-    area = mmap(area, row->size, PROT_READ, MAP_SHARED | MAP_FIXED, source->fd, (off_t)(source->start + row->offset));
+    if (map_pieces(weights, source, row)) return true;
   }
-  if (area != MAP_FAILED) return true;
-  return refuse(error, INGOT_RESOURCE_ERROR, "the system refused mmap", TEXT("%lld bytes", NUMBER(row->size)), failure_words(errno), FREE_MEMORY);
+  return refuse(error, INGOT_RESOURCE_ERROR, "the system refused mmap", TEXT("%lld bytes", NUMBER(size)), failure_words(errno), FREE_MEMORY);
 }
 
 static void unmap_weights(struct weights *weights) {
@@ -52,6 +69,9 @@ struct check {
   u64 kernel;
   struct verified verified;
   u8 *scratch;
+  const struct range *ranges;
+  u32 range_count;
+  i64 total;
 };
 
 // Runs a verifying kernel over MiBs from `first` up to `last`; MiB 0 begins at `data`. Returns 0 after an error of its own.
@@ -98,27 +118,30 @@ static bool verify_pieces(struct check *check, i64 first, i64 last) {
   return true;
 }
 
-// Checks the MiBs that ranges touch, joined; returns how many those are, -1 after an error of its own.
-static i64 verify_mibs(struct check *check, const struct range *ranges, u32 count) {
-  i64 total = 0;
+// Checks the MiBs that ranges touch, joined; leaves how many those are, -1 after an error of its own.
+static void verify_mibs(void *argument) {
+  struct check *check = argument;
+  const struct range *ranges = check->ranges;
+  u32 count = check->range_count;
   for (u32 index = 0; index < count;) {
     i64 first = (i64)(ranges[index].offset / MIB), last = first;
     for (; index < count && (i64)(ranges[index].offset / MIB) <= last; index++) {
       i64 next = (i64)((ranges[index].offset + ranges[index].size + MIB - 1) / MIB);
       if (next > last) last = next;
     }
-    if (!verify_pieces(check, first, last)) return -1;
-    total += last - first;
+    check->total = verify_pieces(check, first, last) ? check->total + last - first : -1;
+    if (check->total < 0) return;
   }
-  return total;
 }
 
-static bool judge_weights(const struct check *check, bool is_full, i64 total, error *error) {
+static bool judge_weights(const struct check *check, bool is_full, error *error) {
   const struct source *source = &check->bundle->source;
   const struct verified *verified = &check->verified;
   u32 id = check->weights->id;
-  if (!is_whole(check->weights)) return changed(error, source, "some of its pages cannot be read");
-  const char *where = TEXT("%s, section weights %u", source->name, id);
+  i64 total = check->total;
+  const char *name = HAS_SHARED && !id && source->base ? TEXT("%s, %s", source->name, source->base->name) : source->name;
+  if (!is_whole(check->weights)) return changed(error, name, "some of its pages cannot be read");
+  const char *where = TEXT("%s, section weights %u", name, id);
   if (verified->bad != UINT64_MAX) {
     const char *why = TEXT("the %s is not that of section tree %u", is_full ? "BLAKE3 digest" : "checksum", id);
     return refuse(error, INGOT_DIGEST_ERROR, TEXT("weights are damaged in MiB %llu", (unsigned long long)verified->bad), where, why, DAMAGED);
@@ -136,8 +159,10 @@ static bool verify_weights(const ingot_bundle *bundle, const struct weights *wei
   bool is_full = mode == INGOT_VERIFY_FULL;
   u8 *scratch = memory_take((u64)VERIFY_STRIDE_BYTES * pool->n_threads + MIB + ALIGNMENT_SMALL_BYTES);
   if (!scratch) return no_memory(error, "verify", "scratch");
-  struct check check = {bundle, weights, pool, bundle->image.exports[is_full ? EXPORT_BLAKE3_VERIFY : EXPORT_CHECKSUM_VERIFY], {0, UINT64_MAX}, aligned(scratch)};
-  i64 total = weights->id ? verify_mibs(&check, &all, 1) : verify_mibs(&check, variant->ranges, variant->range_count);
+  u64 kernel = bundle->image.exports[is_full ? EXPORT_BLAKE3_VERIFY : EXPORT_CHECKSUM_VERIFY];
+  struct check check = {bundle, weights, pool, kernel, {0, UINT64_MAX}, aligned(scratch), variant->ranges, variant->range_count, 0};
+  if (weights->id) check.ranges = &all, check.range_count = 1;
+  with_threads(pool, verify_mibs, &check);
   memory_free(scratch);
-  return judge_weights(&check, is_full, total, error);
+  return judge_weights(&check, is_full, error);
 }

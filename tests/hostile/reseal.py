@@ -25,6 +25,7 @@ from ingot_runtime.format.plan import DEVICE_KINDS, BundlePlan, decode_plan
 from ingot_runtime.format.program import Program
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.sha256 import sha256
+from ingot_runtime.format.shared import Shared
 
 _ROOT_AT = head.HEADER_SIZE_BYTES - 32
 _SMALL_SIZE_BYTES = 1 << 23
@@ -79,9 +80,16 @@ class Parts:
             self.payloads[head.PROGRAM, index],
             plan,
             plan.variants[index],
-            tuple(self.weights_sizes_bytes.get(device, 0) for device in range(len(plan.devices))),
+            tuple(self._all_weights_bytes(device) for device in range(len(plan.devices))),
             "program",
         )
+
+    def _all_weights_bytes(self, device: int) -> int:
+        """Those in another bundle, too."""
+        own = self.weights_sizes_bytes.get(device, 0)
+        if device or (head.SHARED, 0) not in self.payloads:
+            return own
+        return Shared(self.payloads[head.SHARED, 0], own).size_bytes
 
     def record(self, kind: int) -> dict[str, Any]:
         """Return the values of lock or debug."""

@@ -44,9 +44,12 @@ SCRATCH_BYTES = 64
 TARGET = "x86-64-v2"
 
 
-def two_device_program(rows: int | str, count: int = 1, *, grows: bool = False) -> Program:
+def two_device_program(
+    rows: int | str, count: int = 1, *, grows: bool = False, early: bool = False
+) -> Program:
     """Return the instruction list; `count`: of devices beside the host, 1 or 2; `grows`: the
-    results of ``acc`` lie in a block that only `main` asks for."""
+    results of ``acc`` lie in a block that only `main` asks for; `early`: of one device, the copy of
+    the output begins, another one is made, and the first ends."""
     first = op("input_dim", 0, 0, 0) if isinstance(rows, str) else op("const", 0, rows)
     lines: list[Instruction] = [
         first, op("const", 1, WIDTH), op("mul", 2, 0, 1), op("const", 3, 4), op("mul", 4, 2, 3), op("const", 5, 0),
@@ -72,7 +75,9 @@ def two_device_program(rows: int | str, count: int = 1, *, grows: bool = False) 
             op("copy", 2, 0, 1, 8, 4),
         ]
     else:
-        lines += [op("copy", 1, 0, 1, 6, 4)]
+        whole = op("copy", 1, 0, 1, 6, 4)
+        begin, end = (op(name, 1, 0, 1, 6, 4) for name in ("begin_copy", "end_copy"))
+        lines += [begin, op("copy", 1, 0, 3, 6, 4), end] if early else [whole]
     return Program((*lines, op("return")), 9, 9, ("the rows must not be negative",))
 
 
@@ -92,10 +97,12 @@ def library(
 
 
 @cache
-def _variant(rows: int | str, count: int, grows: bool, made: LibrarySpec) -> VariantImage:
+def _variant(
+    rows: int | str, count: int, grows: bool, early: bool, made: LibrarySpec
+) -> VariantImage:
     target, program, shape = (
         parse_target(TARGET),
-        two_device_program(rows, count, grows=grows),
+        two_device_program(rows, count, grows=grows, early=early),
         (rows, WIDTH),
     )
     signature = ((DTYPE_CODES["f32"], dims_of(shape, symbols_of((shape,)))),)
@@ -123,6 +130,7 @@ def two_device_contents(
     count: int = 1,
     *,
     grows: bool = False,
+    early: bool = False,
     code: LibrarySpec | None = None,
 ) -> BundleContents:
     """Return a bundle with one input and one output, f32[`rows`, WIDTH], on the host and `count`
@@ -136,7 +144,7 @@ def two_device_contents(
         tiny_contents(rows),
         devices=(DeviceSpec("host"), *devices[:count]),
         libraries=(made,),
-        variants=(_variant(rows, count, grows, made),),
+        variants=(_variant(rows, count, grows, early, made),),
         weights=(
             (WEIGHTS_AT, memoryview(tiny_weights().tobytes())),
             (WEIGHTS_SECTION_BYTES + DEVICE_WEIGHTS_AT, memoryview(device_weights().tobytes())),

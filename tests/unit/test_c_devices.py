@@ -47,10 +47,42 @@ def bundle_of(
 ) -> Path:
     """A bundle by hand whose devices run one kernel of three buffers."""
     path = folder / "two.ingot"
-    grows = bool(more.get("grows", 0))
-    contents = two_device_contents(rows, more.get("count", 1), grows=grows, code=code)
+    chosen = {name: bool(more.get(name, 0)) for name in ("grows", "early")}
+    contents = two_device_contents(rows, more.get("count", 1), code=code, **chosen)
     write_bundle(contents, path, tree_entry)
     return path
+
+
+@pytest.mark.parametrize("early", [0, 1])
+def test_hooks_hear_of_launches_and_copies(tmp_path: Path, early: int) -> None:
+    """Those that the steps of the loader in Python are, before and after; a copy that begins early
+    ends when it is waited for."""
+    path = bundle_of(tmp_path, count=2, early=early)
+    heard: list[tuple[int, ...]] = []
+
+    def hear(_: object, *numbers: int) -> None:
+        heard.append(numbers)
+
+    launched = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(hear)
+    copied = ctypes.CFUNCTYPE(
+        None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
+    )(hear)
+    chosen = options()
+    chosen.profile = ctypes.cast(launched, ctypes.c_void_p)
+    chosen.profile_copy = ctypes.cast(copied, ctypes.c_void_p)
+    with CBundle(path, chosen) as loaded, ingot_runtime.load(path, executor="vm") as session:
+        loaded.run({"x": X})
+        session.run({"x": X})
+        wanted = [
+            (step.launch,) if step.launch >= 0 else (step.device, step.source, step.size_bytes)
+            for step in session.steps()
+        ]
+    begun = [numbers[:-1] for numbers in heard if not numbers[-1]]
+    ended = [numbers[:-1] for numbers in heard if numbers[-1]]
+    assert any(len(numbers) == 3 for numbers in wanted)
+    assert sorted(begun) == sorted(ended) == sorted(wanted)
+    if not early:
+        assert begun == ended == wanted
 
 
 @pytest.mark.parametrize("grows", [0, 1])

@@ -20,6 +20,8 @@ from tests.hostile.two_devices import tree_entry, two_device_contents
 from tests.tidy.source import ROOT
 from tests.unit.test_c_loader import mutated
 from tests.unit.test_c_native import SANITIZERS
+from tests.unit.test_c_share import shared_changed
+from tests.unit.test_share import share, write
 
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_build_rules.export.abi_header import error_kinds
@@ -28,6 +30,7 @@ pytestmark = [pytest.mark.native, pytest.mark.gcc]
 MADE = {name: make for name, make in BUNDLES.items() if name != "large"}
 NAMES = [*MADE, "devices"]
 RECORD_COUNT = 500  # of one process
+SHARED_BYTES = 1 << 21
 COUNTS = (1000, pytest.param(25_000, marks=pytest.mark.slow))
 
 
@@ -43,10 +46,12 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def verdicts_of_c(program: Path, bundles: list[bytes]) -> list[Verdict]:
-    """What it says of each; no sanitizer has anything to say, of leaks neither."""
+def verdicts_of_c(program: Path, bundles: list[bytes], *paths: Path) -> list[Verdict]:
+    """What it says of each, or of the second of two paths where each is the first; no sanitizer has
+    anything to say, of leaks neither."""
     records = b"".join(struct.pack("<I", len(data)) + data for data in bundles)
-    done = subprocess.run([program], input=records, capture_output=True, check=False, env={})
+    command = [program, *paths]
+    done = subprocess.run(command, input=records, capture_output=True, check=False, env={})
     assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode(errors="replace")[:2000]
     found: list[Verdict] = []
     for line in done.stdout.decode().splitlines():
@@ -85,3 +90,35 @@ def test_mutants_under_both_sanitizers(
         assert wrong == []
         kinds.update(verdict.kind for verdict in wanted)
     assert kinds.keys() >= {"", "FormatError", "DigestError", "VersionError"}
+
+
+def mutants_of_shared(path: Path, count: int) -> Iterator[tuple[int, bytes]]:
+    """Of a bundle that shares weights; each third is one of the section that says where they lie."""
+    parts = Parts(path.read_bytes())
+    for number in range(count):
+        made = shared_changed(parts, number) if number % 3 == 0 else mutant(parts, number, 7)[1]
+        if made.may_run:
+            yield number, mutated(parts, made)
+
+
+@pytest.mark.parametrize("count", [400, pytest.param(25_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("of_base", [False, True])
+def test_mutants_of_shared_weights(
+    checked: Path, tmp_path: Path, count: int, of_base: bool
+) -> None:
+    """Of the bundle that shares weights, and of the one that has them: as above."""
+    base = write(tmp_path / "base.ingot", 0, SHARED_BYTES)
+    shared = share(base, write(tmp_path / "m.ingot", 1, SHARED_BYTES))
+    path = base if of_base else shared
+    source = mutants(path, count) if of_base else mutants_of_shared(path, count)
+    kinds: collections.Counter[str] = collections.Counter()
+    while some := list(itertools.islice(source, RECORD_COUNT)):
+        wanted: list[Verdict] = []
+        for _, data in some:
+            path.write_bytes(data)
+            wanted.append(verdict_of_python(shared))
+        found = verdicts_of_c(checked, [data for _, data in some], path, shared)
+        wrong = [number for (number, _), w, f in zip(some, wanted, found, strict=True) if w != f]
+        assert wrong == []
+        kinds.update(verdict.kind for verdict in wanted)
+    assert kinds.keys() >= {"FormatError", "DigestError"}

@@ -39,6 +39,7 @@ PROGRAMS = ROOT / "tests" / "unit" / "c_programs"
 SIZE_BYTES_MAX = 100_000
 DYNAMIC_SIZE_BYTES_MAX = 160_000
 MUTANT_COUNT = 2500  # of each bundle
+THREADS = ("-fsanitize=thread", "-g", "-O1")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 
 
@@ -381,6 +382,21 @@ def test_sessions_with_states_under_sanitizers(tmp_path: Path) -> None:
     assert done.stderr == ""
     good = int(done.stdout.split()[0])
     assert 5_000 < good < 20_000
+
+
+@pytest.mark.gcc
+@pytest.mark.parametrize("flags", [SANITIZERS, THREADS], ids=["addresses", "threads"])
+def test_lent_threads_under_sanitizers(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """Two callers, whose sessions ask one pool of the program's for threads: the bits of own threads
+    for any count, no report, no leak, also where the pool has fewer threads or none to spare."""
+    model = ROOT / "tests" / "models" / "resnet" / "static.onnx"
+    ingot.compile(model, targets=["x86-64-v2"]).save(tmp_path / "m.ingot")
+    program = built(PROGRAMS / "lent.c", tmp_path / "lent", flags=flags)
+    for threads, pool in ((1, 0), (3, 0), (3, 1), (5, 2), (8, 8)):
+        done = run([program, tmp_path / "m.ingot", str(threads), str(pool)])
+        whom = "for threads" if threads > 1 else "nobody"
+        assert done.stdout == f"the same bits in 80 calls, asked {whom}\n"
+        assert done.stderr == ""
 
 
 @pytest.mark.gcc

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.c_loader import CBundle, LoaderError, library, options
+from onnx import TensorProto, helper
+from tests.c_loader import CBundle, LoaderError, Verdict, library, options
+from tests.hostile.reseal import Parts
 from tests.unit.codegen_harness import Array
 from tests.unit.decoder_harness import decoder, empty_caches, step
 from tests.unit.end_to_end_harness import make_model, node, tensor
@@ -20,6 +22,9 @@ from tests.unit.test_sequence_grouped import steps
 
 import ingot
 import ingot_runtime
+from ingot_runtime import FormatError
+from ingot_runtime.format import header as head
+from ingot_runtime.format.states import ROW
 
 Y, KEY, VALUE = range(3)
 
@@ -270,3 +275,30 @@ def test_samples_with_lengths_of_their_own(tmp_path: Path, rotary: bool) -> None
             expected, found = sequence.run(inputs), loaded.run(inputs)
             assert all(found[name].tobytes() == array.tobytes() for name, array in expected.items())
             assert found["present.key"].tobytes() == sequence.state("past.key").tobytes()
+
+
+@pytest.fixture(scope="module")
+def open_state() -> bytes:
+    """A bundle whose section of states lies: the output has a size that only the data decide."""
+    p, q = (
+        helper.make_tensor_value_info(name, TensorProto.INT64, [2, rows])
+        for name, rows in (("p", "n"), ("q", None))
+    )
+    nodes = [node("NonZero", "x", "q"), node("ReduceSum", "p", "z", keepdims=1)]
+    z = helper.make_tensor_value_info("z", TensorProto.INT64, [1, 1])
+    model = make_model(nodes, [p, tensor("x", [2, "m"])], [q, z], {})
+    parts = Parts(ingot.compile(model, targets=["x86-64-v3"]).to_bytes())
+    parts.add(head.STATE, 0, ROW.pack(0, 0, 1))
+    return parts.sealed()
+
+
+def test_a_state_of_open_size_is_refused(open_state: bytes) -> None:
+    """It would lie elsewhere than the rows before it; both loaders say so."""
+    feed = {"x": np.ones((2, 100), np.float32)}
+    with ingot_runtime.load(open_state) as session, pytest.raises(FormatError) as in_python:
+        session.sequence().run(feed)
+    with CBundle(open_state, options(states=0)) as loaded, pytest.raises(LoaderError) as in_c:
+        loaded.run(feed)
+    wanted, got = in_python.value, in_c.value
+    assert got.verdict == Verdict.of(wanted)
+    assert got.why == wanted.why == "its size depends on the data"

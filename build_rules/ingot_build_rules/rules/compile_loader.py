@@ -20,13 +20,15 @@ from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.lazy_dataclass import dataclass
 
-# No inlining, no allocator: the smallest program; nor states, as it makes one call. One that dies
-# leaves nobody who would unwind its stack.
+# No inlining, no allocator: the smallest program. It makes one call of one file for nobody else: so
+# there are no states, no weights of another bundle, no lent threads. One that dies leaves nobody who
+# would unwind its stack.
 _FLAGS = (
     "-std=c11", "-Os", "-g0", "-s", "-fno-sanitize=all", "-fno-stack-protector",
     "-fomit-frame-pointer", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables",
     "-ffunction-sections", "-fdata-sections", "-mllvm", "-inline-threshold=0", "-Wl,--gc-sections",
     "-Wall", "-Wextra", "-Werror", "-DINGOT_WITHOUT_MALLOC", "-DINGOT_WITHOUT_STATES",
+    "-DINGOT_WITHOUT_SHARED", "-DINGOT_WITHOUT_LENDING",
 )  # fmt: skip
 # A static program cannot open the library of a driver, and has 100 kB.
 _STATIC = ("-static", "-DINGOT_WITHOUT_DEVICES")

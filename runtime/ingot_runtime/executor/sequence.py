@@ -12,6 +12,7 @@ from _thread import allocate_lock
 import numpy as np
 
 from ..errors import BusyError, InputError
+from ..format.checks import require
 from ..format.dtypes import DTYPE_SIZES_BYTES
 from .arrays import aligned_empty, checked_tensor, unexpected_input
 from .lane import Lane, in_turn
@@ -23,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from ..format.plan import BundlePlan
     from .frame import CallFrame, Shape
 
     Array = np.ndarray
@@ -143,6 +145,7 @@ class Sequence:
         arrays = self._checked(inputs)
         frame = lane.fit_frame(self._frame, tuple(arrays.shapes))
         self._frame = frame
+        _require_held(frame, plan)
         memory.reserve([frame.output_shapes[state.output] for state in plan.states])
         for state, (address, size_bytes) in zip(plan.states, memory.places(), strict=True):
             frame.set_input(state.input, address)
@@ -259,6 +262,21 @@ class _Given:
                 address = array.__array_interface__["data"][0]
             frame.set_input(index, address)
             yield array
+
+
+def _require_held(frame: "CallFrame", plan: "BundlePlan") -> None:
+    """Refuse a state that this call would not continue."""
+    for row, state in enumerate(plan.states):
+        made, held = frame.output_shapes[state.output], frame.input_shapes[state.input]
+        wrong = [
+            f"axis {axis}"
+            for axis in range(len(held))
+            if axis != state.axis and made[axis] != held[axis]
+        ]
+        if frame.is_data_dependent[state.output]:
+            wrong = ["its size depends on the data"]
+        what, where = "a state whose output is another tensor", f"section state 0, row {row}"
+        require(not wrong, what, where, "".join(wrong[:1]))
 
 
 def _fits(array: "Array", dtype: int, shape: "Shape") -> bool:
