@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.c_loader import CBundle, LoaderError, find_opencl
+from tests.hostile.two_devices import two_device_reference
 from tests.unit.test_c_devices import (
     FAKE,
     X,
     bundle_of,
     cuda_code,
     opencl_code,
-    two_device_reference,
 )
 
 from ingot_compiler.backends.host.zig import run_zig
