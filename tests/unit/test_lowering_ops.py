@@ -317,6 +317,18 @@ def test_pool(op: str, spatial: tuple[int, ...]) -> None:
         check([normal(0, 2, 9, *spatial)], lambda b: b.op(op, 0, **attributes))
 
 
+@pytest.mark.parametrize("shape", [(8,), (4, 1, 1), (1, 4, 1, 1)])
+def test_pool_beside_a_smaller_operand(shape: tuple[int, ...]) -> None:
+    """The pool's own operand decides how its result lies, also where what is computed of another
+    one stands first."""
+    attributes: dict[str, Attribute] = {
+        "kernel": (2, 2), "strides": (2, 2), "pads_before": (0, 0), "pads_after": (0, 0),
+        "dilations": (1, 1),
+    }  # fmt: skip
+    arrays = [normal(0, 2, 4, 16, 16), normal(1, *shape)]
+    check(arrays, lambda b: b.op("add", b.op("exp", 1), b.op("max_pool", 0, **attributes)))
+
+
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("op", ["max_pool", "average_pool"])
 @pytest.mark.parametrize(

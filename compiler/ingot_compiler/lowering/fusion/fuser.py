@@ -208,7 +208,8 @@ class Fuser:
 
     def _place(self, value: int, tree: Deferred) -> Stored:
         kind, halo = self.values.type_of(value), self.values.halo_of(value)
-        operands = [(self.values.type_of(leaf), stored.view) for leaf, stored in tree.leaves]
+        leaves = sorted(tree.leaves, key=lambda leaf: leaf[0] not in self._read_by_anchor(tree))
+        operands = [(self.values.type_of(leaf), stored.view) for leaf, stored in leaves]
         order = natural_order(
             kind, tree.kind.result_layout, operands, is_image=self.values.is_image(value)
         )
@@ -217,6 +218,9 @@ class Fuser:
             self.fill_halo(value, place, halo)
             self.storage.put_image(value, place)
         return place
+
+    def _read_by_anchor(self, tree: Deferred) -> tuple[int, ...]:
+        return self.values.node(tree.anchor).operands[:1] if tree.anchored else ()
 
     def _compute(self, value: int, tree: Deferred, place: Stored) -> None:
         if self.values.type_of(value).element_count != 0:  # else there is nothing to write
