@@ -9,9 +9,26 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 from tests.unit.codegen_harness import Array
-from tests.unit.end_to_end_harness import check_model, make_model, node, tensor
+from tests.unit.end_to_end_harness import (
+    check_model,
+    make_model,
+    node,
+    reference,
+    run_all_ways,
+    tensor,
+)
+
+import ingot
 
 I64 = TensorProto.INT64
+PADDINGS = ("zeros", "border", "reflection")
+# ONNX's reference moves a cubic sample to the border, PyTorch and ONNX Runtime do not.
+SAMPLERS = [
+    (mode, padding)
+    for mode in ("nearest", "linear", "cubic")
+    for padding in PADDINGS
+    if (mode, padding) != ("cubic", "border")
+]
 
 
 def image(*shape: int) -> Array:
@@ -19,12 +36,11 @@ def image(*shape: int) -> Array:
     return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
-@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize(("mode", "padding"), SAMPLERS)
 @pytest.mark.parametrize("align", [0, 1])
 @pytest.mark.sweep(8)
 def test_grid_sample(tmp_path: Path, mode: str, padding: str, align: int) -> None:
-    """Every mode and padding, with places far outside of the image."""
+    """Every mode and padding, with places far outside of the image; cubic in a border is below."""
     x, grid = (
         image(2, 3, 5, 6),
         (np.random.default_rng(2).random((2, 4, 3, 2)) * 5 - 2.5).astype(np.float32),
@@ -32,6 +48,31 @@ def test_grid_sample(tmp_path: Path, mode: str, padding: str, align: int) -> Non
     nodes = [node("GridSample", "x g", "y", mode=mode, padding_mode=padding, align_corners=align)]
     model = make_model(nodes, [tensor("x", x.shape), tensor("g", grid.shape)], [tensor("y", None)])
     check_model(model, [{"x": x, "g": grid}], tmp_path, 1e-4, floor=1e-5)
+
+
+@pytest.mark.parametrize("align", [0, 1])
+def test_cubic_samples_beyond_a_border(tmp_path: Path, align: int) -> None:
+    """They are what the reference samples of the image continued by its edges, as in PyTorch."""
+    x, more = image(1, 2, 5, 6), 16
+    spread = np.random.default_rng(2).random((1, 4, 9, 2)) * 5 - 2.5
+    sizes = np.array([6, 5])  # of the coordinates, last axis first
+    pixel = (spread + 1) / 2 * (sizes - 1) if align else ((spread + 1) * sizes - 1) / 2
+    wide = (pixel + more) * 2 / (sizes + 2 * more - 1) - 1
+    continued = np.pad(x, ((0, 0), (0, 0), (more, more), (more, more)), mode="edge")
+    inside = node("GridSample", "x g", "y", mode="cubic", align_corners=1)
+    feed = {"x": continued, "g": wide.astype(np.float32)}
+    types = [tensor(name, array.shape) for name, array in feed.items()]
+    expected = reference(make_model([inside], types, [tensor("y", None)]), feed)["y"]
+
+    nodes = [
+        node("GridSample", "x g", "y", mode="cubic", padding_mode="border", align_corners=align)
+    ]
+    grid = spread.astype(np.float32)
+    model = make_model(nodes, [tensor("x", x.shape), tensor("g", grid.shape)], [tensor("y", None)])
+    path = tmp_path / "model.ingot"
+    ingot.compile(model).save(path)
+    for result in run_all_ways(path, [{"x": x, "g": grid}]):
+        np.testing.assert_allclose(result["y"], expected, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("align", [0, 1])

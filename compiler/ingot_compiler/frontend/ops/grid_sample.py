@@ -58,7 +58,11 @@ class _Sampler:
         return inside, context.add("equal", inside, index) if self.padding == "zeros" else None
 
     def positions(self, grid: int, axis: int) -> int:
-        """Positions along one axis, in pixels; moved inside where the padding says so."""
+        """Positions along one axis, in pixels; moved inside where the padding says so.
+
+        Not for cubic samples within a border: PyTorch and ONNX Runtime leave these where they are
+        and hold each neighbour at the border, where ONNX's reference moves the position first.
+        """
         context, size = self.context, self.sizes[axis]
         count = len(self.sizes)
         column = slice_axis(context, grid, count + 1, count - 1 - axis, 1)
@@ -68,7 +72,7 @@ class _Sampler:
         position = context.add("round", position) if self.mode == "nearest" else position
         if self.padding == "reflection":
             return _reflected(context, position, size, align=self.align)
-        if self.padding == "border":
+        if self.padding == "border" and not self.mode.endswith("cubic"):
             return _held_at_border(context, position, length, align=self.align)
         return _near(context, position, length)
 
