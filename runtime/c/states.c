@@ -287,8 +287,8 @@ static bool keep(ingot_session *session, i64 length, const i64 *entries, u64 cou
   if (length < -1 || length > most)
     return refuse(error, INGOT_INPUT_ERROR, "bad length", "ingot_keep", TEXT("expected 0 to %lld rows, got %lld", NUMBER(most), NUMBER(length)), "");
   if (first_fixed(plan) && length > 0 && length < most) {
-    const char *why = TEXT("%s has a fixed length: the inputs say where it is written", quoted(first_fixed(plan)));
-    return refuse(error, INGOT_INPUT_ERROR, "no rows to take back", "ingot_keep", why, "let the next call write over the rows that are taken back, or begin anew");
+    const char *why = TEXT("%s has a fixed length", quoted(first_fixed(plan)));
+    return refuse(error, INGOT_INPUT_ERROR, "no rows to take back", "ingot_keep", why, "write over the rows, or begin anew");
   }
   if (entries && !reorder_states(session, entries, count, error)) return false;
   for (u32 index = 0; index < plan->state_count; index++)

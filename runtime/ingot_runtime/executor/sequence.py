@@ -113,10 +113,8 @@ class Sequence:
                 why = f"expected 0 to {len(self)} rows, got {length!r}"
                 raise InputError("bad length", "sequence.truncate", why)
             if length not in (0, len(self)) and self._memory.fixed:
-                why = (
-                    f"{self._memory.fixed!r} has a fixed length: the inputs say where it is written"
-                )
-                do = "let the next call write over the rows that are taken back, or reset it"
+                why = f"{self._memory.fixed!r} has a fixed length"
+                do = "write over the rows, or reset it"
                 raise InputError("no rows to take back", "sequence.truncate", why, do)
             self._memory.truncate(length)
 
@@ -267,16 +265,13 @@ class _Given:
 def _require_held(frame: "CallFrame", plan: "BundlePlan") -> None:
     """Refuse a state that this call would not continue."""
     for row, state in enumerate(plan.states):
-        made, held = frame.output_shapes[state.output], frame.input_shapes[state.input]
-        wrong = [
-            f"axis {axis}"
-            for axis in range(len(held))
-            if axis != state.axis and made[axis] != held[axis]
-        ]
-        if frame.is_data_dependent[state.output]:
-            wrong = ["its size depends on the data"]
         what, where = "a state whose output is another tensor", f"section state 0, row {row}"
-        require(not wrong, what, where, "".join(wrong[:1]))
+        is_open = frame.is_data_dependent[state.output]
+        require(not is_open, what, where, "its size depends on the data")
+        made, held = frame.output_shapes[state.output], frame.input_shapes[state.input]
+        for axis in range(len(held)):
+            same = axis == state.axis or made[axis] == held[axis]
+            require(same, what, where, f"axis {axis}")
 
 
 def _fits(array: "Array", dtype: int, shape: "Shape") -> bool:

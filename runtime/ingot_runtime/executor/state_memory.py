@@ -50,8 +50,8 @@ class StateMemory:
     @property
     def fixed(self) -> str:
         """The input of the first state whose length is fixed, or ""."""
-        names = [self._plan.inputs[state.input].name for state in self._plan.states if state.fixed]
-        return names[0] if names else ""
+        plan = self._plan
+        return next((plan.inputs[state.input].name for state in plan.states if state.fixed), "")
 
     def index_of(self, name: str) -> int:
         """Return the number of the state of an input or output.
@@ -158,15 +158,14 @@ class StateMemory:
         if self._block is None:
             sizes = [max(dim, 0) for dim in tensor.dims]
             return np.empty(_with_rows(tuple(sizes), state, 0), dtype_of(tensor.dtype))
-        rows = slice(0, self.lengths[index])
-        return self._whole(index)[(slice(None),) * state.axis + (rows,)]
+        return self._whole(index)[(slice(None),) * state.axis + (slice(self.lengths[index]),)]
 
     def _whole(self, index: int) -> "Array":
         """Return a state with its room, in place."""
         assert self._block is not None
-        dtype, shape = self._plan.inputs[self._plan.states[index].input].dtype, self._shapes[index]
-        memory, start = self._block.memory, self._offsets[index]
-        return np.frombuffer(memory, dtype_of(dtype), math.prod(shape), start).reshape(shape)
+        tensor, shape = self._plan.inputs[self._plan.states[index].input], self._shapes[index]
+        start, dtype = self._offsets[index], dtype_of(tensor.dtype)
+        return np.ndarray(shape, dtype, self._block.memory, start)
 
     def reorder(self, rows: "Array | list[int]") -> None:
         """Take the entries `rows` of axis 0 of each state, in that order."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Values = Mapping[str, Any]
     Texts = tuple[Array, Array, bytes]  # an array, how many bytes each item has, the bytes
 
-_FEW = 64  # strings, of which a numpy call more takes longer than looking at each
+_FEW = 64  # strings: fewer are looked at one by one
 _WORDS = {OPTIONAL: "optional ", SEQUENCE: "sequence of ", LIST: "list of ", SHAPED: ""}
 
 
@@ -187,7 +187,7 @@ class _Packer:
 
     @property
     def where(self) -> str:
-        """The input, for messages."""
+        """For messages."""
         return f"input {self.name!r}"
 
     def put_absent(self, form: str) -> None:
@@ -311,7 +311,7 @@ def _apart(items: "list[Any]") -> "tuple[Array, Array] | None":
             text = "".join(items)
             few = np.frombuffer(text.encode(), np.uint8)
             if few.size == len(text):
-                # Each begins where the one before ends: rows of two that overlap.
+                # Pairs that overlap.
                 bounds = np.fromiter(accumulate(map(len, items), initial=0), np.int64)
                 return np.ndarray((len(items), 2), np.int64, bounds, 0, (8, 8)), few
         data = np.frombuffer(("\0".join(items) + "\0").encode(), np.uint8)

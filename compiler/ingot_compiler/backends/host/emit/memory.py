@@ -136,8 +136,8 @@ def _load_spread(context: EmitContext, buffer: int, index: Dim, stride: Dim | No
     if near is not None and has_windows(context.target, element, lanes, near.reach):
         return load_near(context, emit_address(context, buffer, near.shared), near)
     addresses = _addresses(context, buffer, index, stride)
-    if mask is None and context.uniform_guard() is None and context.target.arch == "x86-64":
-        return w.load_each(addresses, element)  # in 0.7 of the time of a gather, on Zen 4
+    if mask is None and context.uniform_guard() is None and context.target.loads_lanes_singly:
+        return w.load_each(addresses, element)
     return w.gather(addresses, _gather_mask(context), element)
 
 
