@@ -51,6 +51,17 @@ def test_a_digest_is_remembered(tmp_path: Path, aged: None) -> None:
     assert DiskFiles(str(state)).digest(str(file)) == ""
 
 
+def test_rehash_forgets_what_is_too_young_to_be_kept(tmp_path: Path) -> None:
+    """A digest that was wrong is not there any more, though the right one cannot be kept yet."""
+    state, file = tmp_path / "state", tmp_path / "file"
+    file.write_text("text")
+    write_state(str(state), KIND, {str(file): (*_stamp(file), sha256("other"))}, b"")
+    files = DiskFiles(str(state), rehash=True)
+    assert files.digest(str(file)) == sha256("text")
+    files.save()
+    assert DiskFiles(str(state)).digest(str(file)) == sha256("text")
+
+
 def _stamp(file: Path) -> tuple[int, int, int, int]:
     stat = file.stat()
     return stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns

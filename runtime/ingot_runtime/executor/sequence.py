@@ -263,7 +263,7 @@ class _Given:
 
 
 def _require_held(frame: "CallFrame", plan: "BundlePlan") -> None:
-    """Refuse a state that this call would not continue."""
+    """Refuse a state that is not continued."""
     for row, state in enumerate(plan.states):
         what, where = "a state whose output is another tensor", f"section state 0, row {row}"
         is_open = frame.is_data_dependent[state.output]

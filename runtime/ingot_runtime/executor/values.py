@@ -311,7 +311,7 @@ def _apart(items: "list[Any]") -> "tuple[Array, Array] | None":
             text = "".join(items)
             few = np.frombuffer(text.encode(), np.uint8)
             if few.size == len(text):
-                # Pairs that overlap.
+                # They overlap.
                 bounds = np.fromiter(accumulate(map(len, items), initial=0), np.int64)
                 return np.ndarray((len(items), 2), np.int64, bounds, 0, (8, 8)), few
         data = np.frombuffer(("\0".join(items) + "\0").encode(), np.uint8)

@@ -77,6 +77,7 @@ class DiskFiles:
         of this time are not kept."""
         self._cache_file, self._saves, self._key = cache_file, saves, key
         self._known = _read(cache_file, key) if cache_file and not rehash else {}
+        self._forgets = rehash  # what was kept, also where none of this time's is
         self._seen: dict[str, tuple[Stamp, str]] = {}
         self._first_seen: dict[str, tuple[Stamp | None, int]] = {}
         self._settled_ns = time.time_ns() - SETTLED_NS
@@ -115,7 +116,7 @@ class DiskFiles:
             if max(seen[0][0], seen[0][3]) < self._settled_ns
         }
         kept = self._known | settled
-        if self._saves and self._cache_file and kept != self._known:
+        if self._saves and self._cache_file and (self._forgets or kept != self._known):
             plain = {path: (*stamp, digest) for path, (stamp, digest) in kept.items()}
             write_state(self._cache_file, _KIND, plain, self._key)
 
