@@ -208,7 +208,8 @@ class Fuser:
 
     def _place(self, value: int, tree: Deferred) -> Stored:
         kind, halo = self.values.type_of(value), self.values.halo_of(value)
-        leaves = sorted(tree.leaves, key=lambda leaf: leaf[0] not in self._read_by_anchor(tree))
+        first = self._read_by_anchor(tree)
+        leaves = sorted(tree.leaves, key=lambda leaf: leaf[0] not in first)
         operands = [(self.values.type_of(leaf), stored.view) for leaf, stored in leaves]
         order = natural_order(
             kind, tree.kind.result_layout, operands, is_image=self.values.is_image(value)
