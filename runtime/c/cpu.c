@@ -31,10 +31,20 @@ static u64 register_state(void) {
   return (u64)high << 32 | low;
 }
 
-static bool cpu_leaf(u32 leaf, u32 subleaf, u32 registers[static 4]) {
-  memset(registers, 0, 4 * sizeof *registers);
-  if (subleaf == 1 && (!cpu_leaf(leaf, 0, registers) || registers[0] < 1)) return memset(registers, 0, 16), false;
-  return __get_cpuid_count(leaf, subleaf, registers, registers + 1, registers + 2, registers + 3);
+struct leaf {
+  u32 number, subleaf, registers[4];
+};
+
+// A leaf of CPUID, zeros where there is none; each is asked for once, since a hypervisor takes microseconds to answer. 0 ends `leaves`.
+static const u32 *cpu_leaf(struct leaf *leaves, u32 number, u32 subleaf) {
+  while (leaves->number && (leaves->number != number || leaves->subleaf != subleaf)) leaves++;
+  if (!leaves->number) {
+    u32 *registers = leaves->registers;
+    *leaves = (struct leaf){number, subleaf, {0}};
+    if (!subleaf || *cpu_leaf(leaves + 1, number, 0) >= subleaf)
+      __get_cpuid_count(number, subleaf, registers, registers + 1, registers + 2, registers + 3);
+  }
+  return leaves->registers;
 }
 
 // The registers that a feature uses and the operating system must save.
@@ -48,12 +58,14 @@ static u64 state_of(const char *name) {
   return 0;
 }
 
-static bool has_bit(const struct cpu_bit *bit) {
-  u32 registers[4];
-  cpu_leaf(1, 0, registers);
-  u64 saved = registers[2] >> 27 & 1 ? register_state() : 0;
-  cpu_leaf(bit->leaf, bit->subleaf, registers);
-  return registers[bit->word] >> bit->bit & 1 && !(state_of(bit->name) & ~saved);
+static bool has_bit(const struct cpu_bit *bit, struct leaf *leaves) {
+  u64 saved = cpu_leaf(leaves, 1, 0)[2] >> 27 & 1 ? register_state() : 0;
+  return cpu_leaf(leaves, bit->leaf, bit->subleaf)[bit->word] >> bit->bit & 1 && !(state_of(bit->name) & ~saved);
+}
+
+static void read_bits(bool *has) {
+  struct leaf leaves[8] = {0};
+  for (u32 index = 0; index < COUNT_OF(cpu_bits); index++) has[index] = has_bit(cpu_bits + index, leaves);
 }
 
 // CPUID alone does not allow a tile instruction: the kernel does, when it is asked.
@@ -71,7 +83,9 @@ static const struct cpu_bit cpu_bits[] = {RISCV64_BITS};
 #else
 #error "no bundle is compiled for this architecture"
 #endif
-static bool has_bit(const struct cpu_bit *bit) { return getauxval(bit->word) >> bit->bit & 1; }
+static void read_bits(bool *has) {
+  for (u32 index = 0; index < COUNT_OF(cpu_bits); index++) has[index] = getauxval(cpu_bits[index].word) >> cpu_bits[index].bit & 1;
+}
 static bool request_amx(void) { return false; }
 #endif
 
@@ -148,14 +162,10 @@ static i64 next_variant(const struct plan *plan, i64 before, const char *wished)
   return best;
 }
 
-static void read_machine(struct machine *machine) {
-  for (u32 index = 0; index < CPU_BIT_COUNT; index++) machine->has[index] = has_bit(cpu_bits + index);
-}
-
 static bool choose_variant(const struct plan *plan, const char *name, const char *wished, u32 *chosen, error *error) {
   struct machine machine;
   char missing[TEXT_BYTES], refusals[TEXT_BYTES] = "";
-  read_machine(&machine);
+  read_bits(machine.has);
   if (next_variant(plan, -1, wished) < 0) return refuse_wish(plan, name, wished, error);
   for (i64 index = -1; (index = next_variant(plan, index, wished)) >= 0;) {
     const struct code_plan *code = &plan->variants[index].code;

@@ -90,6 +90,7 @@ static bool verify_range(struct check *check, i64 first, i64 last) {
   const u8 *data = check->weights->data;
   u64 size = check->weights->size, end = (u64)last * MIB;
   i64 whole = end > size ? last - 1 : last;
+  if (check->weights->mapped) madvise(check->weights->mapped + (u64)first * MIB, (end < size ? end : size) - (u64)first * MIB, MADV_WILLNEED);
   if (!launch_verify(check, (u64)(uintptr_t)data, first, whole)) return false;
   if (whole == last) return true;
   u64 before = (u64)whole * MIB;
@@ -97,25 +98,6 @@ static bool verify_range(struct check *check, i64 first, i64 last) {
   memcpy(copy, data + before, size - before);
   memset(copy + size - before, 0, end - size);
   return launch_verify(check, (u64)(uintptr_t)copy - before, whole, last);
-}
-
-static void advise(const struct weights *weights, i64 first, i64 last, int advice) {
-  u64 start = (u64)first * MIB, end = (u64)last * MIB;
-  if (weights->mapped) madvise(weights->mapped + start, (end < weights->size ? end : weights->size) - start, advice);
-}
-
-// Asks for the pages of a range and checks it. One thread has the pages of a piece mapped by one call, which costs a fraction of their
-// faults; several threads take their faults at the same time. A page that cannot be read is found by who reads it.
-static bool verify_pieces(struct check *check, i64 first, i64 last) {
-  enum { POPULATE_READ = 22, PIECE_MIBS = 8 };
-  advise(check->weights, first, last, MADV_WILLNEED);
-  if (check->pool->n_threads > 1) return verify_range(check, first, last);
-  for (i64 end; first < last; first = end) {
-    end = last - first > PIECE_MIBS ? first + PIECE_MIBS : last;
-    advise(check->weights, first, end, POPULATE_READ);
-    if (!verify_range(check, first, end)) return false;
-  }
-  return true;
 }
 
 // Checks the MiBs that ranges touch, joined; leaves how many those are, -1 after an error of its own.
@@ -129,7 +111,7 @@ static void verify_mibs(void *argument) {
       i64 next = (i64)((ranges[index].offset + ranges[index].size + MIB - 1) / MIB);
       if (next > last) last = next;
     }
-    check->total = verify_pieces(check, first, last) ? check->total + last - first : -1;
+    check->total = verify_range(check, first, last) ? check->total + last - first : -1;
     if (check->total < 0) return;
   }
 }

@@ -23,7 +23,6 @@ from .watch import Watch
 VERIFY_MODES = ("full", "fast", "code")
 _EXPORTS = {"full": "blake3_verify", "fast": "checksum_verify"}
 _GRAIN_MIBS = 4
-_PIECE_MIBS = 8
 _LEAST_BAD = (1 << 64) - 1
 
 
@@ -88,16 +87,6 @@ def whole_mibs(ranges: "tuple[tuple[int, int], ...]") -> list[tuple[int, int]]:
     return mibs
 
 
-def pieces(mibs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Cut `mibs` into pieces whose pages one thread has mapped at once, which saves their
-    faults."""
-    return [
-        (at, min(at + _PIECE_MIBS, last))
-        for first, last in mibs
-        for at in range(first, last, _PIECE_MIBS)
-    ]
-
-
 class Verifier:
     """Checks weights with an image's code; ``mibs`` are the [first, last) that are used."""
 
@@ -153,10 +142,7 @@ class Verifier:
         buffers = (ctypes.c_uint64 * 3)(weights.address, tree, verified)
         launch = LAUNCH(self._image.exports["launch"])
         rc: int = abi.RC_OK
-        for first, last in self._mibs if self._pool.n_threads > 1 else pieces(self._mibs):
-            if self._pool.n_threads == 1:
-                size = (last - first) * MIB
-                system.advise(weights.address + first * MIB, size, system.MADV_POPULATE_READ)
+        for first, last in self._mibs:
             start = ctypes.c_int64(first)
             rc = rc or launch(
                 self._pool.page, kernel, buffers, ctypes.addressof(start), last - first,
