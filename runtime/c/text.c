@@ -117,7 +117,7 @@ static const char *listed(const i64 *sizes, u32 count, char open) {
 // Returns zeroed memory that lives as long as the arena, or null after noting why.
 static void *arena_take(struct arena *arena, u64 size, error *error) {
   enum { BLOCK = 1 << 16 };
-  size = (size + 15) & ~(u64)15;
+  size = size > SIZE_BYTES_MAX ? UINT64_MAX - 15 : (size + 15) & ~(u64)15;
   struct arena_block *block = arena->last;
   if (error->kind) return NULL;
   if (!block || block->size - block->used < size) {
@@ -148,3 +148,11 @@ static const char *arena_join(struct arena *arena, const char *text, size_t size
 }
 
 static const char *arena_text(struct arena *arena, const char *text, error *error) { return arena_join(arena, text, 0, text, error); }
+
+// The path of a file in the folder of another.
+static const char *path_beside(const char *path, const char *name, struct arena *arena, error *error) {
+  size_t size = strlen(path);
+  while (size && path[size - 1] != '/') size--;
+  while (size > 1 && path[size - 2] == '/') size--;
+  return arena_join(arena, path, size, name, error);
+}
