@@ -131,9 +131,9 @@ static char *toml_escape(char **at, char *to) {
   int count = **at == 'u' ? 4 : **at == 'U' ? 8 : 0;
   u32 code;
   if (!count) return **at == '/' ? NULL : json_escape(at, to);
-  if (!json_code(*at + 1, count, &code) || code > 0x10ffff || code >> 11 == 0x1b) return NULL;
+  if (!json_code(*at + 1, count, &code) || !code || code > 0x10ffff || code >> 11 == 0x1b) return NULL;
   *at += 1 + count;
-  return put_utf8(to, code ? code : 1);
+  return put_utf8(to, code);
 }
 
 // Reads a string, and decodes it where it lies.

@@ -78,15 +78,20 @@ __attribute__((format(printf, 2, 3))) static void append(char *text, const char 
   cut(text, TEXT_BYTES);
 }
 
-// A name as Python's `repr` shows it, as far as names of a bundle go: they have no control characters.
+// A name as Python's `repr` shows it, as far as ASCII goes.
 static const char *quoted(const char *name) {
   char *text = next_text();
   char mark = find_char(name, '\'') && !find_char(name, '"') ? '"' : '\'';
   size_t at = 0;
   text[at++] = mark;
-  for (; *name && at < TEXT_BYTES - 4; name++) {
-    if (*name == mark || *name == '\\') text[at++] = '\\';
-    text[at++] = *name;
+  for (; *name && at < TEXT_BYTES - 8; name++) {
+    const char *found = find_char("\tt\nn\rr" + (*name >= ' ' ? 6 : 0), *name);
+    if (!found && ((u8)*name < ' ' || *name == 0x7f)) {
+      at += write_into(text + at, 8, "\\x%02x", (u8)*name);
+      continue;
+    }
+    if (found || *name == mark || *name == '\\') text[at++] = '\\';
+    text[at++] = found ? found[1] : *name;
   }
   text[at++] = mark;
   text[at] = 0;

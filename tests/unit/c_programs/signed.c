@@ -2,7 +2,7 @@
 //
 // In: arguments: the path of a bundle, of a policy, of the file of signatures beside the bundle. On stdin, records: u32 bytes of a policy,
 // u32 bytes of signatures, the bytes of both, which become these files. Out: a line for each: the kind of error by number, its exit code,
-// what, where, and why, with tabs between. Not done here: the comparison (`test_c_signature_mutants.py`).
+// what, where, and why, with the byte 30 between. Not done here: the comparison (`test_c_signature_mutants.py`).
 #include "ingot.c"
 
 static bool save(const char *path, u32 size) {
@@ -23,7 +23,7 @@ int main(int count, char **arguments) {
     if (!save(arguments[2], sizes[0]) || !save(arguments[3], sizes[1])) return 1;
     options.policy = arguments[2], options.verify = 2;
     ingot_load(arguments[1], &options, &bundle, &error);
-    WRITE(verdict, "%d\t%d\t%s\t%s\t%s", error.kind, error.exit_code, error.kind ? error.what : "", error.kind ? error.where : "", error.kind ? error.why : "");
+    WRITE(verdict, "%d\36%d\36%s\36%s\36%s", error.kind, error.exit_code, error.kind ? error.what : "", error.kind ? error.where : "", error.kind ? error.why : "");
     for (char *at = verdict; *at; at++)
       if (*at == '\n') *at = ' ';
     puts(verdict);
