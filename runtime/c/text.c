@@ -85,7 +85,7 @@ static const char *quoted(const char *name) {
   size_t at = 0;
   text[at++] = mark;
   for (; *name && at < TEXT_BYTES - 8; name++) {
-    const char *found = find_char("\tt\nn\rr" + (*name >= ' ' ? 6 : 0), *name);
+    const char *found = find_char(*name < ' ' ? "\tt\nn\rr" : "", *name);
     if (!found && ((u8)*name < ' ' || *name == 0x7f)) {
       at += write_into(text + at, 8, "\\x%02x", (u8)*name);
       continue;
@@ -155,7 +155,7 @@ static const char *arena_join(struct arena *arena, const char *text, size_t size
 static const char *arena_text(struct arena *arena, const char *text, error *error) { return arena_join(arena, text, 0, text, error); }
 
 // The path of a file in the folder of another.
-static const char *path_beside(const char *path, const char *name, struct arena *arena, error *error) {
+__attribute__((unused)) static const char *path_beside(const char *path, const char *name, struct arena *arena, error *error) {
   size_t size = strlen(path);
   while (size && path[size - 1] != '/') size--;
   while (size > 1 && path[size - 2] == '/') size--;

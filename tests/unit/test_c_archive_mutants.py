@@ -15,9 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.hostile.tiny import tiny_contents, tree_entry
 from tests.tidy.source import ROOT
 from tests.unit.test_c_native import SANITIZERS
 
+from ingot_artifacts.bundle.write import write_bundle
 from ingot_runtime.errors import BundleError
 from ingot_runtime.npz import read_npz
 
@@ -215,3 +217,21 @@ def test_mutants_of_archives(checked: Path, tmp_path: Path, count: int) -> None:
         assert [number for number, (w, f) in both if f not in (w, "refused")] == []
         verdicts.update("refused" if f == "refused" else "taken" for f in found)
     assert min(verdicts["refused"], verdicts["taken"]) > count // 10
+
+
+def test_names_of_outputs_that_are_not_ascii(tmp_path: Path) -> None:
+    """Python finds them in an archive that C wrote; in errors neither terminal obeys what is in one."""
+    compiler = shutil.which("gcc")
+    assert compiler, "this test needs gcc: apt-get install gcc"
+    bundle, program, path = tmp_path / "m.ingot", tmp_path / "run", tmp_path / "y.npz"
+    write_bundle(tiny_contents(names=("x", "größe")), bundle, tree_entry)
+    source = ROOT / "runtime" / "c" / "run.c"
+    subprocess.run([compiler, "-std=c11", source, "-o", program, "-lpthread"], check=True)
+    subprocess.run([program, bundle, "--outputs", path], check=True)
+    assert list(read_npz(str(path))) == ["größe"]
+    member = Member("\x9b2J\u202e.npy".encode(), array_bytes(random.Random(0)))
+    path.write_bytes(encoded(Archive([member])))
+    done = subprocess.run([program, bundle, "--inputs", path], capture_output=True, check=False)
+    assert done.returncode == 1
+    assert "\\xc2\\x9b2J\\xe2\\x80\\xae" in done.stderr.decode()
+    assert done.stderr.decode().replace("\n", "").isprintable()
