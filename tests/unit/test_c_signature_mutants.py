@@ -7,6 +7,7 @@ import base64
 import collections
 import json
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -189,7 +190,9 @@ def beside(source: random.Random, owners: Sequence[Owner], digest: str) -> bytes
             data[at] = source.choice((*b'{}[]",:\\=A0 \n/', data[at] ^ 1 << source.randrange(8)))
         else:
             del data[at : at + source.choice((1, 1, 4, 100))]
-    return bytes(data) + source.choice((b"", b"\n", b"\n\n") * 9 + (b"\0", b"{}", b"\n[]"))
+    data += source.choice((b"", b"\n", b"\n\n") * 9 + (b"\0", b"{}", b"\n[]"))
+    # Of padding where none is needed, versions of Python think otherwise.
+    return re.sub(rb'"((?:[A-Za-z0-9+/]{4})+)=+"', rb'"\1"', bytes(data))
 
 
 def policy(source: random.Random, owners: Sequence[Owner], folder: Path) -> bytes:
