@@ -86,7 +86,7 @@ static u32 crc32_of(const u8 *data, u64 size) {
   return ~crc;
 }
 
-enum { ZIP_LOCAL_BYTES = 30, ZIP_ROW_BYTES = 46, ZIP_END_BYTES = 22, ZIP64_END_BYTES = 56, ZIP64_LOCATOR_BYTES = 20 };
+enum { ZIP_LOCAL_BYTES = 30, ZIP_ROW_BYTES = 46, ZIP_END_BYTES = 22, ZIP64_END_BYTES = 56, ZIP64_LOCATOR_BYTES = 20, ZIP_VERSION_MAX = 63 };
 
 // Where the rows of the central directory begin, how many there are, and where they end: the last bytes of the file say it.
 static bool zip_rows(const struct file *file, u64 *at, u64 *count, u64 *rows_end) {
@@ -118,7 +118,7 @@ static bool zip_member(const struct file *file, u64 at, struct zip_member *membe
   u64 name = word_at(row, 28, 2), extra = word_at(row, 30, 2), comment = word_at(row, 32, 2), used = ZIP_ROW_BYTES + name;
   *member = (struct zip_member){word_at(row, 20, 4), word_at(row, 24, 4), word_at(row, 42, 4), (u32)word_at(row, 10, 2),
                                 (u32)word_at(row, 16, 4), (u32)word_at(row, 8, 2), (const char *)row + ZIP_ROW_BYTES, name, used + extra + comment};
-  if (file->size - at < member->row_bytes || memcmp(row, "PK\1\2", 4)) return false;
+  if (file->size - at < member->row_bytes || memcmp(row, "PK\1\2", 4) || row[6] > ZIP_VERSION_MAX) return false;
   for (u64 field = used; field + 4 <= used + extra; field += 4 + word_at(row, field + 2, 2)) {
     u64 *wide[] = {&member->size, &member->stored, &member->at}, place = field + 4, end = place + word_at(row, field + 2, 2);
     for (int index = 0; word_at(row, field, 2) == 1 && index < 3; index++)

@@ -141,7 +141,7 @@ def changed_member(source: random.Random, member: Member) -> Member:
         {"method": source.choice((1, 9, 12, 14, 99))}, {"name": source.choice((b"x", b".npy", b"x\0y.npy", b"\xff.npy", b""))},
         {"flags": source.choice((0, 1, 8, 0x20, 0x40))},
     )  # fmt: skip
-    return replace(member, **source.choice(changes))  # type: ignore[arg-type]
+    return replace(member, **source.choice(changes))
 
 
 def mutant(number: int) -> bytes:
@@ -158,7 +158,7 @@ def mutant(number: int) -> bytes:
     if source.random() < 0.2:
         bound = source.choice(BOUNDS)
         ends = ({"count": bound}, {"at": bound}, {"ends_wide": bound}, {"comment": b"PK\5\6" * 9})
-        archive = replace(archive, **source.choice(ends))  # type: ignore[arg-type]
+        archive = replace(archive, **source.choice(ends))
     data = bytearray(encoded(archive))
     for _ in range(source.choice((0, 0, 0, 1, 2))):
         at = source.randrange(len(data))

@@ -125,7 +125,7 @@ def envelope(source: random.Random, owners: Sequence[Owner], digest: str) -> byt
     source.shuffle(keys)
     table = {key: table[key] for key in keys if source.random() > 0.02}
     if source.random() < 0.1:
-        extra = (
+        extra: tuple[object, ...] = (
             1.5,
             -0.0,
             10**400,
@@ -315,7 +315,7 @@ def said_by_c(
     records = b"".join(
         struct.pack("<2I", len(one), len(other)) + one + other for one, other in mutants
     )
-    command = [program, bundle, policy_path, f"{bundle}.sig"]
+    command: list[str | Path] = [program, bundle, policy_path, f"{bundle}.sig"]
     done = subprocess.run(command, input=records, capture_output=True, check=False, env={})
     assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode(errors="replace")[:2000]
     found: list[Found] = []
