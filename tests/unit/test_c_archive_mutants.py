@@ -219,6 +219,26 @@ def test_mutants_of_archives(checked: Path, tmp_path: Path, count: int) -> None:
     assert min(verdicts["refused"], verdicts["taken"]) > count // 10
 
 
+HEAD_WITHOUT_TYPE = b"'fortran_order': False 'shape': (2,)".ljust(4088) + b"'descr'"
+LIES = {
+    "size that wraps": encoded(
+        Archive([Member(b"x.npy", bytes(300_000), 8, size=WIDE, wide=(2**64 - 8,))])
+    ),
+    "place that wraps": encoded(Archive([Member(b"x.npy", b"")], ends_wide=2**63)),
+    # With its zero byte it has all the room that there is.
+    "type at the end of a head": encoded(
+        Archive([Member(b"x.npy", b"\x93NUMPY\1\0\xff\x0f" + HEAD_WITHOUT_TYPE + bytes(8))])
+    ),
+    "fewer rows": encoded(Archive([Member(b"x.npy", array_bytes(random.Random(0)))], count=0)),
+}
+
+
+@pytest.mark.parametrize("case", LIES)
+def test_archives_that_lie(checked: Path, case: str) -> None:
+    """What was written behind memory, read behind a head, or taken without a word."""
+    assert taken_by_c(checked, [LIES[case]]) == ["refused"]
+
+
 def test_names_of_outputs_that_are_not_ascii(tmp_path: Path) -> None:
     """Python finds them in an archive that C wrote; in errors neither terminal obeys what is in one."""
     compiler = shutil.which("gcc")
