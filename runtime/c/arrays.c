@@ -49,9 +49,10 @@ static bool npy_shape(const char *text, struct array *array) {
 // Reads an array from the bytes of a .npy file; "" or why not.
 static const char *npy_read(const u8 *data, u64 size, struct array *array) {
   char header[4096];
-  u64 start = 10, length = 0, count = 1;
+  const char *lies = "its header promises other bytes than it has";
+  u64 start = 10, length = 0, count = 1, whole = 1;  // `whole`: of the sizes that are not 0
   if (size < 12 || memcmp(data, "\x93NUMPY", 6)) return "not a .npy file";
-  if (data[6] != 1 && data[6] != 2) return "its header has another version";
+  if ((data[6] != 1 && data[6] != 2) || data[7]) return "its header has another version";
   memcpy(&length, data + 8, data[6] == 1 ? 2 : 4);
   start = (data[6] == 1 ? 10 : 12) + length;
   if (start > size || length >= sizeof header) return "its header does not fit";
@@ -61,11 +62,15 @@ static const char *npy_read(const u8 *data, u64 size, struct array *array) {
   if (!descr || !order || !npy_shape(npy_value(header, "'shape'"), array)) return "its header is not one of numpy";
   if (strncmp(order, "False", 5)) return "its elements are in Fortran's order: save numpy.ascontiguousarray(x)";
   for (size_t index = 0; index < COUNT_OF(npy_types); index++) {
-    if (strncmp(descr + 1, npy_types[index].descr, 3)) continue;
+    if (*descr != '\'' || strncmp(descr + 1, npy_types[index].descr, 3) || descr[4] != '\'') continue;
     array->dtype = npy_types[index].name;
-    for (u32 axis = 0; axis < array->rank; axis++) count = count > SIZE_BYTES_MAX ? count : count * (u64)array->shape[axis];
+    for (u32 axis = 0; axis < array->rank; axis++) {
+      u64 dim = (u64)array->shape[axis];
+      if (dim && whole > SIZE_BYTES_MAX / dim) return lies;
+      whole *= dim ? dim : 1, count *= dim;
+    }
     array->data = data + start, array->size = size - start;
-    return count <= SIZE_BYTES_MAX && count * npy_types[index].size == size - start ? "" : "its header promises other bytes than it has";
+    return count * npy_types[index].size == size - start ? "" : lies;
   }
   return "elements of this type are not read";
 }
@@ -81,18 +86,18 @@ static u32 crc32_of(const u8 *data, u64 size) {
   return ~crc;
 }
 
-enum { ZIP_LOCAL_BYTES = 30, ZIP_ROW_BYTES = 46, ZIP_END_BYTES = 22, ZIP64_END_BYTES = 56, ZIP64_LOCATOR_BYTES = 20 };
+enum { ZIP_LOCAL_BYTES = 30, ZIP_ROW_BYTES = 46, ZIP_END_BYTES = 22, ZIP64_END_BYTES = 56, ZIP64_LOCATOR_BYTES = 20, ZIP_VERSION_MAX = 63 };
 
-// Where the rows of the central directory are: the last bytes of the file say it.
-static bool zip_rows(const struct file *file, u64 *at, u64 *count) {
+// Where the rows of the central directory begin, how many there are, and where they end: the last bytes of the file say it.
+static bool zip_rows(const struct file *file, u64 *at, u64 *count, u64 *rows_end) {
   for (u64 back = ZIP_END_BYTES; back <= file->size && back < ZIP_END_BYTES + 65536; back++) {
     const u8 *end = file->data + file->size - back;
     if (memcmp(end, "PK\5\6", 4)) continue;
-    *count = word_at(end, 10, 2), *at = word_at(end, 16, 4);
+    *count = word_at(end, 10, 2), *at = word_at(end, 16, 4), *rows_end = *at + word_at(end, 12, 4);
     if (*at == UINT32_MAX || *count == UINT16_MAX) {
       u64 place = back + ZIP64_LOCATOR_BYTES <= file->size ? word_at(end - ZIP64_LOCATOR_BYTES, 8, 8) : UINT64_MAX;
       if (place > file->size || file->size - place < ZIP64_END_BYTES || memcmp(file->data + place, "PK\6\6", 4)) return false;
-      *count = word_at(file->data + place, 32, 8), *at = word_at(file->data + place, 48, 8);
+      end = file->data + place, *count = word_at(end, 32, 8), *at = word_at(end, 48, 8), *rows_end = *at + word_at(end, 40, 8);
     }
     return true;
   }
@@ -102,18 +107,18 @@ static bool zip_rows(const struct file *file, u64 *at, u64 *count) {
 // What a row says of its member; 64-bit numbers stand behind it where 32 bits are too few.
 struct zip_member {
   u64 stored, size, at;
-  u32 method, crc;
+  u32 method, crc, flags;
   const char *name;
   u64 name_size, row_bytes;
 };
 
 static bool zip_member(const struct file *file, u64 at, struct zip_member *member) {
+  if (at > file->size || file->size - at < ZIP_ROW_BYTES) return false;
   const u8 *row = file->data + at;
-  if (at > file->size || file->size - at < ZIP_ROW_BYTES || memcmp(row, "PK\1\2", 4)) return false;
   u64 name = word_at(row, 28, 2), extra = word_at(row, 30, 2), comment = word_at(row, 32, 2), used = ZIP_ROW_BYTES + name;
   *member = (struct zip_member){word_at(row, 20, 4), word_at(row, 24, 4), word_at(row, 42, 4), (u32)word_at(row, 10, 2),
-                                (u32)word_at(row, 16, 4), (const char *)row + ZIP_ROW_BYTES, name, used + extra + comment};
-  if (file->size - at < member->row_bytes) return false;
+                                (u32)word_at(row, 16, 4), (u32)word_at(row, 8, 2), (const char *)row + ZIP_ROW_BYTES, name, used + extra + comment};
+  if (file->size - at < member->row_bytes || memcmp(row, "PK\1\2", 4) || row[6] > ZIP_VERSION_MAX) return false;
   for (u64 field = used; field + 4 <= used + extra; field += 4 + word_at(row, field + 2, 2)) {
     u64 *wide[] = {&member->size, &member->stored, &member->at}, place = field + 4, end = place + word_at(row, field + 2, 2);
     for (int index = 0; word_at(row, field, 2) == 1 && index < 3; index++)
@@ -124,31 +129,40 @@ static bool zip_member(const struct file *file, u64 at, struct zip_member *membe
 
 // Takes a member as an array; "" or why not.
 static const char *zip_array(struct file *file, const struct zip_member *member, struct array *array, error *error) {
-  enum { STORED = 0, DEFLATED = 8 };
-  u64 start = member->at;
-  if (member->method != STORED && member->method != DEFLATED) return "it is compressed in another way than numpy.savez_compressed does";
-  if (start > file->size || file->size - start < ZIP_LOCAL_BYTES) return "its place in the archive is wrong";
-  start += ZIP_LOCAL_BYTES + word_at(file->data + start, 26, 2) + word_at(file->data + start, 28, 2);
-  if (start > file->size || file->size - start < member->stored) return "its place in the archive is wrong";
+  enum { STORED = 0, DEFLATED = 8, RATIO_MAX = 1040, ENCRYPTED_OR_PATCHED = 0x61, UTF8 = 0x800 };
+  u64 start = member->at, name_size = member->name_size;
+  const char *misplaced = "its place in the archive is wrong";
+  if ((member->method != STORED && member->method != DEFLATED) || member->flags & ENCRYPTED_OR_PATCHED) return "it is compressed in another way than numpy.savez_compressed does";
+  if (start > file->size || file->size - start < ZIP_LOCAL_BYTES) return misplaced;
+  const u8 *local = file->data + start;
+  start += ZIP_LOCAL_BYTES + word_at(local, 26, 2) + word_at(local, 28, 2);
+  if (start > file->size || file->size - start < member->stored || memcmp(local, "PK\3\4", 4) || word_at(local, 26, 2) != name_size ||
+      memcmp(local + ZIP_LOCAL_BYTES, member->name, name_size))
+    return misplaced;
   const u8 *data = file->data + start;
   if (member->method == DEFLATED) {
-    u8 *whole = arena_take(&file->arena, member->size, error);
+    // Deflate makes at most 1032 bytes of one: an archive that promises more lies, and is not given the memory.
+    u8 *whole = member->size / RATIO_MAX > member->stored ? NULL : arena_take(&file->arena, member->size, error);
     if (!whole || !inflate(data, member->stored, whole, member->size)) return "it does not decompress to the bytes that it promises";
     data = whole;
-  } else if (member->stored != member->size) return "its place in the archive is wrong";
+  } else if (member->stored != member->size) return misplaced;
   if (crc32_of(data, member->size) != member->crc) return "its checksum is wrong";
-  if (member->name_size < 4 || member->name_size > NAME_SIZE_BYTES_MAX || memcmp(member->name + member->name_size - 4, ".npy", 4))
-    return "expected names that end in .npy";
-  memcpy(array->name, member->name, member->name_size - 4);
-  array->name[member->name_size - 4] = 0;
+  bool is_name = name_size >= 4 && name_size <= NAME_SIZE_BYTES_MAX && !memcmp(member->name + name_size - 4, ".npy", 4);
+  for (u64 at = 0; is_name && at < name_size;) {
+    i64 code = next_character((const u8 *)member->name, name_size, &at);
+    is_name = code > 0 && (code < 0x80 || member->flags & UTF8);
+  }
+  if (!is_name) return "expected names that end in .npy";
+  memcpy(array->name, member->name, name_size - 4);
+  array->name[name_size - 4] = 0;
   return npy_read(data, member->size, array);
 }
 
 // Reads the arrays of a .npz file; the caller frees them.
 static struct array *npz_read(struct file *file, const char *path, u32 *count, error *error) {
-  u64 at = 0, rows = 0;
+  u64 at = 0, rows = 0, rows_end = 0;
   struct zip_member member;
-  if (!zip_rows(file, &at, &rows) || rows > TENSOR_COUNT_MAX) return refuse_arrays(error, path, "no archive of arrays"), NULL;
+  if (!zip_rows(file, &at, &rows, &rows_end) || rows > TENSOR_COUNT_MAX) return refuse_arrays(error, path, "no archive of arrays"), NULL;
   struct array *arrays = memory_take((rows + 1) * sizeof *arrays);
   if (!arrays) return no_memory(error, path, "arrays"), NULL;
   for (*count = 0; *count < rows && !error->kind; at += member.row_bytes) {
@@ -161,6 +175,7 @@ static struct array *npz_read(struct file *file, const char *path, u32 *count, e
       ++*count;
     }
   }
+  if (at != rows_end) refuse_arrays(error, path, "no archive of arrays");
   return arrays;
 }
 

@@ -29,5 +29,7 @@ static const char *file_read(struct file *file, const char *path, u64 size_max) 
   }
   if (fd >= 0) close(fd);
   if (file->data) file->data[done] = 0;
-  return *why || done == file->size ? why : "the file ends too early";
+  if (!*why && done < file->size) why = "the file ends too early";
+  if (*why) memory_free(file->data), file->data = NULL;
+  return why;
 }

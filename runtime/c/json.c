@@ -15,9 +15,9 @@ static int hex_digit(char one) {
   return found ? (int)((found - digits) % 16) : -1;
 }
 
-static bool json_code(const char *at, u32 *code) {
+static bool json_code(const char *at, int count, u32 *code) {
   *code = 0;
-  for (int index = 0; index < 4; index++) {
+  for (int index = 0; index < count; index++) {
     if (hex_digit(at[index]) < 0) return false;
     *code = *code << 4 | (u32)hex_digit(at[index]);
   }
@@ -38,9 +38,9 @@ static char *json_escape(char **at, char *to) {
   const char *found = **at ? find_char(names, **at) : NULL;
   u32 code, low;
   if (found) return ++*at, *to = values[found - names], to + 1;
-  if (**at != 'u' || !json_code(*at + 1, &code)) return NULL;
+  if (**at != 'u' || !json_code(*at + 1, 4, &code)) return NULL;
   *at += 5;
-  if (code >> 10 == 0x36 && **at == '\\' && (*at)[1] == 'u' && json_code(*at + 2, &low) && low >> 10 == 0x37)
+  if (code >> 10 == 0x36 && **at == '\\' && (*at)[1] == 'u' && json_code(*at + 2, 4, &low) && low >> 10 == 0x37)
     *at += 6, code = 0x10000 + ((code & 0x3ff) << 10 | (low & 0x3ff));
   return put_utf8(to, code ? code : 1);
 }

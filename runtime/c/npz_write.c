@@ -12,9 +12,9 @@ struct zip_writer {
 
 static void put_word(u8 *data, u64 at, u64 word, size_t size) { memcpy(data + at, &word, size); }
 
-// The part that both heads of a member share: version 2.0, no flags, stored, the first day of 1980.
+// The part that both heads of a member share: version 2.0, names in UTF-8, stored, the first day of 1980.
 static void zip_fields(u8 *fields, u32 crc, u64 size, u64 name_size) {
-  put_word(fields, 0, 20, 2), put_word(fields, 8, 0x21, 2);
+  put_word(fields, 0, 20, 2), put_word(fields, 2, 0x800, 2), put_word(fields, 8, 0x21, 2);
   put_word(fields, 10, crc, 4), put_word(fields, 14, size, 4), put_word(fields, 18, size, 4), put_word(fields, 22, name_size, 2);
 }
 

@@ -2,7 +2,7 @@
 //
 // In: keys, the path of a policy. Out: `struct policy`. Not done here: what they have signed (`signature.c`).
 //
-// A policy is TOML. What is read of it: comments, strings of one line, whole decimal numbers, true and false, lists of these.
+// A policy is TOML. What is read of it: comments, strings of one line, whole decimal numbers, true and false; for `keys`, lists of these.
 #include "internal.h"
 
 // A public key of Ed25519 in DER (RFC 8410): 12 bytes that are the same in all of them, and the 32 of the key.
@@ -70,20 +70,19 @@ static bool read_pem(const char *text, u8 bytes[static KEY_BYTES]) {
   return true;
 }
 
-// Adds a key: hex digits, or the path of a PEM file, which counts from the `folder` of a policy. Where a caller gives the key, `folder` is
-// null, and it may be what such a file holds. Of one that is there, the name is new.
-static bool add_key(struct policy *policy, const char *given, const char *folder, struct arena *arena, error *error) {
+// Adds a key: hex digits, or the path of a PEM file, which counts from the folder of the policy `path`. Where a caller gives the key,
+// `path` is null, and it may be what such a file holds. Of one that is there, the name is new.
+static bool add_key(struct policy *policy, const char *given, const char *path, struct arena *arena, error *error) {
   struct trusted key = {0};
   const char *where = "keys";
   point ignored;
   struct file file = {0};
-  bool is_hex = is_hex_key(given), is_content = !folder && find_text(given, PEM_BEGIN), is_key = is_hex;
+  bool is_hex = is_hex_key(given), is_content = !path && find_text(given, PEM_BEGIN), is_key = is_hex;
   if (is_hex) key.name = arena_text(arena, given, error);
   for (int at = 0; is_hex && at < KEY_BYTES; at++) key.bytes[at] = (u8)(hex_digit(given[2 * at]) << 4 | hex_digit(given[2 * at + 1]));
   if (is_content) is_key = read_pem(given, key.bytes), key.name = arena_text(arena, is_key ? hex(key.bytes, KEY_BYTES) : "keys", error);
   if (!is_hex && !is_content) {
-    if (!folder || *given == '/') folder = "";
-    where = key.name = arena_join(arena, folder, strlen(folder), given, error);
+    where = key.name = path_beside(path && *given != '/' ? path : "", given, arena, error);
     if (!read_small(&file, where, error)) return false;
     is_key = read_pem((char *)file.data, key.bytes);
     memory_free(file.data);
@@ -119,18 +118,33 @@ static char *toml_space(char *at, bool crosses_lines) {
   }
 }
 
-static bool has_char(const char *text, const char *end, char one) {
-  while (text < end && *text != one) text++;
-  return text < end;
+// Whether it is UTF-8 without control characters, but for tabs and ends of lines: TOML has them nowhere.
+static bool is_toml_text(const u8 *text, u64 size) {
+  bool is_plain = is_utf8(text, size);
+  for (u64 at = 0; at < size; at++)
+    is_plain &= text[at] == '\r' ? text[at + 1] == '\n' : text[at] == '\t' || text[at] == '\n' || (text[at] >= ' ' && text[at] != 0x7f);
+  return is_plain;
 }
 
+// As `json_escape`, but for what TOML writes in another way.
+static char *toml_escape(char **at, char *to) {
+  int count = **at == 'u' ? 4 : **at == 'U' ? 8 : 0;
+  u32 code;
+  if (!count) return **at == '/' ? NULL : json_escape(at, to);
+  if (!json_code(*at + 1, count, &code) || !code || code > 0x10ffff || code >> 11 == 0x1b) return NULL;
+  *at += 1 + count;
+  return put_utf8(to, code);
+}
+
+// Reads a string, and decodes it where it lies.
 static bool toml_string(char **at, char **value) {
-  char mark = **at, *end = *at + 1;
-  if (mark == '"') return json_string(at, value);
-  *value = end;
-  end += size_until(end, '\'');
-  if (mark != '\'' || !*end || has_char(*value, end, '\n')) return false;
-  *end = 0, *at = end + 1;
+  char mark = **at, *to = *value = ++*at;
+  while (**at != mark) {
+    if (!**at || **at == '\n') return false;
+    if (mark == '\'' || **at != '\\') *to++ = *(*at)++;
+    else if (++*at, !(to = toml_escape(at, to))) return false;
+  }
+  *to = 0, ++*at;
   return true;
 }
 
@@ -180,11 +194,8 @@ static bool read_lines(struct policy_text *text, char *unknown) {
     text->at = value = toml_space(value + 1, false);
     has_keys |= is_keys;
     if (is_required) text->required = value;
-    if (*value == '[') {
-      struct policy_text other = {.at = value, .names = text->names};
-      if (!is_keys) other.names = NULL;
-      if (!is_keys ? !json_skip(&text->at, 0) : !read_names(&other)) return false;
-      if (is_keys) text->at = other.at, text->count = other.count;
+    if (is_keys && *value == '[') {
+      if (!read_names(text)) return false;
     } else if (!(*value == '"' || *value == '\'' ? toml_string(&text->at, &ignored) : toml_word(&text->at))) return false;
     if (!is_keys && !is_required) append(unknown, "%s%.*s", *unknown ? ", " : "", (int)size, name);
     text->at = toml_space(text->at, false);
@@ -195,12 +206,10 @@ static bool read_lines(struct policy_text *text, char *unknown) {
 
 // Reads the keys and how many are required.
 static bool take_policy(struct policy *policy, struct policy_text *text, const char *path, struct arena *arena, error *error) {
-  const char *end = path;
-  for (const char *next = path; (next = find_char(next, '/')); next++) end = next + 1;
-  const char *folder = arena_join(arena, path, (size_t)(end - path), "", error), *at = text->required ? text->required + (*text->required == '+') : "1";
+  const char *at = text->required ? text->required + (*text->required == '+') : "1";
   policy->keys = arena_take(arena, (u64)text->count * sizeof *policy->keys, error);
   for (i64 index = 0; index < text->count; index++)
-    if (error->kind || !add_key(policy, text->names[index], folder, arena, error)) return false;
+    if (error->kind || !add_key(policy, text->names[index], path, arena, error)) return false;
   if (!require_keys(policy, error)) return false;
   const char *shown = TEXT("%.*s", (int)span(at, DIGITS "-truefals"), at);
   policy->required = *at >= '0' && *at <= '9' ? read_digits(&at) : 0;
@@ -214,7 +223,7 @@ static bool read_policy(struct policy *policy, const char *path, struct arena *a
   if (!read_small(&file, path, error)) return false;
   struct policy_text text = {.at = (char *)file.data, .names = arena_take(arena, file.size * sizeof(char *), error)};
   u32 line = 1;
-  if (!error->kind && (!is_utf8(file.data, file.size) || !read_lines(&text, unknown) || text.at != (char *)file.data + file.size)) {
+  if (!error->kind && !(is_toml_text(file.data, file.size) && read_lines(&text, unknown))) {
     for (const char *at = (char *)file.data; at < text.at; at++) line += *at == '\n';
     bad_policy(path, TEXT("line %u is not one of TOML, or has more than a policy needs", line), error);
   }

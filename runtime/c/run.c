@@ -61,10 +61,11 @@ __attribute__((format(printf, 2, 3))) static void print(int fd, const char *form
 
 static void print_part(const char *label, const char *text) {
   char shown[4 * sizeof((error *)0)->where], *end = shown;
-  for (*end = 0; *text; text++) {
-    size_t left = (size_t)(shown + sizeof shown - end);
-    bool is_control = (u8)*text < 0x20 || *text == 0x7f;
-    end += write_into(end, left, !is_control ? "%c" : *text == '\n' ? "\\n" : "\\x%02x", (u8)*text);
+  *end = 0;
+  for (u64 at = 0, next = 0, size = strlen(text); at < size;) {
+    i64 code = next_character((const u8 *)text, size, &next);
+    const char *form = code >= 0 && !is_forbidden(code) ? "%c" : code == '\n' ? "\\n" : "\\x%02x";
+    for (; at < next; at++) end += write_into(end, (size_t)(shown + sizeof shown - end), form, (u8)text[at]);
   }
   if (*shown) print(STDERR_FILENO, "%s%s\n", label, shown);
 }

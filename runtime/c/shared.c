@@ -36,10 +36,10 @@ static bool decode_shared(struct reader *reader, struct shared *shared, u64 own_
   error *error = reader->error;
   shared->digest = read_text(reader, "digest");
   bool is_digest = strlen(shared->digest) == 64 && span(shared->digest, "0123456789abcdef") == 64;
-  if (!REQUIRE(error, is_digest, "not a digest", reader->where, TEXT("%.64s", shared->digest))) return false;
+  if (!REQUIRE(error, is_digest, "not a digest", reader->where, shared->digest)) return false;
   const char *name = shared->name = read_text(reader, "file name");
   bool is_name = *name && strcmp(name, ".") && strcmp(name, "..") && !find_char(name, '/');
-  if (!REQUIRE(error, is_name, "not a name of a file", reader->where, TEXT("%.64s", name))) return false;
+  if (!REQUIRE(error, is_name, "not a name of a file", reader->where, name)) return false;
   u64 end = 0, own = shared->size = (u64)read_word(reader, "size of the weights", ALIGNMENT_MAPPED_BYTES, SIZE_BYTES_MAX);
   u32 count = (u32)read_word(reader, "row count", 1, SHARED_COUNT_MAX);
   shared->rows = arena_take(reader->arena, count * sizeof *shared->rows, error);
@@ -61,14 +61,6 @@ static bool read_shared(struct source *source, struct arena *arena, error *error
   if (good) source->shared = shared;
   memory_free(data.data);
   return good;
-}
-
-// The path of a file in the folder of another.
-static const char *path_beside(const char *path, const char *name, struct arena *arena, error *error) {
-  size_t size = strlen(path);
-  while (size && path[size - 1] != '/') size--;
-  while (size > 1 && path[size - 2] == '/') size--;
-  return arena_join(arena, path, size, name, error);
 }
 
 static bool check_base(const struct source *base, const struct shared *shared, error *error) {

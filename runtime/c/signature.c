@@ -86,7 +86,7 @@ static bool judge(struct inquiry *inquiry, const u8 *data, u64 size, const char 
     if (memcmp(key->bytes, data, KEY_BYTES) || key->verdict == GOOD) continue;
     const char *head = TEXT(MESSAGE_HEAD, (unsigned long long)length);
     struct bytes message[2] = {{(u8 *)(uintptr_t)head, strlen(head)}, {(u8 *)(uintptr_t)data + PROOF_BYTES, length}};
-    bool is_right = ed25519_verify(data, message, data + KEY_BYTES), has_ended = expires && (u64)time(NULL) >= expires;
+    bool is_right = ed25519_verify(data, message, data + KEY_BYTES), has_ended = expires && time(NULL) >= (time_t)expires;
     if (key->verdict == NOT_SIGNED) key->turn = inquiry->turn++;
     key->verdict = !is_right ? WRONG : !is_about ? OF_ANOTHER : has_ended ? ENDED : GOOD;
   }

@@ -78,15 +78,20 @@ __attribute__((format(printf, 2, 3))) static void append(char *text, const char 
   cut(text, TEXT_BYTES);
 }
 
-// A name as Python's `repr` shows it, as far as names of a bundle go: they have no control characters.
+// A name as Python's `repr` shows it, as far as ASCII goes.
 static const char *quoted(const char *name) {
   char *text = next_text();
   char mark = find_char(name, '\'') && !find_char(name, '"') ? '"' : '\'';
   size_t at = 0;
   text[at++] = mark;
-  for (; *name && at < TEXT_BYTES - 4; name++) {
-    if (*name == mark || *name == '\\') text[at++] = '\\';
-    text[at++] = *name;
+  for (; *name && at < TEXT_BYTES - 8; name++) {
+    const char *found = find_char(*name < ' ' ? "\tt\nn\rr" : "", *name);
+    if (!found && ((u8)*name < ' ' || *name == 0x7f)) {
+      at += write_into(text + at, 8, "\\x%02x", (u8)*name);
+      continue;
+    }
+    if (found || *name == mark || *name == '\\') text[at++] = '\\';
+    text[at++] = found ? found[1] : *name;
   }
   text[at++] = mark;
   text[at] = 0;
@@ -117,7 +122,7 @@ static const char *listed(const i64 *sizes, u32 count, char open) {
 // Returns zeroed memory that lives as long as the arena, or null after noting why.
 static void *arena_take(struct arena *arena, u64 size, error *error) {
   enum { BLOCK = 1 << 16 };
-  size = (size + 15) & ~(u64)15;
+  size = size > SIZE_BYTES_MAX ? UINT64_MAX - 15 : (size + 15) & ~(u64)15;
   struct arena_block *block = arena->last;
   if (error->kind) return NULL;
   if (!block || block->size - block->used < size) {
@@ -148,3 +153,11 @@ static const char *arena_join(struct arena *arena, const char *text, size_t size
 }
 
 static const char *arena_text(struct arena *arena, const char *text, error *error) { return arena_join(arena, text, 0, text, error); }
+
+// The path of a file in the folder of another.
+__attribute__((unused)) static const char *path_beside(const char *path, const char *name, struct arena *arena, error *error) {
+  size_t size = strlen(path);
+  while (size && path[size - 1] != '/') size--;
+  while (size > 1 && path[size - 2] == '/') size--;
+  return arena_join(arena, path, size, name, error);
+}

@@ -8,7 +8,7 @@ import os
 import random
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,11 @@ from tests.tidy.source import ROOT
 from tests.unit.test_signatures import Owner, sign
 
 import ingot_runtime
+from ingot_artifacts.bundle.rewrite import Changes, rewrite_bundle
 from ingot_artifacts.bundle.write import write_bundle
+from ingot_artifacts.inspect.describe import opened
 from ingot_runtime.errors import BundleError
+from ingot_runtime.format import header as head
 
 MUTANT_COUNT = 400
 EXPIRED = "--expires", "1999-12-31"
@@ -106,6 +109,9 @@ def mutants(line: bytes) -> Iterator[bytes]:
     yield line[:-1] + b',"more":[{"a":[1.5e-3,-0,NaN,-Infinity]},null,true,"\\ud83d\\ude00\\n"]}'
     yield line[:-1] + b',"payloadType":"x"}'
     yield line[:-1] + b',"more":"\xff"}'
+    yield line[:-1] + b',"more":"\xed\xa0\x80"}'
+    yield line[:-1] + b',"more":' + b"1" * 5000 + b"}"
+    yield from (line.decode().encode(form) for form in ("utf-16", "utf-16-le", "utf-32-be"))
     yield from (
         line[:-1] + b"," + text + b"}" for text in (b"", b"1", b'"a"', b'"a":01', b'"a":1.')
     )
@@ -114,7 +120,7 @@ def mutants(line: bytes) -> Iterator[bytes]:
     )
     changes: tuple[dict[str, object], ...] = (
         {"signatures": []}, {"signatures": [one, one]}, {"signatures": [1]}, {"signatures": [[]]},
-        {"signatures": None}, {"payload": 1}, {"payloadType": "text"}, {"payloadType": 5},
+        {"signatures": None}, {"signatures": {}}, {"signatures": ""}, {"payload": 1}, {"payloadType": "text"}, {"payloadType": 5},
         {"signatures": [{**one, "keyid": " ".join((one["keyid"][:2], one["keyid"][2:]))}]},
         {"signatures": [{**one, "keyid": one["keyid"].upper()}]},
         {"signatures": [{**one, "keyid": one["keyid"][1:]}]},
@@ -208,6 +214,19 @@ def test_a_policy_says_how_many(bundle: Path, owners: list[Owner], tmp_path: Pat
         ("= 1", "not a policy"),
         ("", "not a policy"),
         ('keys = ["alice.pub"]\0', "not a policy"),
+        ('keys = [".\\/alice.pub"]', "not a policy"),
+        ('keys = ["alice.pub"] # \x01', "not a policy"),
+        ('keys = [ # \x7f\n"alice.pub"]', "not a policy"),
+        ('keys =\r["alice.pub"]', "not a policy"),
+        ('keys = ["none\x7f.pub"]', "not a policy"),
+        ("keys = ['none\x01.pub']", "not a policy"),
+        ('keys = ["none\\ud800.pub"]', "not a policy"),
+        ('keys = ["none\\ud83d\\ude00.pub"]', "not a policy"),
+        ('keys = ["none\\U00110000.pub"]', "not a policy"),
+        ('keys = ["\\U00000061lice.pub"]', ""),
+        ('keys = ["none\t\\n\\r\\u0001\\u007f.pub"]', "cannot read"),
+        ('keys = ["odd.pub"]', "not a public key"),
+        ('keys = ["behind.pub"]', "not a public key"),
         ('keys = ["none.pub"]', "cannot read"),
         ('keys = ["alice.pem"]', "not a public key"),
         pytest.param(f"x = {'[' * 5000}{']' * 5000}", "not a policy", id="deep"),
@@ -219,9 +238,86 @@ def test_policies_are_read_alike(
 ) -> None:
     """Good ones and bad ones: the same verdict."""
     sign(bundle, owners[0])
+    key = owners[0].public.read_bytes()
+    (tmp_path / "odd.pub").write_bytes(key.replace(b"MCow", b"M\x1cCo\xa0w"))
+    (tmp_path / "behind.pub").write_bytes(b"\0" + key)
     (tmp_path / "policy.toml").write_bytes(text.encode())
     found = same_verdict(bundle, policy=tmp_path / "policy.toml")[0].what
     assert found.startswith(what) if what else not found
+
+
+def _of_section(change: Callable[[bytes], bytes]) -> Callable[[Path, list[Owner]], None]:
+    """Sign as Alice, and change the section."""
+
+    def make(bundle: Path, owners: list[Owner]) -> None:
+        sign(bundle, owners[0])
+        with opened(bundle) as source:
+            changed = change(source.section(head.SIGNATURE, 0))
+            rewrite_bundle(source, Changes({(head.SIGNATURE, 0): changed}), bundle)
+
+    return make
+
+
+def _signed(*names: str, options: tuple[str, ...] = ()) -> Callable[[Path, list[Owner]], None]:
+    def make(bundle: Path, owners: list[Owner]) -> None:
+        for owner in owners:
+            if owner.secret.stem in names:
+                sign(bundle, owner, *options)
+
+    return make
+
+
+def _of_another(bundle: Path, owners: list[Owner]) -> None:
+    sign(bundle, owners[0], "--detached")
+    write_bundle(tiny_contents(seed=1), bundle, tree_entry)
+
+
+ANY, BOTH, ALL = "any", "both", "all"  # of Alice and Bob, of three
+ASKED: dict[str, tuple[Callable[[Path, list[Owner]], None], str, str, str]] = {
+    "nobody": (_signed(), ANY, "SignatureError", "expected "),
+    "alice": (_signed("alice"), ANY, "", ""),
+    "carol alone": (_signed("carol"), ANY, "SignatureError", "; signed by "),
+    "one of two": (_signed("alice"), BOTH, "SignatureError", "expected 2 of "),
+    "two of two": (_signed("alice", "bob"), BOTH, "", ""),
+    "two, and one who is not asked": (_signed("alice", "bob", "carol"), BOTH, "", ""),
+    "two of three": (_signed("alice", "carol"), ALL, "SignatureError", "expected 3 of "),
+    "expired": (_signed("alice", options=EXPIRED), ANY, "SignatureError", "has expired"),
+    "one of two expired": (_signed("bob", options=EXPIRED), BOTH, "SignatureError", "has expired"),
+    "until the last day": (_signed("alice", options=("--expires", "9999-12-31")), ANY, "", ""),
+    "of another bundle": (_of_another, ANY, "SignatureError", "is of another bundle"),
+    "empty": (_of_section(lambda _: b""), ANY, "FormatError", ""),
+    "no statement": (_of_section(lambda data: data[:96]), ANY, "FormatError", ""),
+    "half a statement": (_of_section(lambda data: data[:150]), ANY, "FormatError", ""),
+    "cut at its end": (_of_section(lambda data: data[:-1]), ANY, "SignatureError", "is wrong"),
+    "longer": (_of_section(lambda data: data + b" "), ANY, "SignatureError", "is wrong"),
+    "too long": (_of_section(lambda data: data + bytes(1 << 20)), ANY, "FormatError", ""),
+    "wrong": (
+        _of_section(lambda data: data[:40] + bytes([data[40] ^ 1]) + data[41:]),
+        ANY, "SignatureError", "is wrong",
+    ),
+    "another key": (
+        _of_section(lambda data: bytes(32) + data[32:]), ANY, "SignatureError", "signed by 00000000",
+    ),
+    "S beyond the order": (
+        _of_section(lambda data: data[:64] + b"\xff" * 32 + data[96:]), ANY, "SignatureError", "is wrong",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_who_must_have_signed(bundle: Path, owners: list[Owner], tmp_path: Path, case: str) -> None:
+    """By keys, where one is enough, and by a policy: the same verdict in the same words."""
+    make, asked, kind, why = ASKED[case]
+    make(bundle, owners)
+    names = ["alice.pub", "bob.pub", *["carol.pub"] * (asked == ALL)]
+    (tmp_path / "p.toml").write_text(
+        f"keys = {json.dumps(names)}\nrequired = {[ANY, BOTH, ALL].index(asked) + 1}"
+    )
+    verdict, found = same_verdict(bundle, policy=tmp_path / "p.toml")
+    assert verdict.kind == kind
+    assert why in found
+    if asked == ANY:
+        assert same_verdict(bundle, *(tmp_path / name for name in names)) == (verdict, found)
 
 
 def test_a_policy_of_many_keys(bundle: Path, owners: list[Owner], tmp_path: Path) -> None:

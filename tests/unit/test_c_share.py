@@ -26,8 +26,10 @@ from tests.unit.test_share import (
     write,
 )
 
+import ingot_runtime
 from ingot_artifacts.bundle.rewrite import Changes, rewrite_bundle
 from ingot_artifacts.inspect.describe import opened
+from ingot_runtime.errors import FormatError
 from ingot_runtime.format import header as head
 from ingot_runtime.format.file import TRAILER, TRAILER_MAGIC
 from ingot_runtime.format.shared import Shared
@@ -135,6 +137,11 @@ def test_hostile_sections(shared: Path, case: str) -> None:
     verdict = verdict_of_python(path)
     assert verdict.kind == "FormatError"
     assert verdict_of_c(path) == verdict
+    with pytest.raises(FormatError) as wanted:
+        ingot_runtime.load(path)
+    with pytest.raises(LoaderError) as found:
+        CBundle(path)
+    assert found.value.why == wanted.value.why
 
 
 def test_rows_beyond_the_other_weights(base: Path, shared: Path) -> None:

@@ -6,9 +6,11 @@ In: a day as the user writes it. Out: seconds of Unix time. Not done here: compa
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from ingot_compiler.ir.errors import UserError
+
+_DAY_SECONDS = 24 * 60 * 60
 
 
 def end_of_day(day: str | None, where: str) -> int:
@@ -21,8 +23,8 @@ def end_of_day(day: str | None, where: str) -> int:
     if day is None:
         return 0
     try:
-        ends = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1)
-        seconds = int(ends.timestamp())
+        begins = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC)
+        seconds = int(begins.timestamp()) + _DAY_SECONDS  # the year 10000 has no datetime
     except (ValueError, OverflowError) as error:
         why = f"expected a day such as 2030-12-31, got {day!r}"
         raise UserError("bad day", where, why, "give the last good day") from error

@@ -22,10 +22,10 @@ class Shared:
         words, unit = Reader(data, _WHERE), ALIGNMENT_MAPPED_BYTES
         self.digest = words.text("digest")
         hexadecimal = len(self.digest) == 64 and set(self.digest) <= set("0123456789abcdef")
-        require(hexadecimal, "not a digest", _WHERE, self.digest[:64])
+        require(hexadecimal, "not a digest", _WHERE, self.digest)
         self.name = words.text("file name")
         good = self.name not in ("", ".", "..") and "/" not in self.name
-        require(good, "not a name of a file", _WHERE, self.name[:64])
+        require(good, "not a name of a file", _WHERE, self.name)
         self.size_bytes = words.word("size of the weights", unit, SIZE_BYTES_MAX)
         self.rows: list[tuple[int, int, int]] = []
         end, own = 0, self.size_bytes

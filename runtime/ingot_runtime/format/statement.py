@@ -1,7 +1,7 @@
 """What a signature of a bundle says, and of which bytes it is: FORMAT.md, "Signature".
 
 In: a section, an envelope of DSSE, the rows of a bundle. Out: ``Signed``, the digest of the parts.
-Not done here: whether it is right, whose it is, whether it has ended (``loader.signatures``).
+Not done here: whether it counts (``loader.signatures``).
 """
 
 import struct
@@ -55,11 +55,11 @@ def _read(payload: bytes, where: str) -> "tuple[tuple[str, ...], int]":
     import re
 
     text = payload.decode("latin-1")
-    subjects = f"((?:{_SUBJECT_FORM},?)+)"
+    subjects = f"({_SUBJECT_FORM}(?:,{_SUBJECT_FORM})*)"
     found = re.match(re.escape(HEAD) + subjects + re.escape(MIDDLE) + _NUMBER_FORM, text)
     require(found is not None, "not a statement about a bundle", where, text[:100])
     assert found is not None
-    return tuple(re.findall(_SUBJECT_FORM, found[1])), int(found[3])
+    return tuple(re.findall(_SUBJECT_FORM, found[1])), int(found[4])
 
 
 def parts_digest(sections: "list[Section]") -> bytes:
@@ -101,11 +101,11 @@ def decode_envelope(line: bytes, where: str) -> "list[Signed]":
     from base64 import b64decode
 
     try:
-        envelope = json.loads(line)
+        envelope = json.loads(line.decode("utf-8-sig"), parse_int=float)
         require(envelope["payloadType"] == PAYLOAD_TYPE, "another type of payload", where)
         payload = b64decode(envelope["payload"], validate=True)
         found: list[Signed] = []
-        for one in envelope["signatures"]:
+        for one in list.__iter__(envelope["signatures"]):  # of nothing else
             proof = bytes.fromhex(one["keyid"]) + b64decode(one["sig"], validate=True)
             found.append(decode(proof + payload, where))
         return found

@@ -1,7 +1,6 @@
 """Public keys as users give them, and policies in files.
 
-In: PEM files, their content, raw keys, hex digits; a policy. Out: ``Policy``. Not done here: what a
-signature says (``format.statement``), private keys.
+In: keys in any form; a policy. Out: ``Policy``. Not done here: what is signed (``format.statement``).
 """
 
 import os
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 _SIZE_BYTES_MAX = 1 << 20
 # What is before the 32 bytes in the DER of a public key of Ed25519 (RFC 8410).
 _DER_HEAD = bytes.fromhex("302a300506032b6570032100")
-_PEM = "-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----"
+_PEM = b"-----BEGIN PUBLIC KEY-----", b"-----END PUBLIC KEY-----"
 _EXPECTED = "expected an Ed25519 public key: a PEM file, its content, 32 bytes or 64 hex digits"
 
 
@@ -114,12 +113,12 @@ def _raw(key: "Key") -> "tuple[str, bytes | None]":
 def _of_pem(data: bytes) -> "bytes | None":
     from base64 import b64decode
 
-    _, begin, rest = data.decode("latin-1").partition(_PEM[0])
+    head, _, rest = data.partition(_PEM[0])
     body, end, _ = rest.partition(_PEM[1])
-    if not (begin and end):
+    if not end or 0 in head:
         return None
     try:
-        der = b64decode("".join(body.split()), validate=True)
+        der = b64decode(b"".join(body.split()), validate=True)
     except ValueError:
         return None
     return der[len(_DER_HEAD) :] if der.startswith(_DER_HEAD) and len(der) == 44 else None
