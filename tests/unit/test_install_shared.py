@@ -15,6 +15,7 @@ from tests.unit.test_share import PAGE, X, run, share, write
 
 import ingot_runtime
 from ingot_artifacts.inspect.describe import opened
+from ingot_build_rules.cli.main import main
 from ingot_runtime.command import main as device
 from ingot_runtime.errors import InputError
 from ingot_runtime.files import Files
@@ -185,6 +186,25 @@ def test_the_command(shop: Shop, tmp_path: Path, capsys: Output) -> None:
     (tmp_path / "none").mkdir()
     assert device([*line[:-1], str(folders[2]), "--weights-from", str(tmp_path / "none")]) == 1
     assert "the bundle with the weights is not there" in capsys.readouterr().err
+
+
+def test_a_delta_between_two_fine_tunes(shop: Shop, tmp_path: Path) -> None:
+    """It has their own pages alone. It is applied to the installed one, in its folder, where the other
+    bundle is; then that is installed."""
+    old, new, to = shop.fine(1), shop.fine(2), tmp_path / "to"
+    to.mkdir()
+    put(old, to)
+    delta, made = shop.folder / "d", to / "received.ingot"
+    assert main(["delta", str(old), str(new), "-o", str(delta)]) == 0
+    assert delta.stat().st_size < 2 * PAGE
+    assert device(["apply", str(to / CURRENT), str(delta), "-o", str(made)]) == 0
+    assert made.read_bytes() == new.read_bytes()
+    assert device(["install", str(made), "--to", str(to)]) == 0
+    made.unlink()
+    assert is_of(to, 2)
+    assert others(to) == ["base.ingot"]
+    assert device(["rollback", str(to)]) == 0
+    assert is_of(to, 1)
 
 
 def test_the_last_reader_takes_it_away(shop: Shop, tmp_path: Path) -> None:
