@@ -94,13 +94,13 @@ def test_a_program_is_small_and_proves_itself(target: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("place", ["*", "half"])
 def test_a_dynamic_program_opens_devices(target: str, place: str, tmp_path: Path) -> None:
     """The whole model on a device of kind cpu, or the second half of it: on one thread of it and on
-    two the bits are those of the static program, and there is no driver to find."""
+    two the bits are those of the static program."""
     model, x = quantised_models.network(Scheme()), {"x": sample(3, 3, 12, 12)}
     ingot.compile(model, targets=[target]).save(tmp_path / "s.ingot")
     expected = Foreign.export(tmp_path / "s.ingot", target).run(x)
     names = [node.name or node.output[0] for node in model.graph.node]
     chosen = names[len(names) // 2 :] if place == "half" else ["*"]
-    rules, devices = dict.fromkeys(chosen, "acc"), {"acc": f"opencl|cpu:1,target={target}"}
+    rules, devices = dict.fromkeys(chosen, "acc"), {"acc": "cpu:1"}
     bundle = ingot.compile(model, targets=[target], devices=devices, place=rules)
     bundle.save(tmp_path / "m.ingot")
     program = Foreign.export(tmp_path / "m.ingot", target, is_dynamic=True)
@@ -111,9 +111,6 @@ def test_a_dynamic_program_opens_devices(target: str, place: str, tmp_path: Path
         assert {name: array.tobytes() for name, array in found.items()} == {
             name: array.tobytes() for name, array in expected.items()
         }
-    refused = program.start(["--describe", "--device", "acc=opencl"])
-    assert refused.returncode == 5
-    assert "error: device 'acc' needs an OpenCL driver" in refused.stderr
 
 
 @pytest.mark.parametrize("target", TARGETS)
