@@ -55,7 +55,7 @@ def main() -> None:
 
 def _delta(old: Path, model: Path, weight: str | None, folder: Path) -> None:
     """Each number of the layer moves by up to a hundredth of it, as in a step of training."""
-    proto = onnx.load(model)
+    proto = onnx.ModelProto.FromString(model.read_bytes())
     layer = max(
         (each for each in proto.graph.initializer if weight in (None, each.name)),
         key=lambda each: (each.ByteSize() <= LAYER_SIZE_BYTES_MAX, each.ByteSize()),

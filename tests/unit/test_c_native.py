@@ -360,7 +360,9 @@ def test_a_call_takes_no_memory(tmp_path: Path) -> None:
     program = built(PROGRAMS / "calls.c", tmp_path / "calls")
     done = run([program, tmp_path / "m.ingot", "1000"])
     assert re.search(r"^0 allocations", done.stdout), done.stdout
-    found = re.search(r"^(\d+) bytes in memory beside (\d+) of weights and", done.stdout, re.M)
+    found = re.search(
+        r"^(\d+) bytes in memory beside (\d+) of weights and", done.stdout, re.MULTILINE
+    )
     assert found, done.stdout
     assert 0 < int(found[1]) <= 1_000_000
     assert int(found[2]) > 0
