@@ -352,6 +352,9 @@ _VERBS: "dict[str, tuple[Callable[[argparse.Namespace], int], str, dict[str, dic
             "bundle": {},
             "--to": {"required": True, "metavar": "FOLDER"},
             "--keep": {"type": int, "default": 2, "metavar": "N", "help": "so many (default: 2)"},
+            "--weights-from": {
+                "metavar": "FOLDER", "help": "an installation that has the bundle with shared weights: it is linked",
+            },
             "--no-selftest": {"action": "store_true", "help": "make no calls that it holds"},
             **_LOAD,
         },

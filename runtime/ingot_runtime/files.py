@@ -45,6 +45,10 @@ class Files:
         """Make a symbolic link."""
         os.symlink(target, path)
 
+    def hard_link(self, path: str, name: str) -> None:
+        """Give a file one more name, which nothing has."""
+        os.link(path, name)
+
     def remove(self, path: str) -> None:
         """Remove a file, where there is one."""
         try:

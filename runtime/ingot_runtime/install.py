@@ -3,7 +3,7 @@ cut, and go back to the one before.
 
 In: a bundle, a folder. Out: the folder with ``current.ingot``, a symbolic link to the newest of some
 files ``000001-DIGEST.ingot``. Not done here: whether the bundle is one (``command`` loads it first);
-the operations on the disk (``files``).
+the operations on the disk (``files``); the other bundle in which weights of it lie (``installed_base``).
 
 The file is on the disk before it has its name, and the name before the link is renamed over the one
 before: that rename is the moment from which on the new one is current.
@@ -14,10 +14,13 @@ import os
 from .errors import InputError
 from .files import Files, failed
 from .format.statement import DETACHED
+from .installed_base import base_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from .installed_base import Base
 
 CURRENT = "current.ingot"
 _PART = ".part"
@@ -31,24 +34,38 @@ def install(
     folder: str,
     keep: int,
     files: "Files | None" = None,
+    base: "Base | None" = None,
 ) -> str:
     """Make a bundle the current one of `folder`; return its path. `data`: its bytes, which have been
-    verified; `signatures`: the file beside it, or nothing; `keep`: so many are left, this included.
+    verified; `signatures`: the file beside it, or nothing; `keep`: so many are left, this included;
+    `base`: the other bundle in which weights of it lie.
 
     Raises:
-        ResourceError: the disk refused it; the old one is current.
+        ResourceError: the disk refused it; the old one is current. InputError: the name of the
+            other bundle is taken.
     """
     files = files or Files()
+    if base and _is_taken(base.name):
+        why, do = "installations have such names", "`ingot share` with a bundle of another name"
+        raise InputError(f"weights lie in a bundle called {base.name!r}", folder, why, do)
     try:
         _clean(folder, files)
         before = current(folder)
         # What is newer was never current, or was left for the one before: it is no way back.
         _remove(folder, [name for name in installed(folder) if name > (before or "")], files)
+        if base:
+            base.require_room(folder)
         number = int(before.partition("-")[0]) + 1 if before else 1
         name = f"{number:0{_DIGITS}d}-{digest[:16]}.ingot"
         if signatures:
-            _place(os.path.join(folder, name + DETACHED), iter([signatures]), files)
-        _place(os.path.join(folder, name), data, files)
+            beside = os.path.join(folder, name + DETACHED)
+            _write(beside, iter([signatures]), files)
+            files.rename(beside + _PART, beside)
+        path = os.path.join(folder, name)
+        _write(path, data, files)
+        if base:  # behind the bundle: what a cut leaves of that tells which other one to remove
+            base.place(folder, f"{path.removesuffix('.ingot')}.base.ingot{_PART}", files)
+        files.rename(path + _PART, path)
         files.sync(folder)
         _point(folder, name, files)
         _remove(folder, installed(folder)[:-keep], files)
@@ -97,6 +114,12 @@ def _is_ours(name: str) -> bool:
     return bool(sign) and number.isdigit() and len(number) >= _DIGITS and rest.endswith(".ingot")
 
 
+def _is_taken(name: str) -> bool:
+    """Whether files that come and go here have such names."""
+    whole = name.removesuffix(_PART).removesuffix(DETACHED)
+    return whole == CURRENT or _is_ours(whole)
+
+
 def _point(folder: str, name: str, files: Files) -> None:
     link = os.path.join(folder, CURRENT)
     files.link(name, link + _PART)
@@ -104,25 +127,37 @@ def _point(folder: str, name: str, files: Files) -> None:
     files.sync(folder)
 
 
-def _place(path: str, data: "Iterator[bytes]", files: Files) -> None:
-    """Give a file its name when all of it is on the disk."""
+def _write(path: str, data: "Iterator[bytes]", files: Files) -> None:
+    """Put what a file will have on the disk, beside the file."""
     at = 0
     for chunk in data:
         files.write(path + _PART, chunk, at)
         at += len(chunk)
     files.sync(path + _PART)
-    files.rename(path + _PART, path)
 
 
 def _remove(folder: str, names: "list[str]", files: Files) -> None:
     for name in names:
-        files.remove(os.path.join(folder, name))
-        files.remove(os.path.join(folder, name + DETACHED))
+        path = os.path.join(folder, name)
+        if base_of(path):  # no way back leads to it any more, whatever a cut leaves
+            files.rename(path, path + _PART)
+        for each in (name, name + _PART):
+            _drop(folder, each, files)
+        files.remove(path + DETACHED)
+
+
+def _drop(folder: str, name: str, files: Files) -> None:
+    """Remove a file, and before it the other bundle that it has weights in, if no installed one has
+    weights there."""
+    path = os.path.join(folder, name)
+    base = base_of(path)
+    if base and base not in {base_of(os.path.join(folder, each)) for each in installed(folder)}:
+        files.remove(os.path.join(folder, base))
+    files.remove(path)
 
 
 def _clean(folder: str, files: Files) -> None:
     """Remove what a power cut has left."""
     for name in os.listdir(folder):
-        whole = name.removesuffix(_PART)
-        if name != whole and (whole == CURRENT or _is_ours(whole.removesuffix(DETACHED))):
-            files.remove(os.path.join(folder, name))
+        if name.endswith(_PART) and _is_taken(name):
+            _drop(folder, name, files)

@@ -14,13 +14,12 @@ from .printable import printable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
     from typing import Any
 
     from .executor.session import Session
+    from .installed_base import Base
 
 FAILED = 4
-_CHUNK_SIZE_BYTES = 1 << 22
 
 
 def keys_of(options: "argparse.Namespace") -> "list[str] | str | None":
@@ -59,16 +58,11 @@ def install(options: "argparse.Namespace", session: "Session") -> int:
     """Make a bundle that was loaded the current one of a folder, if the calls that it holds give
     what they must."""
     from .install import install as install_file
+    from .installed_base import content
     from .loader.public_keys import read_small
     from .loader.signatures import detached_path
 
     source = session.loaded.source
-    if source.shared is not None:
-        why, do = (
-            f"the rest lies in {source.shared.name}",
-            "install a bundle with all of its weights",
-        )
-        raise InputError("weights are shared with another bundle", source.name, why, do)
     has_calls = any(row.kind == SELFTEST for row in source.sections)
     if has_calls and not options.no_selftest:
         code = selftest(options, session)
@@ -78,16 +72,32 @@ def install(options: "argparse.Namespace", session: "Session") -> int:
         raise InputError("bad --keep", "command line", f"got {options.keep}", "give 1 or more")
     beside = detached_path(source.name)
     signatures = read_small(beside) if beside else b""
-    path = install_file(_bytes_of(source), signatures, session.digest, options.to, options.keep)
+    path = install_file(
+        content(source),
+        signatures,
+        session.digest,
+        options.to,
+        options.keep,
+        base=_base(options, source),
+    )
     told = {"bundle": options.bundle, "digest": session.digest, "installed": path}
     _tell(options, told, f"{path}: installed, digest {session.digest[:16]}")
     return 0
 
 
-def _bytes_of(source: Source) -> "Iterator[bytes]":
-    for at in range(0, source.size_bytes, _CHUNK_SIZE_BYTES):
-        yield source.read(at, _CHUNK_SIZE_BYTES)
-    source.require_unchanged()
+def _base(options: "argparse.Namespace", source: Source) -> "Base | None":
+    """Return the other bundle in which weights lie, and where on this device it may lie already."""
+    from .installed_base import Base, near
+
+    if source.shared is None or source.base is None:
+        return None
+    name, other = source.shared.name, options.weights_from
+    found = near(other, source.base, name) if other is not None else []
+    if other is not None and not found:
+        why = f"expected {name}, or an installed bundle, with root digest {source.shared.digest}"
+        do = "name the folder of an installation that has it, or leave the option out"
+        raise InputError("the bundle with the weights is not there", other, why, do)
+    return Base(source.base, name, [*near(options.to, source.base, name), *found])
 
 
 def rollback(options: "argparse.Namespace") -> int:

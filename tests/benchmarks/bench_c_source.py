@@ -3,14 +3,15 @@
 In: nothing, or a model and inputs. Out: for each form of C the median processor time of a call, its
 ratio to that of the bundle's code on one thread, what a call needs. Not done here: other compilers.
 
-    taskset -c 1 python tests/benchmarks/bench_c_source.py [MODEL.onnx INPUTS.npz]
+    taskset -c 1 python tests/benchmarks/bench_c_source.py [MODEL.onnx INPUTS.npz] [--form F] [--runs N]
 
 Without a model: MobileNet, width 1, 224 x 224, as ``examples/microcontroller/make_model.py`` makes
-it.
+it. The networks of ``export_models.py`` have inputs beside them.
 """
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import json
 import os
@@ -45,10 +46,19 @@ _FLAGS = (
 
 
 def main() -> None:
-    """Print a line for each form."""
+    """Print a line for each form, ``--runs`` times."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", type=Path, nargs="?")
+    parser.add_argument("inputs", type=Path, nargs="?")
+    names = [form.name for form in C_FORMS]
+    parser.add_argument("--form", action="append", choices=names, help="these alone")
+    parser.add_argument("--runs", type=int, default=1)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        model, inputs = map(Path, sys.argv[1:]) if len(sys.argv) > 2 else _mobilenet(folder)
+        model, inputs = options.model, options.inputs
+        if inputs is None:
+            model, inputs = _mobilenet(folder)
         with np.load(inputs) as archive:
             given = {key: archive[key] for key in archive.files}
         bundle = folder / "m.ingot"
@@ -56,9 +66,10 @@ def main() -> None:
         with ingot_runtime.load(bundle, threads=1) as session:
             calls: dict[str, Callable[[], Any]] = {"native": lambda: session.run(given)}
             facts: dict[str, dict[str, Any]] = {}
-            for form in C_FORMS:
-                calls[form.name], facts[form.name] = _c_call(model, folder / form.name, given)
-            _report(calls, facts)
+            for form in options.form or names:
+                calls[form], facts[form] = _c_call(model, folder / form, given)
+            for _ in range(options.runs):
+                _report(calls, facts)
 
 
 def _mobilenet(folder: Path) -> tuple[Path, Path]:

@@ -34,11 +34,21 @@ class Foreign:
     folder: Path
 
     @staticmethod
-    def export(bundle: Path, architecture: str, cpu: str = "") -> Foreign:
-        """Write the program beside the bundle, over the cache of the tests."""
-        path = bundle.with_suffix("")
-        assert main(["export", str(bundle), "--executable", "-o", str(path)]) == 0
-        return Foreign((*emulator(architecture, cpu), str(path)), bundle.parent)
+    def export(
+        bundle: Path, architecture: str, cpu: str = "", *, is_dynamic: bool = False
+    ) -> Foreign:
+        """Write the program beside the bundle, over the cache of the tests; a dynamic one has the
+        C library of Debian's package for cross-compilers."""
+        path, libraries = bundle.with_suffix(""), f"/usr/{architecture}-linux-gnu"
+        line = ["export", str(bundle), "--executable", "-o", str(path)]
+        assert main([*line, *(["--dynamic"] if is_dynamic else [])]) == 0
+        if not is_dynamic:
+            return Foreign((*emulator(architecture, cpu), str(path)), bundle.parent)
+        package = {"aarch64": "arm64"}.get(architecture, architecture)
+        installed = Path(libraries).is_dir()
+        assert installed, f"this test needs a libc: apt-get install libc6-{package}-cross"
+        command = (*emulator(architecture, cpu), "-L", libraries, str(path))
+        return Foreign(command, bundle.parent)
 
     def start(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""

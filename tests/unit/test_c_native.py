@@ -354,11 +354,18 @@ def built(source: Path, program: Path, *files: Path, flags: Sequence[str] = ("-O
 
 @pytest.mark.gcc
 def test_a_call_takes_no_memory(tmp_path: Path) -> None:
-    """Between the first call and the last of a thousand, the process asks the system for nothing."""
+    """Between the first call and the last of a thousand, the process asks the system for nothing. In
+    memory is less than a megabyte beside weights and workspace."""
     ingot.compile(ROOT / "tests" / "models" / "resnet" / "static.onnx").save(tmp_path / "m.ingot")
     program = built(PROGRAMS / "calls.c", tmp_path / "calls")
     done = run([program, tmp_path / "m.ingot", "1000"])
     assert re.search(r"^0 allocations", done.stdout), done.stdout
+    found = re.search(
+        r"^(\d+) bytes in memory beside (\d+) of weights and", done.stdout, re.MULTILINE
+    )
+    assert found, done.stdout
+    assert 0 < int(found[1]) <= 1_000_000
+    assert int(found[2]) > 0
 
 
 @pytest.mark.gcc

@@ -13,7 +13,7 @@ from tests.unit.end_to_end_harness import reference
 from tests.unit.lowering_harness import assert_close
 from tests.unit.qemu_harness import Foreign
 from tests.unit.quantised_models import Scheme
-from tests.unit.test_c_native import SIZE_BYTES_MAX, loader_of
+from tests.unit.test_c_native import DYNAMIC_SIZE_BYTES_MAX, SIZE_BYTES_MAX, loader_of
 from tests.unit.test_models import DYNAMIC, RELATIVE_ERROR_MAX, STATIC, Cases
 from tests.unit.test_quantised_models import assert_within_a_step, sample
 
@@ -88,6 +88,29 @@ def test_a_program_is_small_and_proves_itself(target: str, tmp_path: Path) -> No
     assert len(loader_of(tmp_path / "m")) <= SIZE_BYTES_MAX
     done = program.start(["--selftest"])
     assert (done.returncode, f"passed, 2 of {target}, error " in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("place", ["*", "half"])
+def test_a_dynamic_program_opens_devices(target: str, place: str, tmp_path: Path) -> None:
+    """The whole model on a device of kind cpu, or the second half of it: on one thread of it and on
+    two the bits are those of the static program."""
+    model, x = quantised_models.network(Scheme()), {"x": sample(3, 3, 12, 12)}
+    ingot.compile(model, targets=[target]).save(tmp_path / "s.ingot")
+    expected = Foreign.export(tmp_path / "s.ingot", target).run(x)
+    names = [node.name or node.output[0] for node in model.graph.node]
+    chosen = names[len(names) // 2 :] if place == "half" else ["*"]
+    rules, devices = dict.fromkeys(chosen, "acc"), {"acc": "cpu:1"}
+    bundle = ingot.compile(model, targets=[target], devices=devices, place=rules)
+    bundle.save(tmp_path / "m.ingot")
+    program = Foreign.export(tmp_path / "m.ingot", target, is_dynamic=True)
+    assert len(loader_of(tmp_path / "m")) <= DYNAMIC_SIZE_BYTES_MAX
+    assert "device acc: cpu:1" in program.start(["--describe"]).stdout
+    for device in ("cpu:1", "cpu:2"):
+        found = program.run(x, "--device", f"acc={device}")
+        assert {name: array.tobytes() for name, array in found.items()} == {
+            name: array.tobytes() for name, array in expected.items()
+        }
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import ModelProto
+from tests.c_loader import CBundle, options
 from tests.conformance.run_case import MemoryStore, translate
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import run_all_ways
@@ -42,6 +43,23 @@ def test_network_is_right_in_every_way_of_running(zoo: Path, tmp_path: Path, nam
     assert list(result) == list(expected)
     for output, array in expected.items():
         assert_close(array, result[output], RELATIVE)
+
+
+def test_both_loaders_give_the_same_bits(zoo: Path, tmp_path: Path) -> None:
+    """Every network of the folder: that in C with 1 and 2 threads, that in Python."""
+    path, differ = tmp_path / "model.ingot", list[str]()
+    names = sorted(each.name for each in zoo.iterdir() if (each / "model.onnx").is_file())
+    assert set(names) >= set(NETWORKS)
+    for name in names:
+        ingot.compile(zoo / name / "model.onnx", workers=2).save(path)
+        feed = arrays(zoo / name / "inputs.npz")
+        with ingot_runtime.load(path) as session:
+            expected = {key: array.tobytes() for key, array in session.run(feed).items()}
+        for threads in (1, 2):
+            with CBundle(path, options("full", threads)) as loaded:
+                found = {key: array.tobytes() for key, array in loaded.run(feed).items()}
+            differ += [f"{name}, {threads} threads"] if found != expected else []
+    assert not differ
 
 
 def test_one_bundle_for_any_batch_and_length(zoo: Path, tmp_path: Path) -> None:

@@ -25,15 +25,24 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """Weights of another size: ``pieces`` of those before, as (offset, offset before, bytes), and zeros
+    between them."""
+
+    size_bytes: int
+    pieces: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """``payloads``: sections that are new or other than before; ``dropped``: those that go;
     ``kept``: of weights, what stays; the rest becomes zeros, which take no place on a disk.
-    ``joined``: likewise, but the rest goes: what stays lies one behind the other."""
+    ``placed``: likewise, but what stays moves, and the size changes."""
 
     payloads: Mapping[Key, bytes] = field(default_factory=dict[Key, bytes])
     dropped: frozenset[Key] = frozenset()
     kept: Mapping[Key, Ranges] = field(default_factory=dict[Key, Ranges])
-    joined: Mapping[Key, Ranges] = field(default_factory=dict[Key, Ranges])
+    placed: Mapping[Key, Placed] = field(default_factory=dict[Key, Placed])
 
 
 def changed_sections(source: Source, changes: Changes) -> list[head.Section]:
@@ -41,14 +50,18 @@ def changed_sections(source: Source, changes: Changes) -> list[head.Section]:
     kept = {key: row for key, row in source.by_key.items() if key not in changes.dropped}
     sizes = {key: row.size_bytes for key, row in kept.items()}
     sizes |= {key: len(payload) for key, payload in changes.payloads.items()}
-    sizes |= {
-        key: sum(end - start for start, end in ranges) for key, ranges in changes.joined.items()
-    }
+    sizes |= {key: placed.size_bytes for key, placed in changes.placed.items()}
     sections = place_sections(sizes)
     for row in sections:
         payload = changes.payloads.get((row.kind, row.id))
         row.digest = kept[row.kind, row.id].digest if payload is None else sha256(payload)
     return sections
+
+
+def changed_digest(source: Source, changes: Changes) -> bytes:
+    """Return the root digest of the bundle with its changes, which is not written."""
+    sections = changed_sections(source, changes)
+    return encode_head(sections, _end(sections), _version_minor(source, changes))[1]
 
 
 def rewrite_bundle(source: Source, changes: Changes, path: str | os.PathLike[str]) -> str:
@@ -59,10 +72,10 @@ def rewrite_bundle(source: Source, changes: Changes, path: str | os.PathLike[str
         OutputError: no folder, no permission, no space; nothing is left behind.
     """
     sections = changed_sections(source, changes)
-    end = sections[-1].offset + sections[-1].size_bytes
+    end = _end(sections)
     start, root = encode_head(sections, end, _version_minor(source, changes))
     with atomic_file(path, lasting=True) as file:
-        if not changes.kept:
+        if not changes.kept and not changes.placed:
             reserve(file.fileno(), end)
         file.write(start)
         for row in sections:
@@ -80,13 +93,18 @@ def _pieces(source: Source, changes: Changes, key: Key) -> Iterator[tuple[int, b
     if key in changes.payloads:
         yield 0, changes.payloads[key]
         return
-    row, to = source.by_key[key], 0
-    ranges = changes.joined.get(key) or changes.kept.get(key, ((0, row.size_bytes),))
-    for start, end in ranges:
-        for at in range(start, end, _CHUNK_SIZE_BYTES):
-            data = source.read(row.offset + at, min(_CHUNK_SIZE_BYTES, end - at))
-            yield (to if key in changes.joined else at), data
-            to += len(data)
+    row = source.by_key[key]
+    ranges = changes.kept.get(key, ((0, row.size_bytes),))
+    placed = changes.placed.get(key)
+    pieces = placed.pieces if placed else [(start, start, end - start) for start, end in ranges]
+    for to, start, size in pieces:
+        for at in range(0, size, _CHUNK_SIZE_BYTES):
+            data = source.read(row.offset + start + at, min(_CHUNK_SIZE_BYTES, size - at))
+            yield to + at, data
+
+
+def _end(sections: list[head.Section]) -> int:
+    return sections[-1].offset + sections[-1].size_bytes
 
 
 def _version_minor(source: Source, changes: Changes) -> int:

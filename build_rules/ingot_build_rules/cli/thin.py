@@ -20,18 +20,22 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_build_rules.compilation.output_file import check_output
     from ingot_build_rules.ship.thin import thin_changes
+    from ingot_runtime.format import header as head
 
     check_bundle_kind(arguments.bundle)
     check_output(arguments.output, [arguments.bundle])
     verify_whole_bundle(arguments.bundle)
     with opened(arguments.bundle) as source:
         changes = thin_changes(source, arguments.target)
+        is_shared = (head.SHARED, 0) in changes.payloads
+        other = source.shared.name if source.shared and is_shared else ""
         digest, before = rewrite_bundle(source, changes, arguments.output), source.size_bytes
     found = os.stat(arguments.output)
     taken = min(found.st_size, found.st_blocks * 512)
     values = {"bundle": arguments.bundle, "output": arguments.output, "target": arguments.target}
     sizes = {"digest": digest, "size_bytes": found.st_size, "disk_bytes": taken}
     was, now = console.format_bytes(before), console.format_bytes(taken)
-    line = f"{arguments.output}: {now} of {was}, {arguments.target}; digest {digest[:16]}"
+    beside = f"; weights in {other} made thin, too" if other else ""
+    line = f"{arguments.output}: {now} of {was}, {arguments.target}; digest {digest[:16]}{beside}"
     console.print_report({**values, **sizes}, [line], as_json=arguments.json)
     return 0

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Iterator
 
 from ingot_artifacts.bundle.encode_plan import PlanWriter
-from ingot_artifacts.bundle.rewrite import Changes, Ranges
+from ingot_artifacts.bundle.rewrite import Changes, Placed, Ranges
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format import header as head
 from ingot_runtime.format.limits import ALIGNMENT_MAPPED_BYTES, SHARED_COUNT_MAX
@@ -59,7 +59,7 @@ def share_changes(base: Source, source: Source, name: str) -> SharedParts:
     payload = encode_shared(base.root_digest.hex(), name, size, rows)
     dropped = frozenset(key for key in source.by_key if key[0] == head.SIGNATURE)
     changes = Changes(
-        {(head.SHARED, 0): payload}, dropped, joined={_HOST_WEIGHTS: _between(rows, size)}
+        {(head.SHARED, 0): payload}, dropped, placed={_HOST_WEIGHTS: _own(rows, size)}
     )
     return SharedParts(changes, sum(row[2] for row in rows))
 
@@ -67,7 +67,7 @@ def share_changes(base: Source, source: Source, name: str) -> SharedParts:
 def require_own_weights(source: Source, why: str) -> None:
     """Raise ``UserError`` for a bundle some of whose weights lie in another one."""
     if (head.SHARED, 0) in source.by_key:
-        do = "take the bundle that `ingot share` was given; share what comes of it"
+        do = "take the bundle that `ingot share` was given, which has all of its weights"
         raise UserError("weights are shared with another bundle", source.name, why, do)
 
 
@@ -100,8 +100,18 @@ def _rows(known: list[bytes], wanted: list[bytes]) -> list[Row]:
     ]
 
 
-def _between(rows: list[Row], size_bytes: int) -> Ranges:
-    """What lies between the rows."""
+def _own(rows: list[Row], size_bytes: int) -> Placed:
+    """What lies in no row, one part behind the other."""
+    pieces: list[tuple[int, int, int]] = []
+    end = 0
+    for start, stop in gaps(rows, size_bytes):
+        pieces.append((end, start, stop - start))
+        end += stop - start
+    return Placed(end, tuple(pieces))
+
+
+def gaps(rows: list[Row], size_bytes: int) -> Ranges:
+    """Where weights of this size lie in no row."""
     starts = [0, *(at + size for at, _, size in rows)]
     ends = [*(at for at, _, _ in rows), size_bytes]
     return tuple((start, end) for start, end in zip(starts, ends, strict=True) if start < end)

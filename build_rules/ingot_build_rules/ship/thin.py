@@ -16,16 +16,17 @@ from typing import Any
 
 from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.rewrite import Changes, Ranges, changed_sections
-from ingot_build_rules.ship.share import require_own_weights
+from ingot_build_rules.ship.thin_shared import thin_shared
 from ingot_compiler.backends.host.support.host import HostDigests
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format import header as head
+from ingot_runtime.format.base import open_base
 from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.plan import decode_plan
-from ingot_runtime.format.source import Source, read_plan
+from ingot_runtime.format.source import Source, read_plan, weights_sizes_bytes
 from ingot_runtime.format.statement import parts_digest
 from ingot_runtime.loader.weights import whole_mibs
 
@@ -35,24 +36,25 @@ _HOST_WEIGHTS = head.WEIGHTS, 0
 
 
 def thin_digests(source: Source) -> dict[str, str]:
-    """Return the digest of parts of the bundle for each of its targets, in hex; none where weights
-    are shared, which is not made thin."""
-    targets = [variant.target for variant in read_plan(source).variants]
-    if source.shared is not None:
-        return {}
-    changes = ((target, thin_changes(source, target)) for target in targets)
-    return {
-        target: parts_digest(changed_sections(source, change)).hex() for target, change in changes
-    }
+    """Return the digest of parts of the bundle for each of its targets, in hex; without those that
+    it cannot be made thin for, because the other bundle in which its weights lie cannot."""
+    found: dict[str, str] = {}
+    for variant in read_plan(source).variants:
+        try:
+            changes = thin_changes(source, variant.target)
+        except UserError:
+            continue
+        found[variant.target] = parts_digest(changed_sections(source, changes)).hex()
+    return found
 
 
 def thin_changes(source: Source, target: str) -> Changes:
     """Return what changes and goes where one variant is left.
 
     Raises:
-        UserError: no variant is for this target, or weights are shared with another bundle.
+        UserError: no variant is for this target; or weights lie in another bundle which cannot be
+            made thin for it, or lacks some then. BundleError: that bundle is not there.
     """
-    require_own_weights(source, "what a variant does not read of them cannot be left out here")
     plan = decode_plan(source.section(head.PLAN))
     targets = [variant.target for variant in plan.variants]
     if target not in targets:
@@ -70,11 +72,19 @@ def thin_changes(source: Source, target: str) -> Changes:
     dropped = {(kind, at) for kind in (head.CODE, head.PROGRAM) for at in range(1, len(targets))}
     if _HOST_WEIGHTS not in source.by_key:
         return Changes(payloads, frozenset(dropped))
-    size = source.by_key[_HOST_WEIGHTS].size_bytes
+    read_plan(source)
+    open_base(source)
+    size = weights_sizes_bytes(source, plan)[0]
     mibs = whole_mibs(plan.variants[0].ranges)
     kept = tuple((first * MIB, min(end * MIB, size)) for first, end in mibs)
     payloads[head.TREE, 0] = _tree(source.section(head.TREE), kept)
-    return Changes(payloads, frozenset(dropped), {_HOST_WEIGHTS: kept})
+    if source.shared is None or source.base is None:
+        return Changes(payloads, frozenset(dropped), {_HOST_WEIGHTS: kept})
+    of_base = thin_changes(source.base, target)
+    section, own = thin_shared(source, source.base, source.shared, of_base, kept)
+    shares = {(head.SHARED, 0): section} if section else {}
+    gone = dropped if section else {*dropped, (head.SHARED, 0)}
+    return Changes({**payloads, **shares}, frozenset(gone), placed={_HOST_WEIGHTS: own})
 
 
 def _debug_of(record: Mapping[str, Any], target: str) -> dict[str, Any]:
