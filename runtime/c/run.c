@@ -9,6 +9,21 @@
 #include "arrays.c"
 #include "npz_write.c"
 
+#if defined(__x86_64__) && !defined(__GLIBC__)
+// Those that the compiler brings for a small static program take a byte at a time.
+void *memcpy(void *restrict to, const void *restrict from, size_t size) {
+  void *at = to;
+  __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(size)::"memory");
+  return to;
+}
+
+void *memset(void *to, int byte, size_t size) {
+  void *at = to;
+  __asm__ volatile("rep stosb" : "+D"(at), "+c"(size) : "a"(byte) : "memory");
+  return to;
+}
+#endif
+
 enum { PAIRS_MAX = TENSOR_COUNT_MAX };
 
 struct command {

@@ -18,7 +18,8 @@ static void cut(char *text, size_t size) {
 
 // Returns an empty text.
 static char *next_text(void) {
-  static _Thread_local char texts[TEXT_COUNT][TEXT_BYTES];
+  // Aligned as other data are: were it more, a page of zeros could come between both in the file of a program.
+  static _Thread_local __attribute__((aligned(8))) char texts[TEXT_COUNT][TEXT_BYTES];
   static _Thread_local u32 next;
   char *text = texts[next++ % TEXT_COUNT];
   *text = 0;
