@@ -31,6 +31,19 @@ static bool map_pieces(const struct weights *weights, const struct source *sourc
   return map_piece(weights, at, weights->size - at, source, own);
 }
 
+// Reserves addresses for the weights, as far behind a multiple of a huge page as they are in the file: a huge page of the page cache is
+// mapped as one only there. What is reserved around them is given back.
+static bool reserve_weights(struct weights *weights, u64 from) {
+  enum { HUGE_PAGE_BYTES = 1 << 21 };
+  u8 *area = mmap(NULL, weights->size + HUGE_PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (area == MAP_FAILED) return false;
+  u64 aside = (from - (u64)(uintptr_t)area) % HUGE_PAGE_BYTES;
+  weights->mapped = area + aside;
+  if (aside) munmap(area, aside);
+  munmap(weights->mapped + weights->size, HUGE_PAGE_BYTES - aside);
+  return true;
+}
+
 static bool map_weights(const struct source *source, struct weights *weights, error *error) {
   const struct section *row = source_row(source, SECTION_WEIGHTS, weights->id);
   if (!row) return true;
@@ -39,12 +52,11 @@ static bool map_weights(const struct source *source, struct weights *weights, er
     weights->data = source->memory + row->offset;
     return (uintptr_t)weights->data % ALIGNMENT_SMALL_BYTES == 0 || copy_weights(weights, weights->data, error);
   }
-  void *area = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (area != MAP_FAILED) {
-    weights->data = weights->mapped = area;
-    weights->guard = guard_range((u64)(uintptr_t)area, size, error);
+  if (reserve_weights(weights, source->start + row->offset)) {
+    weights->data = weights->mapped;
+    weights->guard = guard_range((u64)(uintptr_t)weights->mapped, size, error);
     if (!weights->guard) return false;
-    if (map_pieces(weights, source, row)) return true;
+    if (map_pieces(weights, source, row)) return madvise(weights->mapped, size, MADV_HUGEPAGE), true;
   }
   return refuse(error, INGOT_RESOURCE_ERROR, "the system refused mmap", TEXT("%lld bytes", NUMBER(size)), failure_words(errno), FREE_MEMORY);
 }
