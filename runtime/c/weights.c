@@ -67,7 +67,7 @@ static bool map_weights(const struct source *source, struct weights *weights, er
     weights->data = weights->mapped;
     weights->guard = guard_range((u64)(uintptr_t)weights->mapped, size, error);
     if (!weights->guard) return false;
-    if (map_pieces(weights, source, row)) return madvise(weights->mapped, size, MADV_HUGEPAGE), true;
+    if (map_pieces(weights, source, row)) return true;
   }
   return refuse(error, INGOT_RESOURCE_ERROR, "the system refused mmap", TEXT("%lld bytes", NUMBER(size)), failure_words(errno), FREE_MEMORY);
 }

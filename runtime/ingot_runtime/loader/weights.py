@@ -53,7 +53,6 @@ class Weights:
             self._area.put(aside + at, length, read, shared, file.fd, file.start + offset)
         if rest:  # the zeros with which the last entry of the tree was computed
             self._area.put(aside + size, rest, read, system.MAP_PRIVATE | system.MAP_ANONYMOUS)
-        system.advise(self.address, size, system.MADV_HUGEPAGE)
 
     @property
     def is_whole(self) -> bool:
