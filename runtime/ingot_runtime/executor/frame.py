@@ -217,7 +217,9 @@ class CallFrame:
             shape: Shape = struct.unpack_from(self._shapes[-1][0], self._data, at)
             at += 8 * len(shape)
             is_open = -1 in shape and -1 in [
-                size for dim, size in zip(tensor.dims, shape, strict=True) if dim < 0 and dim not in known
+                size
+                for dim, size in zip(tensor.dims, shape, strict=True)
+                if dim < 0 and dim not in known
             ]
             if is_open:
                 shape = tuple(max(size, 0) for size in shape)
