@@ -31,6 +31,30 @@ static bool map_pieces(const struct weights *weights, const struct source *sourc
   return map_piece(weights, at, weights->size - at, source, own);
 }
 
+// Where the weights would begin in the file that has most of them in one piece.
+static u64 begin_of_most(const struct weights *weights, const struct source *source, const struct section *row) {
+  const struct shared *shared = HAS_SHARED && !weights->id ? source->shared : NULL;
+  const struct shared_row *most = NULL;
+  for (u32 index = 0; shared && index < shared->count; index++) {
+    if (!most || shared->rows[index].size > most->size) most = shared->rows + index;
+  }
+  if (!most) return source->start + row->offset;
+  return source->base->start + source_row(source->base, SECTION_WEIGHTS, 0)->offset + most->there - most->at;
+}
+
+// Reserves addresses as far behind a multiple of a huge page as `from` is: a huge page of the page cache is mapped as one only where both
+// begin at such a multiple. What is reserved around them is given back.
+static bool reserve_weights(struct weights *weights, u64 from) {
+  enum { HUGE_PAGE_BYTES = 1 << 21 };
+  u8 *area = mmap(NULL, weights->size + HUGE_PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (area == MAP_FAILED) return false;
+  u64 aside = (from - (u64)(uintptr_t)area) % HUGE_PAGE_BYTES;
+  weights->mapped = area + aside;
+  if (aside) munmap(area, aside);
+  munmap(weights->mapped + weights->size, HUGE_PAGE_BYTES - aside);
+  return true;
+}
+
 static bool map_weights(const struct source *source, struct weights *weights, error *error) {
   const struct section *row = source_row(source, SECTION_WEIGHTS, weights->id);
   if (!row) return true;
@@ -39,10 +63,9 @@ static bool map_weights(const struct source *source, struct weights *weights, er
     weights->data = source->memory + row->offset;
     return (uintptr_t)weights->data % ALIGNMENT_SMALL_BYTES == 0 || copy_weights(weights, weights->data, error);
   }
-  void *area = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (area != MAP_FAILED) {
-    weights->data = weights->mapped = area;
-    weights->guard = guard_range((u64)(uintptr_t)area, size, error);
+  if (reserve_weights(weights, begin_of_most(weights, source, row))) {
+    weights->data = weights->mapped;
+    weights->guard = guard_range((u64)(uintptr_t)weights->mapped, size, error);
     if (!weights->guard) return false;
     if (map_pieces(weights, source, row)) return true;
   }

@@ -35,7 +35,6 @@ MEMORY_BYTES = 1 << 40
 _GAP_BYTES = system.PAGE_SIZE_BYTES
 # What is as large lies in huge pages where the system has them: a right is then given and taken
 # for 512 small pages at once, which for the weights of a network is a launch's largest cost.
-_HUGE_PAGE_SIZE_BYTES = 1 << 21
 # What is smaller is copied before a thread for it would have started.
 _BEGUN_BYTES_MIN = 1 << 18
 _OPEN = system.PROT_READ | system.PROT_WRITE
@@ -79,12 +78,12 @@ class Piece:
     def __init__(self, size_bytes: int) -> None:
         """Reserve, or raise ``ResourceError``."""
         unit = system.PAGE_SIZE_BYTES
-        if size_bytes >= _HUGE_PAGE_SIZE_BYTES:
-            unit = _HUGE_PAGE_SIZE_BYTES
+        if size_bytes >= system.HUGE_PAGE_SIZE_BYTES:
+            unit = system.HUGE_PAGE_SIZE_BYTES
         self.size_bytes = system.round_up(max(size_bytes, 1), unit)
         self._area = Area(self.size_bytes + unit - system.PAGE_SIZE_BYTES + _GAP_BYTES)
         self.address = system.round_up(self._area.address, unit)
-        if unit == _HUGE_PAGE_SIZE_BYTES:
+        if unit == system.HUGE_PAGE_SIZE_BYTES:
             system.advise(self.address, self.size_bytes, system.MADV_HUGEPAGE)
 
     def protect(self, protection: int) -> None:

@@ -135,5 +135,6 @@ class _Given:
 def _rounded(size_bytes: int) -> int:
     """Round up to a number of few binary digits, so that calls of nearly equal needs share blocks;
     pages that nobody touches cost nothing."""
-    unit = 1 << max(min(size_bytes, _ROUNDED_MAX_BYTES).bit_length() - 4, 0)
-    return size_bytes + -size_bytes % unit if size_bytes <= _ROUNDED_MAX_BYTES else size_bytes
+    if size_bytes > _ROUNDED_MAX_BYTES:
+        return size_bytes
+    return size_bytes + -size_bytes % (1 << max(size_bytes.bit_length() - 4, 0))

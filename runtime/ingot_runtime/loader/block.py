@@ -8,10 +8,9 @@ import mmap
 
 from ..errors import ResourceError
 from ..format.limits import SIZE_BYTES_MAX
-from .system import MADV_HUGEPAGE, advise
+from .system import HUGE_PAGE_SIZE_BYTES, MADV_HUGEPAGE, advise
 
 _FRESH = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-_HUGE_PAGE_SIZE_BYTES = 1 << 21
 
 
 class Block:
@@ -34,5 +33,5 @@ class Block:
             raise ResourceError("not enough memory", where, str(error), do) from error
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         # A hint: a kernel without huge pages refuses it.
-        if size_bytes >= _HUGE_PAGE_SIZE_BYTES:
+        if size_bytes >= HUGE_PAGE_SIZE_BYTES:
             advise(self.address, size_bytes, MADV_HUGEPAGE)
