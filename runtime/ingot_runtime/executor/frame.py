@@ -94,7 +94,8 @@ class CallFrame:
         self.input_bytes = _bytes(plan.inputs, input_shapes)
         dims = [dim for shape in input_shapes for dim in shape]
         struct.pack_into(f"<{len(dims)}q", self._data, self._at["input_shapes"], *dims)
-        self._set_bytes("inputs", self.input_bytes)
+        for index, size_bytes in enumerate(self.input_bytes):
+            self._set_tensor("inputs", index, "bytes", size_bytes)
         self._sizes(loaded, main)
 
     def set_output_room(self, index: int, address: int, size_bytes: int) -> None:
@@ -154,7 +155,8 @@ class CallFrame:
             struct.pack_into(f"<{len(shape)}q", self._data, shape_at, *shape)
             row += abi.TENSOR.size_bytes
             shape_at += 8 * len(shape)
-        self._set_bytes("inputs", self.input_bytes)
+        for index, size_bytes in enumerate(self.input_bytes):
+            self._set_tensor("inputs", index, "bytes", size_bytes)
 
     def _fill_devices(self, loaded: Loaded, attached: "devices.Attached | None") -> None:
         for index in range(self.n_devices):
@@ -204,7 +206,8 @@ class CallFrame:
                 raise FormatError("plan and image disagree on the workspace", where, why)
         if max((*self.workspace_bytes, self.scratch_bytes, *self.output_bytes)) > SIZE_BYTES_MAX:
             raise InputError("these shapes need too much memory", str(self.input_shapes))
-        self._set_bytes("outputs", self.output_bytes)
+        for index, size_bytes in enumerate(self.output_bytes):
+            self._set_tensor("outputs", index, "bytes", size_bytes)
 
     def _read_output_shapes(self, plan: BundlePlan, where: str) -> None:
         """Read what `main` computed: -1 where only the data decide, which is kept as 0."""
@@ -216,11 +219,8 @@ class CallFrame:
             self._shapes.append((f"<{len(tensor.dims)}q", at))
             shape: Shape = struct.unpack_from(self._shapes[-1][0], self._data, at)
             at += 8 * len(shape)
-            is_open = -1 in shape and -1 in [
-                size
-                for dim, size in zip(tensor.dims, shape, strict=True)
-                if dim < 0 and dim not in known
-            ]
+            pairs = zip(tensor.dims, shape, strict=True)
+            is_open = -1 in [size for dim, size in pairs if dim < 0 and dim not in known]
             if is_open:
                 shape = tuple(max(size, 0) for size in shape)
             _require_shape(tensor, shape, known, where)
@@ -275,12 +275,6 @@ class CallFrame:
     def _set_tensor(self, which: str, index: int, name: str, value: int) -> None:
         at = self._at[which] + index * _ROW_BYTES + abi.TENSOR.offsets[name]
         _U64.pack_into(self._data, at, value)
-
-    def _set_bytes(self, which: str, sizes_bytes: tuple[int, ...]) -> None:
-        at = self._at[which] + abi.TENSOR.offsets["bytes"]
-        for size_bytes in sizes_bytes:
-            _U64.pack_into(self._data, at, size_bytes)
-            at += _ROW_BYTES
 
     def set_grow(self, address: int) -> None:
         """Lend the callback for blocks of unknown size."""
@@ -338,8 +332,6 @@ def _bytes(tensors: tuple[TensorPlan, ...], shapes: tuple[Shape, ...]) -> tuple[
 
 def _require_shape(tensor: TensorPlan, shape: Shape, known: dict[int, int], where: str) -> None:
     for dim, size in zip(tensor.dims, shape, strict=True):
-        if dim == size >= 0:
-            continue
         expected = dim if dim >= 0 else known.get(dim, size)
         if size != expected or size < 0:
             why = f"expected {expected}, main computes {size}"

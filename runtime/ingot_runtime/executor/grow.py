@@ -21,9 +21,8 @@ _ROUNDED_MAX_BYTES = 1 << 30
 class Grow:
     """The `grow` callback of the call struct: blocks that live until `forget`.
 
-    Blocks of the last call are given again to the next one that asks for as much: what a call wrote
-    before need not be mapped, and faulted in, page by page. What that call does not take is dropped
-    with the call after it, so a session keeps what its last call had, and no more.
+    Blocks of the last call are given again to the next one that asks for as much, whose pages need
+    not be faulted in. What it does not take is dropped with the call after it.
 
     ``address`` is 0 until `make`: ctypes puts callbacks on a page that is writable and executable,
     so only the programs that ask for one get one.
@@ -133,8 +132,6 @@ class _Given:
 
 
 def _rounded(size_bytes: int) -> int:
-    """Round up to a number of few binary digits, so that calls of nearly equal needs share blocks;
-    pages that nobody touches cost nothing."""
-    if size_bytes > _ROUNDED_MAX_BYTES:
-        return size_bytes
-    return size_bytes + -size_bytes % (1 << max(size_bytes.bit_length() - 4, 0))
+    """Round up to few binary digits, so that calls of nearly equal needs share blocks."""
+    unit = 1 << max(size_bytes.bit_length() - 4, 0)
+    return size_bytes + -size_bytes % unit if size_bytes <= _ROUNDED_MAX_BYTES else size_bytes

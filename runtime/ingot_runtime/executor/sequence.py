@@ -269,9 +269,9 @@ def _require_held(frame: "CallFrame", plan: "BundlePlan") -> None:
         is_open = frame.is_data_dependent[state.output]
         require(not is_open, what, where, "its size depends on the data")
         made, held = frame.output_shapes[state.output], frame.input_shapes[state.input]
-        for axis, (rows, others) in enumerate(zip(made, held, strict=True)):
-            if rows != others:
-                require(axis == state.axis, what, where, f"axis {axis}")
+        for axis in range(len(held)):
+            same = axis == state.axis or made[axis] == held[axis]
+            require(same, what, where, f"axis {axis}")
 
 
 def _fits(array: "Array", dtype: int, shape: "Shape") -> bool:

@@ -41,17 +41,17 @@ class Weights:
         self.size_bytes = size = sum(piece[1] for piece in pieces)
         read, shared = system.PROT_READ, system.MAP_SHARED
         rest = -size % MIB
-        self._area = Area(size + rest + system.HUGE_PAGE_SIZE_BYTES)
-        # A huge page of the page cache is mapped as one where both begin at a multiple of its size.
+        self._area = area = Area(size + rest + system.HUGE_PAGE_SIZE_BYTES)
         at, _, file, offset = max(pieces, key=lambda piece: piece[1])
-        aside = (file.start + offset - at - self._area.address) % system.HUGE_PAGE_SIZE_BYTES
-        self.address = self._area.address + aside
-        self._faults = sigbus.guard(image, self._area, self.address, size)
+        # So its huge pages are mapped as ones.
+        area.address += (file.start + offset - at - area.address) % system.HUGE_PAGE_SIZE_BYTES
+        self.address = area.address
+        self._faults = sigbus.guard(image, area, self.address, size)
         # Shared, not copied: what is in the page cache costs no memory.
         for at, length, file, offset in pieces:
-            self._area.put(aside + at, length, read, shared, file.fd, file.start + offset)
+            area.put(at, length, read, shared, file.fd, file.start + offset)
         if rest:  # the zeros with which the last entry of the tree was computed
-            self._area.put(aside + size, rest, read, system.MAP_PRIVATE | system.MAP_ANONYMOUS)
+            area.put(size, rest, read, system.MAP_PRIVATE | system.MAP_ANONYMOUS)
 
     @property
     def is_whole(self) -> bool:
