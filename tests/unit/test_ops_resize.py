@@ -193,3 +193,19 @@ def test_a_result_of_one_row_is_the_first(tmp_path: Path, mode: str, target: str
         ingot.compile(model).save(tmp_path / "m")
         for found in run_all_ways(tmp_path / "m", [{"x": x}]):
             np.testing.assert_allclose(found["y"], x[:, :, :1], rtol=1e-6)
+
+
+def test_equal_rows_of_a_large_result(tmp_path: Path) -> None:
+    """Rows that are stored one after the other, of known and of open sizes, are those that are stored
+    together where rows are short."""
+    how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    tables = {"s": np.array([1, 1, 2, 2], np.float32)}
+    for shape, sizes in ((["b", 1, "h", "w"], (3, 13, 90)), ([1, 1, 301, 450], None)):
+        nodes = [node("Resize", "x - s", "z", **how), node("Relu", "z", "y")]
+        model = make_model(nodes, [tensor("x", shape)], [tensor("y", None)], tables)
+        ingot.compile(model).save(tmp_path / "m")
+        for width in sizes or (450,):
+            x = image(1, 1, 301, width)
+            expected = np.maximum(x, 0).repeat(2, 2).repeat(2, 3)
+            for found in run_all_ways(tmp_path / "m", [{"x": x}]):
+                np.testing.assert_array_equal(found["y"], expected)
