@@ -76,5 +76,6 @@ def test_text_is_that_of_the_reference(name: str, tmp_path: Path) -> None:
     given = {"x": numbers.astype(dtype)}
     ingot.compile(_model(dtype)).save(tmp_path / "m")
     (expected,) = ReferenceEvaluator(_model(dtype)).run(None, given)
+    assert isinstance(expected, np.ndarray)
     found = ingot_runtime.load(tmp_path / "m").run(given)["y"]
     assert found.tolist() == expected.tolist()

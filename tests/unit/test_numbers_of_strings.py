@@ -119,8 +119,8 @@ def test_truths_both_ways(tmp_path: Path) -> None:
         with pytest.raises(ingot_runtime.InputError, match="a number, true or false"):
             ingot_runtime.load(path).run({"x": _strings(["1", word])})
     written = ingot_runtime.load(_session(TensorProto.BOOL, _TEXT, tmp_path / "w.ingot"))
-    found = written.run({"x": np.array([True, False, True])})["y"]
-    assert found.tolist() == ["True", "False", "True"]
+    texts = written.run({"x": np.array([True, False, True])})["y"]
+    assert texts.tolist() == ["True", "False", "True"]
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,8 @@ def test_a_result_of_one_row_is_the_first(tmp_path: Path, mode: str, target: str
     operands = "x - - sizes" if target == "sizes" else "x - scales"
     how = {"mode": mode, "coordinate_transformation_mode": "pytorch_half_pixel"}
     nodes = [node("Resize", operands, "y", **how)]
-    for given in ([1, 2, 5, 4], [1, 2, "h", "w"]):
+    shapes: tuple[list[int | str], ...] = ([1, 2, 5, 4], [1, 2, "h", "w"])
+    for given in shapes:
         model = make_model(
             nodes, [tensor("x", given)], [tensor("y", None)], {target: tables[target]}
         )
@@ -200,11 +201,13 @@ def test_equal_rows_of_a_large_result(tmp_path: Path) -> None:
     together where rows are short."""
     how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     tables = {"s": np.array([1, 1, 2, 2], np.float32)}
-    for shape, sizes in ((["b", 1, "h", "w"], (3, 13, 90)), ([1, 1, 301, 450], None)):
+    open_shape: list[int | str] = ["b", 1, "h", "w"]
+    cases = ((open_shape, (3, 13, 90)), ([1, 1, 301, 450], (450,)))
+    for shape, sizes in cases:
         nodes = [node("Resize", "x - s", "z", **how), node("Relu", "z", "y")]
         model = make_model(nodes, [tensor("x", shape)], [tensor("y", None)], tables)
         ingot.compile(model).save(tmp_path / "m")
-        for width in sizes or (450,):
+        for width in sizes:
             x = image(1, 1, 301, width)
             expected = np.maximum(x, 0).repeat(2, 2).repeat(2, 3)
             for found in run_all_ways(tmp_path / "m", [{"x": x}]):
