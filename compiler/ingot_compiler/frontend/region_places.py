@@ -1,6 +1,6 @@
 """Where the samples of regions lie along one axis of an image (ONNX RoiAlign-16).
 
-In: a context, the ends of regions, cells, samples per cell. Out: ``Places``. Not done here: what is
+In: a context, the ends of regions, cells, samples per cell. Out: ``SamplePlaces``. Not done here: what is
 read there (``ops/roi_align``).
 
 Without a number of samples, a region has as many per cell as a cell has pixels, rounded up. All have
@@ -28,7 +28,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class RegionAxis:
     """Regions between ``ends`` [R] in ``cells`` along an axis of ``size`` pixels."""
 
     ends: tuple[int, int]
@@ -37,7 +37,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SamplePlaces:
     """Where samples lie along one axis, each [R, cells * samples]: between the pixels ``first`` and
     ``second``, which has ``weight``; whether the sample ``counts``. Where each region has its
     ``own`` number of samples, i64[R]: whether a sample is ``kept``."""
@@ -51,7 +51,9 @@ class Places:
     kept: int | None = None
 
 
-def places_along(context: OpContext, axis: Axis, ratio: int, *, may_be_empty: bool) -> Places:
+def places_along(
+    context: OpContext, axis: RegionAxis, ratio: int, *, may_be_empty: bool
+) -> SamplePlaces:
     """``ratio``: samples per cell; each region decides where it is not above 0. Regions of less than
     a pixel have one, unless they ``may_be_empty``."""
     length = context.add("sub", axis.ends[1], axis.ends[0])
@@ -66,7 +68,7 @@ def places_along(context: OpContext, axis: Axis, ratio: int, *, may_be_empty: bo
     return _read_at(context, axis, moved, ratio)
 
 
-def _decided_places(context: OpContext, axis: Axis, length: int) -> Places:
+def _decided_places(context: OpContext, axis: RegionAxis, length: int) -> SamplePlaces:
     """Those of regions each of which decides how many samples a cell has."""
     count = context.shape_of(length)[0]
     cell = binary_scalar(context, "div", length, float(axis.cells))
@@ -89,13 +91,13 @@ def _decided_places(context: OpContext, axis: Axis, length: int) -> Places:
 
 def _read_at(
     context: OpContext,
-    axis: Axis,
+    axis: RegionAxis,
     moved: int,
     samples: Dim,
     own: int | None = None,
     kept: int | None = None,
-) -> Places:
-    """Places so far behind the begin of their region, f32[R, cells * samples]."""
+) -> SamplePlaces:
+    """SamplePlaces so far behind the begin of their region, f32[R, cells * samples]."""
     where = context.add("add", unsqueeze(context, axis.ends[0], (1,)), moved)
     length = size_scalar(context, axis.size, "f32")
     before = binary_scalar(context, "less", where, -1.0)
@@ -107,4 +109,4 @@ def _read_at(
     second = clamp_index(context, binary_scalar(context, "add", first, 1), axis.size)
     first, weight = clamp_index(context, first, axis.size), context.add("sub", where, floor)
     counts = context.add("logical_not", beyond)
-    return Places(first, second, weight, counts, samples, own, kept)
+    return SamplePlaces(first, second, weight, counts, samples, own, kept)

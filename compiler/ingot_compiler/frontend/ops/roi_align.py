@@ -25,7 +25,7 @@ from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.index_checks import checked_indices
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import sizes_of
-from ingot_compiler.frontend.region_places import Axis, Places, places_along
+from ingot_compiler.frontend.region_places import RegionAxis, SamplePlaces, places_along
 from ingot_compiler.ir.dims import Dim
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -45,7 +45,7 @@ class _Samples:
     image: int
     owner: int
     one: int
-    places: tuple[Places, Places]
+    places: tuple[SamplePlaces, SamplePlaces]
     shape: tuple[Dim, ...]
 
     def wide(self, value: int, axis: int) -> int:
@@ -90,7 +90,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     left, top, right, bottom = _edges(context, rois, count)
     is_free = _is_half_pixel(context)
     y, x_places = (
-        places_along(context, Axis(ends, cells, size), ratio, may_be_empty=is_free)
+        places_along(context, RegionAxis(ends, cells, size), ratio, may_be_empty=is_free)
         for ends, cells, size in (((top, bottom), rows, height), ((left, right), columns, width))
     )
     image = transpose(context, cast(context, x, "f32"), (0, 2, 3, 1))
