@@ -163,6 +163,8 @@ ALGORITHMS: dict[str, Callable[[], Case]] = {
     "nearest 0.5x 64@64": resize((1, 64, 64, 64), 0.5, "nearest", "asymmetric"),
     "linear 1/3 of 3x1080x1920": resize((1, 3, 1080, 1920), 1 / 3, "linear", "half_pixel"),
     "nearest 2x of 3x480x640": resize((1, 3, 480, 640), 2, "nearest", "asymmetric"),
+    "nearest 2x 256@20, open": opened(resize((1, 256, 20, 20), 2, "nearest", "asymmetric")),
+    "nearest 2x of 3x480x640, open": opened(resize((1, 3, 480, 640), 2, "nearest", "asymmetric")),
     "linear 2x 64@64": resize((1, 64, 64, 64), 2, "linear", "half_pixel"),
     "grid sample zeros 64@64": grid_sample((1, 64, 64, 64), 64, "linear", "zeros"),
     "grid sample border 64@64": grid_sample((1, 64, 64, 64), 64, "linear", "border"),

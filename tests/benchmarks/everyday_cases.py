@@ -28,14 +28,14 @@ def _gru(steps: int, width: int) -> Callable[[], Case]:
     return one("GRU", {"x": normal(steps, 1, width)}, weights, hidden_size=width)
 
 
-def _rois(count: int) -> Callable[[], Case]:
+def _rois(count: int, ratio: int = 2) -> Callable[[], Case]:
     corners = random().uniform(0, 400, (count, 2))
     boxes = np.concatenate([corners, corners + random(1).uniform(16, 300, (count, 2))], -1)
     inputs = {"x": normal(1, 64, 50, 50), "rois": boxes.astype(np.float32)}
     batch = {"batch": np.zeros(count, np.int64)}
     return one(
         "RoiAlign", inputs, batch,
-        output_height=7, output_width=7, sampling_ratio=2, spatial_scale=0.0625,
+        output_height=7, output_width=7, sampling_ratio=ratio, spatial_scale=0.0625,
     )  # fmt: skip
 
 
@@ -86,6 +86,7 @@ _FIXED: dict[str, Callable[[], Case]] = {
     ),
     "expand 512x1 to 512x127": one("Expand", {"x": normal(512, 1)}, {"shape": np.array([512, 127])}),
     "rois 100 of 64@50": _rois(100),
+    "rois 100 of 64@50, own ratio": _rois(100, 0),
     "gru 10 steps of 128": _gru(10, 128),
     "gru 50 steps of 64": _gru(50, 64),
     "layer norm 16x64": one(
@@ -198,5 +199,5 @@ _OPENED = (
     "slice every second 64@128", "depth to space 64@64", "cast to integers 262144",
     "einsum bhid,bhjd->bhij", "einsum bchw,cd->bdhw", "added channels 64@56",
 )  # fmt: skip
-_PRODUCTS = {f"{rows} open rows of 768x768": _product(rows) for rows in (1, 2, 4, 5, 8, 10)}
+_PRODUCTS = {f"{rows} open rows of 768x768": _product(rows) for rows in (1, 2, 3, 4, 5, 8, 10)}
 EVERYDAY = {**_FIXED, **_PRODUCTS, **{f"{name}, open": opened(_FIXED[name]) for name in _OPENED}}

@@ -60,6 +60,13 @@ def test_an_op_gives_what_numpy_gives_with_unknown_sizes(name: str) -> None:
     _check(CASES[name], (opened if is_attention else symbolic)(CASES[name].model()))
 
 
+def test_heads_that_the_tables_tell() -> None:
+    """RotaryEmbedding of three open sizes, without the number of heads."""
+    case = CASES["RotaryEmbedding of three dimensions"]
+    assert "num_heads" not in case.attributes
+    _check(case, symbolic(case.model()))
+
+
 def test_a_signature_names_what_the_translation_reads() -> None:
     """Each op of the domain states operands and results, for the onnx package does not."""
     own = [op for (_, name), op in OPS.items() if name in microsoft.IN_ONNX_DOMAIN]

@@ -375,4 +375,17 @@ def _model(node: NodeProto, arrays: Sequence[Array]) -> ModelProto:
 
 def _run(evaluator: Any, node: NodeProto, arrays: Sequence[Array]) -> list[Array]:
     feeds = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
-    return [np.asarray(result) for result in evaluator.run(None, feeds)]
+    results = [np.asarray(result) for result in evaluator.run(None, feeds)]
+    if node.op_type != "ReduceLogSumExp" or not np.isinf(arrays[0]).any():
+        return results
+    return [_of_infinities(evaluator, {**feeds, node.input[0]: arrays[0]}, node, results[0])]
+
+
+def _of_infinities(evaluator: Any, feeds: dict[str, Array], node: NodeProto, found: Array) -> Array:
+    """Rule 11: the logarithm of a sum of infinities or of zeros, by the greatest finite numbers in the
+    place of infinities; NaN stays where a NaN is added."""
+    x = feeds[node.input[0]]
+    large = np.copysign(np.finfo(x.dtype).max / 4, x).astype(x.dtype)
+    (again,) = evaluator.run(None, {**feeds, node.input[0]: np.where(np.isinf(x), large, x)})
+    only_infinities = np.isnan(found) & ~np.isnan(again)
+    return np.where(only_infinities, np.copysign(np.inf, again), found).astype(found.dtype)

@@ -23,6 +23,9 @@ In: results, values with bounds. Out: the first difference as text. Not done her
    follows from it is not compared (``reference.near_middles``).
 10. *No rows for a tree.* Rows with fewer features than a tree reads are refused, also where there is
     no row, which the reference does not look at. Counted as refused.
+11. *ReduceLogSumExp of infinities alone.* Inf where one of them is positive, else -inf: the logarithm of
+    the sum of exponentials. The reference subtracts an infinity from itself and gives NaN
+    (``reference._of_infinities``).
 Integers, booleans, shapes and element types must be equal; aot and vm must agree in every bit.
 """
 

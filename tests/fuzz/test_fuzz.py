@@ -134,6 +134,17 @@ def test_products_in_the_middle_of_two_integers() -> None:
         assert result.array[0, 0] == 120
 
 
+def test_sums_of_infinities() -> None:
+    """Rule 11: what the reference gives for infinities alone is NaN, and the logarithm of their sum of
+    exponentials is expected; NaN and finite numbers are as they were."""
+    inf, nan = np.inf, np.nan
+    rows = [[inf, inf], [-inf, -inf], [inf, -inf], [nan, inf], [1, inf], [1, -inf]]
+    node = helper.make_node("ReduceLogSumExp", ["x", "axes"], ["y"], keepdims=0)
+    for dtype in (np.float16, np.float32, np.float64):
+        (found,) = run_node(node, [Value(np.array(rows, dtype)), Value(np.array([1]))])
+        np.testing.assert_array_equal(found.array, np.array([inf, -inf, inf, nan, inf, 1], dtype))
+
+
 def test_dead_parts_are_left_out() -> None:
     """What no output needs is not in a model."""
     program = Program(

@@ -174,3 +174,41 @@ def test_nearest_by_whole_factors(tmp_path: Path, coordinates: str, nearest: str
     model = make_model(nodes, [tensor("x", [1, 2, "h", "w"])], outputs, constants)
     calls = [{"x": image(1, 2, *sizes)} for sizes in ((4, 36), (8, 20), (2, 4))]
     check_model(model, calls, tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("target", ["sizes", "scales"])
+def test_a_result_of_one_row_is_the_first(tmp_path: Path, mode: str, target: str) -> None:
+    """In the mode of PyTorch, ONNX's text puts it at 0, also where a scale leaves more than one row of which
+    one is kept; so does ONNX Runtime. ONNX's reference takes -0.5, or the middle."""
+    x = image(1, 2, 5, 4)
+    tables = {"sizes": np.array([1, 2, 1, 4]), "scales": np.array([1, 1, 0.3, 1], np.float32)}
+    operands = "x - - sizes" if target == "sizes" else "x - scales"
+    how = {"mode": mode, "coordinate_transformation_mode": "pytorch_half_pixel"}
+    nodes = [node("Resize", operands, "y", **how)]
+    shapes: tuple[list[int | str], ...] = ([1, 2, 5, 4], [1, 2, "h", "w"])
+    for given in shapes:
+        model = make_model(
+            nodes, [tensor("x", given)], [tensor("y", None)], {target: tables[target]}
+        )
+        ingot.compile(model).save(tmp_path / "m")
+        for found in run_all_ways(tmp_path / "m", [{"x": x}]):
+            np.testing.assert_allclose(found["y"], x[:, :, :1], rtol=1e-6)
+
+
+def test_equal_rows_of_a_large_result(tmp_path: Path) -> None:
+    """Rows that are stored one after the other, of known and of open sizes, are those that are stored
+    together where rows are short."""
+    how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    tables = {"s": np.array([1, 1, 2, 2], np.float32)}
+    open_shape: list[int | str] = ["b", 1, "h", "w"]
+    cases = ((open_shape, (3, 13, 90)), ([1, 1, 301, 450], (450,)))
+    for shape, sizes in cases:
+        nodes = [node("Resize", "x - s", "z", **how), node("Relu", "z", "y")]
+        model = make_model(nodes, [tensor("x", shape)], [tensor("y", None)], tables)
+        ingot.compile(model).save(tmp_path / "m")
+        for width in sizes:
+            x = image(1, 1, 301, width)
+            expected = np.maximum(x, 0).repeat(2, 2).repeat(2, 3)
+            for found in run_all_ways(tmp_path / "m", [{"x": x}]):
+                np.testing.assert_array_equal(found["y"], expected)

@@ -91,23 +91,40 @@ def test_affine_grid(tmp_path: Path, align: int) -> None:
     )
 
 
+@pytest.mark.parametrize("ratio", [2, 0])
 @pytest.mark.parametrize("mode", ["avg", "max"])
-def test_roi_align(tmp_path: Path, mode: str) -> None:
-    """Cells of regions, some of which leave the image."""
+def test_roi_align(tmp_path: Path, mode: str, ratio: int) -> None:
+    """Cells of regions, some of which leave the image; of a number of samples that is the same for all,
+    or that each region decides, one of which has none."""
     x = image(2, 3, 9, 8)
-    tables = {
-        "r": np.array([[0, 0, 4, 5], [2, 3, 9, 9], [-3, -2, 3, 2]], np.float32),
-        "b": np.array([0, 1, 1]),
-    }
-    nodes = [
-        node("RoiAlign", "x r b", "y", mode=mode, output_height=3, output_width=2, sampling_ratio=2)
-    ]
+    regions = [[0, 0, 4, 5], [2, 3, 9, 9], [-3, -2, 3, 2], [5, 5, 4.5, 5.25], [4, 6, 2, 1]]
+    tables = {"r": np.array(regions, np.float32), "b": np.array([0, 1, 1, 0, 1])}
+    sizes = {"output_height": 3, "output_width": 2}
+    nodes = [node("RoiAlign", "x r b", "y", mode=mode, sampling_ratio=ratio, **sizes)]
     check_model(
         make_model(nodes, [tensor("x", x.shape)], [tensor("y", None)], tables),
         [{"x": x}],
         tmp_path,
         floor=1e-5,
     )
+
+
+def test_roi_align_of_open_regions(tmp_path: Path) -> None:
+    """Regions are an input, of which there may be none; corners lie on pixels."""
+    x = image(2, 3, 9, 8)
+    mode = "output_half_pixel"
+    nodes = [node("RoiAlign", "x r b", "y", output_width=2, coordinate_transformation_mode=mode)]
+    inputs = [tensor("x", x.shape), tensor("r", ["n", 4]), tensor("b", ["n"], I64)]
+    model = make_model(nodes, inputs, [tensor("y", None)])
+    calls = [
+        {
+            "x": x,
+            "r": np.array(regions, np.float32).reshape(-1, 4),
+            "b": np.zeros(len(regions), np.int64),
+        }
+        for regions in ([], [[1, 1, 1, 1]], [[0, 0, 7, 7], [2, 2, 3, 8]])
+    ]
+    check_model(model, calls, tmp_path, floor=1e-5)
 
 
 @pytest.mark.sweep(3)

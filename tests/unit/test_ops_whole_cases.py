@@ -3,13 +3,17 @@ and sizes that contradict an op are refused."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto
 from tests.conformance.cases import collect
-from tests.unit.end_to_end_harness import make_model, node, tensor
+from tests.unit.end_to_end_harness import check_model, make_model, node, tensor
 from tests.unit.frontend_harness import MemoryStore, run_model, translate
 
+import ingot
+import ingot_runtime
 from ingot_compiler.ir.errors import ModelError
 
 MODULES = ("bitcast", "deformconv", "det", "melweightmatrix", "tfidfvectorizer")
@@ -38,6 +42,23 @@ def test_singular_and_large_matrices() -> None:
         [node("Det", "x", "y")], [tensor("x", x.shape, double)], [tensor("y", None, double)]
     )
     assert run_model(model, [x], [np.linalg.det(x)]).kind == "agrees"
+
+
+def test_determinants_of_open_size(tmp_path: Path) -> None:
+    """Matrices of no, one and many rows, permutations, and one without an inverse; a large one of known
+    size. Sizes that differ are refused in the call."""
+    rng, double = np.random.default_rng(2), TensorProto.DOUBLE
+    given = [rng.normal(size=(2, size, size)) for size in (0, 1, 7)]
+    given += [np.eye(6)[None, [3, 2, 5, 1, 0, 4]], np.triu(np.ones((1, 5, 5)), 1)]
+    model = make_model(
+        [node("Det", "x", "y")], [tensor("x", ["b", "n", "m"], double)], [tensor("y", None, double)]
+    )
+    check_model(model, [{"x": x} for x in given], tmp_path, floor=1e-12)
+    with pytest.raises(ingot_runtime.InputError, match="square matrices"):
+        ingot_runtime.load(ingot.compile(model).to_bytes()).run({"x": np.zeros((1, 2, 3))})
+    large = rng.normal(size=(20, 20))
+    model.graph.input[0].CopyFrom(tensor("x", large.shape, double))
+    assert run_model(model, [large], [np.linalg.det(large)]).kind == "agrees"
 
 
 BAD: dict[str, tuple[NodeProto, dict[str, list[int]], str]] = {

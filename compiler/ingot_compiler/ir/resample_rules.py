@@ -36,7 +36,7 @@ def coordinates(attributes: Attributes, position: int, size: int) -> tuple[Array
         roi = attribute_floats(attributes, "roi")
         start, end = roi[position], roi[position + len(roi) // 2]
         return _cropped(where, start, end, length, size), scale
-    if mode == "pytorch_half_pixel" and length == 1:
+    if mode == "pytorch_half_pixel" and new == 1:
         return where * 0, scale
     offset = size / 2 * (1 - new / length) if mode == "half_pixel_symmetric" else 0.0
     return offset + (where + 0.5) / scale - 0.5, scale

@@ -1,7 +1,7 @@
 """ONNX Cast: change of element type.
 
-In: a tensor. Out: core ``cast``, or what ``low_bits`` and ``strings`` compose. Not done here: floats
-as strings, strings as bool and low-bit types, 6-bit floats (reported as unsupported).
+In: a tensor. Out: core ``cast``, or what ``low_bits`` and ``strings`` compose. Not done here:
+low-bit types as strings and back, 6-bit floats (reported as unsupported).
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.sequences import add_value
 from ingot_compiler.frontend.strings.pool import strings_of
-from ingot_compiler.frontend.strings.read_numbers import as_f64, as_i64
+from ingot_compiler.frontend.strings.read_numbers import as_bool, as_f64, as_i64
+from ingot_compiler.frontend.strings.write_floats import written_floats, written_truths
 from ingot_compiler.frontend.strings.write_numbers import written_integers
+from ingot_compiler.frontend.values import Strings
 from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.ir.typing_rules import INTEGERS
 
@@ -36,13 +38,23 @@ def _translate(context: OpContext) -> Sequence[int]:
 def cast_strings(context: OpContext, x: int, dtype: DType | None) -> int:
     """Strings as numbers; numbers as strings where ``dtype`` is None."""
     if dtype is None:
-        return x if x < 0 else add_value(context, written_integers(context, x))
+        return x if x < 0 else add_value(context, _as_strings(context, x))
     strings = strings_of(context, x)
     if dtype in INTEGERS:
         return cast(context, as_i64(context, strings), dtype)
+    if dtype == "bool":
+        return as_bool(context, strings)
     if dtype not in FLOATS:
         raise Unsupported(f"a cast of strings to {dtype}")
     return cast(context, as_f64(context, strings), dtype)
+
+
+def _as_strings(context: OpContext, x: int) -> Strings:
+    """The strings of numbers or truths."""
+    dtype = context.dtype_of(x)
+    if dtype == "bool":
+        return written_truths(context, x)
+    return written_floats(context, x) if dtype in FLOATS else written_integers(context, x)
 
 
 def cast_attributes(context: OpContext) -> tuple[bool, Rounding]:

@@ -1,7 +1,7 @@
 """ONNX RoiAlign: averages or maxima of samples in the cells of regions.
 
 In: x[N, C, H, W], regions [R, 4], batch indices [R]. Out: [R, C, rows, columns]. Not done here:
-types (``ir/ops``).
+where samples lie (``region_places``), types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -10,68 +10,30 @@ from collections.abc import Sequence
 from functools import partial
 from functools import reduce as fold
 from itertools import product
+from math import inf
 
 from ingot_compiler.frontend.compose import (
     binary_scalar,
     cast,
-    iota,
     reduce,
     reshape,
-    size_scalar,
     slice_axis,
     transpose,
     unsqueeze,
 )
-from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.index_checks import checked_indices
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import sizes_of
-from ingot_compiler.frontend.sampling import clamp_index
+from ingot_compiler.frontend.region_places import RegionAxis, SamplePlaces, places_along
 from ingot_compiler.ir.dims import Dim
 from ingot_runtime.lazy_dataclass import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Where samples lie along one axis, each [R, cells * samples]: between the pixels ``first`` and
-    ``second``, which has ``weight``; whether the sample ``counts``."""
-
-    first: int
-    second: int
-    weight: int
-    counts: int
 
 
 def _is_half_pixel(context: OpContext) -> bool:
     """Whether corners of regions lie between pixels (ONNX RoiAlign-16)."""
     name = "coordinate_transformation_mode"
     return context.opset >= 16 and context.string_attribute(name, "half_pixel") == "half_pixel"
-
-
-def _places(
-    context: OpContext, ends: tuple[int, int], cells: int, samples: int, size: Dim
-) -> _Places:
-    """Samples of regions between ``ends`` [R] along an axis of ``size`` pixels."""
-    low, high = ends
-    own = context.add("sub", high, low)
-    if not _is_half_pixel(context):
-        own = binary_scalar(context, "max", own, 1.0)
-    step = binary_scalar(context, "div", own, float(cells * samples))
-    centre = binary_scalar(
-        context, "add", cast(context, iota(context, cells * samples), "f32"), 0.5
-    )
-    start = unsqueeze(context, low, (1,))
-    where = context.add("add", start, context.add("mul", unsqueeze(context, step, (1,)), centre))
-    length = size_scalar(context, size, "f32")
-    before = binary_scalar(context, "less", where, -1.0)
-    beyond = context.add("logical_or", before, context.add("less", length, where))
-    last = binary_scalar(context, "sub", length, 1.0)
-    where = context.add("min", binary_scalar(context, "max", where, 0.0), last)
-    floor = context.add("floor", where)
-    first = cast(context, floor, "i64")
-    second = clamp_index(context, binary_scalar(context, "add", first, 1), size)
-    first, weight = clamp_index(context, first, size), context.add("sub", where, floor)
-    return _Places(first, second, weight, context.add("logical_not", beyond))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +45,7 @@ class _Samples:
     image: int
     owner: int
     one: int
-    places: tuple[_Places, _Places]
+    places: tuple[SamplePlaces, SamplePlaces]
     shape: tuple[Dim, ...]
 
     def wide(self, value: int, axis: int) -> int:
@@ -106,34 +68,57 @@ class _Samples:
         weight = unsqueeze(context, context.add("mul", *weights), (3,))
         return context.add("mul", context.add("gather_nd", self.image, index, batch_dims=0), weight)
 
-    def counts(self) -> int:
-        """[*shape, 1]: whether a sample lies in the image."""
-        counted = [self.wide(at.counts, axis) for axis, at in enumerate(self.places, 1)]
+    def both(self, flags: Sequence[int]) -> int:
+        """[*shape, 1]: what is true of a sample along both axes."""
+        counted = [self.wide(each, axis) for axis, each in enumerate(flags, 1)]
         return unsqueeze(self.context, self.context.add("logical_and", *counted), (3,))
+
+    def values(self, *, is_max: bool) -> int:
+        """[*shape, C]: the samples; 0 outside of the image."""
+        terms = [self.corner(far) for far in product((False, True), repeat=2)]
+        joined = fold(partial(self.context.add, "max" if is_max else "add"), terms)
+        counts = self.both([at.counts for at in self.places])
+        return self.context.add("select", counts, joined, self.context.scalar("f32", 0))
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, rois = context.operand(0), cast(context, context.operand(1), "f32")
     rows, columns = (context.int_attribute(f"output_{name}", 1) for name in ("height", "width"))
-    samples = context.int_attribute("sampling_ratio", 0)
-    if samples <= 0:
-        raise Unsupported("sampling_ratio 0: a number of samples that every region decides")
+    ratio = context.int_attribute("sampling_ratio", 0)
     is_max = context.string_attribute("mode", "avg", ("avg", "max")) == "max"
     count, (channels, height, width) = sizes_of(context, rois, 2)[0], sizes_of(context, x, 4)[1:]
     left, top, right, bottom = _edges(context, rois, count)
-    y = _places(context, (top, bottom), rows, samples, height)
-    x_places = _places(context, (left, right), columns, samples, width)
+    is_free = _is_half_pixel(context)
+    y, x_places = (
+        places_along(context, RegionAxis(ends, cells, size), ratio, may_be_empty=is_free)
+        for ends, cells, size in (((top, bottom), rows, height), ((left, right), columns, width))
+    )
     image = transpose(context, cast(context, x, "f32"), (0, 2, 3, 1))
-    shape = (count, rows * samples, columns * samples)
+    shape = (count, rows * y.samples, columns * x_places.samples)
     owner, one = _owner(context, shape), context.scalar("f32", 1)
-    places = _Samples(context, image, owner, one, (y, x_places), shape)
-    terms = [places.corner(far) for far in product((False, True), repeat=2)]
-    counts = places.counts()
-    joined = fold(partial(context.add, "max" if is_max else "add"), terms)
-    joined = context.add("select", counts, joined, context.scalar("f32", 0))
-    cells = reshape(context, joined, (count, rows, samples, columns, samples, channels))
-    reduced = reduce(context, cells, "max" if is_max else "mean", (2, 4))
+    samples = _Samples(context, image, owner, one, (y, x_places), shape)
+    cells = (count, rows, y.samples, columns, x_places.samples)
+    reduced = _reduced(samples, (*cells, channels), is_max=is_max)
     return (cast(context, transpose(context, reduced, (0, 3, 1, 2)), context.dtype_of(x)),)
+
+
+def _reduced(samples: _Samples, cells: tuple[Dim, ...], *, is_max: bool) -> int:
+    """[R, rows, columns, C]: the mean or the greatest of each cell's samples; 0 of none."""
+    context, (y, x) = samples.context, samples.places
+    found = samples.values(is_max=is_max)
+    if y.own is None or x.own is None:
+        found = reshape(context, found, cells)
+        return reduce(context, found, "max" if is_max else "mean", (2, 4))
+    counts = [cast(context, places.own, "f32") for places in (y, x) if places.own is not None]
+    number = reshape(context, context.add("mul", *counts), (cells[0], 1, 1, 1))
+    kept = samples.both([places.kept for places in (y, x) if places.kept is not None])
+    neutral = context.scalar("f32", -inf if is_max else 0.0)
+    found = reshape(context, context.add("select", kept, found, neutral), cells)
+    found = reduce(context, found, "max" if is_max else "sum", (2, 4))
+    if not is_max:
+        return context.add("div", found, binary_scalar(context, "max", number, 1.0))
+    is_none = binary_scalar(context, "equal", number, 0.0)
+    return context.add("select", is_none, context.scalar("f32", 0), found)
 
 
 def _owner(context: OpContext, shape: tuple[Dim, ...]) -> int:

@@ -1,8 +1,9 @@
-"""Strings read as numbers (ONNX Cast-25): plain and scientific decimals, and for floats INF and NAN
-in any case.
+"""Strings read as numbers (ONNX Cast-25): plain and scientific decimals, for floats INF and NAN
+in any case, and for truths TRUE and FALSE.
 
-In: a context, strings. Out: f64 or i64 in their shape; a string that is no number is refused when
-it comes. Not done here: blanks around a number (refused), numbers as strings (``write_numbers``).
+In: a context, strings. Out: f64, i64 or bool in their shape; a string that is no number is refused when
+it comes. Not done here: blanks around a number (refused), numbers as strings (``write_numbers``,
+``write_floats``).
 
 The first 19 digits that count are an integer, which a power of ten multiplies: a sum of two f64
 whose product, with what it lost, is rounded once. Up to 19 digits, and where the power is between
@@ -54,6 +55,12 @@ _SIGNED = [
     for cases in (("iI", "nN", "fF"), ("nN", "aA", "nN"))
     for sign in ("", "+", "-")
     for letters in combinations(*cases)
+]
+_TRUE = 16  # words for true, before those for false
+_TRUTHS = [
+    "".join(letters)
+    for word in ("true", "false")
+    for letters in combinations(*(letter + letter.upper() for letter in word))
 ]
 
 
@@ -135,6 +142,25 @@ class _Rows:
 
 def as_f64(context: OpContext, strings: Strings) -> int:
     """The nearest f64 of each string."""
+    found, fits = _floats(context, strings)
+    found = checked(context, found, fits, "a number in every string")
+    return reshape(context, found, shape_of_strings(context, strings))
+
+
+def as_bool(context: OpContext, strings: Strings) -> int:
+    """Whether a number is not zero; ``true`` and ``false`` in any case, which Cast writes."""
+    found, fits = _floats(context, strings)
+    word = reshape(context, places_among(context, strings, _TRUTHS), context.shape_of(found))
+    is_word = context.add("less_equal", context.scalar("i64", 0), word)
+    above = context.add("logical_not", binary_scalar(context, "equal", found, 0.0))
+    truth = context.add("select", is_word, binary_scalar(context, "less", word, _TRUE), above)
+    fits = context.add("logical_or", fits, is_word)
+    truth = checked(context, truth, fits, "a number, true or false in every string")
+    return reshape(context, truth, shape_of_strings(context, strings))
+
+
+def _floats(context: OpContext, strings: Strings) -> tuple[int, int]:
+    """f64[count]; whether each string is a number."""
     decimals = _decimals(context, strings, _DIGITS_MAX)
     near = _limited(context, decimals.exponent, -_POWER_MAX, _POWER_MAX)
     far = _limited(context, context.add("sub", decimals.exponent, near), -_POWER_MAX, _POWER_MAX)
@@ -146,9 +172,7 @@ def as_f64(context: OpContext, strings: Strings) -> int:
     special = context.add("select", endless, infinity, nan)
     found = context.add("select", is_word, special, found)
     found = context.add("select", decimals.is_negative, context.add("neg", found), found)
-    fits = context.add("logical_or", decimals.is_number, is_word)
-    found = checked(context, found, fits, "a number in every string")
-    return reshape(context, found, shape_of_strings(context, strings))
+    return found, context.add("logical_or", decimals.is_number, is_word)
 
 
 def as_i64(context: OpContext, strings: Strings) -> int:

@@ -1,7 +1,7 @@
 """Integers written as strings (ONNX Cast-25): digits, and a sign where they are below zero.
 
-In: a context, integers. Out: strings in their shape. Not done here: floats, whose shortest text is
-not composed of core ops (refused).
+In: a context, integers. Out: strings in their shape. Not done here: floats and
+truths (``write_floats``).
 
 Each string has a row of as many bytes as the longest integer has, and ends where that ends.
 """

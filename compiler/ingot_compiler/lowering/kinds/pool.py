@@ -7,11 +7,13 @@ pooling (a ``reduce``), how large windows are divided (``split_pool``), images t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ingot_compiler.ir.dims import dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.image_rows import COLUMN, point_of_row, row_count
@@ -20,21 +22,32 @@ from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
 from ingot_compiler.lowering.kinds.pool_lanes import is_written_out, lower_pool_lanes
 from ingot_compiler.lowering.kinds.pool_planes import lower_small_planes
 from ingot_compiler.lowering.kinds.pool_short_rows import lower_short_rows
-from ingot_compiler.lowering.kinds.pool_window import average_count, clipped_windows
+from ingot_compiler.lowering.kinds.pool_window import (
+    PoolWindow,
+    average_count,
+    inner_windows,
+    whole_window,
+)
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
 from ingot_compiler.lowering.kinds.split_pool import split_pool
 from ingot_compiler.lowering.loops import (
     Apply,
+    Compare,
     For,
     FromIndex,
+    If,
     Local,
     LoopProgram,
     Statement,
     Value,
 )
 from ingot_compiler.lowering.space import Space, point
+from ingot_compiler.lowering.views import Shape
+from ingot_runtime.lazy_dataclass import dataclass
+
+_WRITTEN_OUT_MAX = 32  # taps
 
 
 def lower_pool(group: Group, target: KernelTarget) -> LoweredGroup:
@@ -60,32 +73,85 @@ def _program(group: Group, whole: Group | None) -> LoopProgram:
     average is of; None: the group gives a sum."""
     anchor = group.nodes[group.anchor]
     shape, kernel = dict(group.types)[anchor.results[0]].shape, anchor.ints("kernel")
-    space = point_of_row(shape, symbol("c"))
-    elements = Elements(group, GroupBuffers(group))
-    body = (*_total(elements, anchor, whole, space), *elements.stored(group.results[0], space))
-    columns = For(COLUMN, shape[-1], "serial", (For("c", shape[1], "vector", body),))
+    pool = _ChannelPool(group, whole, Elements(group, GroupBuffers(group)))
+    columns = For(COLUMN, shape[-1], "serial", pool.column())
     taps = dim_product(tuple(map(typical, kernel)))
     work = dim_mul(dim_mul(shape[-1], shape[1]), taps)
-    return finish_program(elements.buffers, (columns,), row_count(shape), grain_for(work))
+    return finish_program(pool.elements.buffers, (columns,), row_count(shape), grain_for(work))
 
 
-def _total(
-    elements: Elements, anchor: Node, whole: Group | None, space: Space
-) -> tuple[Statement, ...]:
-    """The statements after which the anchor's element is given."""
-    x = elements.operand(anchor, 0)
-    source, dtype = x.type.shape, x.type.dtype
-    windows = clipped_windows(anchor, space, source)
-    where = tuple(window.source(symbol(f"t{i}")) for i, window in enumerate(windows))
-    load = elements.load(x, point(source, (space.index(0), symbol("c"), *where)))
-    loops = [(f"t{i}", window.count) for i, window in enumerate(windows)]
-    function: ReduceFunction = "max" if anchor.op == "max_pool" else "sum"
-    reduce = nested_reduce("total", function, loops, dtype, ((), load), lanes=False)
-    total: Value = Local("total", dtype)
-    if anchor.op == "average_pool" and whole is not None:
-        total = Apply("div", (total, FromIndex(average_count(whole, space), dtype)), dtype)
-    elements.given[anchor.results[0]] = elements.let(total, dtype)
-    return (reduce, *elements.take())
+@dataclass(frozen=True, slots=True)
+class _ChannelPool:
+    """A pool at one column of the result, whose channels are in lanes."""
+
+    group: Group
+    average_of: Group | None
+    elements: Elements
+
+    @property
+    def anchor(self) -> Node:
+        """The pool."""
+        return self.group.nodes[self.group.anchor]
+
+    def column(self) -> tuple[Statement, ...]:
+        """All channels: few taps that are all inside of the image are written out."""
+        space, source = self._space(), self._x().type.shape
+        axes = range(len(source) - 2)
+        clipped = inner_windows(self.anchor, space, source, self._shape())
+        whole = [whole_window(self.anchor, axis, space.index(2 + axis)) for axis in axes]
+        taps = dim_product(tuple(window.count for window in whole))
+        if not isinstance(taps, int) or taps > _WRITTEN_OUT_MAX:
+            return (self._channels(clipped, unroll=False),)
+        inside = [window.count for window in clipped]
+        tests = [
+            Compare("equal", count, window.count)
+            for count, window in zip(inside, whole, strict=True)
+            if count != window.count
+        ]
+        if not tests:
+            return (self._channels(whole, unroll=True),)
+        test: Value = tests[0]
+        for other in tests[1:]:
+            test = Apply("logical_and", (test, other), "bool")
+        return (
+            If(test, (self._channels(whole, unroll=True),)),
+            If(Apply("logical_not", (test,), "bool"), (self._channels(clipped, unroll=False),)),
+        )
+
+    def _channels(self, windows: Sequence[PoolWindow], *, unroll: bool) -> Statement:
+        space, elements = self._space(), self.elements
+        body = self._total(windows, space, unroll=unroll)
+        body = (*body, *elements.stored(self.group.results[0], space))
+        return For("c", self._x().type.shape[1], "vector", body)
+
+    def _total(
+        self, windows: Sequence[PoolWindow], space: Space, *, unroll: bool
+    ) -> tuple[Statement, ...]:
+        """The statements after which the anchor's element is given."""
+        elements, anchor, x = self.elements, self.anchor, self._x()
+        source, dtype = x.type.shape, x.type.dtype
+        where = tuple(window.source(symbol(f"t{i}")) for i, window in enumerate(windows))
+        load = elements.load(x, point(source, (space.index(0), symbol("c"), *where)))
+        loops = [(f"t{i}", window.count) for i, window in enumerate(windows)]
+        function: ReduceFunction = "max" if anchor.op == "max_pool" else "sum"
+        name = elements.fresh("total")
+        reduce = nested_reduce(name, function, loops, dtype, ((), load), lanes=False, unroll=unroll)
+        total: Value = Local(name, dtype)
+        if anchor.op == "average_pool" and self.average_of is not None:
+            own = windows if self.average_of is self.group else None
+            count = average_count(self.average_of, space, own)
+            total = Apply("div", (total, FromIndex(count, dtype)), dtype)
+        elements.given[anchor.results[0]] = elements.let(total, dtype)
+        return (reduce, *elements.take())
+
+    def _x(self) -> Operand:
+        return self.elements.operand(self.anchor, 0)
+
+    def _shape(self) -> Shape:
+        return self.elements.types[self.anchor.results[0]].shape
+
+    def _space(self) -> Space:
+        return point_of_row(self._shape(), symbol("c"))
 
 
 POOL = Kind("pool", lower_pool, ResultLayout.LIKE_FIRST_OPERAND)

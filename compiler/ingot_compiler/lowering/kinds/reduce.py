@@ -43,12 +43,14 @@ def nested_reduce(
     inner: tuple[tuple[Statement, ...], Value],
     *,
     lanes: bool,
+    unroll: bool = False,
 ) -> Reduce:
-    """Reduce over several loop variables, outermost first; only the innermost may use lanes."""
+    """Reduce over several loop variables, outermost first; only the innermost may use lanes.
+    ``unroll``: all of known extents, as steps one after the other."""
     body, value = inner
     (variable, extent), *outer = reversed(axes)
     own = [name, *(f"{name}_{level}" for level in range(1, len(axes)))]
-    statement = Reduce(own[-1], function, variable, extent, dtype, body, value, lanes)
+    statement = Reduce(own[-1], function, variable, extent, dtype, body, value, lanes, unroll)
     for level, (variable, extent) in reversed(list(enumerate(reversed(outer)))):
         statement = Reduce(
             own[level],
@@ -58,6 +60,7 @@ def nested_reduce(
             dtype,
             (statement,),
             Local(own[level + 1], dtype),
+            unroll=unroll,
         )
     return statement
 

@@ -69,7 +69,8 @@ def _half_pixel(place: ResizedIndex) -> Value:
 
 
 def _pytorch_half_pixel(place: ResizedIndex) -> Value:
-    return place.unless_single(_half_pixel(place), number(0))
+    is_single = apply("equal", place.new, number(1))
+    return apply("select", is_single, number(0), _half_pixel(place))
 
 
 def _half_pixel_symmetric(place: ResizedIndex) -> Value:

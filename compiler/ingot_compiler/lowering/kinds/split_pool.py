@@ -24,7 +24,7 @@ from ingot_compiler.lowering.kinds.launches_in_turn import workspace_number
 from ingot_compiler.lowering.views import dense_view, storage_order
 from ingot_runtime.lazy_dataclass import dataclass
 
-_GAIN_MIN = 2  # so many times fewer comparisons are worth a launch more
+_GAIN_MIN = 1.6  # so many times fewer comparisons are worth a launch more
 _SHORT_MAX = 7  # elements of a window that stays one
 
 

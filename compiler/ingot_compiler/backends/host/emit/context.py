@@ -37,7 +37,8 @@ class Typed:
 class Vector:
     """The vector variable: lane j stands for iteration ``first + j``; lanes outside ``mask`` (None:
     none) do not run. ``first`` is a multiple of ``lanes``; ``count``: the iterations that are left
-    where they are known to be fewer than lanes, behind a known first one.
+    where they are known to be fewer than lanes, behind a known first one; ``left``: where only a run
+    knows them, i32, and ``mask`` says no more than that.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Vector:
     first: LlvmValue
     mask: LlvmValue | None
     count: int | None = None
+    left: LlvmValue | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,7 @@ class EmitContext:
         *,
         lanes: int = 0,
         count: int | None = None,
+        left: LlvmValue | None = None,
     ) -> None:
         """Make ``name`` the vector variable of the current scope; lane 0 is iteration ``first``
         (i64), a multiple of the lanes."""
@@ -154,7 +157,7 @@ class EmitContext:
         # Also a constant first iteration differs between lanes: keep the symbol.
         self.constants.pop(name, None)
         self.symbols[name] = Binding(first, len(self.frames) - 1, signed=False)
-        self.vector = Vector(name, lanes or self.lanes, first, mask, count)
+        self.vector = Vector(name, lanes or self.lanes, first, mask, count, left)
 
     def define(self, name: str, operand: LlvmValue, dtype: DType) -> None:
         """Name a value in registers (``Local``)."""
@@ -175,6 +178,13 @@ class EmitContext:
         if self.vector and self.vector.mask:
             masks.insert(0, self.vector.mask)
         return self._all(masks)
+
+    def iterations_left(self) -> LlvmValue | None:
+        """The number of lanes that may touch memory, the first ones, where no guard differs between
+        lanes and only a run knows it."""
+        if self.vector is None or any(guard.lanes for guard in self.guards):
+            return None
+        return self.vector.left
 
     def uniform_guard(self) -> LlvmValue | None:
         """The guards that all lanes share, or None."""

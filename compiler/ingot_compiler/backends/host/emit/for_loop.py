@@ -16,7 +16,7 @@ from ingot_compiler.backends.host.emit.extent import (
     loop_extent,
     refuse_nested_lanes,
 )
-from ingot_compiler.backends.host.emit.lanes import tail_mask
+from ingot_compiler.backends.host.emit.lanes import iterations_left, mask_of, tail_mask
 from ingot_compiler.backends.host.emit.loop_lanes import wide_lanes
 from ingot_compiler.backends.host.emit.operands import ZERO
 from ingot_compiler.backends.host.emit.statement import emit_statements
@@ -57,10 +57,13 @@ def _over_vectors(context: EmitContext, statement: For, extent: LlvmValue) -> No
     for_each(w, done, whole, lanes, lambda first: _emit_vector(context, statement, first, lanes))
 
     def rest() -> None:
-        mask = tail_mask(w, whole, extent, lanes)
         ends = whole.integer, extent.integer
-        count = None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
-        _emit_vector(context, statement, whole, lanes, mask, count)
+        if ends[0] is not None and ends[1] is not None:
+            mask = tail_mask(w, whole, extent, lanes)
+            _emit_vector(context, statement, whole, lanes, mask, count=ends[1] - ends[0])
+            return
+        left = iterations_left(w, whole, extent)
+        _emit_vector(context, statement, whole, lanes, mask_of(w, range(lanes), left), left=left)
 
     if_below(w, whole, extent, rest)
 
@@ -72,7 +75,8 @@ def _emit_vector(
     lanes: int,
     mask: LlvmValue | None = None,
     count: int | None = None,
+    left: LlvmValue | None = None,
 ) -> None:
     with context.scope():
-        context.vectorize(statement.variable, first, mask, lanes=lanes, count=count)
+        context.vectorize(statement.variable, first, mask, lanes=lanes, count=count, left=left)
         emit_statements(context, statement.body)

@@ -7,6 +7,8 @@ which lanes a guard leaves (``context``), buffers and indices (``memory``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants, vector_type
 from ingot_compiler.backends.host.writer import Writer
 
@@ -29,8 +31,18 @@ def known_tail_mask(count: int, lanes: int) -> LlvmValue | None:
 
 def tail_mask(w: Writer, first: LlvmValue, extent: LlvmValue, lanes: int) -> LlvmValue:
     """The lanes j of ``lanes`` with ``first + j < extent``."""
-    left = w.convert("trunc", w.sub(extent, first), "i32")
-    return w.compare("ult", lane_numbers(lanes, "i32"), w.splat(left, lanes))
+    return mask_of(w, range(lanes), iterations_left(w, first, extent))
+
+
+def iterations_left(w: Writer, first: LlvmValue, extent: LlvmValue) -> LlvmValue:
+    """How many iterations there are from one on, i32."""
+    return w.convert("trunc", w.sub(extent, first), "i32")
+
+
+def mask_of(w: Writer, numbers: Sequence[int], left: LlvmValue) -> LlvmValue:
+    """A lane for each number that is below ``left``. Lanes that are taken from a mask instead, in
+    another order, are taken one by one where masks have registers of their own."""
+    return w.compare("ult", constants(numbers, "i32"), w.splat(left, len(numbers)))
 
 
 def as_lanes(writer: Writer, value: LlvmValue, element: str, lanes: int) -> LlvmValue:

@@ -127,11 +127,13 @@ def _load_spread(context: EmitContext, buffer: int, index: Dim, stride: Dim | No
         if isinstance(stride, int) and 1 < stride <= APART_MAX:
             pointer = emit_address(context, buffer, index)
             count = context.vector.count
-            return load_apart(w, pointer, element, lanes, stride, mask, count)
+            left = context.iterations_left()
+            return load_apart(w, pointer, element, lanes, stride, mask, count, left)
         times = lane_repeat(context, index) if stride is None else None
         if times is not None:
             pointer = emit_address(context, buffer, index)
-            return load_repeated(w, pointer, element, lanes, times, mask)
+            left = context.iterations_left()
+            return load_repeated(w, pointer, element, lanes, times, mask, left)
     near = near_lanes(context, index) if stride is None and not context.guards else None
     if near is not None and has_windows(context.target, element, lanes, near.reach):
         return load_near(context, emit_address(context, buffer, near.shared), near)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.frontend.as_onnx import as_onnx
-from ingot_compiler.frontend.compose import broadcast_to, iota, reshape
+from ingot_compiler.frontend.compose import broadcast_to, iota, reshape, transpose
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import sizes_of
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
 
 
 def rotated(
@@ -46,23 +47,27 @@ def _translate(context: OpContext) -> Sequence[int]:
     }
     shape = sizes_of(context, x, 3, 4)
     rank = len(shape)
-    if rank == 3 and not attributes["num_heads"]:
-        attributes["num_heads"] = _heads(context, x)
     positions = context.operand(1)
     if context.rank_of(positions) == 1:
         batch, rows = shape[0], shape[1 if rank == 3 else 2]
         places = context.add("add", reshape(context, positions, (1,)), iota(context, rows))
         positions = broadcast_to(context, reshape(context, places, (1, rows)), (batch, rows))
     tables = context.operand(2), context.operand(3)
-    return (as_onnx(context, "RotaryEmbedding", x, *tables, positions, **attributes),)
+    if rank == 4 or attributes["num_heads"]:
+        return (as_onnx(context, "RotaryEmbedding", x, *tables, positions, **attributes),)
+    split = (*shape[:2], *_heads(context, x))
+    apart = transpose(context, reshape(context, x, split), (0, 2, 1, 3))
+    turned = as_onnx(context, "RotaryEmbedding", apart, *tables, positions, **attributes)
+    return (reshape(context, transpose(context, turned, (0, 2, 1, 3)), shape),)
 
 
-def _heads(context: OpContext, x: int) -> int:
-    """How many heads there are, by the width of the tables."""
+def _heads(context: OpContext, x: int) -> tuple[Dim, Dim]:
+    """How many heads there are, and their size, by the width of the tables."""
     size, half = context.shape_of(x)[2], sizes_of(context, context.operand(2), 2)[1]
-    if not isinstance(size, int) or not isinstance(half, int) or not half:
-        raise Unsupported("a number of heads that is known at run time only")
-    return size // (2 * half)
+    own = dim_mul(half, 2)
+    if own == 0:
+        raise Unsupported("tables without columns, where nothing tells the number of heads")
+    return dim_floordiv(size, own), own
 
 
 OP = OnnxOp(

@@ -32,6 +32,7 @@ from ingot_compiler.ir.dims import coefficient, dim_min, dim_mul
 _STEPS_AHEAD = 32
 _PREFETCHED = ("f32", "bf16", "f16")
 _CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB
+_TALL = 8  # rows of a tile to which its half is far
 
 
 def emit_rows(unit: Unit, panel: Panel) -> None:
@@ -74,15 +75,25 @@ def _emit_whole_tiles(unit: Unit, panel: Panel, start: LlvmValue, count: LlvmVal
 
 
 def _emit_clamped_tiles(unit: Unit, panel: Panel, start: LlvmValue, count: LlvmValue) -> None:
-    """Emit tiles that clamp to the last row. Of a matrix, whose rows may be few, those that lower
-    tiles take sooner are left to them; the rows of taps are pixels, which are many."""
-    w, height = unit.context.writer, unit.statement.tile.rows
-    lower = () if unit.statement.taps else (height // 2, height // 4)
-    heights = (height, *(rows for rows in lower if rows > 1))
+    """Emit tiles that clamp to the last row. Of a matrix, whose rows may be few, those that a lower
+    tile takes are left to it: all in one, for each reads the whole panel. The rows of taps are
+    pixels, which are many."""
+    w, heights = unit.context.writer, _heights(unit)
     done: LlvmValue = ZERO
-    for number, rows in enumerate(heights):
-        end = w.sub(count, i64(sum(heights[number + 1 :]))) if heights[number + 1 :] else count
+    for rows, lower in zip(heights, (*heights[1:], 0), strict=True):
+        end = w.sub(count, i64(lower)) if lower else count
         done = _emit_clamped(unit, panel, (start, done, end, count), rows)
+
+
+def _heights(unit: Unit) -> tuple[int, ...]:
+    """The heights of tiles of an open number of rows, falling."""
+    height = unit.statement.tile.rows
+    if unit.statement.taps:
+        return (height,)
+    lower = [height // 2, height // 4]
+    if height >= _TALL:
+        lower.insert(0, 2 * height // 3)
+    return (height, *(rows for rows in lower if rows > 1))
 
 
 def _emit_clamped(
