@@ -221,7 +221,7 @@ class OpContext(OnnxNode):
             raise OpTypeError("a float element type", dtype)
         whole = bool(value) if dtype == "bool" else int(value) if not is_float else 0
         item = rounded_to(float(value), dtype) if is_float else whole
-        result = self._append("literal", dtype=dtype, shape=(), value=(item,))
+        result = self.translation.builder.scalar(dtype, item, self.source, self.mark)
         if dtype not in ("f16", "bf16"):
             known_values = as_known_values([item if is_float else int(item)], ())
             self.translation.known_values[result] = known_values
@@ -247,9 +247,12 @@ class OpContext(OnnxNode):
         flat: tuple[Any, ...] = tuple(known_values.ravel().tolist())
         if not symbols_appear(known_values):
             plain = bool if dtype == "bool" else int
-            result = self._append(
-                "literal", dtype=dtype, shape=shape, value=tuple(plain(item) for item in flat)
-            )
+            value = tuple(plain(item) for item in flat)
+            builder = self.translation.builder
+            if shape:
+                result = self._append("literal", dtype=dtype, shape=shape, value=value)
+            else:
+                result = builder.scalar(dtype, value[0], self.source, self.mark)
         else:
             assert dtype != "bool"
             result = self._append("dim_values", values=flat)
