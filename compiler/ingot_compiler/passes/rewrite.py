@@ -78,6 +78,7 @@ class Rewriter:
         self._graph = graph
         self._producer: dict[int, Node] = graph.makers()
         self._merged: dict[int, set[int]] = {}
+        self._inferred: dict[tuple[OpName, tuple[TensorType, ...]], Sequence[TensorType]] = {}
         self._replaced: dict[int, int] = {}
         self._constant: set[int] = set()
         self._literals: dict[tuple[str, str, str, tuple[int, ...]], int] = {}
@@ -151,7 +152,7 @@ class Rewriter:
             for item in operands
         ]
         table = dict(attributes or {})
-        types = OPS_BY_NAME[op].infer([self.types[value] for value in values], table).results
+        types = self._result_types(op, values, table)
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types
         spelled = make_attributes(table)
@@ -160,6 +161,18 @@ class Rewriter:
         self.nodes.append(node)
         self._changes.append(node)
         return results[0]
+
+    def _result_types(
+        self, op: OpName, operands: Sequence[int], attributes: Mapping[str, Attribute]
+    ) -> Sequence[TensorType]:
+        """What the op's rule says; asked once of an op without attributes and the same types."""
+        given = tuple([self.types[value] for value in operands])
+        if attributes:
+            return OPS_BY_NAME[op].infer(given, attributes).results
+        found = self._inferred.get((op, given))
+        if found is None:
+            found = self._inferred[op, given] = OPS_BY_NAME[op].infer(given, attributes).results
+        return found
 
     def literal(self, value: Attribute, dtype: str, source: Sequence[int] = ()) -> int:
         """A rank-0 literal, added once; a float is rounded to ``dtype``, so that equal literals are
