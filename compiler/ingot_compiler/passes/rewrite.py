@@ -319,8 +319,8 @@ def rewrite(graph: Graph, rule: RewriteRule, roots: RootOps | None = None) -> Gr
 
 def _visited(graph: Graph, rule: RewriteRule, roots: RootOps | None) -> Rewriter | None:
     """The state behind the last node; None where the rule is asked of no node."""
-    ops = {node.op for node in graph.nodes}
-    asked = ops if roots is None else {op for op in ops if op in roots}
+    ops: set[OpName] = {node.op for node in graph.nodes}
+    asked: set[OpName] = ops if roots is None else {op for op in ops if op in roots}
     if not asked:
         return None
     state = Rewriter(graph)

@@ -71,7 +71,7 @@ _LEAVES = frozenset((int, str, float, bool, type(None)))
 @cache
 def _parts(kind: type) -> Callable[[object], Sequence[object]]:
     """What gives the parts of an object of a type, the last one first."""
-    if issubclass(kind, tuple):
+    if tuple in kind.__mro__:
         return lambda item: cast("tuple[object, ...]", item)[::-1]
     names = () if kind is Sum else _field_names(kind)[::-1]
     if not names:
@@ -106,9 +106,8 @@ def bound_names(body: tuple[Statement, ...]) -> set[str]:
 @cache
 def _may_bind(kind: type) -> bool:
     """Whether what is of a type names something; most of a body is values."""
-    return issubclass(kind, (For, Reduce, Filter, LetIndex, Transpose)) or (
-        is_dataclass(kind) and hasattr(kind, "accumulator")
-    )
+    binders = (For, Reduce, Filter, LetIndex, Transpose)
+    return "accumulator" in _field_names(kind) or issubclass(kind, binders)
 
 
 def _bound_by(item: object) -> set[str]:
