@@ -7,7 +7,7 @@ loop over nodes (``infer_types``), common constructions (``compose``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from math import isfinite, prod
 from typing import Any
 
@@ -43,6 +43,14 @@ INDEX_DTYPES = ("i32", "i64")  # of ONNX's indices
 _LITERAL_COUNT_MAX = 1024
 _QUANTISED_COUNT_MAX = 4  # of a literal that stands for floats: more of them are weights
 _FLOAT_COUNT_MAX = 64  # of a tensor whose floats are looked at: factors of sizes
+
+
+@lru_cache(maxsize=1 << 12)  # a model has many values of few types
+def _is_possible(type_: TensorType) -> bool:
+    """Whether a tensor has no more axes, elements and bytes than any may have."""
+    sizes = ((type_.size_bytes, SIZE_BYTES_MAX), (type_.element_count, ELEMENT_COUNT_MAX))
+    few = all(not isinstance(found, int) or found <= limit for found, limit in sizes)
+    return few and type_.rank <= RANK_MAX
 
 
 class Unsupported(Exception):
@@ -185,6 +193,8 @@ class OpContext(OnnxNode):
     ) -> tuple[int, ...]:
         """Operands whose sizes agree, some of them behind a run-time check."""
         detours = unify_sizes(op, attributes, [self.type_of(operand) for operand in operands])
+        if detours.count(None) == len(detours):
+            return operands
         for detour, operand in zip(detours, operands, strict=True):
             self._require_equal(detour, self.shape_of(operand))
         return tuple(
@@ -203,6 +213,8 @@ class OpContext(OnnxNode):
             self.add("require_dim", difference=dim_add(own, dim_mul(wanted, -1)), what=what)
 
     def _check_size(self, type_: TensorType) -> None:
+        if _is_possible(type_):
+            return
         if type_.rank > RANK_MAX:
             raise OpTypeError(f"at most {RANK_MAX} dimensions", type_.rank)
         for found, limit, unit in (
@@ -221,7 +233,7 @@ class OpContext(OnnxNode):
             raise OpTypeError("a float element type", dtype)
         whole = bool(value) if dtype == "bool" else int(value) if not is_float else 0
         item = rounded_to(float(value), dtype) if is_float else whole
-        result = self._append("literal", dtype=dtype, shape=(), value=(item,))
+        result = self.translation.builder.scalar(dtype, item, self.source, self.mark)
         if dtype not in ("f16", "bf16"):
             known_values = as_known_values([item if is_float else int(item)], ())
             self.translation.known_values[result] = known_values
@@ -247,9 +259,12 @@ class OpContext(OnnxNode):
         flat: tuple[Any, ...] = tuple(known_values.ravel().tolist())
         if not symbols_appear(known_values):
             plain = bool if dtype == "bool" else int
-            result = self._append(
-                "literal", dtype=dtype, shape=shape, value=tuple(plain(item) for item in flat)
-            )
+            value = tuple(plain(item) for item in flat)
+            builder = self.translation.builder
+            if shape:
+                result = self._append("literal", dtype=dtype, shape=shape, value=value)
+            else:
+                result = builder.scalar(dtype, value[0], self.source, self.mark)
         else:
             assert dtype != "bool"
             result = self._append("dim_values", values=flat)

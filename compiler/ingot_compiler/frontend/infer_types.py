@@ -154,6 +154,7 @@ def _add_constants(model: ImportedModel, translation: Translation, values: dict[
 
 
 def _not_dequantised(node: ImportedNode) -> tuple[int, ...]:
-    """What a node reads, but for the integers that DequantizeLinear makes floats of."""
+    """What a node reads, but for the integers that DequantizeLinear makes floats of, and their zero
+    points."""
     is_dequantiser = node.op == "DequantizeLinear" and node.domain in _DEQUANTISER_DOMAINS
-    return node.operands[1:] if is_dequantiser else node.reads()
+    return node.operands[1:2] if is_dequantiser else node.reads()

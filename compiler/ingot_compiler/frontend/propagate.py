@@ -71,11 +71,13 @@ def propagate(
 ) -> _Found:
     """Known values of an op's result, None when nothing is known or it is too large; of floats,
     deferred where an operand's are."""
+    known = [known_values for _, known_values in operands]
+    if all(item is None for item in known):  # nearly all ops
+        return None
+    if Trait.MOVEMENT not in OPS_BY_NAME[op].traits and any(item is None for item in known):
+        return None
     count = result.element_count
     if not isinstance(count, int) or count > ELEMENT_COUNT_MAX or _has_symbols(attributes):
-        return None
-    known = [known_values for _, known_values in operands]
-    if Trait.MOVEMENT not in OPS_BY_NAME[op].traits and any(item is None for item in known):
         return None
     application = _Application(op, attributes, tuple(type_ for type_, _ in operands), result)
     find = partial(_found, application, known)

@@ -25,6 +25,7 @@ LIMITS: dict[DType, tuple[int, int]] = {
     "i2": (-2, 1),
     "u2": (0, 3),
 }
+_EXACT: tuple[DType, ...] = ("f32", "f64", "i32", "i64")
 
 
 def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0) -> int:
@@ -51,10 +52,11 @@ def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0)
 def one_number(context: OpContext, parameter: int) -> int | None:
     """The integer that all elements of a vector are, where that is known: quantisers write a zero
     point for each channel, most of which are 0."""
-    found = context.known_ints(parameter)
     source = context.translation.stored.get(parameter)
-    if found is None and source is not None:
-        found = tuple(int(item) for item in context.translation.elements(source))
+    if source is not None:
+        elements = context.translation.elements(source)
+        return int(elements[0]) if len(elements) and (elements == elements[0]).all() else None
+    found = context.known_ints(parameter)
     return found[0] if found and found.count(found[0]) == len(found) else None
 
 
@@ -85,8 +87,9 @@ def rounded(
             x = context.add("add", x, convert(context, zero, context.dtype_of(x)))
         return convert(context, x, dtype, saturate=saturate)
     x = context.add("round", x)
-    if zero is not None:
-        x = context.add("add", x, convert(context, zero, context.dtype_of(x)))
+    offset = None if zero is None else _offset(context, zero, context.dtype_of(x))
+    if offset is not None:
+        x = context.add("add", x, offset)
     low, high = (context.scalar(context.dtype_of(x), limit) for limit in LIMITS[dtype])
     return convert(context, clamp(context, x, low, high), dtype)
 
@@ -99,4 +102,15 @@ def centred(context: OpContext, x: int, zero: int | None, dtype: DType) -> int:
     # The zero point of a float is 0, as the standard says.
     if zero is None or context.dtype_of(x) in LOW_BITS - LIMITS.keys():
         return wide
-    return context.add("sub", wide, convert(context, zero, dtype))
+    offset = _offset(context, zero, dtype)
+    return wide if offset is None else context.add("sub", wide, offset)
+
+
+def _offset(context: OpContext, zero: int, dtype: DType) -> int | None:
+    """A zero point in a wider element type; None for 0. A known number is written down as it is:
+    each op that a model has hundreds of times is seen by every pass."""
+    is_exact = dtype in _EXACT and context.dtype_of(zero) in LIMITS.keys() - LOW_BITS
+    known = context.known_ints(zero) if is_exact and not context.shape_of(zero) else None
+    if not known:
+        return convert(context, zero, dtype)
+    return context.scalar(dtype, known[0]) if known[0] else None

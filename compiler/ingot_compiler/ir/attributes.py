@@ -107,7 +107,7 @@ def attribute_numbers(attributes: Attributes, name: str) -> tuple[float, ...]:
     """Attribute ``name`` as a tuple of plain numbers: floats, integers and bools stay what they
     are."""
     items = _items(attributes, name)
-    numbers = tuple(item for item in items if isinstance(item, int | float))
+    numbers = tuple([item for item in items if isinstance(item, (int, float))])
     if len(numbers) != len(items):
         raise OpTypeError(f"{name} to be a tuple of numbers", repr(items))
     return numbers

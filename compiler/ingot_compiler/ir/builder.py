@@ -7,6 +7,7 @@ In: operations in order. Out: a ``Graph`` with dense value ids. Not done here: s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.bare_symbol import bare_symbol
@@ -15,7 +16,7 @@ from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.ir.typing_rules import require_computable
 
 
@@ -26,6 +27,8 @@ class GraphBuilder:
         self.types: list[TensorType] = list(inputs)
         self.inputs = tuple(range(len(inputs)))
         self.nodes: list[Node] = []
+        self._scalars: dict[tuple[DType, str, str], int] = {}
+        self._further_sources: dict[int, set[int]] = {}  # of shared nodes, by their index
 
     def add(
         self,
@@ -79,6 +82,24 @@ class GraphBuilder:
         table = make_attributes(attributes)
         self.nodes.append(Node(op, tuple(operands), results, table, (), source, mark))
         return results[0]
+
+    def scalar(
+        self,
+        dtype: DType,
+        value: float,
+        source: tuple[int, ...] = (),
+        mark: str = "",
+    ) -> int:
+        """A literal of rank 0; equal ones of one mark are one node, which stands for the sources of
+        all: quantised models repeat each number hundreds of times."""
+        key = dtype, repr(value), mark  # 0.0, -0.0, 0 and False are equal in Python
+        index = self._scalars.get(key)
+        if index is None:
+            self._scalars[key] = len(self.nodes)
+            attributes: dict[str, Attribute] = {"dtype": dtype, "shape": (), "value": (value,)}
+            return self.add("literal", (), attributes, source, mark)
+        self._further_sources.setdefault(index, set()).update(source)
+        return self.nodes[index].results[0]
 
     def region(self, inputs: Sequence[TensorType]) -> GraphBuilder:
         """A builder of a region at this place: it sees all values so far, its own ids continue
@@ -137,7 +158,11 @@ class GraphBuilder:
 
     def finish(self, outputs: Sequence[int]) -> Graph:
         """The graph built so far."""
-        return Graph(self.inputs, tuple(self.nodes), tuple(outputs), tuple(self.types))
+        nodes = list(self.nodes)
+        for index, further in self._further_sources.items():
+            source = tuple(sorted(further.union(nodes[index].source)))
+            nodes[index] = replace(nodes[index], source=source)
+        return Graph(self.inputs, tuple(nodes), tuple(outputs), tuple(self.types))
 
 
 def _simplest_sizes(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:

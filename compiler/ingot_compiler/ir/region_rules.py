@@ -30,6 +30,8 @@ HoledType = tuple[TensorType, tuple[Dim | None, ...]]
 def bound_symbols(node: Node) -> tuple[str, ...]:
     """The symbols that a node binds when it has run: those of ``read_dim``, ``if`` and ``loop``;
     all fresh."""
+    if not node.regions and node.op != "read_dim":
+        return ()
     for name, value in node.attributes:
         if node.op == "read_dim" and name == "symbol":
             return (str(value),)

@@ -26,12 +26,10 @@ def compact(graph: Graph) -> Graph:
 def renumber(graph: Graph) -> tuple[Graph, dict[int, int]]:
     """``compact``, and the new id of every value that is left."""
     live = _live_nodes(graph)
-    renamed = {value: index for index, value in enumerate(graph.inputs)}
-    for node in live:
-        for result in node.results:
-            renamed[result] = len(renamed)
-    types = [graph.types[old] for old in renamed]
-    nodes = tuple(_renumbered(node, renamed, types) for node in live)
+    old_ids = [*graph.inputs, *(result for node in live for result in node.results)]
+    renamed = {old: index for index, old in enumerate(old_ids)}
+    types = [graph.types[old] for old in old_ids]
+    nodes = tuple([_renumbered(node, renamed, types) for node in live])
     outputs = tuple(renamed[value] for value in graph.outputs)
     return Graph(tuple(range(len(graph.inputs))), nodes, outputs, tuple(types)), renamed
 
@@ -67,6 +65,8 @@ def _map_region(region: Graph, replaced: Mapping[int, int]) -> Graph:
 def _live_nodes(graph: Graph) -> list[Node]:
     """Nodes that the outputs need, and every ``require_dim``; ``read_dim`` is needed by those who
     use the symbol it binds."""
+    if not any(map(bound_symbols, graph.nodes)):  # most graphs
+        return _nodes_read(graph)
     needed = set(graph.outputs)
     symbols = {name for value in graph.outputs for name in type_symbols(graph.types[value])}
     live: list[Node] = []
@@ -85,14 +85,27 @@ def _live_nodes(graph: Graph) -> list[Node]:
     return live[::-1]
 
 
+def _nodes_read(graph: Graph) -> list[Node]:
+    """Nodes whose results are needed, and every ``require_dim``, where none binds a symbol."""
+    needed = set(graph.outputs)
+    live: list[Node] = []
+    for node in reversed(graph.nodes):
+        if not needed.isdisjoint(node.results) or node.op == "require_dim":
+            live.append(node)
+            needed.update(node.operands)
+            if node.regions:
+                needed.update(captured(node))
+    return live[::-1]
+
+
 @lru_cache(maxsize=_CACHED_MAX)  # a graph has many values of few types
 def _symbols_of(tensor: TensorType) -> frozenset[str]:
     return frozenset(type_symbols(tensor))
 
 
 def _renumbered(node: Node, renamed: Mapping[int, int], types: Sequence[TensorType]) -> Node:
-    operands = tuple([renamed[item] for item in node.operands])
-    results = tuple([renamed[item] for item in node.results])
+    rename = renamed.__getitem__
+    operands, results = tuple(map(rename, node.operands)), tuple(map(rename, node.results))
     if not node.regions and operands == node.operands and results == node.results:
         return node
     regions = tuple(

@@ -8,7 +8,6 @@ the machine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Sum, dim_mul
@@ -142,28 +141,28 @@ def extract(graph: Graph, value: int, makers: Mapping[int, Node]) -> Graph:
     found = _in_order(value, makers)
     renamed = {made: number for number, made in enumerate(found)}
     nodes = tuple(
-        replace(
-            node,
-            operands=tuple(renamed[operand] for operand in node.operands),
-            results=(renamed[made],),
-            source=(),
-            mark="",
+        Node(
+            node.op,
+            tuple([renamed[operand] for operand in operands]),
+            (renamed[made],),
+            node.attributes,
+            node.regions,
         )
-        for made, node in found.items()
+        for made, (node, operands) in found.items()
     )
     return Graph((), nodes, (len(nodes) - 1,), tuple(graph.types[made] for made in found))
 
 
-def _in_order(value: int, makers: Mapping[int, Node]) -> dict[int, Node]:
-    """What a value is computed from, each behind its operands, and the nodes that make them; a copy
-    stands for its operand."""
+def _in_order(value: int, makers: Mapping[int, Node]) -> dict[int, tuple[Node, tuple[int, ...]]]:
+    """What a value is computed from, each behind its operands, and the nodes that make them with
+    these operands; a copy stands for its operand."""
 
     def original(value: int) -> int:
         while (node := makers[value]).op == "copy":
             (value,) = node.operands
         return value
 
-    found: dict[int, Node] = {}
+    found: dict[int, tuple[Node, tuple[int, ...]]] = {}
     waiting = [original(value)]
     while waiting:
         node = makers[waiting[-1]]
@@ -171,5 +170,5 @@ def _in_order(value: int, makers: Mapping[int, Node]) -> dict[int, Node]:
         if missing := [operand for operand in operands if operand not in found]:
             waiting += reversed(missing)
         else:
-            found.setdefault(waiting.pop(), replace(node, operands=operands))
+            found.setdefault(waiting.pop(), (node, operands))
     return found

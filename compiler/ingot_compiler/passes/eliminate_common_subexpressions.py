@@ -23,7 +23,8 @@ def eliminate_common_subexpressions(graph: Graph) -> Graph:
     def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
         if node.regions or not node.results:
             return None
-        key = node.op, node.operands, _spelled(node.attributes), node.mark
+        spelled = _spelled(node.attributes) if node.attributes else ""
+        key = node.op, node.operands, spelled, node.mark
         first = seen.setdefault(key, node)
         if first is node:
             return None

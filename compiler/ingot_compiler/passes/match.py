@@ -27,7 +27,8 @@ def scalar(state: Rewriter, value: int) -> float | None:
     if node is None or node.op != "literal":
         return None
     numbers = node.numbers("value")
-    return numbers[0] if numbers and all(number == numbers[0] for number in numbers) else None
+    same = bool(numbers) and numbers.count(numbers[0]) == len(numbers)
+    return numbers[0] if same and not math.isnan(numbers[0]) else None
 
 
 def near(found: float, number: float) -> bool:

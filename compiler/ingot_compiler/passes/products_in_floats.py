@@ -25,7 +25,7 @@ def products_in_floats(graph: Graph) -> tuple[Refusal, ...]:
     state = Rewriter(graph)
     is_quantised, found = False, list[Refusal]()
     for node in graph.nodes:
-        state.mark = state.keep(node).mark
+        state.mark = node.mark
         is_quantised |= _is_of_integers(state, node) or _is_dequantised(state, node)
         found += _refused(state, node)
     return tuple(dict.fromkeys(found)) if is_quantised else ()

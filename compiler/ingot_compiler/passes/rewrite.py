@@ -75,28 +75,30 @@ class Rewriter:
         self.nodes: list[Node] = []
         self.mark = ""
         self.refusals: list[Refusal] = []
-        self._source = {node.results[0]: node.source for node in graph.nodes if node.results}
         self._graph = graph
-        self._producer: dict[int, int] = {}
+        self._producer: dict[int, Node] = graph.makers()
+        self._merged: dict[int, set[int]] = {}
+        self._inferred: dict[tuple[OpName, tuple[TensorType, ...]], Sequence[TensorType]] = {}
         self._replaced: dict[int, int] = {}
         self._constant: set[int] = set()
         self._literals: dict[tuple[str, str, str, tuple[int, ...]], int] = {}
         self._judged_count = 0  # of the nodes, how many ``_constant`` knows
-        self._users: dict[int, set[int]] = {value: {_GRAPH_OUTPUT} for value in graph.outputs}
-        for node in graph.nodes:
-            self._note_uses(node, node.operands)
-            if node.regions:
-                self._note_uses(node, captured(node))
+        self._known_users: dict[int, set[int]] = {value: {_GRAPH_OUTPUT} for value in graph.outputs}
+        # What happened since somebody asked who reads a value, which most passes never do.
+        self._changes: list[Node | tuple[int, int]] = list(graph.nodes)
 
-    def _note_uses(self, node: Node, operands: Iterable[int]) -> None:
-        if not node.results:
-            return
-        user, users = node.results[0], self._users
-        for operand in operands:
-            if operand in users:
-                users[operand].add(user)
-            else:
-                users[operand] = {user}
+    def _users(self) -> dict[int, set[int]]:
+        """Value -> the first results of the nodes that read it; of nodes that were replaced, too."""
+        users = self._known_users
+        for change in self._changes:
+            if isinstance(change, tuple):
+                old, new = change
+                users.setdefault(new, set()).update(users.get(old, ()))
+            elif change.results:
+                for operand in (*change.operands, *(captured(change) if change.regions else ())):
+                    users.setdefault(operand, set()).add(change.results[0])
+        self._changes.clear()
+        return users
 
     def type_of(self, value: int) -> TensorType:
         """The type of an old or new value."""
@@ -108,13 +110,12 @@ class Rewriter:
 
     def producer(self, value: int) -> Node | None:
         """The node that makes ``value``; None for an input."""
-        index = self._producer.get(value)
-        return None if index is None else self.nodes[index]
+        return self._producer.get(value)
 
     def made_by(self, value: int, *ops: OpName) -> Node | None:
         """The node that makes ``value`` when it is one of ``ops`` and has the mark of the node
         being visited."""
-        node = self.producer(value)
+        node = self._producer.get(value)
         if node is None or node.op not in ops:
             return None
         return node if node.mark == self.mark or _is_source(node) else None
@@ -129,7 +130,7 @@ class Rewriter:
 
     def is_used_once(self, value: int) -> bool:
         """Whether one node alone reads ``value``, and the graph does not return it."""
-        users = self._users.get(value, set())
+        users = self._users().get(value, set())
         return len(users) == 1 and _GRAPH_OUTPUT not in users
 
     def emit(
@@ -151,14 +152,27 @@ class Rewriter:
             for item in operands
         ]
         table = dict(attributes or {})
-        types = OPS_BY_NAME[op].infer([self.types[value] for value in values], table).results
+        types = self._result_types(op, values, table)
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types
         spelled = make_attributes(table)
         node = Node(op, tuple(values), results, spelled, (), tuple(source), self.mark)
-        self._add(node)
-        self._note_uses(node, node.operands)
+        self._producer[results[0]] = node
+        self.nodes.append(node)
+        self._changes.append(node)
         return results[0]
+
+    def _result_types(
+        self, op: OpName, operands: Sequence[int], attributes: Mapping[str, Attribute]
+    ) -> Sequence[TensorType]:
+        """What the op's rule says; asked once of an op without attributes and the same types."""
+        given = tuple([self.types[value] for value in operands])
+        if attributes:
+            return OPS_BY_NAME[op].infer(given, attributes).results
+        found = self._inferred.get((op, given))
+        if found is None:
+            found = self._inferred[op, given] = OPS_BY_NAME[op].infer(given, attributes).results
+        return found
 
     def literal(self, value: Attribute, dtype: str, source: Sequence[int] = ()) -> int:
         """A rank-0 literal, added once; a float is rounded to ``dtype``, so that equal literals are
@@ -171,11 +185,6 @@ class Rewriter:
             attributes: dict[str, Attribute] = {"dtype": dtype, "shape": (), "value": (value,)}
             found = self._literals[key] = self.emit("literal", (), attributes, source)
         return found
-
-    def _add(self, node: Node) -> None:
-        for result in node.results:
-            self._producer[result] = len(self.nodes)
-        self.nodes.append(node)
 
     def _computes_constant(self, node: Node) -> bool:
         if not self._constant.issuperset(node.operands):  # most nodes: the rest is asked of few
@@ -194,8 +203,9 @@ class Rewriter:
         found = self._back_to(root, leaves)
         if found is None:
             return None
+        table = self._users()
         for node in found.values():
-            users = {user for result in node.results for user in self._users.get(result, ())}
+            users = {user for result in node.results for user in table.get(result, ())}
             strangers = users - found.keys()
             if node is not root and strangers:
                 returned = ", the model returns it" if _GRAPH_OUTPUT in strangers else ""
@@ -225,27 +235,34 @@ class Rewriter:
     def refuse(self, node: Node, reason: str, others: Iterable[int] = ()) -> None:
         """Note why a pattern that ends at ``node`` is left; ``others``: values whose makers the
         reason is about."""
-        sources = union(self._source.get(value, ()) for value in others)
+        strangers = set(others)
+        nodes = self._graph.nodes if strangers else ()
+        sources = union(node.source for node in nodes if strangers.intersection(node.results[:1]))
         self.refusals.append(Refusal("", node.source, reason, sources))
 
     def merge_source(self, value: int, source: Sequence[int]) -> None:
         """Let the node that makes ``value`` also stand for ``source``."""
-        index = self._producer.get(value)
-        if index is not None:
-            node = self.nodes[index]
-            self.nodes[index] = replace(node, source=union((node.source, source)))
+        self._merged.setdefault(value, set()).update(source)
 
-    def keep(self, node: Node) -> Node:
-        """Take over a node of the old graph; return it with the operands that it has now."""
-        if self._replaced:
-            node = with_operands(node, self._replaced)
-        self._add(node)
+    def run(self, rule: RewriteRule, asked: Collection[OpName]) -> None:
+        """Offer each node of the old graph that is one of the ops ``asked`` to the rule; keep the
+        others."""
+        replaced, keep = self._replaced.keys(), self.nodes.append
+        for old in self._graph.nodes:
+            same = not old.regions and replaced.isdisjoint(old.operands)
+            node = old if same else self._current(old)
+            if node.op in asked:
+                self._offer(node, rule)
+            else:
+                keep(node)
+
+    def _current(self, old: Node) -> Node:
+        """The node with the operands that it has now."""
+        node = with_operands(old, self._replaced)
+        self._producer.update(dict.fromkeys(node.results, node))
         return node
 
-    def visit(self, node: Node, rule: RewriteRule) -> None:
-        """Offer one node of the old graph to the rule; keep or replace it."""
-        if self._replaced:
-            node = with_operands(node, self._replaced)
+    def _offer(self, node: Node, rule: RewriteRule) -> None:
         self.mark = node.mark
         noted = len(self.refusals)
         try:
@@ -255,11 +272,12 @@ class Rewriter:
         if results is not None:
             del self.refusals[noted:]
         if results is None or not self.may_replace(node, results):
-            self._add(node)
+            self.nodes.append(node)
             return
         for old, new in zip(node.results, results, strict=True):
             self._replaced[old] = new
-            self._users.setdefault(new, set()).update(self._users.get(old, ()))
+            del self._producer[old]
+            self._changes.append((old, new))
 
     def may_replace(self, node: Node, results: Sequence[int]) -> bool:
         """Whether ``results`` have the types and the mark of the node's results."""
@@ -279,7 +297,12 @@ class Rewriter:
         ):
             return self._graph
         outputs = tuple(self._replaced.get(value, value) for value in self._graph.outputs)
-        return compact(Graph(self.inputs, tuple(self.nodes), outputs, tuple(self.types)))
+        nodes = tuple(map(self._with_sources, self.nodes) if self._merged else self.nodes)
+        return compact(Graph(self.inputs, nodes, outputs, tuple(self.types)))
+
+    def _with_sources(self, node: Node) -> Node:
+        further = self._merged.get(node.results[0]) if node.results else None
+        return replace(node, source=union((node.source, further))) if further else node
 
 
 def rewrite(graph: Graph, rule: RewriteRule, roots: RootOps | None = None) -> Graph:
@@ -296,14 +319,12 @@ def rewrite(graph: Graph, rule: RewriteRule, roots: RootOps | None = None) -> Gr
 
 def _visited(graph: Graph, rule: RewriteRule, roots: RootOps | None) -> Rewriter | None:
     """The state behind the last node; None where the rule is asked of no node."""
-    if roots is not None and not any(node.op in roots for node in graph.nodes):
+    ops: set[OpName] = {node.op for node in graph.nodes}
+    asked: set[OpName] = ops if roots is None else {op for op in ops if op in roots}
+    if not asked:
         return None
     state = Rewriter(graph)
-    for node in graph.nodes:
-        if roots is None or node.op in roots:
-            state.visit(node, rule)
-        else:
-            state.keep(node)
+    state.run(rule, asked)
     return state
 
 
@@ -340,6 +361,6 @@ def in_shape(state: Rewriter, value: int, shape: Shape, source: Sequence[int]) -
     return state.emit("reshape", (value,), {"shape": shape}, source)
 
 
-def union(sources: Iterable[Sequence[int]]) -> tuple[int, ...]:
+def union(sources: Iterable[Iterable[int]]) -> tuple[int, ...]:
     """All ordinals, sorted, each once."""
     return tuple(sorted({ordinal for source in sources for ordinal in source}))

@@ -147,10 +147,7 @@ class _Placement:
         graph, renamed = renumber(rebuilt)
         places = [self.place_of[old] for old in renamed]
         indices = tuple(place.device for place in places)
-        reasons = tuple(
-            replace(place.reason, value=renamed.get(place.reason.value, NO_VALUE))
-            for place in places
-        )
+        reasons = tuple(_with_value(place.reason, renamed) for place in places)
         return PlacedGraph(graph, self.devices, indices, reasons, inside)
 
     def _decide(self, node: Node, choice: DeviceChoice | None) -> None:
@@ -236,7 +233,9 @@ class _Placement:
             lambda value: self.place_of[value].device, self._maker_of, replaced, self.copies.get
         )
         operands = tuple(replaced[value] for value in node.operands)
-        self.nodes.append(replace(inside.placed(node, setting, around), operands=operands))
+        placed = inside.placed(node, setting, around)
+        same = operands == placed.operands  # nearly all nodes
+        self.nodes.append(placed if same else replace(placed, operands=operands))
 
     def _maker_of(self, value: int) -> Node | None:
         """The node that makes a value of nothing, if it is such a value."""
@@ -275,3 +274,9 @@ class _Placement:
 
 def _first_result(node: Node) -> int:
     return node.results[0] if node.results else NO_VALUE
+
+
+def _with_value(reason: PlaceReason, renamed: Mapping[int, int]) -> PlaceReason:
+    """The reason with the id that its value has now."""
+    value = renamed.get(reason.value, NO_VALUE)
+    return reason if value == reason.value else replace(reason, value=value)

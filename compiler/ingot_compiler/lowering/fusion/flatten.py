@@ -81,8 +81,11 @@ class _Flattening:
         operands = tuple(names.get(operand, operand) for operand in node.operands)
         results = tuple(names.get(result, result) for result in node.results)
         device = self.device_of[results[0]] if results else 0
-        kept = node.regions if node.op == "composite" else ()  # it reads nothing outside
-        flat = replace(node, operands=operands, results=results, regions=kept)
+        kept = (
+            node.regions if node.op == "composite" or not node.regions else ()
+        )  # it reads nothing outside
+        same = not names and kept is node.regions  # nearly all nodes
+        flat = node if same else replace(node, operands=operands, results=results, regions=kept)
         rule = self.expansions[device].get(node.op)
         if rule is None:
             self.nodes.append(flat)

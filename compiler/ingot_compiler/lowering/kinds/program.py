@@ -6,9 +6,10 @@ here: loops.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from operator import attrgetter
 from typing import cast
 
 from ingot_compiler.ir.dims import Dim, Sum, dim_floordiv, symbols_of
@@ -51,19 +52,35 @@ def grain_for(work_per_unit: Dim) -> int:
 
 
 def nested(item: object) -> Iterator[object]:
-    """Everything inside of nested tuples and dataclasses, each before what it is made of."""
-    waiting = [item]
+    """Everything inside of nested tuples and dataclasses but numbers and strings, each object once
+    and before what it is made of."""
+    waiting, met = [item], set[int]()
     while waiting:
         item = waiting.pop()
+        if type(item) in _LEAVES or id(item) in met:
+            continue
+        met.add(id(item))
         yield item
-        if isinstance(item, tuple):
-            waiting += reversed(cast("tuple[object, ...]", item))
-        elif not isinstance(item, Sum):
-            kind: type = type(item)
-            waiting += [getattr(item, name) for name in reversed(_field_names(kind))]
+        kind: type = type(item)
+        waiting += _parts(kind)(item)
+
+
+_LEAVES = frozenset((int, str, float, bool, type(None)))
 
 
 @cache
+def _parts(kind: type) -> Callable[[object], Sequence[object]]:
+    """What gives the parts of an object of a type, the last one first."""
+    if tuple in kind.__mro__:
+        return lambda item: cast("tuple[object, ...]", item)[::-1]
+    names = () if kind is Sum else _field_names(kind)[::-1]
+    if not names:
+        return lambda _: ()
+    if len(names) == 1:
+        return lambda item: (getattr(item, names[0]),)
+    return attrgetter(*names)
+
+
 def _field_names(kind: type) -> tuple[str, ...]:
     """The fields of a dataclass, none of anything else."""
     return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
@@ -80,17 +97,28 @@ def bound_names(body: tuple[Statement, ...]) -> set[str]:
     """The names that loops and ``let`` of the body give a value."""
     names: set[str] = set()
     for item in nested(body):
-        if isinstance(item, (For, Reduce)):
-            names.add(item.variable)
-        elif isinstance(item, Filter):
-            names |= {item.name, item.variable}
-        elif isinstance(item, LetIndex):
-            names.add(item.name)
-        elif isinstance(item, Transpose):
-            names |= {item.row, item.column}
-        elif is_dataclass(item) and hasattr(item, "accumulator"):
-            names |= {
-                name for field in fields(item) if isinstance(name := getattr(item, field.name), str)
-            }
-            names |= {tap for tap, _ in getattr(item, "taps", ())}
+        kind: type = type(item)
+        if _may_bind(kind):
+            names |= _bound_by(item)
     return names
+
+
+@cache
+def _may_bind(kind: type) -> bool:
+    """Whether what is of a type names something; most of a body is values."""
+    binders = (For, Reduce, Filter, LetIndex, Transpose)
+    return "accumulator" in _field_names(kind) or issubclass(kind, binders)
+
+
+def _bound_by(item: object) -> set[str]:
+    if isinstance(item, (For, Reduce)):
+        return {item.variable}
+    if isinstance(item, Filter):
+        return {item.name, item.variable}
+    if isinstance(item, LetIndex):
+        return {item.name}
+    if isinstance(item, Transpose):
+        return {item.row, item.column}
+    values = [getattr(item, name) for name in _field_names(type(item))]
+    names = {value for value in values if isinstance(value, str)}
+    return names | {tap for tap, _ in getattr(item, "taps", ())}
