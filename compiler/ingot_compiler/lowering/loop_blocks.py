@@ -73,6 +73,8 @@ def _contraction(scope: LoopScope, s: Contraction) -> BlockParts:
         *((s.team.place,) if s.team else ()),
     )
     units = (("team", s.team.units),) if s.team else ()
+    if s.strassen is not None:
+        units = (("strassen", s.strassen.vectors), ("block", s.strassen.depth))
     return BlockParts(
         (s.row, s.column, *(name for name, _ in s.taps), s.depth),
         (s.rows, s.row_start, s.columns, s.column_start, s.depth_extent, *taps, *others),
