@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ingot_compiler.backends.host.emit.context import EmitContext
-from ingot_compiler.backends.host.emit.control import for_each, values_if
+from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import load_numbers
 from ingot_compiler.backends.host.emit.kernels.strassen_factors import emit_new_factors
@@ -25,14 +25,14 @@ from ingot_compiler.backends.host.emit.kernels.strassen_results import (
     emit_stored_results,
 )
 from ingot_compiler.backends.host.emit.kernels.strassen_unit import StrassenUnit, strassen_unit
-from ingot_compiler.backends.host.emit.operands import Operands, i64
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.backends.host.emit.operands import ZERO, i64
+from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.lowering.loops import Contraction, RegisterTile
 from ingot_compiler.lowering.strassen import StrassenTile
 
 Emit = Callable[[EmitContext, Contraction], None]
-_COLUMN = "first column"  # no other name has a space
+_ROW, _COLUMN = "first row", "first column"  # no other name has a space
 
 
 def emit_strassen(
@@ -41,43 +41,28 @@ def emit_strassen(
     """Emit one unit: the sums of its rows, if they are new, and its tiles; ``chains`` emits a
     contraction without the algorithm."""
     w, unit = context.writer, strassen_unit(context, statement, tile)
-    is_whole = _is_whole(unit)
-    if is_whole is None:
-        emit_new_factors(unit)
-    else:
-        w.if_then(is_whole, lambda: emit_new_factors(unit))
+    rows, height = statement.rows, statement.tile.rows
+    assert isinstance(rows, int)
+    whole = rows // height * height
+    emit_new_factors(unit, whole)
     first = emit_index(context, statement.column_start)
     last = w.add(first, i64(statement.tile.vectors * unit.lanes))
+    rest = unit.at_tile(i64(whole))
+
+    def column(at: LlvmValue) -> None:
+        for_each(w, ZERO, i64(whole), height, lambda row: _emit_tile(unit.at_tile(row), at, chains))
+        if whole < rows:
+            _emit_chains(rest, at, chains)
+
     with context.scope():
         load_numbers(context, statement.epilogue, unit.lanes)
-        for_each(
-            w, first, last, unit.width, lambda column: _emit_tile(unit, column, is_whole, chains)
-        )
+        for_each(w, first, last, unit.width, column)
 
 
-def _is_whole(unit: StrassenUnit) -> LlvmValue | None:
-    """Whether the unit has all rows of a tile; None: all units do."""
-    s, w = unit.statement, unit.writer
-    assert isinstance(s.rows, int)
-    whole = s.rows // s.tile.rows * s.tile.rows
-    return None if whole == s.rows else w.compare("slt", unit.start, i64(whole))
-
-
-def _emit_tile(
-    unit: StrassenUnit, column: LlvmValue, is_whole: LlvmValue | None, chains: Emit
-) -> None:
-    w = unit.writer
-
-    def products() -> Operands:
-        emit_products(unit, column)
-        return (emit_results(unit),)
-
-    if is_whole is None:
-        (is_odd,) = products()
-    else:
-        (is_odd,) = values_if(w, is_whole, (constant(1, "i1"),), products)
-    w.if_else(
-        is_odd,
+def _emit_tile(unit: StrassenUnit, column: LlvmValue, chains: Emit) -> None:
+    emit_products(unit, column)
+    unit.writer.if_else(
+        emit_results(unit),
         lambda: _emit_chains(unit, column, chains),
         lambda: emit_stored_results(unit, column),
     )
@@ -90,12 +75,14 @@ def _emit_chains(unit: StrassenUnit, column: LlvmValue, chains: Emit) -> None:
         s,
         strassen=None,
         tile=RegisterTile(unit.height, unit.tile.vectors),
+        row_start=unit.start.integer or symbol(_ROW),
+        row_block=s.tile.rows,
         column_start=symbol(_COLUMN),
     )
 
     def half(first: LlvmValue) -> None:
         with unit.context.scope():
-            unit.context.bind({_COLUMN: first})
+            unit.context.bind({_ROW: unit.start, _COLUMN: first})
             chains(unit.context, direct)
 
     for_each(w, column, w.add(column, i64(unit.width)), width, half)

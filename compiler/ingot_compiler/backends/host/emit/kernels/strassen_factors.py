@@ -18,16 +18,20 @@ from ingot_compiler.lowering.strassen import PRODUCTS, Side
 _NO_ROW = -1
 
 
-def emit_new_factors(unit: StrassenUnit) -> None:
-    """Add the blocks of the unit's rows, unless the unit before had the same ones."""
+def emit_new_factors(unit: StrassenUnit, count: int) -> None:
+    """Add the blocks of the unit's first ``count`` rows, unless the unit before had the same ones."""
     w = unit.writer
     last = w.slot("i64")
     with w.at(w.entry):
         w.store(i64(_NO_ROW), last)
 
+    def tile(row: LlvmValue) -> None:
+        here = unit.at_tile(row)
+        for_each(w, ZERO, i64(unit.height), 1, lambda line: _emit_row(here, line))
+
     def add() -> None:
         w.store(unit.start, last)
-        for_each(w, ZERO, i64(unit.height), 1, lambda row: _emit_row(unit, row))
+        for_each(w, ZERO, i64(count), unit.statement.tile.rows, tile)
 
     w.if_then(w.compare("ne", unit.start, w.load(last, "i64")), add)
 
@@ -40,7 +44,7 @@ def _emit_row(unit: StrassenUnit, row: LlvmValue) -> None:
         unit.unit.address_of_a(above),
         unit.unit.address_of_a(w.add(above, i64(unit.height))),
     ]
-    target = w.offset(unit.context.scratch, w.mul(row, i64(unit.scratch.pitch)), "float")
+    target = w.offset(unit.factors, w.mul(row, i64(unit.scratch.pitch)), "float")
 
     def block(number: LlvmValue) -> None:
         source = w.mul(number, i64(2 * depth))

@@ -9,6 +9,9 @@ long chains would lose what the algorithm's own sums cost, and registers do not 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
@@ -19,41 +22,42 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
 from ingot_compiler.backends.host.emit.kernels.contraction_unit import vectors_of_b
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.kernels.strassen_unit import StrassenUnit
-from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
+from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.lowering.strassen import PRODUCTS
 
 
 def emit_products(unit: StrassenUnit, column: LlvmValue) -> None:
     """All products of the tile whose first column is ``column``."""
-    w, depth, lanes = unit.writer, unit.tile.depth, unit.lanes
+    w, depth = unit.writer, unit.tile.depth
     panels = unit.statement.b_panels
     assert panels is not None
     vectors = vectors_of_b(unit.unit, column, 2 * unit.tile.vectors)
-    _clear(unit)
 
     def block(number: LlvmValue) -> None:
         offset = w.mul(number, i64(2 * depth * panels.columns))
         moved = tuple((w.offset(first, offset, "float"), place) for first, place in vectors)
-        a = w.mul(number, i64(depth))
+        a, is_first = w.mul(number, i64(depth)), w.compare("eq", number, ZERO)
         for product in range(len(PRODUCTS)):
             sums = _emit_product(unit, product, a, moved)
-            first = unit.product(product)
-            for index, value in enumerate(sums):
-                place = w.offset(first, i64(index * lanes), "float")
-                total = w.binary("fadd", w.load(place, "float", lanes), value)
-                w.store(total, place)
+            places = [
+                w.offset(unit.product(product), i64(index * unit.lanes), "float")
+                for index in range(len(sums))
+            ]
+            w.if_else(is_first, partial(_store, w, sums, places), partial(_add, w, sums, places))
 
     for_each(w, ZERO, i64(unit.blocks), 1, block)
 
 
-def _clear(unit: StrassenUnit) -> None:
-    """Sums start at 0."""
-    w, zero = unit.writer, zeros("float", unit.lanes)
-    count = len(PRODUCTS) * unit.height * unit.tile.vectors * unit.lanes
-    for_each(
-        w, ZERO, i64(count), unit.lanes, lambda at: w.store(zero, w.offset(unit.products, at, "float"))
-    )
+def _store(w: Writer, sums: Operands, places: Sequence[LlvmValue]) -> None:
+    for value, place in zip(sums, places, strict=True):
+        w.store(value, place)
+
+
+def _add(w: Writer, sums: Operands, places: Sequence[LlvmValue]) -> None:
+    for value, place in zip(sums, places, strict=True):
+        w.store(w.binary("fadd", w.load(place, "float", value.lanes), value), place)
 
 
 def _emit_product(unit: StrassenUnit, product: int, a: LlvmValue, b: Pointers) -> Operands:
@@ -63,11 +67,13 @@ def _emit_product(unit: StrassenUnit, product: int, a: LlvmValue, b: Pointers) -
     first = w.offset(unit.factor(product), a, "float")
     rows = tuple((first, row * pitch) for row in range(unit.height))
     sides = [_block_of_b(unit, b, part, panels.columns) for part, _ in PRODUCTS[product][1]]
-    others = dict(zip(("b_added", "b_subtracted"), ((), ()), strict=True))
-    if len(sides) > 1:
-        sign = PRODUCTS[product][1][1][1]
-        others["b_added" if sign > 0 else "b_subtracted"] = sides[1]
-    tile = AccumulatorTile(w, rows, sides[0], unit.lanes, unit.unit.factors, **others)
+    others = list(zip(sides[1:], PRODUCTS[product][1][1:], strict=True))
+    added, subtracted = (
+        next((block for block, (_, sign) in others if sign == wanted), ()) for wanted in (1, -1)
+    )
+    tile = AccumulatorTile(
+        w, rows, sides[0], unit.lanes, unit.unit.factors, b_added=added, b_subtracted=subtracted
+    )
     return emit_sum(tile, SumLoops((Axis(unit.tile.depth, 1, panels.columns),)))
 
 

@@ -7,6 +7,8 @@ In: a ``Contraction`` with a ``StrassenTile`` and the emission context of its ke
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.contraction_unit import Unit, contraction_unit
@@ -28,6 +30,7 @@ class StrassenUnit:
     tile: StrassenTile
     scratch: StrassenScratch
     start: LlvmValue
+    factors: LlvmValue
     products: LlvmValue
     results: LlvmValue
 
@@ -68,10 +71,17 @@ class StrassenUnit:
         assert isinstance(depth, int)
         return depth // (2 * self.tile.depth)
 
+    def at_tile(self, row: LlvmValue) -> StrassenUnit:
+        """The tile of the unit that begins so many rows behind its first one."""
+        w, pitch = self.writer, len(PRODUCTS) * self.scratch.pitch
+        place = w.mul(w.binary("ashr", row, i64(1)), i64(pitch))
+        factors = w.offset(self.factors, place, "float")
+        return replace(self, start=w.add(self.start, row), factors=factors)
+
     def factor(self, product: int) -> LlvmValue:
         """Where the rows of A for a product begin in scratch."""
         place = product * self.height * self.scratch.pitch
-        return self.writer.offset(self.context.scratch, i64(place), "float")
+        return self.writer.offset(self.factors, i64(place), "float")
 
     def product(self, product: int) -> LlvmValue:
         """Where the sums of a product begin, ``vectors`` of the first row, then of the next."""
@@ -83,12 +93,13 @@ def strassen_unit(context: EmitContext, statement: Contraction, tile: StrassenTi
     """Emit where the unit begins, and its places on the stack."""
     w, unit = context.writer, contraction_unit(context, statement)
     block = statement.tile.rows // 2 * tile.vectors * unit.lanes
-    scratch = scratch_of(statement.tile.rows, statement.depth_extent)
+    scratch = scratch_of(statement.row_block, statement.depth_extent)
     return StrassenUnit(
         unit,
         tile,
         scratch,
         emit_index(context, statement.row_start),
+        context.scratch,
         w.slot("float", len(PRODUCTS) * block),
         w.slot("float", 4 * block),
     )
