@@ -4,11 +4,12 @@ precision and a model of cost.
 In: facts of a product, perhaps the method that was measured to be best. Out: a ``StrassenShape``, or
 None for a direct one. Not done here: code (``emit.kernels.strassen``).
 
-Errors against float64, relative to those of one chain of multiply-adds, as measured (decision 47):
+Errors against float64, relative to those of one chain of multiply-adds, as measured (decision 48):
 
 | depth | block of it | N(0, 1) | half of them 0 | 80 % zeros |
 |---|---|---|---|---|
 | 384 | 64 | 0.90 | 1.08 | 1.23 |
+| 512 | 64 | 0.82 | 0.97 | 1.10 |
 | 768 | 64 | 0.61 | 0.78 | 0.90 |
 | 768 | 128 | 0.79 | 1.07 | 1.13 |
 | 1536 | 128 | 0.61 | 0.77 | 0.85 |
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ingot_compiler.backends.host.strassen_scratch import scratch_of
 from ingot_compiler.backends.host.tiles import cycles_of_step, panel_columns
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -30,48 +32,56 @@ METHODS = (DIRECT, STRASSEN)
 """By the kinds of their kernels."""
 _BLOCK_MIN = 64  # of the depth: shorter chains are added too often
 _BLOCK_MAX = 128
-_SHARES = {False: 12, True: 6}  # of the depth that a block may have; whether errors may grow
-_DEPTH_MIN = {False: 768, True: 384}
+_SHARE, _SHARE_OF_FAST = 12, 6  # of the depth that a block may have, or has at least
+_DEPTH_MIN, _DEPTH_MIN_OF_DENSE, _DEPTH_MIN_OF_FAST = 768, 512, 384
 _ROWS_MIN = 64  # weights that come from memory are the time of fewer
 _TILES = ((8, 3), (14, 2), (13, 2), (12, 2), (11, 2), (10, 2))
 """Rows of a block, vectors of its columns: what fills 32 registers, and with little B per step."""
 _REGISTERS, _LANES = 32, 16  # measured on no other targets
-# Cycles of a vector unit, measured on a 512-bit core: of 7/8 of the products with what surrounds
-# them; of an element of A, of which a unit makes sums.
-_PRODUCT_CYCLES = 0.94
-_SUMS_CYCLES = 0.4
-_PANELS_PER_UNIT_MIN = 4
-_UNITS_WANTED = 16
+# Cycles of a vector unit, measured on a 512-bit core: a product with what surrounds it; an element
+# of A, of which sums are made; a vector of results.
+_PRODUCT_CYCLES, _DIRECT_CYCLES = 1.06, 1.04
+_SUM_CYCLES, _RESULT_CYCLES = 0.4, 8.0
+_GAIN_MIN = 1.03
+_UNITS_WANTED = 8
+_SCRATCH_BYTES_MAX = 3 << 20  # per thread
 
 
 @dataclass(frozen=True, slots=True)
 class StrassenFacts:
-    """Sizes of a product of f32 by a constant; ``allows_more``: the user lets errors grow."""
+    """Sizes of a product of f32 by a constant; ``is_dense``: few of its inputs
+    can be zero; ``allows_more``: the user lets errors grow."""
 
     rows: Dim
     depth: Dim
     columns: Dim
+    is_dense: bool
     allows_more: bool
 
 
 @dataclass(frozen=True, slots=True)
 class StrassenShape:
-    """Rows of a tile, and columns of a unit, which has several tiles beside each other."""
+    """Rows of a tile, and those of a unit, which has so many tiles below each other."""
 
     rows: int
-    columns: int
+    block: int
     tile: StrassenTile
 
     @property
     def ints(self) -> tuple[int, ...]:
         """As an attribute of a node."""
-        return self.rows, self.columns, self.tile.vectors, self.tile.depth
+        return self.rows, self.block, self.tile.vectors, self.tile.depth
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of a row of a tile."""
+        return 2 * self.tile.vectors
 
     @classmethod
     def of(cls, ints: tuple[int, ...]) -> StrassenShape:
         """The shape that ``ints`` say."""
-        rows, columns, vectors, depth = ints
-        return cls(rows, columns, StrassenTile(vectors, depth))
+        rows, block, vectors, depth = ints
+        return cls(rows, block, StrassenTile(vectors, depth))
 
 
 def strassen_shape(facts: StrassenFacts, target: KernelTarget) -> StrassenShape | None:
@@ -83,47 +93,47 @@ def strassen_shape(facts: StrassenFacts, target: KernelTarget) -> StrassenShape 
     rows, depth, columns = facts.rows, facts.depth, facts.columns
     if not isinstance(rows, int) or not isinstance(depth, int) or not isinstance(columns, int):
         return None
-    block = _block(depth, allows_more=facts.allows_more)
+    block = _block(depth, facts)
     if target.team_units > 1 or rows < _ROWS_MIN or block is None:
         return None
-    shapes = list(_shapes(rows, block, columns))
-    return min(shapes, key=lambda shape: _cost(shape, rows), default=None)
-
-
-def _block(depth: int, *, allows_more: bool) -> int | None:
-    """The longest block of the depth that is precise enough; None: none is."""
-    if depth < _DEPTH_MIN[allows_more]:
+    shapes = list(_shapes(rows, depth, columns, block))
+    best = min(shapes, key=lambda shape: _cycles(shape, rows, depth, columns), default=None)
+    direct = rows * columns / _LANES * _DIRECT_CYCLES
+    if best is None or _GAIN_MIN * _cycles(best, rows, depth, columns) > direct:
         return None
-    longest = min(_BLOCK_MAX, max(_BLOCK_MIN, depth // _SHARES[allows_more]))
+    return best
+
+
+def _block(depth: int, facts: StrassenFacts) -> int | None:
+    """The longest block of the depth that is precise enough; None: none is."""
+    least = _DEPTH_MIN_OF_DENSE if facts.is_dense else _DEPTH_MIN
+    if depth < (_DEPTH_MIN_OF_FAST if facts.allows_more else least):
+        return None
+    share = _SHARE_OF_FAST if facts.allows_more else _SHARE
+    longest = min(_BLOCK_MAX, max(_BLOCK_MIN, depth // share))
     step = panel_columns("f32")
     fits = (block for block in range(longest, _BLOCK_MIN - 1, -1) if depth % (2 * block) == 0)
     return next((block for block in fits if block % step == 0), None)
 
 
-def _shapes(rows: int, block: int, columns: int) -> Iterator[StrassenShape]:
+def _shapes(rows: int, depth: int, columns: int, block: int) -> Iterator[StrassenShape]:
     """Those of whose tiles the columns are a multiple."""
     for height, vectors in _TILES:
-        width = 2 * vectors * _LANES
-        if columns % width == 0 and rows >= 2 * height:
-            units = -(-rows // (2 * height))
-            yield StrassenShape(
-                2 * height, columns // _parts(columns // width, units), StrassenTile(vectors, block)
-            )
+        width, high = 2 * vectors * _LANES, 2 * height
+        if columns % width == 0 and rows >= high:
+            tiles = -(-rows // high)
+            most = max(1, _SCRATCH_BYTES_MAX // scratch_of(high, depth).size_bytes)
+            wanted = -(-_UNITS_WANTED * width // columns)
+            blocks = min(tiles, max(wanted, -(-tiles // most)))
+            yield StrassenShape(high, high * -(-tiles // blocks), StrassenTile(vectors, block))
 
 
-def _parts(tiles: int, units: int) -> int:
-    """Into how many units the tiles beside each other are divided, so that threads have enough;
-    not into more than pay for the sums of A that each makes."""
-    most = max(1, tiles // _PANELS_PER_UNIT_MIN)
-    wanted = -(-_UNITS_WANTED // units)
-    fits = [parts for parts in range(1, most + 1) if tiles % parts == 0]
-    return next((parts for parts in fits if parts >= wanted), fits[-1])
-
-
-def _cost(shape: StrassenShape, rows: int) -> float:
-    """Cycles for each step of depth and vector of columns; rows that fill no tile are direct."""
+def _cycles(shape: StrassenShape, rows: int, depth: int, columns: int) -> float:
+    """Cycles for each step of depth; rows that fill no tile are direct."""
     height, vectors = shape.rows // 2, shape.tile.vectors
     whole, rest = divmod(rows, shape.rows)
-    each = cycles_of_step(height, vectors) / vectors
-    sums = _SUMS_CYCLES * height * _LANES / shape.columns
-    return 2 * whole * (each * _PRODUCT_CYCLES + sums) + cycles_of_step(rest, vectors) / vectors
+    step = cycles_of_step(height, vectors) / (height * vectors)
+    best = min(cycles_of_step(*tile) / (tile[0] * tile[1]) for tile in _TILES)
+    products = shape.rows * 7 / 8 * columns / _LANES * _PRODUCT_CYCLES * step / best
+    sums = shape.rows * (_SUM_CYCLES + columns / _LANES * _RESULT_CYCLES / depth)
+    return whole * (products + sums) + rest * columns / _LANES * _DIRECT_CYCLES * 1.1

@@ -165,8 +165,8 @@ def contraction_program(
     if team is not None:
         tile, width, block = team, team.vectors * lanes_of(dtype, target), team.rows
     if strassen is not None:
-        width, block = strassen.columns, -(-product.rows // strassen.rows) * strassen.rows
-        tile = RegisterTile(strassen.rows, width // lanes_of(dtype, target))
+        tile, block = RegisterTile(strassen.rows, strassen.vectors), strassen.block
+        width = tile.vectors * lanes_of(dtype, target)
     panels = _packed_panels(product, product.b, dtype) if isinstance(product.b, Panels) else None
     b_count = typical(dim_mul(product.total_depth, product.columns))
     is_b_small = b_count * dtype_size_bytes(b.type.dtype) <= _SMALL_B_BYTES

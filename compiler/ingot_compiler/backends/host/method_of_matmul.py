@@ -12,6 +12,7 @@ from ingot_compiler.backends.host.choose_strassen import (
     StrassenShape,
     strassen_shape,
 )
+from ingot_compiler.backends.host.dense_values import is_dense
 from ingot_compiler.ir.dims import dim_product
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.optimize_for import SIZE
@@ -32,5 +33,6 @@ def strassen_tiles(fuser: Fuser, node: Node, a: Stored) -> StrassenShape | None:
         return None
     allows_more = fuser.precision in (FAST, BF16X3, BF16)
     rows = dim_product(kinds[0].shape[:-1])
-    facts = StrassenFacts(rows, *kinds[1].shape, allows_more)
+    dense = is_dense(values, node.operands[0])
+    facts = StrassenFacts(rows, *kinds[1].shape, dense, allows_more)
     return strassen_shape(facts, fuser.targets[values.device_of(result)])

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ingot_compiler.backends.host.emit.context import EmitContext
-from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.control import for_each, if_below, multiple_below
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import load_numbers
 from ingot_compiler.backends.host.emit.kernels.strassen_factors import emit_new_factors
@@ -27,7 +27,7 @@ from ingot_compiler.backends.host.emit.kernels.strassen_results import (
 from ingot_compiler.backends.host.emit.kernels.strassen_unit import StrassenUnit, strassen_unit
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.dims import dim_min, symbol
 from ingot_compiler.lowering.loops import Contraction, RegisterTile
 from ingot_compiler.lowering.strassen import StrassenTile
 
@@ -41,18 +41,19 @@ def emit_strassen(
     """Emit one unit: the sums of its rows, if they are new, and its tiles; ``chains`` emits a
     contraction without the algorithm."""
     w, unit = context.writer, strassen_unit(context, statement, tile)
-    rows, height = statement.rows, statement.tile.rows
-    assert isinstance(rows, int)
-    whole = rows // height * height
+    left = dim_min(statement.row_block, statement.rows - statement.row_start)
+    count = emit_index(context, left)
+    whole = multiple_below(w, count, statement.tile.rows)
     emit_new_factors(unit, whole)
     first = emit_index(context, statement.column_start)
     last = w.add(first, i64(statement.tile.vectors * unit.lanes))
-    rest = unit.at_tile(i64(whole))
 
     def column(at: LlvmValue) -> None:
-        for_each(w, ZERO, i64(whole), height, lambda row: _emit_tile(unit.at_tile(row), at, chains))
-        if whole < rows:
-            _emit_chains(rest, at, chains)
+        def tile_of(row: LlvmValue) -> None:
+            _emit_tile(unit.at_tile(row), at, chains)
+
+        for_each(w, ZERO, whole, statement.tile.rows, tile_of)
+        if_below(w, whole, count, lambda: _emit_chains(unit.at_tile(whole), at, chains))
 
     with context.scope():
         load_numbers(context, statement.epilogue, unit.lanes)
@@ -75,7 +76,7 @@ def _emit_chains(unit: StrassenUnit, column: LlvmValue, chains: Emit) -> None:
         s,
         strassen=None,
         tile=RegisterTile(unit.height, unit.tile.vectors),
-        row_start=unit.start.integer or symbol(_ROW),
+        row_start=symbol(_ROW),
         row_block=s.tile.rows,
         column_start=symbol(_COLUMN),
     )

@@ -18,7 +18,7 @@ from ingot_compiler.lowering.strassen import PRODUCTS, Side
 _NO_ROW = -1
 
 
-def emit_new_factors(unit: StrassenUnit, count: int) -> None:
+def emit_new_factors(unit: StrassenUnit, count: LlvmValue) -> None:
     """Add the blocks of the unit's first ``count`` rows, unless the unit before had the same ones."""
     w = unit.writer
     last = w.slot("i64")
@@ -31,7 +31,7 @@ def emit_new_factors(unit: StrassenUnit, count: int) -> None:
 
     def add() -> None:
         w.store(unit.start, last)
-        for_each(w, ZERO, i64(count), unit.statement.tile.rows, tile)
+        for_each(w, ZERO, count, unit.statement.tile.rows, tile)
 
     w.if_then(w.compare("ne", unit.start, w.load(last, "i64")), add)
 
