@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import (
-    BEST,
     Builder,
     check_graph,
     compile_graph,
@@ -18,7 +17,7 @@ from tests.unit.lowering_harness import (
 
 from ingot_compiler.backends.host import choose_strassen
 from ingot_compiler.backends.host.choose_strassen import StrassenFacts, strassen_shape
-from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.precision import F32, FAST
 from ingot_compiler.lowering.fused import launches_of
@@ -37,19 +36,19 @@ def kind_of(builder: Builder, output: int, precision: str = F32) -> str:
     return kind
 
 
-def run_product(x: Array, weights: Array, kind: str = STRASSEN) -> Array:
+def run_product(target: Target, x: Array, weights: Array, kind: str = STRASSEN) -> Array:
     """A product in machine code: weights that only a run knows make it direct."""
     is_direct = kind == DIRECT
     builder = Builder([f32(*x.shape), *([f32(*weights.shape)] if is_direct else [])])
     result = builder.op("matmul", 0, 1 if is_direct else builder.constant(weights))
     graph = builder.finish([result])
-    compiled = compile_graph(graph, BEST)
+    compiled = compile_graph(graph, target)
     assert kind in {launch.group.kind for launch in launches_of(compiled.fused)}
     (found,) = run_compiled(compiled, graph, [x, weights] if is_direct else [x], builder.read)
     return found
 
 
-needs_wide = pytest.mark.skipif(BEST not in WIDE, reason="needs AVX-512")
+on_wide = pytest.mark.parametrize("target", WIDE[-1:], ids=str)
 
 
 @pytest.fixture
@@ -91,7 +90,10 @@ def test_results_are_those_of_the_interpreter(
     another order."""
     any_size.setattr(choose_strassen, "_SCRATCH_BYTES_MAX", scratch)
     builder = Builder([f32(rows, depth), f32(rows, columns)])
-    weights, bias = (builder.constant(normal(1, depth, columns)), builder.constant(normal(2, columns)))
+    weights, bias = (
+        builder.constant(normal(1, depth, columns)),
+        builder.constant(normal(2, columns)),
+    )
     biased = builder.op("add", builder.op("matmul", 0, weights), bias)
     result = builder.op("relu", builder.op("add", biased, 1))
     assert kind_of(builder, result) == STRASSEN
@@ -104,40 +106,40 @@ def rms_error(found: Array, exact: Array) -> float:
     return float(np.sqrt(np.mean((found.astype(np.float64) - exact) ** 2)))
 
 
-@needs_wide
+@on_wide
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize(("depth", "zeros"), [(768, 0.0), (768, 0.8), (1536, 0.8), (3072, 0.8)])
-def test_error_is_at_most_that_of_one_chain(depth: int, zeros: float) -> None:
+def test_error_is_at_most_that_of_one_chain(target: Target, depth: int, zeros: float) -> None:
     """The contract of ``f32``: also where up to 80 % of the inputs are zero."""
     x, weights = normal(5, 64, depth), normal(6, depth, 192)
     x[np.random.default_rng(6).random(x.shape) < zeros] = 0
     exact = x.astype(np.float64) @ weights.astype(np.float64)
-    chain = rms_error(run_product(x, weights, DIRECT), exact)
-    assert 0 < rms_error(run_product(x, weights), exact) <= chain
+    chain = rms_error(run_product(target, x, weights, DIRECT), exact)
+    assert 0 < rms_error(run_product(target, x, weights), exact) <= chain
 
 
-@needs_wide
-def test_error_beside_rows_that_are_large() -> None:
+@on_wide
+def test_error_beside_rows_that_are_large(target: Target) -> None:
     """Over a tensor it is that of the contract; the row that shares a tile with a large one bears
     its error."""
     x, weights = normal(5, 64, 768), normal(6, 768, 192)
     x[3] *= 1000
     exact = x.astype(np.float64) @ weights.astype(np.float64)
-    found, direct = (run_product(x, weights, kind) for kind in (STRASSEN, DIRECT))
+    found, direct = (run_product(target, x, weights, kind) for kind in (STRASSEN, DIRECT))
     assert rms_error(found, exact) <= rms_error(direct, exact)
     others = [row for row in range(64) if row not in (3, 11)]
     assert rms_error(found[others], exact[others]) <= rms_error(direct[others], exact[others])
 
 
-@needs_wide
+@on_wide
 @pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40])
-def test_numbers_at_the_edge(number: float) -> None:
+def test_numbers_at_the_edge(target: Target, number: float) -> None:
     """A result is finite, infinite or NaN where the direct product has one of the same kind; results
     that see a number that is not finite have its bits, in a whole tile and in the rows behind."""
     x, weights = normal(7, 69, 768), normal(8, 768, 192) / 64
     for row, column in ((3, 5), (8, 700), (40, 64), (67, 1)):
         x[row, column] = number
-    found, direct = (run_product(x, weights, kind) for kind in (STRASSEN, DIRECT))
+    found, direct = (run_product(target, x, weights, kind) for kind in (STRASSEN, DIRECT))
     np.testing.assert_array_equal(np.isnan(found), np.isnan(direct))
     odd = ~np.isfinite(direct)
     assert odd.any() == (not np.isfinite(number))
@@ -146,35 +148,40 @@ def test_numbers_at_the_edge(number: float) -> None:
     np.testing.assert_array_equal(found[64:], direct[64:])  # they fill no tile
 
 
-@needs_wide
-def test_weights_at_the_edge() -> None:
+@on_wide
+def test_weights_at_the_edge(target: Target) -> None:
     """Weights that are not finite, and those whose sum is not."""
     x, weights = normal(7, 64, 768), normal(8, 768, 192) / 64
-    weights[5, 7], weights[400, 100], weights[600, 150], weights[70, 20] = np.inf, np.nan, 3e38, 3e38
+    weights[5, 7], weights[400, 100], weights[600, 150], weights[70, 20] = (
+        np.inf,
+        np.nan,
+        3e38,
+        3e38,
+    )
     weights[70, 68] = 3e38
-    found, direct = (run_product(x, weights, kind) for kind in (STRASSEN, DIRECT))
+    found, direct = (run_product(target, x, weights, kind) for kind in (STRASSEN, DIRECT))
     np.testing.assert_array_equal(np.isnan(found), np.isnan(direct))
     odd = ~np.isfinite(direct)
     np.testing.assert_array_equal(found[odd], direct[odd])
     assert np.isfinite(found[~odd]).all()
 
 
-@needs_wide
-def test_sums_that_overflow_only_on_the_way() -> None:
+@on_wide
+def test_sums_that_overflow_only_on_the_way(target: Target) -> None:
     """Rows whose sum overflows, where no result does: the chains are used, bit by bit."""
     x, weights = np.full((64, 768), 3e38, np.float32), np.zeros((768, 96), np.float32)
     weights[3] = 0.5
-    found, direct = (run_product(x, weights, kind) for kind in (STRASSEN, DIRECT))
+    found, direct = (run_product(target, x, weights, kind) for kind in (STRASSEN, DIRECT))
     assert np.isfinite(direct).all()
     np.testing.assert_array_equal(found, direct)
 
 
-@needs_wide
-def test_denormal_numbers_are_kept() -> None:
+@on_wide
+def test_denormal_numbers_are_kept(target: Target) -> None:
     """Inputs whose products are denormal come out as from float64, but for the last bits."""
     x, weights = np.full((64, 768), 1e-40, np.float32), np.ones((768, 96), np.float32)
     exact = x.astype(np.float64) @ weights.astype(np.float64)
-    np.testing.assert_allclose(run_product(x, weights), exact, rtol=1e-5)
+    np.testing.assert_allclose(run_product(target, x, weights), exact, rtol=1e-5)
 
 
 def chosen(rows: Dim, depth: Dim, columns: Dim, target: str = "x86-64-v4", **more: bool) -> bool:

@@ -32,7 +32,7 @@ def strassen_tiles(fuser: Fuser, node: Node, a: Stored) -> StrassenShape | None:
     if not are_plain or a.view.strides[-1] != 1:
         return None
     allows_more = fuser.precision in (FAST, BF16X3, BF16)
-    rows = dim_product(kinds[0].shape[:-1])
+    rows, (depth, columns) = dim_product(kinds[0].shape[:-1]), kinds[1].shape
     dense = is_dense(values, node.operands[0])
-    facts = StrassenFacts(rows, *kinds[1].shape, dense, allows_more)
+    facts = StrassenFacts(rows, depth, columns, dense, allows_more)
     return strassen_shape(facts, fuser.targets[values.device_of(result)])

@@ -72,7 +72,13 @@ def _emit_product(unit: StrassenUnit, product: int, a: LlvmValue, b: Pointers) -
         next((block for block, (_, sign) in others if sign == wanted), ()) for wanted in (1, -1)
     )
     tile = AccumulatorTile(
-        w, rows, sides[0], unit.lanes, unit.unit.factors, b_added=added, b_subtracted=subtracted,
+        w,
+        rows,
+        sides[0],
+        unit.lanes,
+        unit.unit.factors,
+        b_added=added,
+        b_subtracted=subtracted,
         steps_ahead=2 * unit.tile.depth if product in (1, 2, 3, 4) else 0,
     )
     return emit_sum(tile, SumLoops((Axis(unit.tile.depth, 1, panels.columns),)))
