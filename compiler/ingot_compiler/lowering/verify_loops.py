@@ -332,7 +332,7 @@ def _matrix_tiles(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
 def _strassen(scope: LoopScope, s: Contraction, tile: StrassenTile) -> Iterator[Problem]:
     """Halves of the rows, of the columns and of the depth are whole, and lie as the sums read them."""
     beside, deep, rows = 2 * tile.vectors, 2 * tile.depth, s.tile.rows
-    if rows % 2 or s.row_block % rows or not beside or s.tile.vectors % beside:
+    if rows < 1 or rows % 2 or s.row_block % rows or not beside or s.tile.vectors % beside:
         got = f"row_block={s.row_block} tile={rows}x{s.tile.vectors}"
         yield scope.problem("contraction", f"even rows, {beside} vectors", got, "halves of a tile")
     depth = s.depth_extent
