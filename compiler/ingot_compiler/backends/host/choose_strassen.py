@@ -43,7 +43,7 @@ _REGISTERS, _LANES = 32, 16  # measured on no other targets
 _PRODUCT_CYCLES, _DIRECT_CYCLES = 1.06, 1.04
 _SUM_CYCLES, _RESULT_CYCLES = 0.4, 8.0
 _GAIN_MIN = 1.03
-_UNITS_WANTED = 8
+_UNITS_WANTED = 16
 _SCRATCH_BYTES_MAX = 3 << 20  # per thread
 
 
