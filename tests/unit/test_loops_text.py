@@ -105,6 +105,23 @@ kernel(b0: f32, b1: f32, b2: write f32) scratch 0 {
 }
 """
 
+STRASSEN = """\
+kernel(b0: f32, b1: f32, b2: write f32) scratch 1024 {
+  parallel p in 2 grain 1 {
+    contraction
+      row=r rows=9 row_start=4*p row_block=8
+      column=c columns=32 column_start=0
+      taps=() depth=d in 64 tile=4x2
+      strassen=1 block=16
+      a=b0[d + 64*r]
+      b=b1[16*d + 1024*floordiv(c, 16) + mod(c, 16)] panels=16 step=1024 together=1
+      acc: f32 -> {
+      b2[c + 32*r] = %acc:f32
+    }
+  }
+}
+"""
+
 EXTERN = """\
 kernel(b0: f32, b1: write f32; n) scratch 0 {
   parallel p in 1 grain 1 {
@@ -129,7 +146,7 @@ kernel(b0: f32, b1: write f32; n) scratch 0 {
 REACH = ROWS.replace("index k =", "index k within 47 =")
 
 
-@pytest.mark.parametrize("text", [ROWS, REACH, BLOCKS, TEAM, EXTERN, FILTER])
+@pytest.mark.parametrize("text", [ROWS, REACH, BLOCKS, TEAM, STRASSEN, EXTERN, FILTER])
 def test_every_statement_is_read_back(text: str) -> None:
     """The text of a program that has every statement and value gives the program whose text it
     is."""
@@ -194,6 +211,12 @@ def test_every_statement_is_read_back(text: str) -> None:
         (TEAM, "tile=2x2", "tile=2x3", "line 3, column 5", "of 1 or 2 or 4 or 8 vectors, got row_block=2 tile=2x3"),
         (TEAM, "columns=16", "columns=p", "line 3, column 5", "sums of a team: expected f32, a number of columns, got f32, columns=p"),
         (TEAM, "team=16", "team=0", "line 3, column 5", "team of a block: expected at least 1, got 0"),
+        (STRASSEN, "tile=4x2", "tile=3x2", "line 3, column 5", "halves of a tile: expected even rows, 2 vectors, got row_block=8 tile=3x2"),
+        (STRASSEN, "tile=4x2", "tile=0x2", "line 3, column 5", "tile of a block: expected at least 1"),
+        (STRASSEN, "strassen=1", "strassen=2", "line 3, column 5", "halves of a tile: expected even rows, 4 vectors"),
+        (STRASSEN, "block=16", "block=24", "line 3, column 5", "halves of the depth: expected a multiple of 48, no taps, got 64"),
+        (STRASSEN, "block=16", "block=0", "line 3, column 5", "block of a block: expected at least 1"),
+        (STRASSEN, "a=b0[d + 64*r]", "a=b0[2*d + 64*r]", "line 3, column 5", "halves of factors: expected f32 in rows"),
         (EXTERN, "extern 0", "extern x", "line 3, column 12", "expected an integer"),
         (EXTERN, "extern 0", "extern -1", "line 3, column 5", "numbers of requirements: expected at least 0, got -1"),
         (EXTERN, "accelerate(", "(", "line 3, column 15", "expected a function"),

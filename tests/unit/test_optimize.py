@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from onnx.helper import make_graph, make_model, make_node, make_tensor_value_info
+from onnx.numpy_helper import from_array
 from tests.unit.test_precision import FEED, MODEL
 
 import ingot
@@ -18,6 +21,7 @@ from ingot_build_rules.reproduce.recorded_options import recorded_options
 from ingot_compiler.ir.errors import UserError
 
 Output = pytest.CaptureFixture[str]
+FLOAT = 1
 
 
 def test_size_keeps_convolutions_direct(tmp_path: Path) -> None:
@@ -75,3 +79,17 @@ def test_an_unknown_choice_is_refused(capsys: Output) -> None:
     assert "--optimize" in capsys.readouterr().err
     with pytest.raises(UserError, match="unknown optimisation 'small'"):
         ingot.compile(MODEL, optimize="small")
+
+
+def test_size_keeps_products_direct(tmp_path: Path) -> None:
+    """A product that runs by Strassen's algorithm for speed has the smaller code of a direct one."""
+    weights = from_array(np.ones((768, 192), np.float32), "w")
+    x, y = (
+        make_tensor_value_info(name, FLOAT, (64, size)) for name, size in (("x", 768), ("y", 192))
+    )
+    graph = make_graph([make_node("MatMul", ["x", "w"], ["y"])], "g", [x], [y], [weights])
+    for optimize, kind in (("speed", "matmul_strassen"), ("size", "matmul")):
+        made = ingot.compile(make_model(graph), targets="x86-64-v4", optimize=optimize)
+        made.save(tmp_path / f"{kind}.ingot")
+        (launches,) = describe_bundle(tmp_path / f"{kind}.ingot")["debug"]["launches"].values()
+        assert [launch["kind"] for launch in launches] == [kind]

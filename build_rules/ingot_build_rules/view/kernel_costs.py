@@ -67,6 +67,15 @@ def kernel_costs(
     return KernelCosts(round(count.operations), round(touched))
 
 
+def _product_share(tile: Contraction, rows: float) -> float:
+    """How many of its products a contraction makes: 7 of 8 by Strassen's algorithm, but for the rows
+    that fill no tile."""
+    if tile.strassen is None:
+        return 1.0
+    whole = rows // tile.tile.rows * tile.tile.rows
+    return 1 - whole / rows / 8
+
+
 def _mean_block(extent: int, block: int) -> float:
     """The mean size of the blocks that cover an extent: the last one may be smaller."""
     return extent / max(1, math.ceil(extent / block))
@@ -155,7 +164,7 @@ class _Count:
         lanes = self.vector_bits // dtype_size_bits(tile.dtype)
         block_columns = _mean_block(columns, tile.tile.vectors * lanes)
         cells = trips * block_rows * block_columns
-        self.operations += 2 * cells * depth
+        self.operations += 2 * cells * depth * _product_share(tile, rows)
         self.elements[tile.a] += trips * block_rows * depth
         self.elements[tile.b] += trips * block_columns * depth
         self.statements(tile.epilogue, cells)

@@ -72,7 +72,9 @@ def _contraction(scope: LoopScope, s: Contraction) -> BlockParts:
         *((s.b_panels.step,) if s.b_panels else ()),
         *((s.team.place,) if s.team else ()),
     )
-    units = (("team", s.team.units),) if s.team else ()
+    units = [("team", s.team.units)] if s.team else []
+    if s.strassen is not None:
+        units += [("strassen", s.strassen.vectors), ("block", s.strassen.depth)]
     return BlockParts(
         (s.row, s.column, *(name for name, _ in s.taps), s.depth),
         (s.rows, s.row_start, s.columns, s.column_start, s.depth_extent, *taps, *others),

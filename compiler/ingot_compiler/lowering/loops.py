@@ -18,6 +18,7 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.digits import Digits
 from ingot_compiler.lowering.split_factors import SplitFactors
+from ingot_compiler.lowering.strassen import StrassenTile
 from ingot_compiler.lowering.team import Team
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -238,7 +239,9 @@ class Contraction:
     sums are rounded as ``bf16_pairs`` says. ``in_matrix_tiles``: 16 rows by 16 columns at once,
     over as much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile.
     ``rounds_to_odd``: sums of pairs of bf16 are rounded so, as ``bf16_pairs`` says. ``split``: A
-    and B are parts of f32, and these are the others.
+    and B are parts of f32, and these are the others. ``strassen``: the rows of the tile and each of
+    its parts of columns are computed so from f32, and as chains where a sum is not finite and
+    where rows are missing; what it means is the sum itself, which is rounded otherwise.
     """
 
     row: str
@@ -264,6 +267,7 @@ class Contraction:
     in_matrix_tiles: bool = False
     rounds_to_odd: bool = False
     split: SplitFactors | None = None
+    strassen: StrassenTile | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from ingot_compiler.lowering.loops import (
 )
 from ingot_compiler.lowering.parse_loop_values import read_access, read_range, read_value
 from ingot_compiler.lowering.split_factors import SplitFactors
+from ingot_compiler.lowering.strassen import StrassenTile
 from ingot_compiler.lowering.team import Team
 
 
@@ -49,13 +50,19 @@ def _contraction(fields: LoopFields) -> Contraction:
     odd = reader.at("rounds_to_odd") and fields.python_flag("rounds_to_odd")
     if reader.at("team"):
         team = Team(fields.integer("team"), fields.dim("place"))
+    strassen = _strassen(fields) if reader.at("strassen") else None
     a, b = fields.access("a"), fields.access("b")
     panels, split = _panels(fields), _split(fields) if reader.at("split") else None
     accumulator, epilogue = fields.accumulator(), fields.epilogue()
     return Contraction(
         *rectangle, taps, *depth, *a, *b, panels, *accumulator, epilogue, tile, team, matrix, odd,
-        split,
+        split, strassen,
     )  # fmt: skip
+
+
+def _strassen(fields: LoopFields) -> StrassenTile:
+    """``strassen=3 block=64``."""
+    return StrassenTile(fields.integer("strassen"), fields.integer("block"))
 
 
 def _split(fields: LoopFields) -> SplitFactors:

@@ -76,6 +76,8 @@ def _contraction(s: Contraction) -> Iterator[str]:
         yield "  " + _fields(rounds_to_odd=True)
     if s.team is not None:
         yield "  " + _fields(team=s.team.units, place=s.team.place)
+    if s.strassen is not None:
+        yield "  " + _fields(strassen=s.strassen.vectors, block=s.strassen.depth)
     yield f"  a={print_access(s.a, s.a_index)}"
     yield f"  b={print_access(s.b, s.b_index)} panels={_panels(s.b_panels)}"
     if s.split is not None:

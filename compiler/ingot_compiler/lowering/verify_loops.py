@@ -15,7 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ingot_compiler.ir.dims import Dim, dim_mod, format_dim, is_symbol_name, substitute, symbol
+from ingot_compiler.ir.dims import (
+    Dim,
+    coefficient,
+    dim_mod,
+    format_dim,
+    is_symbol_name,
+    substitute,
+    symbol,
+)
 from ingot_compiler.ir.problem import Problem, require_none
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_blocks import BlockParts, block_parts
@@ -38,6 +46,7 @@ from ingot_compiler.lowering.loops import (
     Store,
 )
 from ingot_compiler.lowering.split_factors import SplitFactors
+from ingot_compiler.lowering.strassen import StrassenTile
 from ingot_compiler.lowering.team import Team
 from ingot_compiler.lowering.verify_loop_values import (
     EXTERN_NUMBERS,
@@ -219,6 +228,8 @@ def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
         yield from _matrix_tiles(scope, block)
     if isinstance(block, Contraction) and block.split:
         yield from _split(scope, block, block.split)
+    if isinstance(block, Contraction) and block.strassen:
+        yield from _strassen(scope, block, block.strassen)
     for seen, buffer, index in parts.reads:
         yield from seen.access(name, buffer, index)
     yield from scope.fresh(name, (), [made for made, _ in parts.made])
@@ -316,6 +327,22 @@ def _matrix_tiles(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
     elif not isinstance(s.depth_extent, int) or s.depth_extent % panels.together:
         expected, got = f"a multiple of {panels.together}", format_dim(s.depth_extent)
         yield scope.problem("contraction", expected, got, "the depth of matrix tiles")
+
+
+def _strassen(scope: LoopScope, s: Contraction, tile: StrassenTile) -> Iterator[Problem]:
+    """Halves of the rows, of the columns and of the depth are whole, and lie as the sums read them."""
+    beside, deep, rows = 2 * tile.vectors, 2 * tile.depth, s.tile.rows
+    if rows < 1 or rows % 2 or s.row_block % rows or not beside or s.tile.vectors % beside:
+        got = f"row_block={s.row_block} tile={rows}x{s.tile.vectors}"
+        yield scope.problem("contraction", f"even rows, {beside} vectors", got, "halves of a tile")
+    depth = s.depth_extent
+    if not isinstance(depth, int) or not deep or depth % deep or s.taps:
+        expected, got = f"a multiple of {deep}, no taps", format_dim(depth)
+        yield scope.problem("contraction", expected, got, "halves of the depth")
+    plain = isinstance(s.rows, int) and isinstance(s.columns, int) and s.b_panels is not None
+    if s.dtype != "f32" or not plain or coefficient(s.a_index, s.depth) != 1:
+        got = f"{s.dtype}, A {format_dim(s.a_index)}"
+        yield scope.problem("contraction", "f32 in rows, panels, numbers", got, "halves of factors")
 
 
 def _split(scope: LoopScope, s: Contraction, split: SplitFactors) -> Iterator[Problem]:

@@ -18,11 +18,17 @@ from ingot_compiler.backends.host.kinds.attention import ATTENTION
 from ingot_compiler.backends.host.kinds.conv import CONV_BF16, CONV_PARTS
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
-from ingot_compiler.backends.host.kinds.matmul import MATMUL, MATMUL_BF16, MATMUL_PARTS
+from ingot_compiler.backends.host.kinds.matmul import (
+    MATMUL,
+    MATMUL_BF16,
+    MATMUL_PARTS,
+    MATMUL_STRASSEN,
+)
 from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.kinds.winograd import WINOGRAD_KINDS
 from ingot_compiler.backends.host.method_of_conv import winograd_shape
+from ingot_compiler.backends.host.method_of_matmul import strassen_tiles
 from ingot_compiler.backends.host.packed_weights import (
     blocks_in_panels,
     byte_panels_at_run_time,
@@ -206,6 +212,12 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
     a_dtype, dtype = _factor_dtypes([values.type_of(operand).dtype for operand in node.operands])
     a = _converted(fuser, index, a, a_dtype)
     a_leaf, form = fuser.leaf_at(a, contiguous(fuser, a)), ""
+    shape = strassen_tiles(fuser, node, a_leaf[1])
+    if shape is not None:
+        leaves = [a_leaf, matrix_panels(fuser, node, dtype)]
+        anchor = _with(node, tuple(leaf for leaf, _ in leaves), packed=True, strassen=shape.ints)
+        fuser.defer_anchor(index, anchor, MATMUL_STRASSEN, leaves)
+        return
     if values.is_constant(b) and values.type_of(b).rank == 2:
         b_leaf, form = matrix_panels(fuser, node, dtype), "packed"
     elif wants_panels(values, node):

@@ -15,8 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
+from ingot_compiler.backends.host.choose_strassen import StrassenShape
 from ingot_compiler.backends.host.float_parts import FloatParts
 from ingot_compiler.backends.host.matrix_tiles import matrix_tile
+from ingot_compiler.backends.host.strassen_scratch import scratch_of
 from ingot_compiler.backends.host.team_tiles import choose_team_tile
 from ingot_compiler.backends.host.tiles import (
     choose_row_block,
@@ -139,9 +141,10 @@ def contraction_program(
     target: KernelTarget,
     product: Product,
     parts: FloatParts | None = None,
+    strassen: StrassenShape | None = None,
 ) -> LoopProgram:
     """Assemble the program of a group whose anchor is ``product``, of ``parts`` of A and B where
-    they are given."""
+    they are given, or by ``strassen``'s tiles."""
     a, b = anchored.operand(0), anchored.operand(1)
     plain_index = product.a_index
     if parts is not None:
@@ -161,10 +164,13 @@ def contraction_program(
     team = _team(product, target, dtype)
     if team is not None:
         tile, width, block = team, team.vectors * lanes_of(dtype, target), team.rows
+    if strassen is not None:
+        tile, block = RegisterTile(strassen.rows, strassen.vectors), strassen.block
+        width = tile.vectors * lanes_of(dtype, target)
     panels = _packed_panels(product, product.b, dtype) if isinstance(product.b, Panels) else None
     b_count = typical(dim_mul(product.total_depth, product.columns))
     is_b_small = b_count * dtype_size_bytes(b.type.dtype) <= _SMALL_B_BYTES
-    units = _units(product, width, block, rows_outside=is_b_small)
+    units = _units(product, width, block, rows_outside=is_b_small or strassen is not None)
     if team is not None:
         units = _team_units(product, width, block, target.team_units, rows_outside=is_b_small)
     column_start = dim_mul(units.panel, width)
@@ -180,10 +186,12 @@ def contraction_program(
         matrix is not None,
         together > 1 and factors == ("bf16", "bf16") and target.rounds_pairs_to_odd,
         _split_factors(anchored, parts, substitute(units.of_product(plain_index), moved)),
+        strassen.tile if strassen else None,
     )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
     grain = grain_for(dim_floordiv(work, 16 * together))
-    return finish_program(anchored.buffers, (statement,), units.extent, grain)
+    scratch = scratch_of(block, product.depth).size_bytes if strassen else 0
+    return finish_program(anchored.buffers, (statement,), units.extent, grain, scratch)
 
 
 def _split_factors(

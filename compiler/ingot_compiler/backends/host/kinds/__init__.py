@@ -8,7 +8,12 @@ from ingot_compiler.backends.host.kinds.attention import ATTENTION
 from ingot_compiler.backends.host.kinds.conv import CONV, CONV_BF16, CONV_PARTS
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
-from ingot_compiler.backends.host.kinds.matmul import MATMUL, MATMUL_BF16, MATMUL_PARTS
+from ingot_compiler.backends.host.kinds.matmul import (
+    MATMUL,
+    MATMUL_BF16,
+    MATMUL_PARTS,
+    MATMUL_STRASSEN,
+)
 from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.kinds.winograd import WINOGRAD_KINDS
@@ -24,6 +29,7 @@ _TILED = (
     MATMUL,
     MATMUL_BF16,
     MATMUL_BLOCKS,
+    MATMUL_STRASSEN,
     RECURRENT,
     *CONV_PARTS.values(),
     *MATMUL_PARTS.values(),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ingot_compiler.backends.host.anchored_group import AnchoredGroup
+from ingot_compiler.backends.host.choose_strassen import STRASSEN, StrassenShape
 from ingot_compiler.backends.host.contraction import (
     Panels,
     PitchedRows,
@@ -21,7 +22,8 @@ from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.views import Shape, flat_offset
 
 _ONE_ROW_ELEMENTS_MIN = 1 << 14  # of B: a smaller product is not worth two kernels
@@ -42,6 +44,13 @@ def lower_matmul(group: Group, target: KernelTarget) -> LoweredGroup:
 def lower_matmul_parts(group: Group, target: KernelTarget) -> LoweredGroup:
     """A launch that splits A, one that says whether that is near enough, the products."""
     return lower_parts(group, target, _product(AnchoredGroup(group)))
+
+
+def lower_matmul_strassen(group: Group, target: KernelTarget) -> LoopProgram:
+    """One kernel whose node says which tiles."""
+    anchored = AnchoredGroup(group)
+    shape = StrassenShape.of(anchored.node.ints("strassen"))
+    return contraction_program(anchored, target, _product(anchored), strassen=shape)
 
 
 def _product(anchored: AnchoredGroup) -> Product:
@@ -99,6 +108,8 @@ def _batch_offset(operand: Operand, batch: Shape) -> Dim:
 
 
 MATMUL = Kind("matmul", lower_matmul, ResultLayout.ROW_MAJOR)
+MATMUL_STRASSEN = Kind(STRASSEN, one_kernel(lower_matmul_strassen), ResultLayout.ROW_MAJOR)
+"""Seven products of halves for eight."""
 MATMUL_BF16 = Kind("matmul_bf16", lower_matmul, ResultLayout.ROW_MAJOR)
 """The same loops over factors in bf16: the name tells it."""
 MATMUL_PARTS: Mapping[int, Kind] = {

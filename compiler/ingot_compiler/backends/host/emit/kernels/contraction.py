@@ -32,6 +32,7 @@ from ingot_compiler.backends.host.emit.kernels.contraction_unit import (
 )
 from ingot_compiler.backends.host.emit.kernels.epilogue import load_numbers
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
+from ingot_compiler.backends.host.emit.kernels.strassen import emit_strassen
 from ingot_compiler.backends.host.emit.kernels.team_contraction import emit_alone, emit_team
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask, tail_mask
 from ingot_compiler.backends.host.emit.operands import Operands, i64, zeros
@@ -47,6 +48,9 @@ def emit_contraction(context: EmitContext, statement: Contraction) -> None:
             emit_team(context, statement, statement.team)
         else:
             emit_alone(context, statement, emit_contraction)
+        return
+    if statement.strassen is not None:
+        emit_strassen(context, statement, statement.strassen, emit_contraction)
         return
     unit = contraction_unit(context, statement)
     start = emit_index(context, statement.column_start)

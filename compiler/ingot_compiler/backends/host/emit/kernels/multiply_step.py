@@ -78,6 +78,8 @@ def emit_step(
     masks = [*[None] * (tile.vectors - 1), tile.mask]
     places = zip(vectors, masks, tile.row_lanes, strict=True)
     columns = [_load_b(tile, *at, mask, lanes) for at, mask, lanes in places]
+    for others, opcode in ((tile.b_added, "fadd"), (tile.b_subtracted, "fsub")):
+        columns = _with_others(tile, columns, others, (opcode, b, b_rest))
     if _begins_line(tile, axis, step):
         _prefetch_b(tile, axis, vectors)
     totals, result = iter(sums), list[LlvmValue]()
@@ -92,6 +94,23 @@ def emit_step(
             factor = _load_a(tile, again, displacement + a_rest, tile.last_lanes)
             result.append(_add_product(tile, factor, column, next(totals)))
     return tuple(result)
+
+
+def _with_others(
+    tile: AccumulatorTile,
+    columns: list[LlvmValue],
+    others: Pointers,
+    place: tuple[str, LlvmValue, int],
+) -> list[LlvmValue]:
+    """The vectors of a row of B with those of another matrix; ``place``: how, and where it is read."""
+    if not others:
+        return columns
+    w, (opcode, offset, rest) = tile.writer, place
+    found = [
+        _load_b(tile, w.offset(pointer, offset, "float"), displacement + rest, None, tile.lanes)
+        for pointer, displacement in others
+    ]
+    return [w.binary(opcode, *both) for both in zip(columns, found, strict=True)]
 
 
 def has_element_vectors(tile: AccumulatorTile, axis: Axis) -> bool:

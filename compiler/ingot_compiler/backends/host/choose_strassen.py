@@ -1,0 +1,139 @@
+"""Whether a matrix product runs by Strassen's algorithm, and with which tiles: a contract of
+precision and a model of cost.
+
+In: facts of a product, perhaps the method that was measured to be best. Out: a ``StrassenShape``, or
+None for a direct one. Not done here: code (``emit.kernels.strassen``).
+
+Errors against float64, relative to those of one chain of multiply-adds, as measured (decision 47):
+
+| depth | block of it | N(0, 1) | half of them 0 | 80 % zeros |
+|---|---|---|---|---|
+| 384 | 64 | 0.90 | 1.08 | 1.23 |
+| 512 | 64 | 0.82 | 0.97 | 1.10 |
+| 768 | 64 | 0.61 | 0.78 | 0.90 |
+| 768 | 128 | 0.79 | 1.07 | 1.13 |
+| 1536 | 128 | 0.61 | 0.77 | 0.85 |
+| 3072 | 256 | 0.60 | 0.71 | 0.75 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ingot_compiler.backends.host.strassen_scratch import scratch_of
+from ingot_compiler.backends.host.tiles import cycles_of_step, panel_columns
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.strassen import StrassenTile
+from ingot_runtime.lazy_dataclass import dataclass
+
+DIRECT, STRASSEN = "matmul", "matmul_strassen"
+METHODS = (DIRECT, STRASSEN)
+"""By the kinds of their kernels."""
+_BLOCK_MIN = 64  # of the depth: shorter chains are added too often
+_BLOCK_MAX = 128
+_SHARE, _SHARE_OF_FAST = 12, 6  # of the depth that a block may have, or has at least
+_DEPTH_MIN, _DEPTH_MIN_OF_DENSE, _DEPTH_MIN_OF_FAST = 768, 512, 384
+_ROWS_MIN = 64  # weights that come from memory are the time of fewer
+_TILES = ((8, 3), (14, 2), (13, 2), (12, 2), (11, 2), (10, 2))
+"""Rows of a block, vectors of its columns: what fills 32 registers, and with little B per step."""
+_REGISTERS, _LANES = 32, 16  # measured on no other targets
+# Cycles of a vector unit, measured on a 512-bit core: a product with what surrounds it; an element
+# of A, of which sums are made; a vector of results.
+_PRODUCT_CYCLES, _DIRECT_CYCLES = 1.06, 1.04
+_SUM_CYCLES, _RESULT_CYCLES = 0.4, 8.0
+_GAIN_MIN = 1.03
+_UNITS_WANTED = 16
+_SCRATCH_BYTES_MAX = 3 << 20  # per thread
+
+
+@dataclass(frozen=True, slots=True)
+class StrassenFacts:
+    """Sizes of a product of f32 by a constant; ``is_dense``: few of its inputs
+    can be zero; ``allows_more``: the user lets errors grow."""
+
+    rows: Dim
+    depth: Dim
+    columns: Dim
+    is_dense: bool
+    allows_more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StrassenShape:
+    """Rows of a tile, and those of a unit, which has so many tiles below each other."""
+
+    rows: int
+    block: int
+    tile: StrassenTile
+
+    @property
+    def ints(self) -> tuple[int, ...]:
+        """As an attribute of a node."""
+        return self.rows, self.block, self.tile.vectors, self.tile.depth
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of a row of a tile."""
+        return 2 * self.tile.vectors
+
+    @classmethod
+    def of(cls, ints: tuple[int, ...]) -> StrassenShape:
+        """The shape that ``ints`` say."""
+        rows, block, vectors, depth = ints
+        return cls(rows, block, StrassenTile(vectors, depth))
+
+
+def strassen_shape(facts: StrassenFacts, target: KernelTarget) -> StrassenShape | None:
+    """The tiles that cost least; None where the algorithm is not precise enough, not for such sizes
+    or targets, or gains nothing."""
+    is_measured = (target.vector_register_count, target.f32_lanes) == (_REGISTERS, _LANES)
+    if not is_measured or not target.has_fma or target.multiplies_by_element:
+        return None
+    rows, depth, columns = facts.rows, facts.depth, facts.columns
+    if not isinstance(rows, int) or not isinstance(depth, int) or not isinstance(columns, int):
+        return None
+    block = _block(depth, facts)
+    if target.team_units > 1 or rows < _ROWS_MIN or block is None:
+        return None
+    shapes = list(_shapes(rows, depth, columns, block))
+    best = min(shapes, key=lambda shape: _cycles(shape, rows, depth, columns), default=None)
+    direct = rows * columns / _LANES * _DIRECT_CYCLES
+    if best is None or _GAIN_MIN * _cycles(best, rows, depth, columns) > direct:
+        return None
+    return best
+
+
+def _block(depth: int, facts: StrassenFacts) -> int | None:
+    """The longest block of the depth that is precise enough; None: none is."""
+    least = _DEPTH_MIN_OF_DENSE if facts.is_dense else _DEPTH_MIN
+    if depth < (_DEPTH_MIN_OF_FAST if facts.allows_more else least):
+        return None
+    share = _SHARE_OF_FAST if facts.allows_more else _SHARE
+    longest = min(_BLOCK_MAX, max(_BLOCK_MIN, depth // share))
+    step = panel_columns("f32")
+    fits = (block for block in range(longest, _BLOCK_MIN - 1, -1) if depth % (2 * block) == 0)
+    return next((block for block in fits if block % step == 0), None)
+
+
+def _shapes(rows: int, depth: int, columns: int, block: int) -> Iterator[StrassenShape]:
+    """Those of whose tiles the columns are a multiple."""
+    for height, vectors in _TILES:
+        width, high = 2 * vectors * _LANES, 2 * height
+        if columns % width == 0 and rows >= high:
+            tiles = -(-rows // high)
+            most = max(1, _SCRATCH_BYTES_MAX // scratch_of(high, depth).size_bytes)
+            wanted = -(-_UNITS_WANTED * width // columns)
+            blocks = min(tiles, max(wanted, -(-tiles // most)))
+            yield StrassenShape(high, high * -(-tiles // blocks), StrassenTile(vectors, block))
+
+
+def _cycles(shape: StrassenShape, rows: int, depth: int, columns: int) -> float:
+    """Cycles for each step of depth; rows that fill no tile are direct."""
+    height, vectors = shape.rows // 2, shape.tile.vectors
+    whole, rest = divmod(rows, shape.rows)
+    step = cycles_of_step(height, vectors) / (height * vectors)
+    best = min(cycles_of_step(*tile) / (tile[0] * tile[1]) for tile in _TILES)
+    products = shape.rows * 7 / 8 * columns / _LANES * _PRODUCT_CYCLES * step / best
+    sums = shape.rows * (_SUM_CYCLES + columns / _LANES * _RESULT_CYCLES / depth)
+    return whole * (products + sums) + rest * columns / _LANES * _DIRECT_CYCLES * 1.1

@@ -1,0 +1,89 @@
+"""Contractions by Strassen's algorithm: a block of rows, tile by tile.
+
+In: a ``Contraction`` with a ``StrassenTile`` and the emission context of its kernel, what emits
+chains. Out: LLVM IR in the kernel's function. Not done here: choosing the tile
+(``choose_strassen``), the parts (``strassen_factors``, ``strassen_products``,
+``strassen_results``).
+
+Rows that fill no tile, and tiles with a result that is not finite, are computed as chains: the bits
+of the latter are those of a direct product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.emit.control import for_each, if_below, multiple_below
+from ingot_compiler.backends.host.emit.index import emit_index
+from ingot_compiler.backends.host.emit.kernels.epilogue import load_numbers
+from ingot_compiler.backends.host.emit.kernels.strassen_factors import emit_new_factors
+from ingot_compiler.backends.host.emit.kernels.strassen_products import emit_products
+from ingot_compiler.backends.host.emit.kernels.strassen_results import (
+    emit_results,
+    emit_stored_results,
+)
+from ingot_compiler.backends.host.emit.kernels.strassen_unit import StrassenUnit, strassen_unit
+from ingot_compiler.backends.host.emit.operands import ZERO, i64
+from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.ir.dims import dim_min, symbol
+from ingot_compiler.lowering.loops import Contraction, RegisterTile
+from ingot_compiler.lowering.strassen import StrassenTile
+
+Emit = Callable[[EmitContext, Contraction], None]
+_ROW, _COLUMN = "first row", "first column"  # no other name has a space
+
+
+def emit_strassen(
+    context: EmitContext, statement: Contraction, tile: StrassenTile, chains: Emit
+) -> None:
+    """Emit one unit: the sums of its rows, if they are new, and its tiles; ``chains`` emits a
+    contraction without the algorithm."""
+    w, unit = context.writer, strassen_unit(context, statement, tile)
+    left = dim_min(statement.row_block, statement.rows - statement.row_start)
+    count = emit_index(context, left)
+    whole = multiple_below(w, count, statement.tile.rows)
+    emit_new_factors(unit, whole)
+    first = emit_index(context, statement.column_start)
+    last = w.add(first, i64(statement.tile.vectors * unit.lanes))
+
+    def column(at: LlvmValue) -> None:
+        def tile_of(row: LlvmValue) -> None:
+            _emit_tile(unit.at_tile(row), at, chains)
+
+        for_each(w, ZERO, whole, statement.tile.rows, tile_of)
+        if_below(w, whole, count, lambda: _emit_chains(unit.at_tile(whole), at, chains))
+
+    with context.scope():
+        load_numbers(context, statement.epilogue, unit.lanes)
+        for_each(w, first, last, unit.width, column)
+
+
+def _emit_tile(unit: StrassenUnit, column: LlvmValue, chains: Emit) -> None:
+    emit_products(unit, column)
+    unit.writer.if_else(
+        emit_results(unit),
+        lambda: _emit_chains(unit, column, chains),
+        lambda: emit_stored_results(unit, column),
+    )
+
+
+def _emit_chains(unit: StrassenUnit, column: LlvmValue, chains: Emit) -> None:
+    """The tile as a direct product, one half of its columns after the other."""
+    s, w, width = unit.statement, unit.writer, unit.width // 2
+    direct = replace(
+        s,
+        strassen=None,
+        tile=RegisterTile(unit.height, unit.tile.vectors),
+        row_start=symbol(_ROW),
+        row_block=s.tile.rows,
+        column_start=symbol(_COLUMN),
+    )
+
+    def half(first: LlvmValue) -> None:
+        with unit.context.scope():
+            unit.context.bind({_ROW: unit.start, _COLUMN: first})
+            chains(unit.context, direct)
+
+    for_each(w, column, w.add(column, i64(unit.width)), width, half)

@@ -1,0 +1,228 @@
+"""Matrix products by Strassen's algorithm: compiled code against the interpreter, their error against
+float64, numbers that are not finite, when they are chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.unit.codegen_harness import RUNNABLE, Array
+from tests.unit.lowering_harness import (
+    Builder,
+    check_graph,
+    compile_graph,
+    f32,
+    normal,
+    run_compiled,
+)
+
+from ingot_compiler.backends.host import choose_strassen
+from ingot_compiler.backends.host.choose_strassen import StrassenFacts, strassen_shape
+from ingot_compiler.backends.host.targets.target import Target, parse_target
+from ingot_compiler.ir.dims import Dim, symbol
+from ingot_compiler.ir.precision import F32, FAST
+from ingot_compiler.lowering.fused import launches_of
+from ingot_compiler.lowering.strassen import PRODUCTS, RESULTS
+
+RELATIVE = 1e-5
+WIDE = tuple(target for target in RUNNABLE if target.f32_lanes == 16)  # who have the algorithm
+V4 = parse_target("x86-64-v4")
+STRASSEN, DIRECT = "matmul_strassen", "matmul"
+
+
+def kind_of(builder: Builder, output: int, precision: str = F32) -> str:
+    """The kind of the product that a graph has."""
+    compiled = compile_graph(builder.finish([output]), V4, precision=precision)
+    (kind,) = {launch.group.kind for launch in launches_of(compiled.fused)} & {STRASSEN, DIRECT}
+    return kind
+
+
+def run_product(target: Target, x: Array, weights: Array, kind: str = STRASSEN) -> Array:
+    """A product in machine code: weights that only a run knows make it direct."""
+    is_direct = kind == DIRECT
+    builder = Builder([f32(*x.shape), *([f32(*weights.shape)] if is_direct else [])])
+    result = builder.op("matmul", 0, 1 if is_direct else builder.constant(weights))
+    graph = builder.finish([result])
+    compiled = compile_graph(graph, target)
+    assert kind in {launch.group.kind for launch in launches_of(compiled.fused)}
+    (found,) = run_compiled(compiled, graph, [x, weights] if is_direct else [x], builder.read)
+    return found
+
+
+on_wide = pytest.mark.parametrize("target", WIDE[-1:], ids=str)
+
+
+@pytest.fixture
+def any_size(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Small products run by the algorithm, too, which are quickly interpreted."""
+    for name, value in (
+        ("_BLOCK_MIN", 16), ("_DEPTH_MIN", 32), ("_ROWS_MIN", 1), ("_GAIN_MIN", 0.0), ("_SHARE", 4),
+    ):  # fmt: skip
+        monkeypatch.setattr(choose_strassen, name, value)
+    return monkeypatch
+
+
+def test_products_and_results_are_those_of_a_matrix_product() -> None:
+    """The seven products, by numbers that are exact."""
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-9, 9, (2, 2)) for _ in range(2))
+
+    def summed(side: tuple[tuple[int, int], ...], parts: list[int]) -> int:
+        return sum(sign * parts[part] for part, sign in side)
+
+    flat_a, flat_b = ([int(value) for value in each.flat] for each in (a, b))
+    products = [summed(left, flat_a) * summed(right, flat_b) for left, right in PRODUCTS]
+    assert [summed(side, products) for side in RESULTS] == (a @ b).flatten().tolist()
+    assert all(side[0][1] == 1 for sides in PRODUCTS for side in sides)
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns", "scratch"),
+    [
+        (16, 32, 96, 1 << 20),  # one tile of 8x3
+        (37, 64, 192, 1 << 20),  # rows that fill no tile, two tiles of columns, two blocks of depth
+        (61, 32, 64, 1),  # tiles of two vectors, a unit for each tile of rows
+    ],
+)
+def test_results_are_those_of_the_interpreter(
+    any_size: pytest.MonkeyPatch, rows: int, depth: int, columns: int, scratch: int
+) -> None:
+    """Bias, residual and activation in the kernel; every launch is cut into parts that run in
+    another order."""
+    any_size.setattr(choose_strassen, "_SCRATCH_BYTES_MAX", scratch)
+    builder = Builder([f32(rows, depth), f32(rows, columns)])
+    weights, bias = (
+        builder.constant(normal(1, depth, columns)),
+        builder.constant(normal(2, columns)),
+    )
+    biased = builder.op("add", builder.op("matmul", 0, weights), bias)
+    result = builder.op("relu", builder.op("add", biased, 1))
+    assert kind_of(builder, result) == STRASSEN
+    inputs = [normal(3, rows, depth), normal(4, rows, columns)]
+    check_graph(builder, [result], inputs, RELATIVE, WIDE)
+
+
+def rms_error(found: Array, exact: Array) -> float:
+    """The root of the mean square of the errors."""
+    return float(np.sqrt(np.mean((found.astype(np.float64) - exact) ** 2)))
+
+
+@on_wide
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize(("depth", "zeros"), [(768, 0.0), (768, 0.8), (1536, 0.8), (3072, 0.8)])
+def test_error_is_at_most_that_of_one_chain(target: Target, depth: int, zeros: float) -> None:
+    """The contract of ``f32``: also where up to 80 % of the inputs are zero."""
+    x, weights = normal(5, 64, depth), normal(6, depth, 192)
+    x[np.random.default_rng(6).random(x.shape) < zeros] = 0
+    exact = x.astype(np.float64) @ weights.astype(np.float64)
+    chain = rms_error(run_product(target, x, weights, DIRECT), exact)
+    assert 0 < rms_error(run_product(target, x, weights), exact) <= chain
+
+
+@on_wide
+def test_error_beside_rows_that_are_large(target: Target) -> None:
+    """Over a tensor it is that of the contract; the row that shares a tile with a large one bears
+    its error."""
+    x, weights = normal(5, 64, 768), normal(6, 768, 192)
+    x[3] *= 1000
+    exact = x.astype(np.float64) @ weights.astype(np.float64)
+    found, direct = (run_product(target, x, weights, kind) for kind in (STRASSEN, DIRECT))
+    assert rms_error(found, exact) <= rms_error(direct, exact)
+    others = [row for row in range(64) if row not in (3, 11)]
+    assert rms_error(found[others], exact[others]) <= rms_error(direct[others], exact[others])
+
+
+@on_wide
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40])
+def test_numbers_at_the_edge(target: Target, number: float) -> None:
+    """A result is finite, infinite or NaN where the direct product has one of the same kind; results
+    that see a number that is not finite have its bits, in a whole tile and in the rows behind."""
+    x, weights = normal(7, 69, 768), normal(8, 768, 192) / 64
+    for row, column in ((3, 5), (8, 700), (40, 64), (67, 1)):
+        x[row, column] = number
+    found, direct = (run_product(target, x, weights, kind) for kind in (STRASSEN, DIRECT))
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(direct))
+    odd = ~np.isfinite(direct)
+    assert odd.any() == (not np.isfinite(number))
+    np.testing.assert_array_equal(found[odd], direct[odd])
+    assert np.isfinite(found[~odd]).all()
+    np.testing.assert_array_equal(found[64:], direct[64:])  # they fill no tile
+
+
+@on_wide
+def test_weights_at_the_edge(target: Target) -> None:
+    """Weights that are not finite, and those whose sum is not."""
+    x, weights = normal(7, 64, 768), normal(8, 768, 192) / 64
+    weights[5, 7], weights[400, 100], weights[600, 150], weights[70, 20] = (
+        np.inf,
+        np.nan,
+        3e38,
+        3e38,
+    )
+    weights[70, 68] = 3e38
+    found, direct = (run_product(target, x, weights, kind) for kind in (STRASSEN, DIRECT))
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(direct))
+    odd = ~np.isfinite(direct)
+    np.testing.assert_array_equal(found[odd], direct[odd])
+    assert np.isfinite(found[~odd]).all()
+
+
+@on_wide
+def test_sums_that_overflow_only_on_the_way(target: Target) -> None:
+    """Rows whose sum overflows, where no result does: the chains are used, bit by bit."""
+    x, weights = np.full((64, 768), 3e38, np.float32), np.zeros((768, 96), np.float32)
+    weights[3] = 0.5
+    found, direct = (run_product(target, x, weights, kind) for kind in (STRASSEN, DIRECT))
+    assert np.isfinite(direct).all()
+    np.testing.assert_array_equal(found, direct)
+
+
+@on_wide
+def test_denormal_numbers_are_kept(target: Target) -> None:
+    """Inputs whose products are denormal come out as from float64, but for the last bits."""
+    x, weights = np.full((64, 768), 1e-40, np.float32), np.ones((768, 96), np.float32)
+    exact = x.astype(np.float64) @ weights.astype(np.float64)
+    np.testing.assert_allclose(run_product(target, x, weights), exact, rtol=1e-5)
+
+
+def chosen(rows: Dim, depth: Dim, columns: Dim, target: str = "x86-64-v4", **more: bool) -> bool:
+    """Whether a product of such sizes runs by the algorithm."""
+    facts = StrassenFacts(
+        rows, depth, columns, more.get("is_dense", False), more.get("allows_more", False)
+    )
+    return strassen_shape(facts, parse_target(target)) is not None
+
+
+@pytest.mark.parametrize("sizes", [(128, 768, 768), (197, 3072, 768), (1500, 2048, 512)])
+def test_what_it_is_for(sizes: tuple[int, int, int]) -> None:
+    """Many rows, a long depth, columns that tiles divide; the levels that were measured."""
+    assert chosen(*sizes)
+    assert not any(chosen(*sizes, target) for target in ("x86-64-v2", "x86-64-v3", "aarch64"))
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (32, 768, 768),  # weights come from memory all the time
+        (128, 512, 768),  # one chain is nearer to the truth
+        (128, 768, 1000),  # no tiles
+        (128, 800, 768),  # no blocks of the depth
+        (symbol("n"), 768, 768), (128, symbol("k"), 768),
+    ],
+)  # fmt: skip
+def test_what_it_is_not_for(sizes: tuple[Dim, Dim, Dim]) -> None:
+    """Sizes at which it loses, or is not precise enough."""
+    assert not chosen(*sizes)
+
+
+def test_inputs_and_precision_decide_at_a_short_depth() -> None:
+    """Dense inputs are allowed less depth, and so is everything with ``fast``."""
+    assert chosen(128, 512, 768, is_dense=True)
+    assert not chosen(128, 384, 768, is_dense=True)
+    assert chosen(128, 384, 768, allows_more=True)
+    for producer, precision, wanted in (
+        ("relu", F32, DIRECT), ("silu", F32, STRASSEN), ("relu", FAST, STRASSEN),
+    ):  # fmt: skip
+        builder = Builder([f32(128, 512)])
+        weights = builder.constant(normal(1, 512, 192))
+        result = builder.op("matmul", builder.op(producer, 0), weights)
+        assert kind_of(builder, result, precision) == wanted, (producer, precision)
