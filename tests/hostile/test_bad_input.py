@@ -113,7 +113,7 @@ MODELS: dict[str, tuple[bytes | ModelProto, int, list[str]]] = {
         ["too large", "'n'"],
     ),
     "op and domain": (own_domain(), 3, ["'own'", "'wrong'", "com.example", "did you mean Relu?"]),
-    "dtype": (over_x(node("Cast", ["x"], to=TensorProto.STRING)), 3, ["'n'", "string"]),
+    "dtype": (over_x(node("Cast", ["x"], to=TensorProto.COMPLEX64)), 3, ["'n'", "complex64"]),
     "opset": (over_x(node("Neg", ["x"]), opset=999), 3, ["'n'", "opset 999", "reads opsets 1 to"]),
     "no external data": (with_external("none.bin"), 1, ["missing", "none.bin"]),
     "short external data": (

@@ -70,6 +70,14 @@ def mutants(path: Path, count: int) -> Iterator[tuple[int, bytes]]:
             yield number, mutated(parts, made)
 
 
+def differences(
+    some: list[tuple[int, bytes]], wanted: list[Verdict], found: list[Verdict]
+) -> list[tuple[int, Verdict, Verdict]]:
+    """Number and both verdicts of each that the loaders do not say the same of."""
+    pairs = zip(some, wanted, found, strict=True)
+    return [(number, ours, theirs) for (number, _), ours, theirs in pairs if ours != theirs]
+
+
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("name", NAMES)
 def test_mutants_under_both_sanitizers(
@@ -86,8 +94,7 @@ def test_mutants_under_both_sanitizers(
     while some := list(itertools.islice(source, RECORD_COUNT)):
         wanted = [verdict_of_python(data) for _, data in some]
         found = verdicts_of_c(checked, [data for _, data in some])
-        wrong = [number for (number, _), w, f in zip(some, wanted, found, strict=True) if w != f]
-        assert wrong == []
+        assert differences(some, wanted, found) == []
         kinds.update(verdict.kind for verdict in wanted)
     assert kinds.keys() >= {"", "FormatError", "DigestError", "VersionError"}
 
@@ -118,7 +125,6 @@ def test_mutants_of_shared_weights(
             path.write_bytes(data)
             wanted.append(verdict_of_python(shared))
         found = verdicts_of_c(checked, [data for _, data in some], path, shared)
-        wrong = [number for (number, _), w, f in zip(some, wanted, found, strict=True) if w != f]
-        assert wrong == []
+        assert differences(some, wanted, found) == []
         kinds.update(verdict.kind for verdict in wanted)
     assert kinds.keys() >= {"FormatError", "DigestError"}

@@ -17,7 +17,7 @@ WORDS = numpy_helper.from_array(np.array([1j, 2j], np.complex64), "small")
 
 def branch(name: str) -> GraphProto:
     """A branch with a node that Ingot does not translate."""
-    inner = node("Cast", "x", f"{name}_c", name=name, to=TensorProto.STRING)
+    inner = node("Cast", "x", f"{name}_c", name=name, to=TensorProto.COMPLEX64)
     back = node("Cast", f"{name}_c", f"{name}_b", to=TensorProto.FLOAT)
     total = node("Add", f"x {name}_b", f"{name}_d")
     return helper.make_graph([inner, back, total], name, [], [tensor(f"{name}_d", ["n", 4])])
@@ -49,7 +49,7 @@ def test_ops_types_and_ranks() -> None:
     nodes = [
         node("NoSuchOp", "x", "a", name="unknown"), node("Relu", "a", "b", name="after_unknown"),
         node("ImageDecoder", "s", "t", name="picture"), node("Identity", "small", "f", name="of_small"),
-        node("Cast", "x", "g", name="cast", to=TensorProto.STRING),
+        node("Cast", "x", "g", name="cast", to=TensorProto.COMPLEX64),
         node("Reshape", "x sh", "h", name="rank"), node("Reshape", "x two", "i", name="sound"),
         node("Reshape", "i sh", "y", name="rank_of_sound"),
     ]  # fmt: skip
