@@ -57,7 +57,7 @@ class Archive:
     at: int | None = None
     ends_wide: int | None = None
     comment: bytes = b""
-    tail: list[bytes] = field(default_factory=list)
+    tail: list[bytes] = field(default_factory=list[bytes])
 
 
 def or_given(given: int | None, known: int) -> int:

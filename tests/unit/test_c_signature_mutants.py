@@ -13,6 +13,7 @@ import struct
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.c_loader import Verdict
@@ -116,7 +117,8 @@ def envelope(source: random.Random, owners: Sequence[Owner], digest: str) -> byt
         for _ in range(source.choice((1, 1, 1, 2, 3, 0)))
     ]
     if source.random() < 0.05:
-        list_ = source.choice(({}, "", [[]], [1], None, {"a": 1}, "ab", 0, True))
+        others: tuple[Any, ...] = ({}, "", [[]], [1], None, {"a": 1}, "ab", 0, True)
+        list_ = source.choice(others)
     text = base64.b64encode(payload).decode()
     table: dict[str, object] = {
         "payload": text, "payloadType": PAYLOAD_TYPE, "signatures": list_,
@@ -125,7 +127,7 @@ def envelope(source: random.Random, owners: Sequence[Owner], digest: str) -> byt
     source.shuffle(keys)
     table = {key: table[key] for key in keys if source.random() > 0.02}
     if source.random() < 0.1:
-        extra: tuple[object, ...] = (
+        extra: tuple[Any, ...] = (
             1.5,
             -0.0,
             10**400,

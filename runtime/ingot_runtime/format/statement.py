@@ -105,7 +105,7 @@ def decode_envelope(line: bytes, where: str) -> "list[Signed]":
         require(envelope["payloadType"] == PAYLOAD_TYPE, "another type of payload", where)
         payload = b64decode(envelope["payload"], validate=True)
         found: list[Signed] = []
-        for one in list.__iter__(envelope["signatures"]):  # of nothing else
+        for one in list[dict[str, str]].__iter__(envelope["signatures"]):  # of nothing else
             proof = bytes.fromhex(one["keyid"]) + b64decode(one["sig"], validate=True)
             found.append(decode(proof + payload, where))
         return found
