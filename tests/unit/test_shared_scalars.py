@@ -10,6 +10,7 @@ from ingot_compiler.ir.builder import GraphBuilder
 
 
 def test_equal_numbers_are_one_node_of_all_sources() -> None:
+    """It keeps the places in the model that all of them come from."""
     builder = GraphBuilder([])
     first, second = builder.scalar("f32", 0.5, (3,)), builder.scalar("f32", 0.5, (1, 2))
     (node,) = builder.finish([first, second]).nodes
@@ -18,6 +19,7 @@ def test_equal_numbers_are_one_node_of_all_sources() -> None:
 
 
 def test_numbers_that_python_calls_equal_stay_apart() -> None:
+    """Signs of zero, types and devices count."""
     builder = GraphBuilder([])
     made = [
         builder.scalar("f32", 0.0),
@@ -31,6 +33,7 @@ def test_numbers_that_python_calls_equal_stay_apart() -> None:
 
 
 def test_a_region_has_its_own() -> None:
+    """A number in a body is not that of the graph around it."""
     outer = GraphBuilder([])
     outer.scalar("f32", 0.5)
     inner = outer.region([])
