@@ -11,6 +11,10 @@ import os
 
 from .errors import ResourceError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 class Files:
     """Operations that change the disk. What was written lasts after ``sync``; names that were made
@@ -44,6 +48,14 @@ class Files:
     def link(self, target: str, path: str) -> None:
         """Make a symbolic link."""
         os.symlink(target, path)
+
+    def write_all(self, path: str, data: "Iterable[bytes]") -> None:
+        """Write what a file will have, one part behind the other, and have it on the disk."""
+        at = 0
+        for chunk in data:
+            self.write(path, chunk, at)
+            at += len(chunk)
+        self.sync(path)
 
     def hard_link(self, path: str, name: str) -> None:
         """Give a file one more name, which nothing has."""

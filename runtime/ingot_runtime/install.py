@@ -59,10 +59,10 @@ def install(
         name = f"{number:0{_DIGITS}d}-{digest[:16]}.ingot"
         if signatures:
             beside = os.path.join(folder, name + DETACHED)
-            _write(beside, iter([signatures]), files)
+            files.write_all(beside + _PART, [signatures])
             files.rename(beside + _PART, beside)
         path = os.path.join(folder, name)
-        _write(path, data, files)
+        files.write_all(path + _PART, data)
         if base:  # behind the bundle: what a cut leaves of that tells which other one to remove
             base.place(folder, f"{path.removesuffix('.ingot')}.base.ingot{_PART}", files)
         files.rename(path + _PART, path)
@@ -125,15 +125,6 @@ def _point(folder: str, name: str, files: Files) -> None:
     files.link(name, link + _PART)
     files.rename(link + _PART, link)
     files.sync(folder)
-
-
-def _write(path: str, data: "Iterator[bytes]", files: Files) -> None:
-    """Put what a file will have on the disk, beside the file."""
-    at = 0
-    for chunk in data:
-        files.write(path + _PART, chunk, at)
-        at += len(chunk)
-    files.sync(path + _PART)
 
 
 def _remove(folder: str, names: "list[str]", files: Files) -> None:

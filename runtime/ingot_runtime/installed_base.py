@@ -84,12 +84,10 @@ class Base:
         path = os.path.join(folder, self.name)
         if self._lies_at(path):
             return
-        if not any(self._lies_at(each) and _linked(each, part, files) for each in self.near):
-            at = 0
-            for chunk in content(self.source):
-                files.write(part, chunk, at)
-                at += len(chunk)
-        files.sync(part)
+        if any(self._lies_at(each) and _linked(each, part, files) for each in self.near):
+            files.sync(part)
+        else:
+            files.write_all(part, content(self.source))
         files.rename(part, path)
 
     def _lies_at(self, path: str) -> bool:

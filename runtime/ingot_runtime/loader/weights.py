@@ -44,14 +44,14 @@ class Weights:
         self._area = area = Area(size + rest + system.HUGE_PAGE_SIZE_BYTES)
         at, _, file, offset = max(pieces, key=lambda piece: piece[1])
         # So its huge pages are mapped as ones.
-        area.address += (file.start + offset - at - area.address) % system.HUGE_PAGE_SIZE_BYTES
-        self.address = area.address
+        aside = (file.start + offset - at - area.address) % system.HUGE_PAGE_SIZE_BYTES
+        self.address = area.address + aside
         self._faults = sigbus.guard(image, area, self.address, size)
         # Shared, not copied: what is in the page cache costs no memory.
         for at, length, file, offset in pieces:
-            area.put(at, length, read, shared, file.fd, file.start + offset)
+            area.put(aside + at, length, read, shared, file.fd, file.start + offset)
         if rest:  # the zeros with which the last entry of the tree was computed
-            area.put(size, rest, read, system.MAP_PRIVATE | system.MAP_ANONYMOUS)
+            area.put(aside + size, rest, read, system.MAP_PRIVATE | system.MAP_ANONYMOUS)
 
     @property
     def is_whole(self) -> bool:
