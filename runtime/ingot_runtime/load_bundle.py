@@ -17,7 +17,7 @@ from .format.source import Source, in_file, read_plan
 from .loader import choose, cpu, system
 from .loader.bind_devices import bind_devices, devices_module
 from .loader.image import Image
-from .loader.open_bundle import IN_MEMORY, open_base, open_bundle
+from .loader.open_bundle import open_base, open_bundle
 from .loader.pool import ThreadPool, usable_threads
 from .loader.watch import Watch
 from .loader.weights import VERIFY_MODES, verified_weights
@@ -85,8 +85,6 @@ def load_bundle(
     except MemoryError as error:
         raise no_memory("not enough memory to load a bundle", "load") from error
     except BundleError as error:
-        if isinstance(bundle, IN_MEMORY):
-            raise
         raise in_file(error, bundle) from error.__cause__
 
 

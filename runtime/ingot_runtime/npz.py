@@ -3,8 +3,7 @@
 In: a path; arrays by name. Out: arrays by name; a file that is written. Not done here: whether the
 arrays fit a bundle (the session checks). The first import of numpy.
 
-Not by ``numpy.load``: it takes a header's word for the size of an array, and raises what zipfile,
-zlib, struct and ast raise.
+Not by ``numpy.load``, which takes a header's word for the size of an array.
 """
 
 import math

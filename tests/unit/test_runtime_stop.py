@@ -1,7 +1,10 @@
-"""Calls that are stopped from outside: cancel, timeout, signals; in loops, in one long launch,
-native and stepped."""
+"""Calls that are stopped from outside: cancel, timeout, signals, the end of the process; in loops,
+in one long launch, native and stepped."""
 
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -231,3 +234,92 @@ def test_one_long_launch_is_stopped(
     assert not bound.outputs["y"].all()
     bound.run()
     assert (bound.outputs["y"] == whole).all()
+
+
+# The process lives on for a second after its interpreter, with what daemons are inside of, which
+# asks for signals then: libc calls `sleep` with the exit status.
+ENDS_LATE = """
+import atexit, ctypes, sys, threading, time, numpy as np, ingot_runtime
+from ingot_runtime.loader import watch
+watch._POLL_INTERVAL_NANOSECONDS = 600_000_000
+libc = ctypes.CDLL(None)
+libc.on_exit(libc.sleep, None)
+going = {"n": np.array(1 << 40), "x": np.ones(4, np.float32)}
+short = {"n": np.array(3), "x": np.ones(4, np.float32)}
+inside = threading.Event()
+def work():
+    inside.set()
+    while True:
+        call()
+def end():
+    threading.Thread(target=work, daemon=True).start()
+    inside.wait()
+    time.sleep(0.05)
+    sys.exit(1)
+"""
+
+
+def end_of(text: str, *arguments: object) -> tuple[int, str, str]:
+    """Return the exit status of a program, what it wrote to its output, and to that for errors."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS_LATE + text, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_the_interpreter_ends_during_a_call(loop: Path, executor: str) -> None:
+    """The call of a daemon thread is ended, without a word, before the interpreter that it asks for
+    signals is gone."""
+    text = """
+session = ingot_runtime.load(sys.argv[1], executor=sys.argv[2])
+call = lambda: session.run(going)
+end()
+"""
+    assert end_of(text, loop, executor) == (1, "", "")
+
+
+def test_the_interpreter_ends_during_short_calls(loop: Path) -> None:
+    """Neither does a daemon thread begin another one; what `atexit` calls later, the main thread
+    may."""
+    text = """
+atexit._clear()
+@atexit.register
+def later():
+    other = ingot_runtime.load(sys.argv[1])
+    print(session.run(short)["y"].tolist(), other.run(short)["y"].tolist())
+atexit.register(ending._end)
+session = ingot_runtime.load(sys.argv[1])
+call = lambda: session.run(short)
+end()
+"""
+    program = "from ingot_runtime.loader import ending" + text
+    four = "[4.0, 4.0, 4.0, 4.0]"
+    assert end_of(program, loop) == (1, f"{four} {four}\n", "")
+
+
+def test_the_interpreter_ends_during_loads(product: Path) -> None:
+    """Nor does one load."""
+    text = """
+call = lambda: ingot_runtime.load(sys.argv[1], verify="full")
+end()
+"""
+    assert end_of(text, product) == (1, "", "")
+
+
+def test_the_interpreter_ends_beside_a_call_that_does_not(loop: Path) -> None:
+    """What hears nothing of the end is not waited for longer than is told."""
+    text = """
+from ingot_runtime.loader import ending
+ending._DEADLINE_SECONDS = 0.2
+session = ingot_runtime.load(sys.argv[1])
+session._lane._main = lambda call: time.sleep(1e6)
+call = lambda: session.run(short)
+end()
+"""
+    assert end_of(text, loop) == (1, "", "")

@@ -24,8 +24,8 @@ class Grow:
     Blocks of the last call are given again to the next one that asks for as much, whose pages need
     not be faulted in. What it does not take is dropped with the call after it.
 
-    ``address`` is 0 until `make`: ctypes puts callbacks on a page that is writable and executable,
-    so only the programs that ask for one get one.
+    ``address`` is 0 until `make`: callbacks lie on a page that is writable and executable, so only
+    programs that ask for one get one.
     """
 
     __slots__ = ("_given", "_native", "address", "blocks", "failure", "returned")

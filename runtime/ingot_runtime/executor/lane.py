@@ -12,6 +12,7 @@ from sys import _getframe as frame_at  # pyright: ignore[reportPrivateUsage]  # 
 from ..errors import BundleError, BusyError, LimitError, ResourceError, RunError, no_memory
 from ..format import abi
 from ..loader.block import Block
+from ..loader.ending import native, stay_out, tell, told
 from ..loader.watch import checked_timeout
 from .frame import CallFrame, Memory, Shape
 from .grow import Grow
@@ -79,8 +80,8 @@ class Lane:
         self._grow = Grow(attached)
         self._room = Room(loaded, attached, max_bytes, n_lanes)
         self._memory = self._room.no_memory()
-        # Dead once the collector has found the session in a cycle of garbage: its workers are told
-        # to leave, but the cycle may still call it. Without a callback it would die too late.
+        # Dead once the session is in a cycle of garbage: its workers are told to leave, but the
+        # cycle may still call it. Without a callback it would die too late.
         self._whole = weakref.ref(self, id) if loaded.pool.n_threads > 1 else None
         self._frames: dict[tuple[Shape, ...], CallFrame] = {}
         # Views know their frame, not the other way: no cycle holds memory.
@@ -95,7 +96,7 @@ class Lane:
             self._main = self.vm.main
         if all(tensor.is_static for tensor in loaded.plan.inputs):
             self._frame_of(tuple(tensor.dims for tensor in loaded.plan.inputs))
-        _all_lanes.add(self)
+        tell(self)
 
     @property
     def name(self) -> str:
@@ -162,6 +163,11 @@ class Lane:
         finally:
             if seconds is not None:
                 self.watch.set_timeout(None)
+
+    def end(self) -> None:
+        """Let no other thread call `main`: the interpreter is ending."""
+        main = self._main
+        self._main = lambda call: stay_out() or main(call)
 
     def call(self, frame: CallFrame) -> None:
         """Call `main`; again, where the file had to be verified again meanwhile."""
@@ -339,12 +345,12 @@ def serve(
     return waiter.run(lambda index, left: lanes[index].hold(work, left), seconds)
 
 
-_all_lanes: "weakref.WeakSet[Lane]" = weakref.WeakSet()
+native.add(Lane.call.__code__)
 
 
 def _is_calling(frame: "FrameType | None", lanes: "tuple[Lane, ...]") -> bool:
-    """Whether the frame's thread is in a call of one of `lanes`, or waits for one: in a callback of
-    it, a signal handler, a finalizer. To note the thread of each call would cost every call."""
+    """Whether the frame's thread is in a call of one of `lanes`, or waits for one. To note the thread
+    of each call would cost every call."""
     while frame is not None:
         if frame.f_code.co_name in ("run", "run_frame", "hold", "in_turn"):
             names = frame.f_locals
@@ -357,8 +363,9 @@ def _is_calling(frame: "FrameType | None", lanes: "tuple[Lane, ...]") -> bool:
 
 def _after_fork() -> None:
     """In a forked child, no other thread is there."""
-    for lane in list(_all_lanes):
-        lane.permit.reset()
+    for lane in told():
+        if isinstance(lane, Lane):
+            lane.permit.reset()
 
 
 os.register_at_fork(after_in_child=_after_fork)

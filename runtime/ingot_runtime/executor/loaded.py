@@ -2,8 +2,7 @@
 
 In: a source, a plan, an image. Out: ``Loaded``, and its orderly end. Not done here: arrays, calls.
 
-Every part gives back what it has with its last reference, and holds what it needs: so there is no
-order of cleaning up that an exception could disturb.
+Every part holds what it needs, and gives it back with its last reference: no order can be wrong.
 """
 
 from ..errors import InputError
@@ -17,8 +16,9 @@ from ..loader.weights import Verifier, Weights
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
 
+    Part = TypeVar("Part")
     Origin = tuple[Source, Weights | None, Verifier | None, tuple[int, int, int]]
 
 _CHANGES_MAX = 8
@@ -74,21 +74,18 @@ class Loaded:
 
     @property
     def image(self) -> Image:
-        """The code.
-
-        Raises:
-            InputError: the session is closed.
-        """
-        if self._image is None:
-            raise InputError("the session is closed", self.source.name, "", "load the bundle again")
-        return self._image
+        """The code; ``InputError`` if the session is closed."""
+        return self._opened(self._image)
 
     @property
     def pool(self) -> ThreadPool:
         """The workers; errors as for ``image``."""
-        if self._pool is None:
+        return self._opened(self._pool)
+
+    def _opened(self, part: "Part | None") -> "Part":
+        if part is None:
             raise InputError("the session is closed", self.source.name, "", "load the bundle again")
-        return self._pool
+        return part
 
     def is_unchanged(self) -> bool:
         """Whether the file is what it was when somebody looked last.

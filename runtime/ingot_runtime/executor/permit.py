@@ -3,9 +3,9 @@
 In: permits, how long to wait. Out: work done with one of them. Not done here: calls that find a
 permit free (``Session.run``).
 
-No exception may keep a permit for ever, at whatever bytecode. So taking and giving back are single
-instructions on a dict, behind which the interpreter looks for no signals, and a place in a line
-ends with the last reference to its ``Waiter``.
+No exception may keep a permit, at whatever bytecode. So taking and giving back are single
+instructions on a dict, behind which no signal is looked for, and a place in a line ends with the
+last reference to its ``Waiter``.
 """
 
 import weakref

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 
 class Room:
-    """Sees to it that no call has more than ``max_bytes``: an equal part for each of `n_sessions`,
-    so that whether a call fits does not depend on the others."""
+    """Sees to it that no call has more than ``max_bytes``: an equal part for each of `n_sessions`."""
 
     __slots__ = ("_attached", "_limit", "_loaded", "max_bytes")
 

@@ -3,8 +3,8 @@
 In: a lane, arrays by name. Out: the other outputs, new arrays; the states stay. Not done here: the
 memory of the states (``state_memory``), calling `main` (``lane``).
 
-The model is told that each state's output begins where its input does, in memory with room for more:
-it writes the new rows behind the others, and copies nothing.
+Each state's output begins where its input does, in memory with room for more: the model writes new
+rows behind the others, and copies nothing.
 """
 
 from _thread import allocate_lock

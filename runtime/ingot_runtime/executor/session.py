@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from ..loader.open_bundle import Bundle
+    from ..format.source import Bundle
     from .async_calls import AsyncCalls
     from .attached import DeviceCounts
     from .bound import Bound

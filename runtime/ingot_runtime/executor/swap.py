@@ -7,7 +7,7 @@ after any error, with the old ones. Not done here: opening and verifying (``load
 from ..errors import BundleError, IncompatibleError, InputError
 from ..format import header as head
 from ..format.source import Source, in_file, read_plan
-from ..loader.open_bundle import IN_MEMORY, open_base, open_bundle
+from ..loader.open_bundle import open_base, open_bundle
 from ..loader.pool import ThreadPool
 from ..loader.watch import Watch
 from ..loader.weights import verified_weights
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..loader.open_bundle import Bundle
+    from ..format.source import Bundle
     from .lane import Lane
     from .loaded import Origin
 
@@ -36,8 +36,6 @@ def swap_weights(
     try:
         origins = _origins(lanes, bundle, digest)
     except BundleError as error:
-        if isinstance(bundle, IN_MEMORY):
-            raise
         raise in_file(error, bundle) from error.__cause__
 
     def swap() -> None:

@@ -3,8 +3,7 @@
 In: a path. Out: ``BundleFile``, ``Stamp``; for other files that somebody named, a descriptor. Not
 done here: what is in the file (``source``).
 
-The interpreter itself makes and closes the descriptor, so there is no moment at which Ctrl-C could
-lose it.
+The interpreter itself makes and closes the descriptor, so Ctrl-C cannot lose it.
 """
 
 import errno

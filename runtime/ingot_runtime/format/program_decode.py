@@ -1,8 +1,8 @@
 """The instruction list read back, every index checked: FORMAT.md, "Program".
 
 In: bytes of a program section, and what its indices may reach. Out: a ``Program`` in which all that
-is named exists, and buffers lie where they are used. Not done here: addresses and sizes, which are
-known only while it runs (``executor.vm`` checks each).
+is named exists, and buffers lie where they are used. Not done here: addresses and sizes
+(``executor.vm`` checks each).
 """
 
 from .checks import require, unknown

@@ -1,8 +1,7 @@
 """The bundle as a source of checked bytes: opened once, read into private memory.
 
 In: a path or an open descriptor. Out: sections' bytes whose digests hold; the checked plan. Not
-done here: mapping, running. The order of checks is that of FORMAT.md, "Reading": nothing is used
-before it is checked.
+done here: mapping, running. The order of checks is that of FORMAT.md, "Reading".
 """
 
 import os
@@ -28,6 +27,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .shared import Shared
 
+    Bundle = str | bytes | bytearray | memoryview | os.PathLike[str]
+
+IN_MEMORY = bytes, bytearray, memoryview
 _CHUNK_SIZE_BYTES = 1 << 30
 _DIGEST_DIGITS = 64
 _DIGEST_DIGITS_MIN = 32
@@ -240,9 +242,9 @@ def open_file(path: "str | os.PathLike[str]", digest: "str | None" = None) -> So
     return Source(open_regular(name), name, wanted)
 
 
-def in_file(error: BundleError, path: "str | os.PathLike[str]") -> BundleError:
-    """Return `error`; where it is about what is in a file, its place begins with the path."""
-    if not isinstance(error, _OF_A_FILE):
+def in_file(error: BundleError, path: "Bundle") -> BundleError:
+    """Return `error`; if it is of what is in a file, its place begins with the path."""
+    if isinstance(path, IN_MEMORY) or not isinstance(error, _OF_A_FILE):
         return error
     name, where = os.fsdecode(path), error.where
     if where == name or where.startswith(f"{name}, "):

@@ -1,11 +1,10 @@
-"""A bundle opened as the user asks: from a path or bytes, of a digest, signed by keys, beside what it
-shares weights with.
+"""A bundle opened as the user asks, beside what it shares weights with.
 
 In: what ``load`` was given. Out: a ``Source``. Not done here: its plan (``format.source``).
 """
 
 from ..errors import InputError
-from ..format.source import Source, checked_digest, open_file
+from ..format.source import IN_MEMORY, Source, checked_digest, open_file
 from . import system
 
 TYPE_CHECKING = False
@@ -13,10 +12,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    Bundle = str | bytes | bytearray | memoryview | os.PathLike[str]
-    Keys = Sequence[str | bytes | os.PathLike[str]] | str | os.PathLike[str] | None
+    from ..format.source import Bundle
 
-IN_MEMORY = bytes, bytearray, memoryview
+    Keys = Sequence[str | bytes | os.PathLike[str]] | str | os.PathLike[str] | None
 
 
 def open_bundle(bundle: "Bundle", digest: "str | None", keys: "Keys") -> Source:

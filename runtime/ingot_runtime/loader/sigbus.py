@@ -1,9 +1,8 @@
 """Survive a file that shrinks, or cannot be read, while it is mapped: a native handler puts zeros.
 
 In: an image (its handler and the page behind it), an area and a range in it. Out: where its faults
-are counted; the handler is installed while any range is guarded. Not done here: telling the user
-(whoever looks at the count). One image's handler serves the whole process; that image stays mapped
-as long as the handler is installed.
+are counted. Not done here: telling the user. One image's handler serves the whole process while any
+range is guarded, and that image stays mapped.
 """
 
 import ctypes

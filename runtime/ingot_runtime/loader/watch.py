@@ -11,6 +11,7 @@ import time
 from ..errors import CancelledError, InputError, TimedOutError
 from ..format import abi
 from . import system
+from .ending import tell
 from .image import Image
 
 _CLOCK_MONOTONIC_COARSE = 6
@@ -32,7 +33,8 @@ class Watch:
     """``address`` is that of ``abi.WATCH``; ``call`` counts the calls of the session."""
 
     __slots__ = (
-        "_asked", "_cancel", "_deadline", "_kept", "_memory", "_timed_out", "address", "call",
+        "__weakref__", "_asked", "_cancel", "_deadline", "_kept", "_memory", "_timed_out", "address",
+        "call",
     )  # fmt: skip
 
     def __init__(self, image: Image) -> None:
@@ -55,6 +57,7 @@ class Watch:
             words[size + poll_at[name]] = _address_of_python(function)
         for offset, value in words.items():
             ctypes.c_uint64.from_buffer(memory, offset).value = value
+        tell(self)
 
     @property
     def is_set(self) -> bool:
@@ -69,6 +72,10 @@ class Watch:
     def cancel(self, call: int) -> None:
         """Let the call of that number end; if it is over when the flag is set, nothing happens."""
         self._asked = call
+        self._cancel.value = 1
+
+    def end(self) -> None:
+        """Let what runs end; it is made again where it may be, see ``ending``."""
         self._cancel.value = 1
 
     def goes_on(self) -> bool:

@@ -16,6 +16,7 @@ from ..format.source import Source, changed
 from . import sigbus, system
 from .area import Area
 from .block import Block
+from .ending import native, stay_out
 from .image import LAUNCH, Image
 from .pool import ThreadPool
 from .watch import Watch
@@ -118,9 +119,8 @@ class Verifier:
         return Verifier(self._image, pool, watch, self._tree, self._mibs, self._name, self._id)
 
     def verify(self, weights: Weights, mode: str) -> None:
-        """Check all MiBs: "full" by BLAKE3, "fast" by the lane checksum, "code" not at all.
-
-        Each MiB must be counted as good: a thread that did not come is no proof.
+        """Check all MiBs: "full" by BLAKE3, "fast" by the lane checksum, "code" not at all; each must
+        be counted as good.
 
         Raises:
             DigestError: naming the first MiB that differs. ChangedError: a page cannot be read.
@@ -138,6 +138,7 @@ class Verifier:
 
     def _launch(self, weights: Weights, kernel: int, verified: int) -> int:
         """Run the kernel over all MiBs; return the first code that is not 0."""
+        stay_out()
         stride = system.round_up(abi.VERIFY_SCRATCH_BYTES)
         scratch = Block(stride * self._pool.n_threads)
         keep = ctypes.c_char_p(self._tree)
@@ -167,6 +168,9 @@ class Verifier:
         if rc or good != total:
             why = f"{good} of {total} MiB checked, code {rc}"
             raise RunError("the weights could not be verified", where, why)
+
+
+native.add(Verifier.verify.__code__)
 
 
 def verified_weights(
