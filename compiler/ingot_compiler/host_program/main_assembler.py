@@ -25,6 +25,7 @@ from ingot_compiler.ir.dims import (
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.ranges import is_nonnegative
+from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.format.program import CODES, Instruction, operand_kinds
 
@@ -61,6 +62,12 @@ class Assembler:
         result = self.register()
         self.emit(name, result, left, right)
         return result
+
+    def rounded(self, register: int) -> int:
+        """A register that holds a size, rounded up to where the next buffer may begin."""
+        unit = self.dim(ALIGNMENT_BYTES)
+        raised = self.binary("add", register, self.dim(ALIGNMENT_BYTES - 1))
+        return self.binary("mul", self.binary("floordiv", raised, unit), unit)
 
     def dim(self, dim: Dim) -> int:
         """A register that holds an expression."""

@@ -99,6 +99,7 @@ def build_program(
     def run(number: int) -> None:
         out.known, emitter.hoisted = prepared[number].known, prepared[number].hoisted
         places = prepared[number].workspace
+        emitter.blocks = places.blocks
         _define_buffers(out, planned, _left_out(versions, number), places, constant_offsets)
         for device, place in places.scratch.items():
             out.emit("buffer_workspace", scratch[device], device, *place)

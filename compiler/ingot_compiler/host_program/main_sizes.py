@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ingot_compiler.host_program.main_assembler import TOO_LARGE, Assembler
+from ingot_compiler.host_program.main_blocks import BlockRoom, block_room
 from ingot_compiler.host_program.main_messages import cut
 from ingot_compiler.host_program.workspace_bytes import scratch_sizes
 from ingot_compiler.ir.bare_symbol import bare_symbol
@@ -30,11 +31,13 @@ from ingot_runtime.lazy_dataclass import dataclass
 class WorkspaceRegisters:
     """Registers with bytes. ``offsets``: where a buffer begins in the workspace of its device, or
     in the pool that ``homes`` names; ``scratch``: for each device beside the host, in order, offset
-    and size of its scratch, which lies behind its buffers."""
+    and size of its scratch, which lies behind its buffers; ``blocks``: the room in the host's for
+    those whose sizes only the data decide."""
 
     offsets: Mapping[int, int]
     scratch: Mapping[int, tuple[int, int]]
     homes: Mapping[int, int]
+    blocks: BlockRoom | None
 
 
 def bind_inputs(out: Assembler, fused: FusedGraph) -> None:
@@ -70,6 +73,7 @@ def tell_workspace(
     offsets: dict[int, int] = {}
     behind: dict[int, tuple[int, int]] = {}
     homes: dict[int, int] = {}
+    blocks: BlockRoom | None = None
     used = version.buffers()
     for device in (0, *_other_devices(fused, plan)):
         placements = [item for item in plan.of(device) if item.buffer in used]
@@ -83,9 +87,10 @@ def tell_workspace(
             behind[device] = total, scratch
             out.emit("workspace_bytes", device, out.binary("add", total, scratch))
         else:
-            out.emit("workspace_bytes", 0, total)
+            blocks = block_room(out, placements, total)
+            out.emit("workspace_bytes", 0, blocks.end if blocks else total)
             out.emit("scratch_bytes", scratch)
-    return WorkspaceRegisters(offsets, behind, homes)
+    return WorkspaceRegisters(offsets, behind, homes, blocks)
 
 
 def tell_outputs(out: Assembler, planned: PlannedSizes) -> None:
@@ -119,7 +124,7 @@ def _scratch(out: Assembler, sizes: Mapping[Dim, Sequence[int]], device: int) ->
     # Beside the host there is always some: what is of no size, scratch or a buffer, must not lie at
     # the very end of the pool.
     least = [out.dim(ALIGNMENT_BYTES)] if device else []
-    return _rounded(out, _largest(out, [*least, *(out.dim(size) for size in sizes if size != 0)]))
+    return out.rounded(_largest(out, [*least, *(out.dim(size) for size in sizes if size != 0)]))
 
 
 def _place_buffers(
@@ -147,7 +152,7 @@ def _place(
     offsets[buffer] = _largest(out, [ends[other] for other in placement.after])
     size = out.dim(placement.size_bytes)
     out.require(out.binary("le", size, out.dim(SIZE_BYTES_MAX)), TOO_LARGE)
-    ends[buffer] = _rounded(out, out.binary("add", offsets[buffer], size))
+    ends[buffer] = out.rounded(out.binary("add", offsets[buffer], size))
 
 
 def _largest(out: Assembler, registers: list[int]) -> int:
@@ -155,10 +160,3 @@ def _largest(out: Assembler, registers: list[int]) -> int:
     for register in dict.fromkeys(registers):
         total = register if total == out.dim(0) else out.binary("max", total, register)
     return total
-
-
-def _rounded(out: Assembler, register: int) -> int:
-    raised = out.binary("add", register, out.dim(ALIGNMENT_BYTES - 1))
-    return out.binary(
-        "mul", out.binary("floordiv", raised, out.dim(ALIGNMENT_BYTES)), out.dim(ALIGNMENT_BYTES)
-    )

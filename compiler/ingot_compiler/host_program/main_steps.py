@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ingot_compiler.host_program.main_assembler import TOO_LARGE, Assembler, without_symbols
+from ingot_compiler.host_program.main_blocks import BlockRoom, emit_block
 from ingot_compiler.host_program.main_hold import hold_state
 from ingot_compiler.host_program.main_launch import Kernel, emit_launch
 from ingot_compiler.host_program.main_messages import of_nodes
@@ -55,6 +56,7 @@ class StepEmitter:
         self.kernels = kernels
         self.scratch = scratch
         self.hoisted: Collection[Requirement] = ()  # requirements that were checked before
+        self.blocks: BlockRoom | None = None  # of the version
         self.data_dependent_outputs = data_dependent_outputs(out, planned)
         self.data_dependent_buffers = data_dependent_buffers(planned.fused, plan)
         self.index = 0  # of the next step, as ``plan_memory`` counts them
@@ -138,12 +140,13 @@ class StepEmitter:
 
     def grow(self, buffer: int, size_bytes: Dim) -> None:
         """A new block; inside a loop only when the one of an earlier iteration is too small."""
+        device = self.fused.buffers[buffer].device
         if self.depth:
             self.make_room(buffer, size_bytes, 0, -1)
+        elif device:
+            self.out.emit("buffer_grow", buffer, device, self.out.dim(size_bytes))
         else:
-            self.out.emit(
-                "buffer_grow", buffer, self.fused.buffers[buffer].device, self.out.dim(size_bytes)
-            )
+            emit_block(self.out, self.blocks, buffer, self.out.dim(size_bytes))
 
     def grow_kept(self, step: Grow) -> None:
         """Room for more elements behind those that are there."""
