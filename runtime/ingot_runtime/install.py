@@ -1,9 +1,10 @@
 """Install bundles in a folder so that the old one or the new one is there whenever the power is
 cut, and go back to the one before.
 
-In: a bundle, a folder. Out: the folder with ``current.ingot``, a symbolic link to the newest of some
-files ``000001-DIGEST.ingot``. Not done here: whether the bundle is one (``command`` loads it first);
-the operations on the disk (``files``); the other bundle in which weights of it lie (``installed_base``).
+In: a bundle, a folder. Out: the folder with ``current.ingot``, a symbolic link to the newest of
+some files ``000001-DIGEST.ingot``. Not done here: whether the bundle is one (``command`` loads it
+first); the operations on the disk (``files``); the other bundle in which weights of it lie
+(``installed_base``).
 
 The file is on the disk before it has its name, and the name before the link is renamed over the one
 before: that rename is the moment from which on the new one is current.
@@ -36,9 +37,9 @@ def install(
     files: "Files | None" = None,
     base: "Base | None" = None,
 ) -> str:
-    """Make a bundle the current one of `folder`; return its path. `data`: its bytes, which have been
-    verified; `signatures`: the file beside it, or nothing; `keep`: so many are left, this included;
-    `base`: the other bundle in which weights of it lie.
+    """Make a bundle the current one of `folder`; return its path. `data`: its bytes, which have
+    been verified; `signatures`: the file beside it, or nothing; `keep`: so many are left, this
+    included; `base`: the other bundle in which weights of it lie.
 
     Raises:
         ResourceError: the disk refused it; the old one is current. InputError: the name of the

@@ -1,10 +1,11 @@
 """The other bundle that an installed one has its weights in: it lies in the same folder.
 
-In: an open bundle, a folder. Out: the other bundle there, under the name that it must have. Not done here: when it
-comes and goes (``install``), what is shared (``format.shared``).
+In: an open bundle, a folder. Out: the other bundle there, under the name that it must have. Not
+done here: when it comes and goes (``install``), what is shared (``format.shared``).
 
-Where the folder or another installation has the same bytes, the file gets one more name instead of a copy (a hard
-link): then the page cache has the weights once, and removing one of the names takes nothing from the others.
+Where the folder or another installation has the same bytes, the file gets one more name instead of
+a copy (a hard link): then the page cache has the weights once, and removing one of the names takes
+nothing from the others.
 """
 
 import os
@@ -23,8 +24,8 @@ _CHUNK_SIZE_BYTES = 1 << 22
 
 
 def base_of(path: str) -> str:
-    """Return the name of the other bundle that the one at `path` has weights in; "" if it has all of them, or is no
-    whole bundle."""
+    """Return the name of the other bundle that the one at `path` has weights in; "" if it has all
+    of them, or is no whole bundle."""
     try:
         source = open_file(path)
         try:
@@ -48,16 +49,16 @@ def content(source: Source) -> "Iterator[bytes]":
 
 
 def near(folder: str, source: Source, name: str) -> "list[str]":
-    """Return the paths in an installation's folder where the bundle may lie: under `name`, or as one that is
-    installed."""
+    """Return the paths in an installation's folder where the bundle may lie: under `name`, or as
+    one that is installed."""
     digest = source.root_digest.hex()[:16]
     found = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     return [os.path.join(folder, each) for each in found if each == name or digest in each]
 
 
 class Base:
-    """The other bundle, open and verified; ``name``: the one that it must have; ``near``: paths where the same bytes
-    may lie already."""
+    """The other bundle, open and verified; ``name``: the one that it must have; ``near``: paths
+    where the same bytes may lie already."""
 
     __slots__ = ("name", "near", "source")
 
@@ -65,8 +66,8 @@ class Base:
         self.source, self.name, self.near = source, name, tuple(near)
 
     def require_room(self, folder: str) -> None:
-        """Raise ``InputError`` if another bundle, or another file, has its name in `folder`. One with the same root
-        digest and other bytes is damaged, and will be replaced."""
+        """Raise ``InputError`` if another bundle, or another file, has its name in `folder`. One
+        with the same root digest and other bytes is damaged, and will be replaced."""
         path = os.path.join(folder, self.name)
         if os.path.lexists(path) and _digest_at(path) != self.source.root_digest:
             why = f"expected the bundle with root digest {self.source.root_digest.hex()}, in which weights lie"

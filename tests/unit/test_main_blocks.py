@@ -15,7 +15,8 @@ ROW_BYTES = 8  # an index
 
 @pytest.fixture(scope="module")
 def bundle() -> bytes:
-    """Places of what is not 0, run through ops that cannot be one kernel; only their sum is told."""
+    """Places of what is not 0, run through ops that cannot be one kernel; only their sum is
+    told."""
     nodes = [node("NonZero", "x", "v0")]
     nodes += [node("CumSum", f"v{at} axis", f"v{at + 1}") for at in range(CHAIN_LENGTH)]
     nodes += [node("ReduceSum", f"v{CHAIN_LENGTH}", "y", keepdims=0)]
@@ -48,7 +49,8 @@ def expected(x: np.ndarray) -> int:
 def test_small_blocks_need_no_callback(
     bundle: bytes, executor: str, count: int, is_large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The callback of the machine code is not even made; results are numpy's wherever blocks lie."""
+    """The callback of the machine code is not even made; results are numpy's wherever blocks
+    lie."""
     asked: list[str] = []
     make, allocate = Grow.make, Grow.allocate
 

@@ -19,7 +19,8 @@ ROOM_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class BlockRoom:
-    """Registers with bytes: where the next block begins in the workspace, and the end of the room."""
+    """Registers with bytes: where the next block begins in the workspace, and the end of the
+    room."""
 
     next_at: int
     end: int

@@ -1,7 +1,7 @@
 """Which variant runs here: the best whose needs this machine meets, or a refusal.
 
-In: the variants of a plan, the machine's features, the user's wish. Out: a variant's index. Not done here:
-reading any code.
+In: the variants of a plan, the machine's features, the user's wish. Out: a variant's index. Not
+done here: reading any code.
 """
 
 from ..errors import IncompatibleError, InputError

@@ -1,6 +1,7 @@
 """Public keys as users give them, and policies in files.
 
-In: keys in any form; a policy. Out: ``Policy``. Not done here: what is signed (``format.statement``).
+In: keys in any form; a policy. Out: ``Policy``. Not done here: what is signed
+(``format.statement``).
 """
 
 import os

@@ -119,8 +119,8 @@ class Verifier:
         return Verifier(self._image, pool, watch, self._tree, self._mibs, self._name, self._id)
 
     def verify(self, weights: Weights, mode: str) -> None:
-        """Check all MiBs: "full" by BLAKE3, "fast" by the lane checksum, "code" not at all; each must
-        be counted as good.
+        """Check all MiBs: "full" by BLAKE3, "fast" by the lane checksum, "code" not at all; each
+        must be counted as good.
 
         Raises:
             DigestError: naming the first MiB that differs. ChangedError: a page cannot be read.
