@@ -10,7 +10,6 @@ The chain of every element is taps outer to inner, then depth.
 
 from __future__ import annotations
 
-
 from ingot_compiler.backends.host.emit.convert import REGISTER
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
