@@ -53,7 +53,9 @@ _DEPTHWISE = one(
     group=96, pads=[2] * 4, dilations=[2, 2],
 )  # fmt: skip
 FURTHER: dict[str, Callable[[], Case]] = {
-    "1x1 convolution 144-48@28": one("Conv", {"x": normal(1, 144, 28, 28)}, {"w": normal(48, 144, 1, 1)}),
+    "1x1 convolution 144-48@28": one(
+        "Conv", {"x": normal(1, 144, 28, 28)}, {"w": normal(48, 144, 1, 1)}
+    ),
     "product 400x64 of 64x48": one("MatMul", {"x": normal(400, 64)}, {"w": normal(64, 48)}),
     "einsum abc,cd->abd": one(
         "Einsum", {"x": normal(8, 50, 64), "z": normal(64, 48)}, equation="abc,cd->abd"
@@ -72,14 +74,18 @@ FURTHER: dict[str, Callable[[], Case]] = {
         domain="ai.onnx.ml",
     ),
     "col2im 8@10": one(
-        "Col2Im", {"x": normal(1, 72, 100)}, {"image": np.array([10, 10]), "block": np.array([3, 3])},
-        pads=[1] * 4,
+        "Col2Im", {"x": normal(1, 72, 100)},
+        {"image": np.array([10, 10]), "block": np.array([3, 3])}, pads=[1] * 4,
     ),
-    "strings joined, 200": one("StringConcat", {"x": _words(200), "z": _words(200, 1)}, result=_STRING),
+    "strings joined, 200": one(
+        "StringConcat", {"x": _words(200), "z": _words(200, 1)}, result=_STRING
+    ),
     "strings split, 200": one(
         "StringSplit", {"x": np.array(["a bc d e"] * 200)}, result=_STRING, more=[_I64]
     ),
-    "strings matched, 200": one("RegexFullMatch", {"x": _words(200)}, result=_BOOL, pattern="[a-m]+"),
+    "strings matched, 200": one(
+        "RegexFullMatch", {"x": _words(200)}, result=_BOOL, pattern="[a-m]+"
+    ),
     "labels of 10 strings": _labels(10),
     "labels of 1000 strings": _labels(1000),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Characters of one to three bytes between which ``StringSplit`` takes words apart, and others whose
+"""Characters of one to three bytes between which ``StringSplit`` takes words apart, others whose
 bytes begin alike, as Python's ``str.split``."""
 
 from __future__ import annotations
