@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ingot_compiler.ir.dims import Dim, coefficient, substitute
+from ingot_compiler.ir.dims import Call, Dim, coefficient, dim_min, substitute, terms_of
 from ingot_compiler.ir.ranges import at_most
 
 Extents = Mapping[str, Dim]
@@ -31,4 +31,17 @@ def index_range(index: Dim, extents: Extents) -> tuple[Dim, Dim] | None:
 def stays_within(index: Dim, first: Dim, end: Dim, extents: Extents) -> bool:
     """Whether ``first <= index < end`` can be seen."""
     found = index_range(index, extents)
-    return found is not None and at_most(first, found[0]) and at_most(found[1] + 1, end)
+    return found is not None and _at_most(first, found[0]) and _at_most(found[1] + 1, end)
+
+
+def _at_most(dim: Dim, most: Dim) -> bool:
+    """Whether ``dim <= most`` can be seen, also where the less of two sizes is taken from
+    ``most``: it is above neither."""
+    room = most - dim
+    rooms = [room]
+    for monomial, factor in terms_of(room):
+        atom = monomial[0] if factor == -1 and len(monomial) == 1 else None
+        if isinstance(atom, Call) and atom.function == "min":
+            less = dim_min(atom.left, atom.right)
+            rooms += [room + less - atom.left, room + less - atom.right]
+    return any(at_most(0, each) for each in rooms)

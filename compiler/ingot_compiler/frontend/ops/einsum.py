@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import broadcast_to, range_mask, reduce, reshape, transpose
+from ingot_compiler.frontend.compose import (
+    broadcast_to,
+    iota,
+    range_mask,
+    reduce,
+    reshape,
+    size_scalar,
+    slice_axis,
+    transpose,
+)
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import broadcast_dim
@@ -72,14 +81,35 @@ def _diagonal(context: OpContext, x: int, term: str) -> _Term:
     """A label that one operand has twice: only the diagonal counts."""
     for label in sorted(set(term)):
         while term.count(label) > 1:
-            first, second = term.index(label), term.rindex(label)
+            axes = term.index(label), term.rindex(label)
+            rest = [axis for axis in range(len(term)) if axis not in axes]
             shape = context.shape_of(x)
-            masks = [range_mask(context, shape, axis) for axis in (first, second)]
-            zero = context.scalar(context.dtype_of(x), 0)
-            x = context.add("select", context.add("equal", *masks), x, zero)
-            x = reduce(context, x, "sum", (second,))
-            term = term[:second] + term[second + 1 :]
+            if shape[axes[0]] == shape[axes[1]]:
+                x = _last_diagonal(context, transpose(context, x, [*rest, *axes]))
+                term = "".join(term[axis] for axis in rest) + label
+            else:
+                x = _masked_diagonal(context, x, axes)
+                term = term[: axes[1]] + term[axes[1] + 1 :]
     return x, term
+
+
+def _last_diagonal(context: OpContext, x: int) -> int:
+    """The diagonal of the last two axes, of one size: nothing beside it is read."""
+    *outer, size, _ = context.shape_of(x)
+    flat = reshape(context, x, (*outer, size * size))
+    if isinstance(size, int):
+        return slice_axis(context, flat, len(outer), 0, size, size + 1)
+    step = size_scalar(context, size + 1)
+    places = context.add("mul", iota(context, size), step)
+    return context.add("gather", flat, places, axis=len(outer))
+
+
+def _masked_diagonal(context: OpContext, x: int, axes: tuple[int, int]) -> int:
+    """The same of two axes whose sizes only a run tells, without the second."""
+    masks = [range_mask(context, context.shape_of(x), axis) for axis in axes]
+    zero = context.scalar(context.dtype_of(x), 0)
+    x = context.add("select", context.add("equal", *masks), x, zero)
+    return reduce(context, x, "sum", (axes[1],))
 
 
 def _summed(context: OpContext, x: int, term: str, needed: set[str]) -> _Term:

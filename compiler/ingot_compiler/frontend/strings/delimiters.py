@@ -66,14 +66,49 @@ def separators(context: OpContext, rows: int, delimiter: bytes) -> int:
 
 def is_space(context: OpContext, rows: int) -> int:
     """Which bytes belong to white space."""
-    found: int | None = None
+    ahead = [_ahead(context, rows, places) for places in range(max(map(len, _SPACES)))]
+    found: dict[int, int] = {}
+    for first, lasts in sorted(_last_bytes().items()):
+        own = _in_runs(context, ahead[len(first)], lasts)
+        for at, byte in enumerate(first):
+            here = binary_scalar(context, "equal", ahead[at], byte)
+            own = context.add("logical_and", own, here)
+        found[len(first)] = _either(context, found.get(len(first)), own)
+    # A character of n bytes begins where it was found, and its last byte is n - 1 further.
+    flags: int | None = None
+    for size, own in sorted(found.items()):
+        for at in range(size + 1):
+            flags = _either(context, flags, _back(context, own, at))
+    assert flags is not None
+    return flags
+
+
+def _last_bytes() -> dict[bytes, list[int]]:
+    """The last bytes of white space, by those before them."""
+    found: dict[bytes, list[int]] = {}
     for text in _SPACES:
-        first = begins(context, rows, text)
-        for at in range(len(text)):
-            own = _back(context, first, at)
-            found = own if found is None else context.add("logical_or", found, own)
+        found.setdefault(text[:-1], []).append(text[-1])
+    return found
+
+
+def _in_runs(context: OpContext, rows: int, values: Sequence[int]) -> int:
+    """Whether each byte is one of some values, which are compared as runs of neighbours."""
+    found: int | None = None
+    for first in (value for value in values if value - 1 not in values):
+        last = next(value for value in range(first, 256) if value + 1 not in values)
+        if last == first:
+            own = binary_scalar(context, "equal", rows, first)
+        else:
+            low = context.add("less_equal", context.scalar("i32", first), rows)
+            high = binary_scalar(context, "less_equal", rows, last)
+            own = context.add("logical_and", low, high)
+        found = _either(context, found, own)
     assert found is not None
     return found
+
+
+def _either(context: OpContext, left: int | None, right: int) -> int:
+    return right if left is None else context.add("logical_or", left, right)
 
 
 def _back(context: OpContext, flags: int, places: int) -> int:

@@ -6,8 +6,11 @@ tensor (``ops.pad``).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.ranges import minimum
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.views import Shape
@@ -18,21 +21,31 @@ _LONGEST_SINGLE = 65536  # elements of a tensor of one row that one thread copie
 
 @dataclass(frozen=True, slots=True)
 class PaddedAxis:
-    """``before`` elements, ``extent`` of the tensor, ``after`` elements."""
+    """``before`` elements, ``extent`` of the tensor, ``after`` elements; ``folded``: these are
+    elements of the tensor, so that where they come from must be divided out where they are further
+    from it than it is long."""
 
     axis: int
     before: Dim
     extent: Dim
     after: Dim
+    folded: bool = False
 
     def spans(self) -> list[tuple[Dim, Dim]]:
-        """(first, how many) of what is not empty."""
+        """(first, how many) of what is not empty; what needs no division is a span of its own."""
+        before, after = self._near(self.before), self._near(self.after)
+        end = self.before + self.extent
         ends = [
-            (0, self.before),
+            (0, self.before - before),
+            (self.before - before, before),
             (self.before, self.extent),
-            (self.before + self.extent, self.after),
+            (end, after),
+            (end + after, self.after - after),
         ]
         return [span for span in ends if span[1] != 0]
+
+    def _near(self, pad: Dim) -> Dim:
+        return minimum(pad, self.extent - 1) if self.folded and pad != 0 else pad
 
 
 def padded_axis(group: Group) -> PaddedAxis | None:
@@ -44,6 +57,8 @@ def padded_axis(group: Group) -> PaddedAxis | None:
     if len(found) != 1 or any(types[node.results[0]].shape != result.shape for node in pads):
         return None
     (axis,) = found
+    if axis is not None and any(node.text("mode") in ("reflect", "wrap") for node in pads):
+        axis = replace(axis, folded=True)
     if axis is not None and result.shape[axis.axis] == result.element_count:
         return axis if typical(result.element_count) <= _LONGEST_SINGLE else None
     return axis

@@ -26,6 +26,14 @@ def _reflected(index: Dim, extent: Dim, extents: Extents) -> Dim:
     return dim_min(folded, period - folded) if extent != 1 else 0
 
 
+def _wrapped(index: Dim, extent: Dim, extents: Extents) -> Dim:
+    if stays_within(index, -extent, 0, extents):
+        return index + extent
+    if stays_within(index, extent, 2 * extent, extents):
+        return index - extent
+    return index - extent * dim_floordiv(index, extent)
+
+
 def _clamped(index: Dim, extent: Dim, extents: Extents) -> Dim:
     found = index_range(index, extents)
     if found is not None and at_most(found[1], 0):
@@ -44,7 +52,7 @@ def _source_index(mode: str, index: Dim, extent: Dim, extents: Extents) -> Dim:
     if mode == "reflect":
         return _reflected(index, extent, extents)
     if mode == "wrap":
-        return index - extent * dim_floordiv(index, extent)
+        return _wrapped(index, extent, extents)
     return _clamped(index, extent, extents)
 
 

@@ -10,8 +10,6 @@ The chain of every element is taps outer to inner, then depth.
 
 from __future__ import annotations
 
-import math
-
 from ingot_compiler.backends.host.emit.convert import REGISTER
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
@@ -112,13 +110,14 @@ def _unroll(tile: AccumulatorTile, axis: Axis) -> int:
     while unroll > 1 and unroll * len(tile.a) * tile.vectors > _CHAINS_PER_BLOCK:
         unroll //= 2
     if isinstance(axis.extent, int) and _fills_registers(tile):
-        return math.gcd(axis.extent, unroll)
+        return 1
     return unroll
 
 
 def _fills_registers(tile: AccumulatorTile) -> bool:
     """Whether the accumulators leave no room for a step's elements: LLVM loads all of them ahead of
-    a rest that is no loop, and then keeps the accumulators in memory in every step."""
+    a rest that is no loop, or those of the next step of a block, and then keeps the accumulators in
+    memory in every step."""
     accumulators = len(tile.a) * tile.vectors
     return accumulators + len(tile.a) + tile.vectors > tile.writer.target.vector_register_count
 

@@ -1,0 +1,91 @@
+"""Single ops that took longer than ONNX Runtime's when they were first tried: models with inputs.
+
+In: nothing. Out: ``FURTHER`` by name. Not done here: ops of other sizes (``algorithm_cases``,
+``everyday_cases``), measuring (``bench_algorithms``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from onnx import TensorProto
+from tests.benchmarks.single_node import Array, Case, normal, one, opened, random
+
+_I64, _BOOL, _STRING = TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING
+
+
+def _words(count: int, seed: int = 0) -> Array:
+    """Words of 1 to 7 small letters."""
+    numbers = random(seed)
+    words = (numbers.integers(ord("a"), ord("z") + 1, numbers.integers(1, 8)) for _ in range(count))
+    return np.array(["".join(map(chr, word)) for word in words])
+
+
+def _labels(rows: int) -> Callable[[], Case]:
+    """Places of words among 100."""
+    keys = sorted(set(_words(100).tolist()))
+    return one(
+        "LabelEncoder", {"x": _words(rows)}, result=_I64, domain="ai.onnx.ml",
+        keys_strings=keys, values_int64s=list(range(len(keys))),
+    )  # fmt: skip
+
+
+def _padded(mode: str, shape: tuple[int, ...], pads: tuple[int, ...]) -> Callable[[], Case]:
+    return one("Pad", {"x": normal(*shape)}, {"pads": np.array(pads * 2)}, mode=mode)
+
+
+def _open_image(case: Callable[[], Case]) -> Callable[[], Case]:
+    """The same with open height and width."""
+
+    def open_case() -> Case:
+        model, inputs = case()
+        for axis, dim in enumerate(model.graph.input[0].type.tensor_type.shape.dim):
+            if axis > 1:
+                dim.dim_param = f"size{axis}"
+        return model, inputs
+
+    return open_case
+
+
+_DEPTHWISE = one(
+    "Conv", {"x": normal(1, 96, 28, 28)}, {"w": normal(96, 1, 3, 3)},
+    group=96, pads=[2] * 4, dilations=[2, 2],
+)  # fmt: skip
+FURTHER: dict[str, Callable[[], Case]] = {
+    "1x1 convolution 144-48@28": one(
+        "Conv", {"x": normal(1, 144, 28, 28)}, {"w": normal(48, 144, 1, 1)}
+    ),
+    "product 400x64 of 64x48": one("MatMul", {"x": normal(400, 64)}, {"w": normal(64, 48)}),
+    "einsum abc,cd->abd": one(
+        "Einsum", {"x": normal(8, 50, 64), "z": normal(64, 48)}, equation="abc,cd->abd"
+    ),
+    "einsum ii->i": one("Einsum", {"x": normal(300, 300)}, equation="ii->i"),
+    "dilated depthwise 96@28, open": _open_image(_DEPTHWISE),
+    "reflected pad 32x1000, open": opened(_padded("reflect", (1, 32, 1000), (0, 0, 20))),
+    "reflected pad 64@16, open": opened(_padded("reflect", (1, 64, 16, 16), (0, 0, 1, 1))),
+    "wrapped pad 16@60, open": opened(_padded("wrap", (1, 16, 60, 60), (0, 0, 4, 4))),
+    "eye like 300x300": one("EyeLike", {"x": normal(300, 300)}, k=1),
+    "affine grid 2x64x64": one(
+        "AffineGrid", {"theta": normal(2, 2, 3)}, {"size": np.array([2, 3, 64, 64])}
+    ),
+    "array features 8 of 500x30": one(
+        "ArrayFeatureExtractor", {"x": normal(500, 30), "at": random().integers(0, 30, 8)},
+        domain="ai.onnx.ml",
+    ),
+    "col2im 8@10": one(
+        "Col2Im", {"x": normal(1, 72, 100)},
+        {"image": np.array([10, 10]), "block": np.array([3, 3])}, pads=[1] * 4,
+    ),
+    "strings joined, 200": one(
+        "StringConcat", {"x": _words(200), "z": _words(200, 1)}, result=_STRING
+    ),
+    "strings split, 200": one(
+        "StringSplit", {"x": np.array(["a bc d e"] * 200)}, result=_STRING, more=[_I64]
+    ),
+    "strings matched, 200": one(
+        "RegexFullMatch", {"x": _words(200)}, result=_BOOL, pattern="[a-m]+"
+    ),
+    "labels of 10 strings": _labels(10),
+    "labels of 1000 strings": _labels(1000),
+}  # fmt: skip
