@@ -119,9 +119,7 @@ def key_vectors(keys: int, target: KernelTarget) -> int:
 
 def _has_registers_to_overlap(target: KernelTarget) -> bool:
     """Whether an exponential has registers beside accumulators, a row of B and a broadcast."""
-    return (
-        target.vector_register_count >= _MANY_REGISTERS and not target.multiplies_by_element
-    )
+    return target.vector_register_count >= _MANY_REGISTERS and not target.multiplies_by_element
 
 
 def _height(queries: int, enough: int, target: KernelTarget) -> int:

@@ -5,8 +5,10 @@ place of some of the next tile's scores, and their sums, lane by lane. Not done 
 (``attention_softmax``), what becomes of the accumulators (``attention_values``).
 
 Of the operations of an exponential half run on units that do not multiply, and alone it waits for
-itself: a vector takes 12 cycles by itself and 7 between multiply-adds (Zen 4, 512 bits). Each panel
-of columns takes some of the rows, one after the other.
+itself: a vector takes 12 cycles by itself and 7 between multiply-adds (Zen 4, 512 bits). Its
+instructions are spread: all of them in one place fill what a core keeps waiting, which is half as
+much when a neighbour runs on the core's other thread. Each panel of columns takes some of the rows,
+one after the other.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from ingot_compiler.backends.host.emit.kernels.attention_softmax import (
 )
 from ingot_compiler.backends.host.emit.kernels.multiply import start_of_sums, steps_of_sum
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
+from ingot_compiler.backends.host.function_text import Lines
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -54,10 +57,17 @@ def sum_beside_exponentials(
     def row(number: LlvmValue, carried: Operands) -> Operands:
         largest, scores = largest_of_row(head, number), head.score_row(number)
 
-        def vector(place: LlvmValue, carried: Operands) -> Operands:
+        def vector(next_key: LlvmValue, carried: Operands) -> Operands:
             key, total, *sums = carried
-            added = add_exponential(head, w.offset(scores, place, "float"), largest, (total,))
-            return (w.add(key, i64(step_count)), *added, *steps(key, tuple(sums)))
+            of_products: Lines = []
+            of_exponential: Lines = []
+            with w.at(of_products):
+                here = (w.add(key, i64(step_count)), *steps(key, tuple(sums)))
+            with w.at(of_exponential):
+                place = w.offset(scores, next_key, "float")
+                added = add_exponential(head, place, largest, (total,))
+            w.interleave(of_products, of_exponential)
+            return (here[0], *added, *here[1:])
 
         key, *sums = carried
         start = (key, zeros("float", head.lanes), *sums)

@@ -72,9 +72,7 @@ def largest_of_row(head: Head, row: LlvmValue) -> LlvmValue:
     return head.writer.splat(head.writer.load(head.maximum(row), "float"), head.lanes)
 
 
-def add_exponential(
-    head: Head, place: LlvmValue, largest: LlvmValue, total: Operands
-) -> Operands:
+def add_exponential(head: Head, place: LlvmValue, largest: LlvmValue, total: Operands) -> Operands:
     """Replace a vector of scores by exp(score - largest), and add it to the total."""
     w = head.writer
     shifted = w.binary("fsub", w.load(place, "float", head.lanes), largest)
