@@ -64,7 +64,7 @@ def emit_attention(context: EmitContext, statement: Attention) -> None:
 
     def tile(number: LlvmValue) -> None:
         here = queries(number)
-        prefetch_next_group(head, here.first)
+        prefetch_next_group(head, here.first, head.layout.rows)
         scores(head, here)
         emit_softmax(head, here)
         emit_values(head, here)
@@ -90,12 +90,15 @@ def _emit_pipeline(head: Head, count: LlvmValue, queries: Callable[[LlvmValue], 
 
         def scores() -> None:
             tile = queries(after)
-            prefetch_next_group(head, tile.first)
+            if not head.layout.overlaps:
+                prefetch_next_group(head, tile.first, rows)
             emit_scores(following, tile)
             finish_maxima(following)
 
         def exponentials() -> None:
             tile = queries(after)
+            if head.layout.overlaps:
+                prefetch_next_group(head, tile.first, rows)
             emit_exponentials(following, tile.limit, tile.valid)
 
         w.if_then(more, scores)
@@ -117,7 +120,7 @@ def _emit_pipeline(head: Head, count: LlvmValue, queries: Callable[[LlvmValue], 
 
 def _emit_overlapped(this: Head, here: QueryTile, following: Head, tile: QueryTile) -> None:
     """The results of this tile beside the exponentials of the next one, then what is left of them."""
-    emit_values(this, here, following)
+    emit_values(this, here, (following, tile))
     begun = overlapped_keys(this, here.limit)
     if begun.integer is None or begun.integer != tile.limit.integer:
         emit_exponentials(following, tile.limit, i64(this.layout.rows), begun)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from ingot_compiler.backends.host.emit.control import multiple_below
 from ingot_compiler.backends.host.emit.kernels.accumulators import AccumulatorTile, Axis
 from ingot_compiler.backends.host.emit.kernels.attention_head import Head
+from ingot_compiler.backends.host.emit.kernels.attention_prefetch import prefetch_next_group
 from ingot_compiler.backends.host.emit.kernels.attention_softmax import (
     add_exponential,
     largest_of_row,
@@ -34,6 +35,7 @@ class OverlappedPanel:
     """The exponentials that panel number ``number`` of ``count`` takes of the ``following`` tile."""
 
     following: Head
+    first_query: LlvmValue
     number: LlvmValue
     count: int
 
@@ -55,6 +57,7 @@ def sum_beside_exponentials(
     end = overlapped_keys(head, limit)
 
     def row(number: LlvmValue, carried: Operands) -> Operands:
+        prefetch_next_group(head, w.add(panel.first_query, number), 1)
         largest, scores = largest_of_row(head, number), head.score_row(number)
 
         def vector(next_key: LlvmValue, carried: Operands) -> Operands:

@@ -21,8 +21,8 @@ _GROUP_ELEMENTS_MAX = 1 << 16  # a quarter of a second cache of 1 MiB
 _INTO_L2 = 2
 
 
-def prefetch_next_group(head: Head, first: LlvmValue) -> None:
-    """Fetch the rows of the next group that have the numbers of a tile's queries."""
+def prefetch_next_group(head: Head, first: LlvmValue, count: int) -> None:
+    """Fetch the rows of the next group that have the numbers of ``count`` queries."""
     statement = head.statement
     following = _following(statement)
     if not following or not _is_small(statement):
@@ -33,7 +33,7 @@ def prefetch_next_group(head: Head, first: LlvmValue) -> None:
         (statement.v, statement.v_index, statement.key, statement.value, statement.value_extent),
     )
     w = head.writer
-    for number in range(head.layout.rows):
+    for number in range(count):
         at = w.add(first, i64(number))
         for buffer, index, row, column, extent in rows:
             place = head.address(buffer, substitute(index, following), row, at, column)

@@ -42,7 +42,9 @@ from ingot_compiler.ir.dims import coefficient
 from ingot_compiler.ir.errors import InternalError
 
 
-def emit_values(head: Head, tile: QueryTile, following: Head | None = None) -> None:
+def emit_values(
+    head: Head, tile: QueryTile, following: tuple[Head, QueryTile] | None = None
+) -> None:
     """Multiply the weights by the values, panel by panel, and run the epilogue. Between the
     multiply-adds stand exponentials of the ``following`` tile."""
     w, layout, extent = head.writer, head.layout, head.statement.value_extent
@@ -56,7 +58,9 @@ def emit_values(head: Head, tile: QueryTile, following: Head | None = None) -> N
 
     def panel(first: LlvmValue, count: int) -> None:
         number = w.binary("udiv", first, i64(layout.value_panel))
-        overlapped = OverlappedPanel(following, number, panels) if following else None
+        overlapped = (
+            OverlappedPanel(following[0], following[1].first, number, panels) if following else None
+        )
         _emit_panel(head, tile, columns(first, count), overlapped)
 
     for_each(w, ZERO, end, layout.value_panel, lambda first: panel(first, layout.value_panel))
