@@ -31,8 +31,8 @@ _OVERLAPPED_MAX = 20  # accumulators that leave room for an exponential
 class AttentionLayout:
     """Tiles of ``rows`` queries x ``vectors`` vectors of keys, or ``value_vectors`` of values, and
     offsets in scratch, in f32 elements. ``tiles``: whose scores are in scratch at a time.
-    ``has_half_beside``: there are registers for half a vector of keys more. ``overlaps``: exponentials of
-    the next tile stand beside the results of this one, whose registers they leave free."""
+    ``has_half_beside``: there are registers for half a vector of keys more. ``overlaps``: results
+    leave registers for exponentials of the next tile, which stand beside them."""
 
     rows: int
     tiles: int

@@ -119,7 +119,7 @@ def _emit_pipeline(head: Head, count: LlvmValue, queries: Callable[[LlvmValue], 
 
 
 def _emit_overlapped(this: Head, here: QueryTile, following: Head, tile: QueryTile) -> None:
-    """The results of this tile beside the exponentials of the next one, then what is left of them."""
+    """The results of this tile beside exponentials of the next one, then those that are left."""
     emit_values(this, here, (following, tile))
     begun = overlapped_keys(this, here.limit)
     if begun.integer is None or begun.integer != tile.limit.integer:

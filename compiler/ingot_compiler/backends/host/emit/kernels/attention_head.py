@@ -27,8 +27,8 @@ _SCALE_MIN, _SCALE_MAX = 1e-30, 1e30
 @dataclass(frozen=True, slots=True)
 class Head:
     """Pointers into scratch, extents, slots: ``maxima`` and ``factors`` have one number or more for
-    each query of a tile, ``vectors`` a vector, ``keys_least`` the keys that may not be skipped, 0 or
-    all."""
+    each query of a tile, ``vectors`` a vector, ``keys_least`` the keys that may not be skipped, 0
+    or all."""
 
     context: EmitContext
     statement: Attention

@@ -1,8 +1,8 @@
 """Exponentials of the next tile of queries between the multiply-adds of this tile's results.
 
-In: ``Head`` of the next tile, the panel of results, its products. Out: the accumulators; weights in the
-place of some of the next tile's scores, and their sums, lane by lane. Not done here: what is left
-(``attention_softmax``), what becomes of the accumulators (``attention_values``).
+In: ``Head`` of the next tile, the panel of results, its products. Out: the accumulators; weights in
+the place of some of the next tile's scores, and their sums, lane by lane. Not done here: what is
+left (``attention_softmax``), what becomes of the accumulators (``attention_values``).
 
 Of the operations of an exponential half run on units that do not multiply, and alone it waits for
 itself: a vector takes 12 cycles by itself and 7 between multiply-adds (Zen 4, 512 bits). Its
@@ -32,7 +32,8 @@ _STEPS_MAX = 8  # more only make the code longer
 
 @dataclass(frozen=True, slots=True)
 class OverlappedPanel:
-    """The exponentials that panel number ``number`` of ``count`` takes of the ``following`` tile."""
+    """Which exponentials of the ``following`` tile, whose queries begin at ``first_query``, panel
+    ``number`` of ``count`` takes."""
 
     following: Head
     first_query: LlvmValue

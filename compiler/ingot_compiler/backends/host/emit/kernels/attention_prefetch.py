@@ -5,7 +5,8 @@ In: ``Head``, the first query of a tile. Out: prefetches. Not done here: which u
 
 A head with few keys, such as a window's, is soon done, and its rows lie between those of other
 heads: only the kernel knows what comes next. Each tile of queries fetches the rows of the next head
-that have its queries' numbers.
+that have its queries' numbers; where exponentials overlap, one query at a time, because more lines
+at once than a core waits for hold up those that the products want.
 """
 
 from __future__ import annotations

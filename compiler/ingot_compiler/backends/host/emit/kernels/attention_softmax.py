@@ -1,13 +1,13 @@
 """The softmax of fused attention: exponentials, the reciprocal of their sum.
 
 In: ``Head``, ``QueryTile``, scores in scratch, -inf where there is no key, and their greatest ones,
-lane by lane (``attention_maxima``). Out: exp(score - max) in their place, and a factor a row. Not done
-here: multiplying by the factor (``attention_values``), exponentials of one tile between the
+lane by lane (``attention_maxima``). Out: exp(score - max) in their place, and a factor a row. Not
+done here: multiplying by the factor (``attention_values``), exponentials of one tile between the
 multiply-adds of another (``attention_overlap``).
 
 The softmax is divided out at the end, by one reciprocal a row (the sum is at least 1). Lanes are
-combined for all rows at once, before and after: no row waits for another, nor its exponentials for a
-maximum that is still on its way.
+combined for all rows at once, before and after: no row waits for another, nor its exponentials for
+a maximum that is still on its way.
 """
 
 from __future__ import annotations
