@@ -24,16 +24,19 @@ _SCORES_MAX = 1 << 13  # elements of two tiles: 32 KiB
 _QUERIES_PER_WASTED = 64
 _HEIGHTS_MANY, _HEIGHTS_FEW = {6: 4, 8: 3, 7: 3, 5: 4}, {6: 2, 5: 2}
 _HEIGHTS_BY_ELEMENT = {5: 4, 6: 3, 7: 3}
+_OVERLAPPED_MAX = 20  # accumulators that leave room for an exponential
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionLayout:
     """Tiles of ``rows`` queries x ``vectors`` vectors of keys, or ``value_vectors`` of values, and
     offsets in scratch, in f32 elements. ``tiles``: whose scores are in scratch at a time.
-    ``has_half_beside``: there are registers for half a vector of keys more."""
+    ``has_half_beside``: there are registers for half a vector of keys more. ``overlaps``: results
+    leave registers for exponentials of the next tile, which stand beside them."""
 
     rows: int
     tiles: int
+    overlaps: bool
     vectors: int
     has_half_beside: bool
     value_vectors: int
@@ -70,9 +73,12 @@ def attention_layout(
     scores_offset = 0 if in_place else dim_add(values_offset, dim_mul(keys, value_padded))
     tiles = 1 if in_place else _tiles(query_block, rows, keys_padded)
     element_count = _dim_rounded_up(dim_add(scores_offset, dim_mul(keys_padded, rows * tiles)))
+    overlaps = tiles > 1 and _has_registers_to_overlap(target)
     side_by_side = max(_accumulators_max(target) // rows, 1) if in_place else most
+    if overlaps:
+        side_by_side = min(side_by_side, _OVERLAPPED_MAX // rows)
     return AttentionLayout(
-        rows, tiles, vectors, vectors < most, _even_share(-(-value // lanes), side_by_side), lanes,
+        rows, tiles, overlaps, vectors, vectors < most, _even_share(-(-value // lanes), side_by_side), lanes,
         keys_padded, value_padded, values_offset, scores_offset, element_count,
     )  # fmt: skip
 
@@ -109,6 +115,11 @@ def key_vectors(keys: int, target: KernelTarget) -> int:
     lanes = target.f32_lanes
     whole, rest = divmod(keys, lanes)
     return whole + bool(rest and lanes_of_rest(keys, "f32", 1, target) == lanes)
+
+
+def _has_registers_to_overlap(target: KernelTarget) -> bool:
+    """Whether an exponential has registers beside accumulators, a row of B and a broadcast."""
+    return target.vector_register_count >= _MANY_REGISTERS and not target.multiplies_by_element
 
 
 def _height(queries: int, enough: int, target: KernelTarget) -> int:

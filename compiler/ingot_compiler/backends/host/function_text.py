@@ -78,6 +78,15 @@ class FunctionText:
         finally:
             self._sink = sink
 
+    def interleave(self, many: Sequence[str | Lines], few: Sequence[str | Lines]) -> None:
+        """Append two pieces of straight-line code that do not need one another, the lines of the
+        second spread evenly behind those of the first."""
+        done = 0
+        for number, line in enumerate(many, start=1):
+            end = number * len(few) // len(many)
+            self._sink += [line, *few[done:end]]
+            done = end
+
     def module(self, header: str, attributes: str) -> str:
         """The whole module: arrays, declarations, one function
         ``define HEADER ATTRIBUTES { ... }``."""

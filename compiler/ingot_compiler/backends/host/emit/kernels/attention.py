@@ -25,11 +25,17 @@ from ingot_compiler.backends.host.emit.kernels.attention_head import (
     attention_head,
 )
 from ingot_compiler.backends.host.emit.kernels.attention_in_place import emit_scores_in_place
+from ingot_compiler.backends.host.emit.kernels.attention_overlap import overlapped_keys
 from ingot_compiler.backends.host.emit.kernels.attention_pack import pack_keys, pack_values
 from ingot_compiler.backends.host.emit.kernels.attention_prefetch import prefetch_next_group
 from ingot_compiler.backends.host.emit.kernels.attention_scores import emit_scores
 from ingot_compiler.backends.host.emit.kernels.attention_seen import emit_seen_keys
-from ingot_compiler.backends.host.emit.kernels.attention_softmax import emit_softmax
+from ingot_compiler.backends.host.emit.kernels.attention_softmax import (
+    emit_exponentials,
+    emit_softmax,
+    finish_maxima,
+    finish_sums,
+)
 from ingot_compiler.backends.host.emit.kernels.attention_values import emit_values
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
@@ -58,7 +64,7 @@ def emit_attention(context: EmitContext, statement: Attention) -> None:
 
     def tile(number: LlvmValue) -> None:
         here = queries(number)
-        prefetch_next_group(head, here.first)
+        prefetch_next_group(head, here.first, head.layout.rows)
         scores(head, here)
         emit_softmax(head, here)
         emit_values(head, here)
@@ -70,8 +76,8 @@ def emit_attention(context: EmitContext, statement: Attention) -> None:
 
 
 def _emit_pipeline(head: Head, count: LlvmValue, queries: Callable[[LlvmValue], QueryTile]) -> None:
-    """The scores of the next tile stand between the exponentials of this one and its results: no
-    phase waits for the one that is written before it."""
+    """The scores of the next tile stand before the results of this one, its exponentials beside or
+    behind them: no phase waits for the one that is written before it."""
     w, rows = head.writer, head.layout.rows
 
     def scores_at(offset: LlvmValue) -> Head:
@@ -80,20 +86,44 @@ def _emit_pipeline(head: Head, count: LlvmValue, queries: Callable[[LlvmValue], 
     def turn(number: LlvmValue, offsets: Operands) -> Operands:
         this, following = map(scores_at, offsets)
         here, after = queries(number), w.add(number, i64(rows))
+        begun, more = w.compare("sge", number, ZERO), w.compare("slt", after, count)
 
         def scores() -> None:
             tile = queries(after)
-            prefetch_next_group(head, tile.first)
+            if not head.layout.overlaps:
+                prefetch_next_group(head, tile.first, rows)
             emit_scores(following, tile)
+            finish_maxima(following)
 
-        begun = w.compare("sge", number, ZERO)
-        w.if_then(begun, lambda: emit_softmax(this, here))
-        w.if_then(w.compare("slt", after, count), scores)
-        w.if_then(begun, lambda: emit_values(this, here))
+        def exponentials() -> None:
+            tile = queries(after)
+            if head.layout.overlaps:
+                prefetch_next_group(head, tile.first, rows)
+            emit_exponentials(following, tile.limit, tile.valid)
+
+        w.if_then(more, scores)
+        if head.layout.overlaps:
+            w.if_else(
+                w.binary("and", begun, more),
+                lambda: _emit_overlapped(this, here, following, queries(after)),
+                lambda: w.if_else(begun, lambda: emit_values(this, here), exponentials),
+            )
+        else:
+            w.if_then(begun, lambda: emit_values(this, here))
+            w.if_then(more, exponentials)
+        w.if_then(more, lambda: finish_sums(following))
         return offsets[::-1]
 
     others = w.mul(head.keys_padded, i64(rows))
     w.loop(i64(-rows), count, rows, (others, ZERO), turn)
+
+
+def _emit_overlapped(this: Head, here: QueryTile, following: Head, tile: QueryTile) -> None:
+    """The results of this tile beside exponentials of the next one, then those that are left."""
+    emit_values(this, here, (following, tile))
+    begun = overlapped_keys(this, here.limit)
+    if begun.integer is None or begun.integer != tile.limit.integer:
+        emit_exponentials(following, tile.limit, i64(this.layout.rows), begun)
 
 
 def _emit_repacking(head: Head) -> None:

@@ -26,8 +26,9 @@ _SCALE_MIN, _SCALE_MAX = 1e-30, 1e30
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Pointers into scratch, extents, slots: ``numbers`` has one or more for each query of a tile,
-    ``vectors`` a vector, ``keys_least`` the keys that may not be skipped, 0 or all."""
+    """Pointers into scratch, extents, slots: ``maxima`` and ``factors`` have one number or more for
+    each query of a tile, ``vectors`` a vector, ``keys_least`` the keys that may not be skipped, 0
+    or all."""
 
     context: EmitContext
     statement: Attention
@@ -35,7 +36,8 @@ class Head:
     packed_keys: LlvmValue
     packed_values: LlvmValue
     scores: LlvmValue
-    numbers: LlvmValue
+    maxima: LlvmValue
+    factors: LlvmValue
     vectors: LlvmValue
     keys: LlvmValue
     keys_padded: LlvmValue
@@ -61,11 +63,17 @@ class Head:
         """Queries whose lanes are combined at once."""
         return min(self.layout.rows, self.lanes)
 
-    def number(self, row: LlvmValue) -> LlvmValue:
-        """The pointer to the number of query number ``row`` of a tile: its greatest score, then the
-        reciprocal of the sum of its exponentials."""
+    def maximum(self, row: LlvmValue) -> LlvmValue:
+        """The pointer to the greatest score of query number ``row`` of a tile."""
+        return self._number(self.maxima, row)
+
+    def factor(self, row: LlvmValue) -> LlvmValue:
+        """The pointer to the reciprocal of the sum of the exponentials of query number ``row``."""
+        return self._number(self.factors, row)
+
+    def _number(self, numbers: LlvmValue, row: LlvmValue) -> LlvmValue:
         w, distance = self.writer, lanes_per_result(self.group_rows, self.lanes)
-        return w.offset(self.numbers, w.mul(row, i64(distance)), "float")
+        return w.offset(numbers, w.mul(row, i64(distance)), "float")
 
     def row_vector(self, row: LlvmValue) -> LlvmValue:
         """The pointer to a vector for query number ``row`` of a tile: its greatest scores, then the
@@ -115,9 +123,10 @@ def attention_head(context: EmitContext, statement: Attention) -> Head:
     scores = w.offset(context.scratch, emit_index(context, layout.scores_offset), "float")
     keys, keys_padded = emit_index(context, statement.keys), emit_index(context, layout.keys_padded)
     vectors = w.slot("float", layout.rows * layout.lanes)
-    numbers = w.slot("float", -(-layout.rows // layout.lanes) * layout.lanes)
+    numbers = -(-layout.rows // layout.lanes) * layout.lanes
+    maxima, factors = w.slot("float", numbers), w.slot("float", numbers)
     keys_least = w.slot("i64")
     return Head(
-        context, statement, layout, context.scratch, values, scores, numbers, vectors,
-        keys, keys_padded, keys_least,
+        context, statement, layout, context.scratch, values, scores, maxima, factors,
+        vectors, keys, keys_padded, keys_least,
     )  # fmt: skip

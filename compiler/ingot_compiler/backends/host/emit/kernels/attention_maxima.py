@@ -83,7 +83,7 @@ def only_keys(head: Head, score: LlvmValue, tail: LlvmValue | None) -> LlvmValue
 
 def emit_masked(head: Head, tile: QueryTile, first: LlvmValue, last: LlvmValue) -> None:
     """Mask the scores of the keys from ``first``, a whole number of vectors, up to ``last`` in
-    scratch, and compare them. Lanes past the last key are not compared."""
+    scratch, and compare them. Lanes past the last key become -inf."""
     w, context = head.writer, head.context
     end = w.add(first, w.binary("and", w.sub(last, first), i64(-head.lanes)))
 
@@ -105,8 +105,9 @@ def _emit_masked_row(
     def vector(key: LlvmValue, largest: LlvmValue, tail: LlvmValue | None) -> Operands:
         place = w.offset(scores, key, "float")
         score = _masked(head, w.load(place, "float", lanes), query, key, tail)
+        score = only_keys(head, score, tail)
         w.store(score, place)
-        return (greater(w, only_keys(head, score, tail), largest),)
+        return (greater(w, score, largest),)
 
     def whole(key: LlvmValue, largest: Operands) -> Operands:
         return vector(key, largest[0], None)

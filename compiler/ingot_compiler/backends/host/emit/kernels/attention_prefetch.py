@@ -5,7 +5,8 @@ In: ``Head``, the first query of a tile. Out: prefetches. Not done here: which u
 
 A head with few keys, such as a window's, is soon done, and its rows lie between those of other
 heads: only the kernel knows what comes next. Each tile of queries fetches the rows of the next head
-that have its queries' numbers.
+that have its queries' numbers; where exponentials overlap, one query at a time, because more lines
+at once than a core waits for hold up those that the products want.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ _GROUP_ELEMENTS_MAX = 1 << 16  # a quarter of a second cache of 1 MiB
 _INTO_L2 = 2
 
 
-def prefetch_next_group(head: Head, first: LlvmValue) -> None:
-    """Fetch the rows of the next group that have the numbers of a tile's queries."""
+def prefetch_next_group(head: Head, first: LlvmValue, count: int) -> None:
+    """Fetch the rows of the next group that have the numbers of ``count`` queries."""
     statement = head.statement
     following = _following(statement)
     if not following or not _is_small(statement):
@@ -33,7 +34,7 @@ def prefetch_next_group(head: Head, first: LlvmValue) -> None:
         (statement.v, statement.v_index, statement.key, statement.value, statement.value_extent),
     )
     w = head.writer
-    for number in range(head.layout.rows):
+    for number in range(count):
         at = w.add(first, i64(number))
         for buffer, index, row, column, extent in rows:
             place = head.address(buffer, substitute(index, following), row, at, column)

@@ -43,8 +43,8 @@ from ingot_compiler.ir.errors import InternalError
 
 
 def emit_scores(head: Head, tile: QueryTile) -> None:
-    """Store the scores of all keys below the limit; rows past the last, and keys past the last one,
-    repeat it."""
+    """Store the scores of all keys below the limit, -inf for lanes past the last key; rows past the
+    last repeat it."""
     queries = _query_pointers(head, tile)
     start_maxima(head)
     first = ZERO
@@ -76,17 +76,20 @@ def _finish_chunk(
 ) -> None:
     """Store the scores and take the greatest: of the registers, if masks are not much code."""
     w, end = head.writer, head.writer.add(key, i64(len(rows[0]) * head.lanes))
+    last = w.sub(end, i64(head.lanes))
+    tail = tail_mask(w, last, tile.limit, head.lanes) if chunk.has_tail else None
 
     def masked() -> None:
         if masks_in_registers(head, len(rows) * chunk.vectors_in_all):
-            _store_masked(head, tile, chunk, key, rows)
+            _store_masked(head, tile, key, rows, tail)
         else:
             _store(head, key, rows)
             emit_masked(head, tile, key, w.intrinsic("smin", end, tile.limit))
 
     def plain() -> None:
-        _store(head, key, rows)
-        for number, row in enumerate(rows):
+        kept = [_only_keys(head, row, tail) for row in rows]
+        _store(head, key, kept)
+        for number, row in enumerate(kept):
             take_maximum(head, i64(number), row)
 
     if head.scales:
@@ -112,16 +115,25 @@ def _store_row(head: Head, number: int, key: LlvmValue, row: Operands) -> None:
 
 
 def _store_masked(
-    head: Head, tile: QueryTile, chunk: Chunk, key: LlvmValue, rows: Sequence[Operands]
+    head: Head,
+    tile: QueryTile,
+    key: LlvmValue,
+    rows: Sequence[Operands],
+    tail: LlvmValue | None,
 ) -> None:
     """Mask the scores in registers; rows past the last one repeat it."""
     w, lanes = head.writer, head.lanes
-    keys = [w.add(key, i64(number * lanes)) for number in range(chunk.vectors_in_all)]
-    tail = tail_mask(w, keys[-1], tile.limit, lanes) if chunk.has_tail else None
+    keys = [w.add(key, i64(number * lanes)) for number in range(len(rows[0]))]
     for number, row in enumerate(rows):
         masked = masked_row(head, _query(head, tile, number), keys, row, tail)
-        _store_row(head, number, key, masked)
-        take_maximum(head, i64(number), (*masked[:-1], only_keys(head, masked[-1], tail)))
+        kept = _only_keys(head, masked, tail)
+        _store_row(head, number, key, kept)
+        take_maximum(head, i64(number), kept)
+
+
+def _only_keys(head: Head, row: Operands, tail: LlvmValue | None) -> Operands:
+    """A row of vectors, the last of which has no keys outside of ``tail``."""
+    return (*row[:-1], only_keys(head, row[-1], tail))
 
 
 def _query(head: Head, tile: QueryTile, number: int) -> LlvmValue:

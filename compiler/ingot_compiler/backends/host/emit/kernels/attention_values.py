@@ -2,7 +2,7 @@
 
 In: ``Head``, ``QueryTile``, the rows of the softmax and packed values in scratch. Out: what the
 epilogue stores. Values that are read in place have the pitch of their keys. Not done here: the sum
-itself (``multiply``).
+itself (``multiply``, ``attention_overlap``).
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     widened,
 )
 from ingot_compiler.backends.host.emit.kernels.attention_head import F32, Head, QueryTile
+from ingot_compiler.backends.host.emit.kernels.attention_overlap import (
+    OverlappedPanel,
+    sum_beside_exponentials,
+)
 from ingot_compiler.backends.host.emit.kernels.epilogue import (
     Columns,
     Results,
@@ -38,9 +42,13 @@ from ingot_compiler.ir.dims import coefficient
 from ingot_compiler.ir.errors import InternalError
 
 
-def emit_values(head: Head, tile: QueryTile) -> None:
-    """Multiply the weights by the values, panel by panel, and run the epilogue."""
-    layout, extent = head.layout, head.statement.value_extent
+def emit_values(
+    head: Head, tile: QueryTile, following: tuple[Head, QueryTile] | None = None
+) -> None:
+    """Multiply the weights by the values, panel by panel, and run the epilogue. Between the
+    multiply-adds stand exponentials of the ``following`` tile."""
+    w, layout, extent = head.writer, head.layout, head.statement.value_extent
+    panels = -(-extent // layout.value_panel)
     rest = extent % layout.value_panel
     end = i64(extent - rest)
 
@@ -48,15 +56,21 @@ def emit_values(head: Head, tile: QueryTile) -> None:
         vectors, mask = -(-count // head.lanes), known_tail_mask(count, head.lanes)
         return Columns(head.statement.value, first, vectors, head.lanes, mask)
 
-    def panel(first: LlvmValue) -> None:
-        _emit_panel(head, tile, columns(first, layout.value_panel))
+    def panel(first: LlvmValue, count: int) -> None:
+        number = w.binary("udiv", first, i64(layout.value_panel))
+        overlapped = (
+            OverlappedPanel(following[0], following[1].first, number, panels) if following else None
+        )
+        _emit_panel(head, tile, columns(first, count), overlapped)
 
-    for_each(head.writer, ZERO, end, layout.value_panel, panel)
+    for_each(w, ZERO, end, layout.value_panel, lambda first: panel(first, layout.value_panel))
     if rest:
-        _emit_panel(head, tile, columns(end, rest))
+        panel(end, rest)
 
 
-def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
+def _emit_panel(
+    head: Head, tile: QueryTile, columns: Columns, overlapped: OverlappedPanel | None
+) -> None:
     """Emit one tile of results: some vectors of values for all queries."""
     w, layout = head.writer, head.layout
     weights, last = _weights(head), _last_lanes(head, columns)
@@ -66,9 +80,14 @@ def _emit_panel(head: Head, tile: QueryTile, columns: Columns) -> None:
         w, weights, b, head.lanes, F32,
         last_lanes=last, a_again=hidden(w, weights) if last else (),
     )  # fmt: skip
-    sums = widened(w, emit_sum(products, SumLoops((Axis(tile.limit, 1, pitch),))), head.lanes)
+    axis = Axis(tile.limit, 1, pitch)
+    if overlapped is None:
+        sums = emit_sum(products, SumLoops((axis,)))
+    else:
+        sums = sum_beside_exponentials(overlapped, products, axis, tile.limit)
+    sums = widened(w, sums, head.lanes)
     factors = [
-        w.splat(w.load(head.number(i64(row)), "float"), head.lanes) for row in range(layout.rows)
+        w.splat(w.load(head.factor(i64(row)), "float"), head.lanes) for row in range(layout.rows)
     ]
     scaled = [
         _scaled(head, value, factors[number // columns.vectors])

@@ -36,10 +36,18 @@ _CHAINS_PER_BLOCK = 60
 def emit_sum(tile: AccumulatorTile, loops: SumLoops, starts: Operands = ()) -> Operands:
     """Return the accumulators, ``vectors`` of the first row, then of the next; they start at
     ``starts`` (none: at 0)."""
+    return _emit_loops(tile, loops, Offsets(ZERO, ZERO), starts or start_of_sums(tile))
+
+
+def start_of_sums(tile: AccumulatorTile) -> Operands:
+    """Accumulators before the first product."""
     element = REGISTER[tile.factors.sum]
-    row = tuple(zeros(element, lanes) for lanes in tile.row_lanes)
-    starts = starts or row * len(tile.a)
-    return _emit_loops(tile, loops, Offsets(ZERO, ZERO), starts)
+    return tuple(zeros(element, lanes) for lanes in tile.row_lanes) * len(tile.a)
+
+
+def steps_of_sum(tile: AccumulatorTile, axis: Axis, count: int) -> Round:
+    """What adds the products of so many steps of depth to the accumulators, from an index on."""
+    return _steps(tile, axis, Offsets(ZERO, ZERO), count)
 
 
 def _emit_loops(tile: AccumulatorTile, loops: SumLoops, start: Offsets, sums: Operands) -> Operands:

@@ -1,0 +1,63 @@
+"""Exponentials of the next tile between the multiply-adds of a tile's results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.unit.kernels_harness import BEST, LEVELS, Kernel, empty
+from tests.unit.test_attention import attention_program, inputs, reference
+
+from ingot_compiler.backends.host.attention_layout import attention_layout, attention_query_block
+from ingot_compiler.backends.host.function_text import FunctionText, Lines
+from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.ir.dims import Dim, symbol
+
+WIDE, TEMPORARIES = "x86-64-v4", 5
+QUERIES, KEYS, DEPTH = 29, 37, 8
+
+
+def test_lines_are_spread_evenly() -> None:
+    """All lines stand there, each piece in its order, the shorter one's as far apart as can be."""
+    text = FunctionText(parse_target(WIDE))
+    before = len(text.lines)
+    many: Lines = [f"m{number}" for number in range(7)]
+    few: Lines = ["a", "b", "c"]
+    text.interleave(many, few)
+    assert text.lines[before:] == ["m0", "m1", "m2", "a", "m3", "m4", "b", "m5", "m6", "c"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_exponential_has_registers(level: str) -> None:
+    """Results of tiles that overlap leave registers beside a row of values and a broadcast; on
+    machines with few registers none overlaps."""
+    target, found = parse_target(level), set[bool]()
+    for length in range(1, 200, 3):
+        for width in (16, 32, 64, 80, 128):
+            block = attention_query_block(length, target)
+            layout = attention_layout(length, 64, width, block, target, in_place=False)
+            found.add(layout.overlaps)
+            needed = (layout.rows + 1) * layout.value_vectors + 1 + TEMPORARIES
+            assert not layout.overlaps or needed <= target.vector_register_count
+    assert found == ({False, True} if level == WIDE else {False})
+
+
+@pytest.mark.parametrize("width", [16, 80])
+@pytest.mark.parametrize("mode", ["plain", "causal"])
+def test_panels_share_the_exponentials(width: int, mode: str) -> None:
+    """However many panels take rows of the next tile, weights and bits are those of attention whose
+    tiles come one after the other."""
+    target, offset = parse_target(BEST), KEYS - QUERIES
+    q, k, v, mask = inputs(2, QUERIES, KEYS, DEPTH, width)
+
+    def run(queries: Dim, keys: Dim, symbols: tuple[int, ...]) -> bytes:
+        program = attention_program(
+            target, 2, queries, keys, DEPTH, width, block=attention_query_block(queries, target),
+            mask=False, causal=mode == "causal", offset=offset,
+        )  # fmt: skip
+        result = empty((QUERIES, 2, width))
+        Kernel(program, target).run([q, k, v, mask, result], symbols, 1)
+        exact = reference(q, k, v, None, offset if mode == "causal" else None)
+        np.testing.assert_allclose(result, exact, rtol=0, atol=5e-6)
+        return result.tobytes()
+
+    assert run(QUERIES, KEYS, ()) == run(symbol("Q"), symbol("T"), (QUERIES, KEYS))
