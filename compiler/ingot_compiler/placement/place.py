@@ -225,6 +225,9 @@ class _Placement:
 
     def _add(self, node: Node, setting: Setting) -> None:
         device, inside = self._device_of(node), self.inside
+        if not node.regions and all(self.place_of[each].device == device for each in node.operands):
+            self.nodes.append(node)  # nearly all nodes
+            return
         read = sorted({*node.operands, *inside.read_on_host(node)})
         replaced = {
             value: self._on(value, device, node.source, _first_result(node)) for value in read
@@ -234,7 +237,7 @@ class _Placement:
         )
         operands = tuple(replaced[value] for value in node.operands)
         placed = inside.placed(node, setting, around)
-        same = operands == placed.operands  # nearly all nodes
+        same = operands == placed.operands
         self.nodes.append(placed if same else replace(placed, operands=operands))
 
     def _maker_of(self, value: int) -> Node | None:
