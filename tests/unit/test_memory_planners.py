@@ -219,6 +219,7 @@ def test_traces_reach_the_lower_bound(planner: str, trace: str) -> None:
     "buffers", [CHAIN, FAN_OUT, from_trace(((0, 2, 64), (1, 3, 100), (2, 5, 30), (4, 6, 90)))]
 )
 def test_places_that_are_known_are_not_looked_for_again(buffers: tuple[PlannedBuffer, ...]) -> None:
+    """Any head of a plan leads to the same plan, and its places are taken as they are."""
     spans: dict[str, Span] = {}
     whole = place_in_order(buffers, UNBOUNDED, first_fit, {}, spans)
     for count in range(len(buffers) + 1):
