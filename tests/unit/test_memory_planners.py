@@ -1,6 +1,8 @@
 """Memory planners against the reference numbers of unified static memory planning (seed 8.4, rows
 84-89)."""
 
+from itertools import islice
+
 import pytest
 
 from ingot_compiler.ir.errors import InternalError, UserError
@@ -16,6 +18,7 @@ from ingot_compiler.memory.planners.buffers import (
     total_bytes,
 )
 from ingot_compiler.memory.planners.check import check
+from ingot_compiler.memory.planners.placing import Span, first_fit, place_in_order
 
 UNBOUNDED = (MemoryPool("workspace"),)
 SEED_PLANNERS = ("greedy_by_size", "greedy_by_conflicts", "hill_climb")
@@ -210,6 +213,23 @@ def test_traces_reach_the_lower_bound(planner: str, trace: str) -> None:
     assert total_bytes(buffers, plan_with(planner, buffers, UNBOUNDED)) <= 1.05 * lower_bound_bytes(
         buffers
     )
+
+
+@pytest.mark.parametrize(
+    "buffers", [CHAIN, FAN_OUT, from_trace(((0, 2, 64), (1, 3, 100), (2, 5, 30), (4, 6, 90)))]
+)
+def test_places_that_are_known_are_not_looked_for_again(buffers: tuple[PlannedBuffer, ...]) -> None:
+    """Any head of a plan leads to the same plan, and its places are taken as they are."""
+    spans: dict[str, Span] = {}
+    whole = place_in_order(buffers, UNBOUNDED, first_fit, {}, spans)
+    for count in range(len(buffers) + 1):
+        known = dict(islice(whole.items(), count))
+        assert place_in_order(buffers, UNBOUNDED, first_fit, known, spans) == whole
+    # What is known counts, right or not.
+    moved = {buffers[0].name: ("workspace", 7)}
+    spans[buffers[0].name] = (7, 7 + buffers[0].size_bytes, 7 + buffers[0].size_bytes)
+    found = place_in_order(buffers, UNBOUNDED, first_fit, moved, spans)
+    assert found[buffers[0].name] == ("workspace", 7)
 
 
 def test_lower_bound_is_the_peak_of_live_bytes() -> None:

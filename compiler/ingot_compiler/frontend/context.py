@@ -109,11 +109,19 @@ class OpContext(OnnxNode):
         """Append a core op; where its result is known, a literal or ``dim_values`` takes its
         place."""
         self._compare(op, operands, attributes)
-        operands = self._agreeing(op, attributes, operands)
+        # A model has many casts and elementwise ops of few types.
+        is_common = bool(operands) and (not attributes or op == "cast")
+        given = op, attributes.get("dtype"), *map(self.type_of, operands)
+        inferred = self.translation.inferred
+        if is_common and given in inferred:
+            return self._add_or_know(op, operands, attributes, inferred[given])
+        before, operands = operands, self._agreeing(op, attributes, operands)
         types = [self.type_of(operand) for operand in operands]
         results = OPS_BY_NAME[op].infer(types, attributes).results
         for result in results:
             self._check_size(result)
+        if is_common and operands is before and len(results) == 1:
+            inferred[given] = results[0]
         if len(results) != 1 or not operands:
             return self._append(op, operands, **attributes)
         return self._add_or_know(op, operands, attributes, results[0])

@@ -264,7 +264,8 @@ class _Importer:
     ) -> tuple[ImportedNode, ...]:
         """The nodes, each with the device that the user asks for, and the marks of all inside."""
         names = tuple(map(node_name, nodes))
-        inside = [name for name in map(node_name, all_nodes(nodes)) if name not in set(names)]
+        outer = set(names)
+        inside = [name for name in map(node_name, all_nodes(nodes)) if name not in outer]
         every = (*names, *inside)
         self.marks = dict(zip(every, place_marks(every, place), strict=True))
         return tuple(self._node(node, self.marks[node_name(node)]) for node in nodes)

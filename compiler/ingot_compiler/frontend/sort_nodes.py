@@ -29,9 +29,10 @@ def describe_node(node: NodeProto) -> str:
 
 def regions_of(node: NodeProto) -> tuple[GraphProto, ...]:
     """The graphs that are attributes of a node."""
-    return tuple(
-        attribute.g for attribute in node.attribute if attribute.type == AttributeProto.GRAPH
-    )
+    attributes = node.attribute
+    if not attributes:
+        return ()
+    return tuple([each.g for each in attributes if each.type == AttributeProto.GRAPH])
 
 
 def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:

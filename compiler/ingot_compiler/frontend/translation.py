@@ -21,7 +21,7 @@ from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import ConstantSource
-from ingot_compiler.ir.types import LOW_BITS, DType, dtype_size_bytes
+from ingot_compiler.ir.types import LOW_BITS, DType, TensorType, dtype_size_bytes
 from ingot_runtime.lazy_dataclass import dataclass
 
 _VALUE_MAX = -2  # greatest id of a value that is no tensor; -1 is an absent result
@@ -49,7 +49,8 @@ class Translation:
     the nodes that compute it; ``block_weights``: matrices that are scaled in blocks;
     ``same_names``: which dimensions of inputs are one size; ``seed``: the input from which random
     numbers come; ``values``: those that are no tensors; ``custom_ops``: definitions of the user by
-    domain and name.
+    domain and name; ``inferred``: the result of an op without attributes, or of a cast, for
+    operands of some types that need no change.
     """
 
     builder: GraphBuilder
@@ -68,6 +69,9 @@ class Translation:
     seed: int | None = None
     values: dict[int, Value] = field(default_factory=dict[int, Value])
     makers: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    inferred: dict[tuple[object, ...], TensorType] = field(
+        default_factory=dict[tuple[object, ...], TensorType]
+    )
 
     def fresh_symbols(self, count: int, source: tuple[int, ...]) -> tuple[str, ...]:
         """Names that no other size of the graph or of a region has; ``source``: the nodes that

@@ -130,7 +130,8 @@ class Graph:
         outputs are not users."""
         table: dict[int, list[int]] = {}
         for index, node in enumerate(self.nodes):
-            for operand in sorted({*node.operands, *captured(node)}):
+            read = {*node.operands, *captured(node)} if node.regions else {*node.operands}
+            for operand in sorted(read):
                 table.setdefault(operand, []).append(index)
         return table
 

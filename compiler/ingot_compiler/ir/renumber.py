@@ -26,7 +26,9 @@ def compact(graph: Graph) -> Graph:
 def renumber(graph: Graph) -> tuple[Graph, dict[int, int]]:
     """``compact``, and the new id of every value that is left."""
     live = _live_nodes(graph)
-    old_ids = [*graph.inputs, *(result for node in live for result in node.results)]
+    old_ids = [*graph.inputs, *[result for node in live for result in node.results]]
+    if len(live) == len(graph.nodes) and old_ids == list(range(len(graph.types))):
+        return graph, dict(zip(old_ids, old_ids, strict=True))  # as most passes leave it
     renamed = {old: index for index, old in enumerate(old_ids)}
     types = [graph.types[old] for old in old_ids]
     nodes = tuple([_renumbered(node, renamed, types) for node in live])

@@ -8,6 +8,7 @@ the machine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Sum, dim_mul
@@ -44,22 +45,22 @@ def constant_values(graph: Graph) -> frozenset[int]:
     weights = [node.results[0] for node in graph.nodes if node.op == "constant"]
     room_bytes = GROWTH_TOTAL_FREE_BYTES + _size_bytes(graph, weights)
     grown_bytes: dict[int, int] = {}
-    users, producers = graph.users(), graph.producers()
+    users, producers = cache(graph.users), cache(graph.producers)  # few graphs need them
     for node in graph.nodes:
-        if any(operand not in leaves for operand in node.operands) or not _is_foldable(graph, node):
+        if not leaves.keys() >= {*node.operands} or not _is_foldable(graph, node):
             continue
         own = frozenset(node.results if node.op == "constant" else ())
         read = own.union(*(leaves[operand] for operand in node.operands))
         read_bytes, size_bytes = _size_bytes(graph, read), _size_bytes(graph, node.results)
         node_count = 1 + sum(node_counts[operand] for operand in node.operands)
         if node_count > EXPRESSION_NODES_MAX:  # some of them perhaps counted several times
-            node_count = _distinct_count(graph, producers, node)
+            node_count = _distinct_count(graph, producers(), node)
         growth_bytes = max(size_bytes - read_bytes, 0)
         is_small = size_bytes <= GROWTH_MAX * read_bytes + GROWTH_FREE_BYTES
         freed_bytes = 0  # of an operand that no bundle stores
         takes_place = node.operands and (node.op == "reduce" or node.op in MOVEMENT)
-        if takes_place and len(users[node.operands[0]]) == 1:
-            freed_bytes = grown_bytes.get(node.operands[0], 0)
+        if takes_place and grown_bytes[node.operands[0]] and len(users()[node.operands[0]]) == 1:
+            freed_bytes = grown_bytes[node.operands[0]]
         is_room = growth_bytes <= room_bytes + freed_bytes
         if is_small and is_room and node_count <= EXPRESSION_NODES_MAX:
             (result,) = node.results

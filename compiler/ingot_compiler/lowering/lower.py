@@ -27,7 +27,7 @@ def lower(group: Group, target: KernelTarget, kinds: Mapping[str, Kind]) -> Lowe
         )
     lowered = kinds[group.kind].lower(group, target)
     sizes = set(used_symbols((group.nodes, group.types, group.operands, group.results)))
-    for program in lowered.programs:
+    for program in lowered.programs if sizes else ():
         if both := sizes & {program.index, *bound_names(program.body)}:
             raise InternalError(
                 f"{sorted(both)} are sizes and loop variables of one kernel",

@@ -27,6 +27,8 @@ ELEMENTS_MAX = 1024
 _INTEGERS = Trait.EXACT | Trait.EXACT_ON_INTEGERS | Trait.MOVEMENT | Trait.INDEXED
 _FOLDED_FLOATS = frozenset(("f32", "f64"))
 _SHAPERS = ("reshape", "broadcast_to")
+_LEAVES = ("literal", "constant")
+_MAY_BE_LITERAL = frozenset(("literal", *_SHAPERS))
 
 
 def fold_literals(graph: Graph) -> Graph:
@@ -35,8 +37,9 @@ def fold_literals(graph: Graph) -> Graph:
 
 
 def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
-    if not all(_may_be_literal(state, operand) for operand in node.operands):
-        return None  # most nodes: the rest is asked of few
+    # Most nodes: the rest is asked of few.
+    if node.op in _LEAVES or not all(_may_be_literal(state, each) for each in node.operands):
+        return None
     if len(node.results) != 1 or not _may_fold(state, node):
         return None
     operands = [literal_array(state, operand) for operand in node.operands]
@@ -85,7 +88,7 @@ def _casts_exactly(state: Rewriter, node: Node) -> bool:
 
 def _may_be_literal(state: Rewriter, value: int) -> bool:
     node = state.producer(value)
-    return node is not None and node.op in ("literal", *_SHAPERS)
+    return node is not None and node.op in _MAY_BE_LITERAL
 
 
 def literal_array(state: Rewriter, value: int) -> Array | None:

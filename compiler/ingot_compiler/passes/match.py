@@ -26,9 +26,12 @@ def scalar(state: Rewriter, value: int) -> float | None:
         node = state.producer(node.operands[0])
     if node is None or node.op != "literal":
         return None
-    numbers = node.numbers("value")
-    same = bool(numbers) and numbers.count(numbers[0]) == len(numbers)
-    return numbers[0] if same and not math.isnan(numbers[0]) else None
+    literal = node.results[0]
+    if literal not in state.numbers:
+        numbers = node.numbers("value")
+        same = bool(numbers) and numbers.count(numbers[0]) == len(numbers)
+        state.numbers[literal] = numbers[0] if same and not math.isnan(numbers[0]) else None
+    return state.numbers[literal]
 
 
 def near(found: float, number: float) -> bool:

@@ -72,7 +72,7 @@ def optimize(graph: Graph) -> OptimizedGraph:
     idle = 0
     for run in PASSES * _ROUNDS_MAX:
         before, graph = graph, run(graph)
-        idle = idle + 1 if graph == before else 0
+        idle = idle + 1 if graph is before or graph == before else 0
         if idle == len(PASSES):
             break
     refusals = [item for pattern in PATTERNS for item in refusals_of(graph, *pattern)]

@@ -81,6 +81,7 @@ class Rewriter:
         self._inferred: dict[tuple[OpName, tuple[TensorType, ...]], Sequence[TensorType]] = {}
         self._replaced: dict[int, int] = {}
         self._constant: set[int] = set()
+        self.numbers: dict[int, float | None] = {}  # literals -> what ``match.scalar`` says of them
         self._literals: dict[tuple[str, str, str, tuple[int, ...]], int] = {}
         self._judged_count = 0  # of the nodes, how many ``_constant`` knows
         self._known_users: dict[int, set[int]] = {value: {_GRAPH_OUTPUT} for value in graph.outputs}

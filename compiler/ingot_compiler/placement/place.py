@@ -29,7 +29,7 @@ from ingot_compiler.placement.control import (
     is_made_of_nothing,
     nodes_inside,
 )
-from ingot_compiler.placement.copies_ahead import CopiesAhead, ReadOn
+from ingot_compiler.placement.copies_ahead import CopiesAhead
 from ingot_compiler.placement.op_work import Setting, setting_of
 from ingot_compiler.placement.place_reason import NO_VALUE, PlaceReason
 from ingot_compiler.placement.place_region import Around, RegionPlacer
@@ -214,17 +214,24 @@ class _Placement:
 
     def _add_all(self) -> None:
         """All nodes, and the copies ahead of each that read their values elsewhere."""
+        if not any(map(is_control, self.graph.nodes)):  # most graphs
+            for node in self.graph.nodes:
+                self._add(node, None)
+            return
         setting = setting_of(self.graph)
-        asked: frozenset[ReadOn] = frozenset()
-        if any(map(is_control, self.graph.nodes)):
-            asked = self.ahead.of(setting)
+        asked = self.ahead.of(setting)
         for node in self.graph.nodes:
             for value, device in self.inside.copied_before(node, setting, asked):
                 self._on(value, device, node.source, _first_result(node))
             self._add(node, setting)
 
-    def _add(self, node: Node, setting: Setting) -> None:
+    def _add(self, node: Node, setting: Setting | None) -> None:
+        """A node, and copies of what it reads elsewhere; no ``setting`` where nothing is control
+        flow."""
         device, inside = self._device_of(node), self.inside
+        if not node.regions and all(self.place_of[each].device == device for each in node.operands):
+            self.nodes.append(node)  # nearly all nodes
+            return
         read = sorted({*node.operands, *inside.read_on_host(node)})
         replaced = {
             value: self._on(value, device, node.source, _first_result(node)) for value in read
@@ -233,8 +240,8 @@ class _Placement:
             lambda value: self.place_of[value].device, self._maker_of, replaced, self.copies.get
         )
         operands = tuple(replaced[value] for value in node.operands)
-        placed = inside.placed(node, setting, around)
-        same = operands == placed.operands  # nearly all nodes
+        placed = inside.placed(node, setting, around) if setting else node
+        same = operands == placed.operands
         self.nodes.append(placed if same else replace(placed, operands=operands))
 
     def _maker_of(self, value: int) -> Node | None:

@@ -23,17 +23,22 @@ def check_shape(value: "Any", shape: "Any", where: str) -> None:
     # By class, not by `isinstance`: a bool is no number here.
     kind, got = shape.__class__, value.__class__
     if kind is dict:
-        require(got is dict, "wrong value", where, f"expected a map, got {_shown(value)}")
-        _check_map(value, shape, where)
+        expected = "a map"
+        if got is dict:
+            _check_map(value, shape, where)
+            return
     elif kind in (list, tuple):
-        count = "" if kind is list else f" of {len(shape)}"
-        good = got is list and (kind is list or len(value) == len(shape))
-        require(good, "wrong value", where, f"expected a list{count}, got {_shown(value)}")
-        for index, item in enumerate(value):
-            check_shape(item, shape[0 if kind is list else index], f"{where}, {index}")
+        expected = "a list" if kind is list else f"a list of {len(shape)}"
+        if got is list and (kind is list or len(value) == len(shape)):
+            for index, item in enumerate(value):
+                check_shape(item, shape[0 if kind is list else index], f"{where}, {index}")
+            return
     else:
-        good = got is shape and (shape is not int or value >= 0)
-        require(good, "wrong value", where, f"expected {_KINDS[shape]}, got {_shown(value)}")
+        expected = _KINDS[shape]
+        if got is shape and (shape is not int or value >= 0):
+            return
+    # Shown here alone: the text of a table is long.
+    require(False, "wrong value", where, f"expected {expected}, got {_shown(value)}")
 
 
 def _check_map(value: "dict[str, Any]", shape: "dict[str, Any]", where: str) -> None:

@@ -16,21 +16,22 @@ from ingot_build_rules.engine.actions.artifact import Artifact
 
 def leaves(value: object) -> Iterator[object]:
     """Yield the parts, in order; an artifact is one of them, whatever it holds."""
-    if isinstance(value, Artifact | str):  # most are
-        yield value
-    elif isinstance(value, tuple | list | set | frozenset):
-        for item in cast("tuple[object, ...]", value):
-            yield from leaves(item)
-    elif isinstance(value, Mapping):
-        for item in cast("Mapping[object, object]", value).items():
-            yield from leaves(item)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for name in _field_names(type(value)):
-            yield from leaves(getattr(value, name))
-    else:
-        yield value
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Artifact | str | int):  # most are
+            yield value
+        elif isinstance(value, tuple | list | set | frozenset):
+            waiting += [*cast("tuple[object, ...]", value)][::-1]
+        elif isinstance(value, Mapping):
+            waiting += [*cast("Mapping[object, object]", value).items()][::-1]
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            waiting += [getattr(value, name) for name in _field_names(type(value))]
+        else:
+            yield value
 
 
 @functools.cache
 def _field_names(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind))
+    """The last one first."""
+    return tuple(field.name for field in dataclasses.fields(kind))[::-1]

@@ -7,15 +7,17 @@ them).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.message import message
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ranges import is_nonnegative
 from ingot_compiler.ir.shape_constraints import requirements
+from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import Requirement
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
@@ -37,6 +39,7 @@ class Requirements:
     def __init__(self, values: FusionValues, inputs: Iterable[int]) -> None:
         """The loader checks the sizes of ``inputs``."""
         self._values = values
+        self._nothing: set[tuple[OpName, tuple[TensorType, ...]]] = set()
         self._checked = Checked(set(), {values.type_of(value).element_count for value in inputs})
 
     def checked(self) -> Checked:
@@ -80,6 +83,18 @@ class Requirements:
     def of_shape_constraints(self, node: Node) -> list[Requirement]:
         """What the op of a node takes for granted, so that its kernel stays inside its buffers."""
         operands = [self._values.type_of(operand) for operand in node.operands]
+        if not node.attributes:  # a model has many elementwise ops of few types
+            asked = node.op, tuple(operands)
+            if asked in self._nothing:
+                return []
+            found = self._of_constraints(node, operands)
+            if not found:
+                self._nothing.add(asked)
+            return found
+        return self._of_constraints(node, operands)
+
+    @staticmethod
+    def _of_constraints(node: Node, operands: Sequence[TensorType]) -> list[Requirement]:
         try:
             constraints = OPS_BY_NAME[node.op].infer(operands, node.table).constraints
         except OpTypeError as error:

@@ -37,8 +37,14 @@ def finish_program(
     scratch_bytes: Dim = 0,
 ) -> LoopProgram:
     """Build the program; every symbol that no loop binds becomes a scalar argument."""
-    free = set(symbols_of(extent)) | set(symbols_of(scratch_bytes)) | set(used_symbols(tuple(body)))
-    scalars = tuple(sorted(free - bound_names(tuple(body)) - {INDEX}))
+    free, bound = {*symbols_of(extent), *symbols_of(scratch_bytes)}, {INDEX}
+    for item in nested(tuple(body)):
+        kind: type = type(item)
+        if isinstance(item, Sum):
+            free.update(symbols_of(item))
+        elif _may_bind(kind):
+            bound |= _bound_by(item)
+    scalars = tuple(sorted(free - bound))
     return LoopProgram(
         tuple(buffers.buffers), scalars, INDEX, extent, grain, tuple(body), scratch_bytes
     )
@@ -55,22 +61,22 @@ def nested(item: object) -> Iterator[object]:
     """Everything inside of nested tuples and dataclasses but numbers and strings, each object once
     and before what it is made of."""
     waiting, met = [item], set[int]()
+    take, meet = waiting.pop, met.add
     while waiting:
-        item = waiting.pop()
-        if type(item) in _LEAVES or id(item) in met:
-            continue
-        met.add(id(item))
-        yield item
+        item = take()
         kind: type = type(item)
-        waiting += _parts(kind)(item)
+        parts = _PARTS[kind]
+        if parts is not None and id(item) not in met:
+            meet(id(item))
+            yield item
+            waiting += parts(item)
 
 
-_LEAVES = frozenset((int, str, float, bool, type(None)))
-
-
-@cache
-def _parts(kind: type) -> Callable[[object], Sequence[object]]:
-    """What gives the parts of an object of a type, the last one first."""
+def _parts(kind: type) -> Callable[[object], Sequence[object]] | None:
+    """What gives the parts of an object of a type, the last one first; None for what has none and
+    is of no interest."""
+    if kind in (int, str, float, bool, type(None)):
+        return None
     if tuple in kind.__mro__:
         return lambda item: cast("tuple[object, ...]", item)[::-1]
     names = () if kind is Sum else _field_names(kind)[::-1]
@@ -79,6 +85,17 @@ def _parts(kind: type) -> Callable[[object], Sequence[object]]:
     if len(names) == 1:
         return lambda item: (getattr(item, names[0]),)
     return attrgetter(*names)
+
+
+class _PartsOfTypes(dict[type, "Callable[[object], Sequence[object]] | None"]):
+    """Each type's is made when it is first met; a dictionary is asked of each part of a kernel."""
+
+    def __missing__(self, kind: type) -> Callable[[object], Sequence[object]] | None:
+        found = self[kind] = _parts(kind)
+        return found
+
+
+_PARTS = _PartsOfTypes()
 
 
 def _field_names(kind: type) -> tuple[str, ...]:

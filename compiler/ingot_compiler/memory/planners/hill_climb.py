@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from itertools import repeat
+from itertools import islice, repeat
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners.buffers import (
@@ -18,10 +18,9 @@ from ingot_compiler.memory.planners.buffers import (
     PlannedBuffer,
     lower_bound_bytes,
     pool_sizes_bytes,
-    total_bytes,
 )
 from ingot_compiler.memory.planners.greedy_by_size import size_order
-from ingot_compiler.memory.planners.placing import first_fit, place_in_order
+from ingot_compiler.memory.planners.placing import Span, first_fit, place_in_order
 from ingot_compiler.memory.planners.smallest_plan import smallest_plan
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -37,58 +36,66 @@ def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], seed: in
         UserError: no order that was tried fits into the pools.
     """
     order = list(size_order(buffers))
-    climb = _Climb(order, pools, random.Random(seed))  # noqa: S311 -- chooses swaps, no secret
+    position = {buffer.name: index for index, buffer in enumerate(order)}
+    draw = random.Random(seed)  # noqa: S311 -- chooses swaps, no secret
+    climb = _Climb(order, pools, draw, position)
     attempts = repeat(climb.attempt, _attempt_count(order))
     return smallest_plan(buffers, attempts, lower_bound_bytes(buffers))
 
 
 @dataclass(slots=True)
 class _Climb:
-    """A walk from order to order: each differs by one swap from the last one that was accepted."""
+    """A walk from order to order: each differs by one swap from the last one that was accepted.
+
+    ``highest``: the buffers at the tops of the pools of the accepted plan. ``placed``: the last
+    plan, whose entries are in the order of placement; ``spans``: where its buffers lie;
+    ``same_count``: of how many of them the order at hand still begins with.
+    """
 
     order: list[PlannedBuffer]
     pools: Sequence[MemoryPool]
     draw: random.Random
+    position: dict[str, int]
     attempt_count: int = 0
-    accepted: Plan = field(default_factory=dict[str, tuple[str, int]])
     accepted_bytes: int | None = None
+    highest: frozenset[str] = frozenset()
     swapped: tuple[int, int] | None = None
     placed: Plan = field(default_factory=dict[str, tuple[str, int]])
+    spans: dict[str, Span] = field(default_factory=dict[str, Span])
+    same_count: int = 0
 
     def attempt(self) -> Plan:
         """The plan of the order at hand, which then becomes another; UserError when it has no
         room."""
+        known = dict(islice(self.placed.items(), self.same_count))
         try:
-            found = place_in_order(self.order, self.pools, first_fit, self._same_places())
+            found = place_in_order(self.order, self.pools, first_fit, known, self.spans)
         except UserError:
             self.go_on(from_here=False)
             raise
-        self.placed = found
-        size_bytes = total_bytes(self.order, found)
+        self.placed, self.same_count = found, len(found)
+        tops = pool_sizes_bytes(self.order, found)
+        size_bytes = sum(tops.values())
         accepts = _accepts(size_bytes, self.accepted_bytes, self.attempt_count, self.draw)
         if accepts:
-            self.accepted, self.accepted_bytes = found, size_bytes
+            self.highest, self.accepted_bytes = _highest(self.order, found, tops), size_bytes
         self.go_on(from_here=accepts)
         return found
-
-    def _same_places(self) -> Plan:
-        """The places of the buffers before the first one that the last plan, whose entries are in
-        the order of placement, placed at another position."""
-        known: Plan = {}
-        for buffer, name in zip(self.order, self.placed, strict=False):
-            if buffer.name != name:
-                break
-            known[name] = self.placed[name]
-        return known
 
     def go_on(self, *, from_here: bool) -> None:
         """Swap two buffers of this order, or of the one before it."""
         self.attempt_count += 1
         if not from_here and self.swapped and self.accepted_bytes is not None:
-            _swap(self.order, *self.swapped)
-        self.swapped = _proposal(self.order, self.accepted, self.draw)
+            self._swap(*self.swapped)
+        self.swapped = _proposal(self.order, self.position, self.highest, self.draw)
         if self.swapped:
-            _swap(self.order, *self.swapped)
+            self._swap(*self.swapped)
+
+    def _swap(self, left: int, right: int) -> None:
+        order, position = self.order, self.position
+        order[left], order[right] = order[right], order[left]
+        position[order[left].name], position[order[right].name] = left, right
+        self.same_count = min(self.same_count, left, right)
 
 
 def _attempt_count(order: Sequence[PlannedBuffer]) -> int:
@@ -107,20 +114,18 @@ def _accepts(size_bytes: int, current_bytes: int | None, attempt: int, draw: ran
     )
 
 
-def _swap(order: list[PlannedBuffer], left: int, right: int) -> None:
-    order[left], order[right] = order[right], order[left]
-
-
 def _proposal(
-    order: Sequence[PlannedBuffer], current: Plan, draw: random.Random
+    order: Sequence[PlannedBuffer],
+    position: Mapping[str, int],
+    highest: frozenset[str],
+    draw: random.Random,
 ) -> tuple[int, int] | None:
     """Two positions to swap: neighbours (of neighbours) that precede a buffer at the top of its
     pool."""
-    if not current:
+    if not highest:
         # Nothing has fitted yet: any other order may.
         return (draw.randrange(len(order)), draw.randrange(len(order))) if order else None
-    position = {buffer.name: index for index, buffer in enumerate(order)}
-    chosen = position[draw.choice(_highest(order, current))]
+    chosen = draw.choice(sorted(position[name] for name in highest))
     first = _preceding_conflicts(order, position, chosen)
     if not first:
         return None
@@ -134,10 +139,15 @@ def _proposal(
     return left, draw.choice(second if from_second else others)
 
 
-def _highest(order: Sequence[PlannedBuffer], current: Plan) -> list[str]:
+def _highest(
+    order: Sequence[PlannedBuffer], found: Plan, tops: Mapping[str, int]
+) -> frozenset[str]:
     """The buffers that end at the top of their pools."""
-    tops = pool_sizes_bytes(order, current)
-    return [item.name for item in order if _end_bytes(item, current) == tops[current[item.name][0]]]
+    return frozenset(
+        item.name
+        for item in order
+        if found[item.name][1] + item.size_bytes == tops[found[item.name][0]]
+    )
 
 
 def _preceding_conflicts(
@@ -146,7 +156,3 @@ def _preceding_conflicts(
     return sorted(
         position[name] for name in order[index].conflicts if position.get(name, index) < index
     )
-
-
-def _end_bytes(buffer: PlannedBuffer, current: Plan) -> int:
-    return current[buffer.name][1] + buffer.size_bytes

@@ -7,6 +7,7 @@ nowhere. Not done here: the order (each planner's idea).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners.buffers import MemoryPool, Plan, PlannedBuffer, round_up
@@ -65,7 +66,8 @@ def place_in_order(
     order: Sequence[PlannedBuffer],
     pools: Sequence[MemoryPool],
     rule: PlacementRule,
-    known: Mapping[str, tuple[str, int]] | None = None,
+    known: Plan | None = None,
+    spans: dict[str, Span] | None = None,
 ) -> Plan:
     """Give every buffer, in order, the first of its pools where ``rule`` finds room.
 
@@ -73,19 +75,17 @@ def place_in_order(
         order: the buffers.
         pools: the pools of all buffers.
         rule: where a buffer lies beside its conflicts.
-        known: what is known to come out for some buffers at the head of the order.
+        known: what is known to come out for the buffers at the head of the order; it becomes the
+            plan.
+        spans: where each of these lies, and perhaps others; those that are placed are added.
 
     Raises:
         UserError: a buffer fits into none of its pools (or has none); advises larger limits.
     """
     limits_bytes = {pool.name: pool.size_limit_bytes for pool in pools}
-    plan: Plan = {}
-    spans: dict[str, Span] = {}
-    for buffer in order:
-        if known and buffer.name in known:
-            plan[buffer.name] = known[buffer.name]
-            spans[buffer.name] = _span(buffer, known[buffer.name][1])
-            continue
+    plan: Plan = {} if known is None else known
+    spans = {} if spans is None else spans
+    for buffer in islice(order, len(plan), None):
         placed = _conflicts_by_pool(buffer, plan, spans)
         for pool in buffer.pools:
             offset_bytes = rule(buffer, placed.get(pool, ()), limits_bytes[pool])
