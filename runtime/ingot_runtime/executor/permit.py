@@ -3,9 +3,8 @@
 In: permits, how long to wait. Out: work done with one of them. Not done here: calls that find a
 permit free (``Session.run``).
 
-No exception may keep a permit, at whatever bytecode. So taking and giving back are single
-instructions on a dict, behind which no signal is looked for, and a place in a line ends with the
-last reference to its ``Waiter``.
+No exception may keep a permit, at whatever bytecode: taking and giving back are single instructions
+on a dict, and a place in a line ends with the last reference to its ``Waiter``.
 """
 
 import weakref
