@@ -270,9 +270,30 @@ def dim_mod(left: Dim, right: Dim) -> Dim:
     if right == 1 or left == 0:
         return 0
     _, rest = _split_multiple(left, right)
+    inner = _without_inner_mod(rest, right)
+    if inner != rest:
+        return dim_mod(inner, right)
     if isinstance(right, int) and isinstance(rest, int):
         return rest % right if right else 0
     return 0 if rest == 0 else _call("mod", rest, right)
+
+
+def _without_inner_mod(dim: Dim, divisor: Dim) -> Dim:
+    """``dim`` with ``x`` for each term ``mod(x, d)`` where ``divisor`` divides d: the whole is the
+    same modulo ``divisor``. A pad to a multiple of a window is written so, and a second one."""
+    total: Dim = dim
+    for monomial, factor in terms_of(dim):
+        atom = monomial[0] if len(monomial) == 1 else None
+        if isinstance(atom, Call) and atom.function == "mod" and _divides(divisor, atom.right):
+            without_mod = dim_add(atom.left, dim_mul(_call("mod", atom.left, atom.right), -1))
+            total = dim_add(total, dim_mul(without_mod, factor))
+    return total
+
+
+def _divides(divisor: Dim, dim: Dim) -> bool:
+    if isinstance(divisor, int) and isinstance(dim, int):
+        return divisor != 0 != dim and dim % divisor == 0
+    return divisor == dim
 
 
 def dim_min(left: Dim, right: Dim) -> Dim:

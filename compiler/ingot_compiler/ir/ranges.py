@@ -95,20 +95,22 @@ def sign(dim: Dim) -> int:
 
 
 def at_least(dim: Dim, least: int) -> Dim:
-    """max(dim, least), without the max where ``dim >= least`` can be seen."""
-    return dim if at_most(least, dim) else dim_max(dim, least)
+    """max(dim, least), one of them where their order can be seen."""
+    return maximum(dim, least)
 
 
 def maximum(left: Dim, right: Dim) -> Dim:
     """max(left, right), one of them where their order can be seen."""
-    order = less(left, right)
-    return dim_max(left, right) if order is None else right if order else left
+    if at_most(left, right):
+        return right
+    return left if at_most(right, left) else dim_max(left, right)
 
 
 def minimum(left: Dim, right: Dim) -> Dim:
     """min(left, right), one of them where their order can be seen."""
-    order = less(left, right)
-    return dim_min(left, right) if order is None else left if order else right
+    if at_most(left, right):
+        return left
+    return right if at_most(right, left) else dim_min(left, right)
 
 
 def _difference(left: Dim, right: Dim) -> Dim:
