@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto
+from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import check_model, make_model, node, tensor
 
 from ingot_build_rules.cli.main import main
@@ -20,7 +21,7 @@ def _model(
     pads: Sequence[int], value: float = 0.0, mode: str = "constant", twice: bool = False
 ) -> ModelProto:
     """Pad, then a convolution that pads too; ``twice``: the padded image is a result as well."""
-    constants = {
+    constants: dict[str, Array] = {
         "p": np.array(pads, np.int64),
         "v": np.array(value, np.float32),
         "w": _RANDOM.standard_normal((4, 3, 3, 3)).astype(np.float32),
@@ -33,7 +34,7 @@ def _model(
     return make_model(nodes, [tensor("x", ["b", 3, "h", "w"])], results, constants)
 
 
-def _feed() -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
+def _feed() -> dict[str, Array]:
     return {"x": _RANDOM.standard_normal((2, 3, 9, 8)).astype(np.float32)}
 
 
@@ -73,7 +74,7 @@ def test_what_others_read_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize("zero", [0, 7])
 def test_of_bytes(tmp_path: Path, zero: int) -> None:
     """Zeros around bytes whose zero point is another number stay what they are."""
-    constants = {
+    constants: dict[str, Array] = {
         "p": np.array(_PADS, np.int64),
         "v": np.array(0, np.uint8),
         "w": _RANDOM.integers(-9, 9, (4, 3, 3, 3)).astype(np.int8),
