@@ -9,8 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
+from onnx import ModelProto, NodeProto
+from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import check_model, make_model, node, tensor
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, evaluate, symbol
@@ -81,7 +82,8 @@ def test_bounds_hold(seed: int) -> None:
 
 def test_pools_that_round_up(tmp_path: Path) -> None:
     """Pools of squeezenet and googlenet, sizes left open: each is one quotient of the last."""
-    nodes, weights = [], {}
+    nodes: list[NodeProto] = []
+    weights: dict[str, Array] = {}
     for index, name in enumerate("abcd"):
         weights[f"w{index}"] = np.full((2, 2, 1, 1), 0.5, np.float32)
         nodes.append(node("Conv", f"{name} w{index}", f"c{index}"))
@@ -96,9 +98,10 @@ def test_pools_that_round_up(tmp_path: Path) -> None:
     check_model(model, feeds, tmp_path)
 
 
-def _product_of_sums() -> onnx.ModelProto:
+def _product_of_sums() -> ModelProto:
     """``x`` to four sizes, each the sum of the eight sizes of another input."""
-    nodes, inputs = [], [tensor("x", ["k"])]
+    nodes: list[NodeProto] = []
+    inputs = [tensor("x", ["k"])]
     for axis in range(4):
         inputs.append(tensor(f"z{axis}", [f"n{axis}{index}" for index in range(8)]))
         nodes.append(node("Shape", f"z{axis}", f"s{axis}"))
