@@ -367,6 +367,14 @@ class OpContext(OnnxNode):
             for index, item in enumerate(known)
         )
 
+    def named_dims(self, value: int) -> tuple[Dim, ...]:
+        """All elements of an integer tensor: numbers, and names for all others, which are read at
+        run time although an expression of them may be known."""
+        return tuple(
+            item if isinstance(item, int) else self._read_dim(value, index)
+            for index, item in enumerate(self.read_dims(value))
+        )
+
     def _read_dim(self, value: int, index: int) -> Dim:
         table = self.translation.dims_read
         if (value, index) not in table:

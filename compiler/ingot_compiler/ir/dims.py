@@ -189,8 +189,6 @@ def from_terms(terms: Mapping[Monomial, int]) -> Dim:
         return 0
     if len(kept) == 1 and () in kept:
         return kept[()]
-    if len(kept) == 1:
-        return Sum(tuple(kept.items()))
     return Sum(tuple(sorted(kept.items(), key=lambda term: _monomial_key(term[0]))))
 
 
@@ -270,9 +268,24 @@ def dim_mod(left: Dim, right: Dim) -> Dim:
     if right == 1 or left == 0:
         return 0
     _, rest = _split_multiple(left, right)
+    if (inner := _without_inner_mod(rest, right)) != rest:
+        return dim_mod(inner, right)
     if isinstance(right, int) and isinstance(rest, int):
         return rest % right if right else 0
     return 0 if rest == 0 else _call("mod", rest, right)
+
+
+def _without_inner_mod(dim: Dim, divisor: Dim) -> Dim:
+    """``dim`` with x for each ``mod(x, d)`` where ``divisor`` divides d: the same modulo it."""
+    total: Dim = dim
+    for monomial, factor in terms_of(dim):
+        atom = monomial[0] if len(monomial) == 1 else None
+        if isinstance(atom, Call) and atom.function == "mod":
+            d = atom.right
+            numbers = isinstance(d, int) and isinstance(divisor, int) and d and divisor
+            if d == divisor or (numbers and dim_mod(d, divisor) == 0):
+                total += factor * (atom.left - _call("mod", atom.left, d))
+    return total
 
 
 def dim_min(left: Dim, right: Dim) -> Dim:
@@ -305,15 +318,9 @@ def _extreme(function: str, dual: str, left: Dim, right: Dim) -> Dim:
 
 def _arguments(function: str, dim: Dim) -> tuple[Dim, ...]:
     """What a nest of ``function`` chooses from; just ``dim`` when it is none."""
-    if isinstance(dim, Sum) and len(dim.terms) == 1:
-        ((atoms, factor),) = dim.terms
-        if (
-            factor == 1
-            and len(atoms) == 1
-            and isinstance(atoms[0], Call)
-            and atoms[0].function == function
-        ):
-            return *_arguments(function, atoms[0].left), *_arguments(function, atoms[0].right)
+    atom = lone_atom(dim)
+    if isinstance(atom, Call) and atom.function == function:
+        return *_arguments(function, atom.left), *_arguments(function, atom.right)
     return (dim,)
 
 

@@ -10,10 +10,25 @@ code generation binds).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from math import prod
 
-from ingot_compiler.ir.dims import Atom, Call, Dim, dim_add, dim_max, dim_min, dim_mul, terms_of
+from ingot_compiler.ir.dims import (
+    Atom,
+    Call,
+    Dim,
+    Sum,
+    dim_add,
+    dim_max,
+    dim_min,
+    dim_mul,
+    from_terms,
+    terms_of,
+)
+
+# Sizes of pools in a row have two or three quotients inside one another.
+_QUOTIENTS_MAX, _QUOTIENT_TERMS_MAX = 4, 12
 
 Signed = Callable[[str], bool]
 """Whether the symbol of a name may be negative."""
@@ -25,6 +40,14 @@ def _sizes_only(_: str) -> bool:
 
 def lower_bound(dim: Dim, signed: Signed = _sizes_only) -> int | None:
     """A number that ``dim`` never goes below; None when none can be seen."""
+    bound = _bound_of_terms(dim, signed)
+    if bound is None and signed is _sizes_only:
+        bound = _bound_by_quotients(dim, _QUOTIENTS_MAX)
+    return bound
+
+
+def _bound_of_terms(dim: Dim, signed: Signed) -> int | None:
+    """What each term alone tells."""
     bound = 0
     for monomial, factor in terms_of(dim):
         if not monomial:
@@ -32,6 +55,52 @@ def lower_bound(dim: Dim, signed: Signed = _sizes_only) -> int | None:
         elif factor < 0 or not all(_is_nonnegative_atom(atom, signed) for atom in monomial):
             return None
     return bound
+
+
+@lru_cache(maxsize=1 << 12)
+def _bound_by_quotients(dim: Dim, most: int) -> int | None:
+    """What is left when quotients give way to what they are not below: the sizes of windows that
+    are rounded up are compared so. At most ``most`` give way, one after the other."""
+    if not most or not isinstance(dim, Sum) or len(dim.terms) > _QUOTIENT_TERMS_MAX:
+        return None
+    bounds: list[int] = []
+    for lesser in _lesser_forms(dim):
+        bound = _bound_of_terms(lesser, _sizes_only)
+        if bound is None:
+            bound = _bound_by_quotients(lesser, most - 1)
+        bounds += () if bound is None else (bound,)
+    return max(bounds, default=None)
+
+
+def _lesser_forms(dim: Sum) -> Iterator[Dim]:
+    """Expressions that ``dim`` is not below, each with a quotient less."""
+    quotients = [
+        (factor, monomial[0], monomial[0].right)
+        for monomial, factor in dim.terms
+        if len(monomial) == 1
+        and isinstance(monomial[0], Call)
+        and monomial[0].function == "floordiv"
+        and isinstance(monomial[0].right, int)
+        and monomial[0].right > 0
+    ]
+    for factor, call, divisor in quotients:
+        if factor % divisor == 0:  # x - divisor + 1 <= divisor * floordiv(x, divisor) <= x
+            whole = dim_add(call.left, 1 - divisor) if factor > 0 else call.left
+            yield _instead(dim, ((factor, call),), dim_mul(whole, factor // divisor))
+    for factor, call, divisor in quotients:
+        for other_factor, other, other_divisor in quotients:
+            if factor > 0 and other_factor == -factor and divisor == other_divisor:
+                # floordiv(x, d) - floordiv(y, d) is not below floordiv(x - y, d).
+                bound = lower_bound(_difference(call.left, other.left))
+                if bound is not None:
+                    both = ((factor, call), (other_factor, other))
+                    yield _instead(dim, both, factor * (bound // divisor))
+
+
+def _instead(dim: Sum, terms: Iterable[tuple[int, Call]], other: Dim) -> Dim:
+    """``dim`` with another expression for some of its terms."""
+    gone = {((call,), factor) for factor, call in terms}
+    return dim_add(from_terms(dict(term for term in dim.terms if term not in gone)), other)
 
 
 def upper_bound(dim: Dim) -> int | None:
@@ -95,20 +164,22 @@ def sign(dim: Dim) -> int:
 
 
 def at_least(dim: Dim, least: int) -> Dim:
-    """max(dim, least), without the max where ``dim >= least`` can be seen."""
-    return dim if at_most(least, dim) else dim_max(dim, least)
+    """max(dim, least), one of them where their order can be seen."""
+    return maximum(dim, least)
 
 
 def maximum(left: Dim, right: Dim) -> Dim:
     """max(left, right), one of them where their order can be seen."""
-    order = less(left, right)
-    return dim_max(left, right) if order is None else right if order else left
+    if at_most(left, right):
+        return right
+    return left if at_most(right, left) else dim_max(left, right)
 
 
 def minimum(left: Dim, right: Dim) -> Dim:
     """min(left, right), one of them where their order can be seen."""
-    order = less(left, right)
-    return dim_min(left, right) if order is None else left if order else right
+    if at_most(left, right):
+        return left
+    return right if at_most(right, left) else dim_min(left, right)
 
 
 def _difference(left: Dim, right: Dim) -> Dim:

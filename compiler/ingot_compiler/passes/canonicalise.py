@@ -13,7 +13,7 @@ from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.passes.canonical import elementwise, movement, operands
+from ingot_compiler.passes.canonical import elementwise, movement, operands, paddings
 from ingot_compiler.passes.rewrite import Rewriter, rewrite_until_stable
 
 _Rule = Callable[[Rewriter, Node], int | None]
@@ -40,7 +40,9 @@ def _rules_of(op: OpName) -> tuple[_Rule, ...]:
         found.append(operands.without_broadcasts)
     if Trait.COMMUTATIVE in traits:
         found.append(operands.constants_last)
-    return (*found, *elementwise.RULES.get(op, ()), *movement.RULES.get(op, ()))
+    for family in (elementwise, movement, paddings):
+        found += family.RULES.get(op, ())
+    return tuple(found)
 
 
 def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:

@@ -22,18 +22,22 @@ from ingot_compiler.lowering.views import Shape
 
 _PART_MAX = 0.85  # of the taps: rows of their own are tiles of fewer rows
 _TOGETHER = 8  # pixels of a tile, about
+_OPEN_SIZE = (
+    32  # for one that calls decide: what networks give to convolutions with large dilations
+)
 
 
 def skips_taps(node: Node, conv: ConvShape, x: Operand, shape: Shape) -> bool:
     """Whether so few taps are inside that looking for them is worth while."""
-    sizes = [size for size in (*x.type.shape[2:], *shape[2:]) if isinstance(size, int)]
+    sizes = [
+        size if isinstance(size, int) else _OPEN_SIZE for size in (*x.type.shape[2:], *shape[2:])
+    ]
     pads = [pad for pad in conv.pads_before if isinstance(pad, int)]
     count = len(conv.kernel)
     if (
         conv.groups != 1
         or x.type.dtype not in FLOATS
         or "packed" not in node.table
-        or len(sizes) < 2 * count
         or len(pads) < count
         or 0 in sizes
     ):

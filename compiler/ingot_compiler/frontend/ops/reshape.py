@@ -13,6 +13,7 @@ from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.run_time_shapes import reshape_dims
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
+from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 
@@ -23,8 +24,20 @@ def _translate(context: OpContext) -> Sequence[int]:
     if dims is None:
         target = reshape_dims(context, x, shape, zero_copies=copies)
     else:
-        target = _resolve(context.shape_of(x), dims, copies)
+        target = _target(context, dims, copies)
     return (reshape(context, x, target),)
+
+
+def _target(context: OpContext, dims: Sequence[Dim], copies: bool) -> tuple[Dim, ...]:
+    """The sizes; where their product is too long an expression, they are read at run time, each
+    under a name of its own."""
+    own = context.shape_of(context.operand(0))
+    try:
+        target = _resolve(own, dims, copies)
+        dim_product(target)
+    except LimitError:
+        target = _resolve(own, context.named_dims(context.operand(1)), copies)
+    return target
 
 
 def _resolve(own: Sequence[Dim], wanted: Sequence[Dim], copies: bool) -> tuple[Dim, ...]:
