@@ -65,8 +65,8 @@ class Assembler:
 
     def rounded(self, register: int) -> int:
         """A register that holds a size, rounded up to where the next buffer may begin."""
-        unit = self.dim(ALIGNMENT_BYTES)
         raised = self.binary("add", register, self.dim(ALIGNMENT_BYTES - 1))
+        unit = self.dim(ALIGNMENT_BYTES)
         return self.binary("mul", self.binary("floordiv", raised, unit), unit)
 
     def dim(self, dim: Dim) -> int:

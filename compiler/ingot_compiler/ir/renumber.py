@@ -27,8 +27,9 @@ def renumber(graph: Graph) -> tuple[Graph, dict[int, int]]:
     """``compact``, and the new id of every value that is left."""
     live = _live_nodes(graph)
     old_ids = [*graph.inputs, *[result for node in live for result in node.results]]
-    if len(live) == len(graph.nodes) and old_ids == list(range(len(graph.types))):
-        return graph, dict(zip(old_ids, old_ids, strict=True))  # as most passes leave it
+    is_dense = len(live) == len(graph.nodes) and old_ids == list(range(len(graph.types)))
+    if is_dense and not any(node.regions for node in live):  # as most passes leave it
+        return graph, dict(zip(old_ids, old_ids, strict=True))
     renamed = {old: index for index, old in enumerate(old_ids)}
     types = [graph.types[old] for old in old_ids]
     nodes = tuple([_renumbered(node, renamed, types) for node in live])
