@@ -13,8 +13,8 @@ from ingot_compiler.host_program.main_assembler import Assembler
 from ingot_compiler.memory.memory_plan import BufferPlacement
 from ingot_runtime.lazy_dataclass import dataclass
 
-ROOM_BYTES = 1 << 16
-"""For all of them together: what is not used costs addresses alone."""
+ROOM_BYTES = 1 << 13
+"""For all of them together: calls of small models may be limited to little memory (`max_bytes`)."""
 
 
 @dataclass(frozen=True, slots=True)
