@@ -28,7 +28,6 @@ from ingot_compiler.ir.dims import (
 )
 from ingot_compiler.ir.parse_graph import parse_structure
 from ingot_compiler.ir.ranges import (
-    at_least,
     at_most,
     equal,
     is_nonnegative,
@@ -238,7 +237,7 @@ def test_what_is_seen_of_sizes_is_true(tree: Tree, other: Tree, sizes: dict[str,
     assert sign(left) in (0, 1 if one >= 0 else -1)
     assert evaluate(maximum(left, right), sizes) == max(one, two)
     assert evaluate(minimum(left, right), sizes) == min(one, two)
-    assert evaluate(at_least(left, 1), sizes) == max(one, 1)
+    assert evaluate(maximum(left, 1), sizes) == max(one, 1)
 
 
 @given(TREES, SIZES, st.integers(-40, -1))

@@ -15,7 +15,7 @@ from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import check_model, make_model, node, tensor
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, evaluate, symbol
-from ingot_compiler.ir.ranges import at_least, lower_bound, maximum, minimum
+from ingot_compiler.ir.ranges import lower_bound, maximum, minimum
 
 _N, _M = symbol("n"), symbol("m")
 _PAD = dim_mod(-_N, 4)
@@ -28,7 +28,6 @@ _PAD = dim_mod(-_N, 4)
         (dim_mod(_N + dim_mod(-_N, 4), 4), 0),
         (dim_mod(2 * dim_mod(_N, 8) + _M, 4), dim_mod(_M + 2 * _N, 4)),
         (dim_mod(dim_mod(_N, _M) + 3, _M), dim_mod(_N + 3, _M)),
-        (at_least(-_PAD, 0), 0),
         (maximum(-_PAD, 0), 0),
         (minimum(-_PAD, 0), -_PAD),
     ],

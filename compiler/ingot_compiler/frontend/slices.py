@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ranges import at_least, maximum, minimum, sign
+from ingot_compiler.ir.ranges import maximum, minimum, sign
 
 _INFINITE = (1 << 31) - 1  # exporters write this, or more, for "to the end"
 
@@ -23,7 +23,7 @@ def axis_bounds(start: Dim, end: Dim, size: Dim, step: int) -> tuple[Dim, Dim] |
 
 def _steps(span: Dim, step: int) -> Dim:
     """ceil(span / step), at least 0."""
-    return at_least(dim_floordiv(dim_add(span, step - 1), step), 0)
+    return maximum(dim_floordiv(dim_add(span, step - 1), step), 0)
 
 
 def _forwards(start: Dim, end: Dim, size: Dim, step: int) -> tuple[Dim, Dim] | None:
@@ -41,7 +41,7 @@ def _forwards(start: Dim, end: Dim, size: Dim, step: int) -> tuple[Dim, Dim] | N
         # The last -start elements: min(-start, size) reads better than size - max(size + start, 0).
         count = minimum(dim_mul(start, -1), size)
         return dim_add(size, dim_mul(count, -1)), _steps(count, step)
-    first = at_least(dim_add(size, start), 0)
+    first = maximum(dim_add(size, start), 0)
     return first, _steps(dim_add(stop, dim_mul(first, -1)), step)
 
 

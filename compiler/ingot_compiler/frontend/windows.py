@@ -13,7 +13,7 @@ from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ranges import at_least, minimum
+from ingot_compiler.ir.ranges import maximum, minimum
 
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
@@ -66,7 +66,7 @@ def resolve_pads(
 def halved(totals: Sequence[Dim], *, more_after: bool) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
     """What goes before and what after each axis; of an odd number one more after, or before."""
     # What is compared with 0 stays one term, where a quotient alone is multiplied out.
-    less = tuple(at_least(dim_floordiv(total, 2), 0) for total in totals)
+    less = tuple(maximum(dim_floordiv(total, 2), 0) for total in totals)
     more = tuple(
         dim_add(total, dim_mul(half, -1)) for total, half in zip(totals, less, strict=True)
     )
@@ -81,7 +81,7 @@ def _same_pads(size: Dim, span: Dim, stride: int) -> Dim:
     # Windows that touch reach to the end: a comparison with 0 would only hide from the sizes of
     # later windows that this many of them are ceil(size / stride).
     touching = isinstance(span, int) and span >= stride
-    return total if touching else at_least(total, 0)
+    return total if touching else maximum(total, 0)
 
 
 def span_of(size: Dim, dilation: int) -> Dim:
@@ -117,4 +117,4 @@ def _ceil_pads(size: Dim, span: Dim, stride: int, before: Dim, after: Dim) -> Di
     count = dim_add(dim_floordiv(dim_add(room, stride - 1), stride), 1)
     starts = dim_add(dim_floordiv(dim_add(start_end, -1), stride), 1)
     covered = dim_add(dim_mul(dim_add(minimum(count, starts), -1), stride), span)
-    return at_least(dim_add(covered, dim_mul(start_end, -1)), 0)
+    return maximum(dim_add(covered, dim_mul(start_end, -1)), 0)

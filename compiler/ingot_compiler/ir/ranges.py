@@ -163,11 +163,6 @@ def sign(dim: Dim) -> int:
     return 1 if at_most(0, dim) else -1 if at_most(dim, -1) else 0
 
 
-def at_least(dim: Dim, least: int) -> Dim:
-    """max(dim, least), one of them where their order can be seen."""
-    return maximum(dim, least)
-
-
 def maximum(left: Dim, right: Dim) -> Dim:
     """max(left, right), one of them where their order can be seen."""
     if at_most(left, right):

@@ -22,9 +22,7 @@ from ingot_compiler.lowering.views import Shape
 
 _PART_MAX = 0.85  # of the taps: rows of their own are tiles of fewer rows
 _TOGETHER = 8  # pixels of a tile, about
-_OPEN_SIZE = (
-    32  # for one that calls decide: what networks give to convolutions with large dilations
-)
+_OPEN_SIZE = 32  # of one that calls decide: what convolutions with large dilations are given
 
 
 def skips_taps(node: Node, conv: ConvShape, x: Operand, shape: Shape) -> bool:

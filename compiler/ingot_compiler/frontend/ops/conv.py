@@ -20,7 +20,7 @@ from ingot_compiler.frontend.windows import (
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ranges import at_least, minimum
+from ingot_compiler.ir.ranges import maximum, minimum
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -35,7 +35,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     spans = [span_of(*entry) for entry in zip(kernel, dilations, strict=True)]
     before, after = resolve_pads(context, context.shape_of(x)[2:], spans, strides)
     operands = (_crop(context, x, before, after), w, *context.given()[2:])
-    before, after = (tuple(at_least(pad, 0) for pad in pads) for pads in (before, after))
+    before, after = (tuple(maximum(pad, 0) for pad in pads) for pads in (before, after))
     return (
         context.add(
             "conv", *operands, strides=strides, dilations=dilations, pads_before=before,

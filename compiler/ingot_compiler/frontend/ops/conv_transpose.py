@@ -22,7 +22,7 @@ from ingot_compiler.frontend.windows import (
 )
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ranges import at_least
+from ingot_compiler.ir.ranges import maximum
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -63,9 +63,9 @@ def _pads(
     if wanted is None:
         return _given_pads(context, len(sizes), auto_pad)
     totals = [dim_add(size, dim_mul(to, -1)) for size, to in zip(full, wanted, strict=True)]
-    cut = [at_least(total, 0) for total in totals]
+    cut = [maximum(total, 0) for total in totals]
     # A wanted size above the full one is filled up behind, as output_padding does.
-    lacking = tuple(at_least(dim_mul(total, -1), 0) for total in totals)
+    lacking = tuple(maximum(dim_mul(total, -1), 0) for total in totals)
     return (*halved(cut, more_after=auto_pad == "SAME_UPPER"), lacking)
 
 

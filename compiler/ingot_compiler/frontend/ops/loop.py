@@ -16,7 +16,7 @@ from ingot_compiler.frontend.control import build_loop, build_value_loop
 from ingot_compiler.frontend.onnx_node import RegionBody
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ranges import at_least
+from ingot_compiler.ir.ranges import maximum
 
 _ITERATIONS_MAX = 1024  # of a loop over sequences, which becomes as many copies of its body
 
@@ -40,7 +40,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     build = build_value_loop if has_values else build_loop
     return build(
         context,
-        (trip_count, None if counts is None else at_least(counts[0], 0)),
+        (trip_count, None if counts is None else maximum(counts[0], 0)),
         (condition, None if entered is None else bool(entered[0])),
         initial,
         body.translate,

@@ -22,7 +22,7 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import with_count
 from ingot_compiler.frontend.run_time_shapes import per_axis
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
-from ingot_compiler.ir.ranges import at_least
+from ingot_compiler.ir.ranges import maximum
 from ingot_compiler.ir.types import DType
 
 
@@ -63,8 +63,8 @@ def _signs(context: OpContext, pads: int) -> tuple[tuple[Dim, ...], tuple[Dim, .
     """What is added and what is removed, both >= 0."""
     dims = context.dims(pads)
     if dims is not None:
-        return tuple(at_least(dim, 0) for dim in dims), tuple(
-            at_least(dim_mul(dim, -1), 0) for dim in dims
+        return tuple(maximum(dim, 0) for dim in dims), tuple(
+            maximum(dim_mul(dim, -1), 0) for dim in dims
         )
     vector = cast(context, as_vector(context, pads), "i64")
     added = context.read_dims(binary_scalar(context, "max", vector, 0))

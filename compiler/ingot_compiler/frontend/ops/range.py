@@ -14,7 +14,7 @@ from ingot_compiler.frontend.index_checks import not_zero
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ranges import at_least
+from ingot_compiler.ir.ranges import maximum
 from ingot_compiler.ir.types import FLOATS
 
 _LENGTH_MAX = 1 << 60  # beyond every limit: refused as too large
@@ -46,7 +46,7 @@ def _known_length(context: OpContext, start: int, limit: int, delta: int) -> Dim
         raise OpTypeError("a delta other than 0", "0")
     if step < 0:
         step, span = -step, dim_mul(span, -1)
-    return at_least(dim_floordiv(dim_add(span, step - 1), step), 0)
+    return maximum(dim_floordiv(dim_add(span, step - 1), step), 0)
 
 
 def _read_length(context: OpContext, start: int, limit: int, delta: int) -> Dim:

@@ -83,15 +83,14 @@ class Requirements:
     def of_shape_constraints(self, node: Node) -> list[Requirement]:
         """What the op of a node takes for granted, so that its kernel stays inside its buffers."""
         operands = [self._values.type_of(operand) for operand in node.operands]
-        if not node.attributes:  # a model has many elementwise ops of few types
-            asked = node.op, tuple(operands)
-            if asked in self._nothing:
-                return []
-            found = self._of_constraints(node, operands)
-            if not found:
-                self._nothing.add(asked)
-            return found
-        return self._of_constraints(node, operands)
+        # A model has many elementwise ops of few types.
+        asked = None if node.attributes else (node.op, tuple(operands))
+        if asked in self._nothing:
+            return []
+        found = self._of_constraints(node, operands)
+        if asked and not found:
+            self._nothing.add(asked)
+        return found
 
     @staticmethod
     def _of_constraints(node: Node, operands: Sequence[TensorType]) -> list[Requirement]:
