@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.unit.chains import chain_conv3x3
 from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import (
     BEST,
@@ -137,7 +138,7 @@ def test_error_is_at_most_that_of_one_chain(channels: int, zeros: float) -> None
     x, weights = np.abs(normal(5, 1, channels, 20, 20)), weights_of(channels, 32)
     x[np.random.default_rng(6).random(x.shape) < zeros] = 0
     exact = in_f64(x, weights)
-    chain = rms_error(run_conv(x, weights, "conv"), exact)
+    chain = rms_error(chain_conv3x3(x, weights), exact)
     assert 0 < rms_error(run_conv(x, weights), exact) <= chain
     assert rms_error(run_conv(x, weights, "winograd_2x4"), exact) <= 2.5 * chain
 
@@ -146,7 +147,7 @@ def test_error_of_wide_tiles_on_dense_inputs() -> None:
     """The contract of ``f32`` for tiles of 2x4."""
     x, weights = normal(8, 1, 64, 20, 20), weights_of(64, 32)
     exact = in_f64(x, weights)
-    chain = rms_error(run_conv(x, weights, "conv"), exact)
+    chain = rms_error(chain_conv3x3(x, weights), exact)
     assert rms_error(run_conv(x, weights, "winograd_2x4"), exact) <= chain
 
 
@@ -178,7 +179,7 @@ def test_numbers_at_the_edge(number: float, kind: str) -> None:
 
 
 def test_sums_that_overflow_only_on_the_way() -> None:
-    """Pixels whose difference overflows, where no result does: the chains are used, bit by bit."""
+    """Pixels whose difference overflows, where no result does: direct sums are used, bit by bit."""
     x, weights = np.full(SMALL, 3e38, np.float32), np.zeros((16, 32, 3, 3), np.float32)
     x[:, :, ::2, ::2] = -3e38
     weights[:, 3, 1, 1] = 0.5

@@ -220,8 +220,8 @@ class PackedPanels:
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one
-    multiply-add chain in the order taps (outer to inner), then depth. Sums of integers wrap.
+    """A block of ``C[row, column] = sum over taps and depth of A * B``, the products of an element in
+    the order taps (outer to inner), then depth. Sums of integers wrap, floats are added in blocks.
 
     This unit covers rows ``[row_start, min(row_start + row_block, rows))`` and columns
     ``[column_start, min(column_start + tile.vectors * lanes, columns))``. ``a_index`` (over row,
@@ -240,7 +240,7 @@ class Contraction:
     over as much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile.
     ``rounds_to_odd``: sums of pairs of bf16 are rounded so, as ``bf16_pairs`` says. ``split``: A
     and B are parts of f32, and these are the others. ``strassen``: the rows of the tile and each of
-    its parts of columns are computed so from f32, and as chains where a sum is not finite and
+    its parts of columns are computed so from f32, and directly where a sum is not finite and
     where rows are missing; what it means is the sum itself, which is rounded otherwise.
     """
 

@@ -136,6 +136,30 @@ class Writer(Instructions):
         self.start(done)
         return head.names
 
+    def loop_with_between(
+        self,
+        count: LlvmValue,
+        body: Callable[[LlvmValue], Values],
+        between: Callable[[LlvmValue, Values], None],
+    ) -> Values:
+        """``body(0)``, then for each index from 1 to ``count - 1`` first ``between(index - 1, values)``
+        with what ``body`` gave before, then ``body(index)``; returns what it gave last."""
+        before = self.label
+        label, again, done = (self.new_label(hint) for hint in ("loop", "again", "exit"))
+        self.branch(label)
+        head = self._open_loop(label, before, (constant(0, count.element),))
+        (index,) = head.names
+        values = body(index)
+        following = self.binary("add", index, constant(1, index.element))
+        self.branch_if(self.compare("slt", following, count), again, done)
+        self.start(again)
+        between(index, values)
+        latch = self.label
+        self.branch(label)
+        self._close_loop(head, (following,), latch)
+        self.start(done)
+        return values
+
     def _open_loop(self, label: str, before: str, starts: Values) -> _LoopHead:
         """Begin the first block of a loop; what rounds carry gets its names."""
         self.start(label)

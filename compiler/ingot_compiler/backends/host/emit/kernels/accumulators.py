@@ -24,11 +24,13 @@ Pointers = tuple[tuple[LlvmValue, int], ...]
 @dataclass(frozen=True, slots=True)
 class Axis:
     """One loop of the sum and how far one round moves in A and in B, in elements; integers, or
-    symbols' values."""
+    symbols' values. ``multiple``: an extent that is no integer is a multiple of it, and not 0 where
+    it is more than 1."""
 
     extent: Step
     a_step: Step
     b_step: Step
+    multiple: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,24 @@ class AccumulatorTile:
 
 
 @dataclass(frozen=True, slots=True)
+class AxisParts:
+    """Parts of so many ``rounds`` of a loop that has ``whole``; the last one has what is left."""
+
+    rounds: int
+    whole: Step
+
+
+@dataclass(frozen=True, slots=True)
 class SumLoops:
     """The loops of a sum, outer to inner; behind the innermost one come ``rest`` elements, fewer
-    than a step takes."""
+    than a step takes. ``blocks`` are loops around them, of each round of which the sum is added to
+    that of those before; where ``parts`` are given, the innermost of them is over parts of the first
+    of ``axes``."""
 
     axes: tuple[Axis, ...]
     rest: int = 0
+    blocks: tuple[Axis, ...] = ()
+    parts: AxisParts | None = None
 
 
 def side_by_side(first: LlvmValue, count: int, distance: int) -> Pointers:

@@ -7,21 +7,21 @@ here: the panels (``contraction``) and their rows (``contraction_rows``).
 from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.context import EmitContext
-from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
-    Axis,
     Factors,
     Pointers,
     SumLoops,
     merged_dims,
     side_by_side,
 )
+from ingot_compiler.backends.host.emit.kernels.sum_loops import emit_axes, loops_in_blocks
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import factors_together, lanes_of
 from ingot_compiler.ir.dims import Dim, coefficient, dim_mul, substitute, symbol
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.lowering.loops import Contraction
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -102,25 +102,23 @@ def contraction_unit(context: EmitContext, statement: Contraction) -> Unit:
 
 def _sum(context: EmitContext, statement: Contraction, together: int) -> SumLoops:
     """The loops, the innermost one over what is taken together."""
-    whole, rest = statement.depth_extent, 0
-    if together > 1:
-        assert isinstance(whole, int)
-        whole, rest = divmod(whole, together)
+    loops = (*statement.taps, (statement.depth, statement.depth_extent))
+    a_index, b_index = statement.a_index, statement.b_index
+    if together == 1 and statement.dtype in FLOATS:
+        return loops_in_blocks(context, loops, a_index, b_index)
+    if together == 1:
+        return SumLoops(emit_axes(context, merged_dims(loops, a_index, b_index)))
+    assert isinstance(statement.depth_extent, int)
+    whole, rest = divmod(statement.depth_extent, together)
     steps: dict[str, Dim] = {statement.depth: dim_mul(together, symbol(statement.depth))}
-    a_index, b_index = (
-        substitute(index, steps) for index in (statement.a_index, statement.b_index)
-    )
+    a_index, b_index = (substitute(index, steps) for index in (a_index, b_index))
     depth = (statement.depth, whole)
     if rest:  # behind the depth of each tap: no loop of two
         taps = merged_dims(statement.taps, a_index, b_index) if statement.taps else ()
         found = (*taps, *merged_dims((depth,), a_index, b_index, keep=True))
     else:
         found = merged_dims((*statement.taps, depth), a_index, b_index)
-    axes = tuple(
-        Axis(*(part if isinstance(part, int) else emit_index(context, part) for part in axis))
-        for axis in found
-    )
-    return SumLoops(axes, rest)
+    return SumLoops(emit_axes(context, found), rest)
 
 
 def _require_whole_vectors(statement: Contraction, lanes: int) -> None:

@@ -1,11 +1,12 @@
-"""The sum of a contraction for one register tile: multiply-add chains over nested loops of taps and
-depth.
+"""The sum of a contraction for one register tile: chains of multiply-adds over nested loops of taps
+and depth, one for each block.
 
 In: pointers to the tile's rows of A and to its panel of B. Out: the accumulators, row by row, as
 SSA values. Not done here: finding the pointers (``contraction_rows``), one step of depth
-(``multiply_step``), what becomes of the accumulators (``epilogue``).
+(``multiply_step``), the blocks (``multiply_blocks``), what becomes of the accumulators
+(``epilogue``).
 
-The chain of every element is taps outer to inner, then depth.
+The order of every element's products is taps outer to inner, then depth.
 """
 
 from __future__ import annotations
@@ -14,19 +15,18 @@ from ingot_compiler.backends.host.emit.convert import REGISTER
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Axis,
-    Step,
     SumLoops,
 )
+from ingot_compiler.backends.host.emit.kernels.multiply_blocks import emit_blocks
 from ingot_compiler.backends.host.emit.kernels.multiply_step import (
-    Offsets,
     Rest,
     emit_step,
     has_element_vectors,
     load_element_vectors,
 )
+from ingot_compiler.backends.host.emit.kernels.offsets import Offsets, moved, operand
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, Round, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.backends.host.writer import Writer
 
 _UNROLL_MAX = 4
 # Multiply-adds that hide a loop's overhead; more would only cost compile time.
@@ -36,7 +36,11 @@ _CHAINS_PER_BLOCK = 60
 def emit_sum(tile: AccumulatorTile, loops: SumLoops, starts: Operands = ()) -> Operands:
     """Return the accumulators, ``vectors`` of the first row, then of the next; they start at
     ``starts`` (none: at 0)."""
-    return _emit_loops(tile, loops, Offsets(ZERO, ZERO), starts or start_of_sums(tile))
+
+    def block(axes: tuple[Axis, ...], start: Offsets, sums: Operands) -> Operands:
+        return _emit_loops(tile, SumLoops(axes, loops.rest), start, sums)
+
+    return emit_blocks(tile.writer, loops, starts or start_of_sums(tile), block)
 
 
 def start_of_sums(tile: AccumulatorTile) -> Operands:
@@ -65,10 +69,12 @@ def _emit_loops(tile: AccumulatorTile, loops: SumLoops, start: Offsets, sums: Op
 
 
 def _emit_depth(tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operands) -> Operands:
-    """Emit the innermost loop, unrolled, and what its extent leaves."""
+    """Emit the innermost loop, unrolled, and what its extent may leave."""
     w, unroll = tile.writer, _unroll(tile, axis)
     block = _steps(tile, axis, start, unroll)
     if not isinstance(axis.extent, int):
+        if axis.multiple % unroll == 0:
+            return w.loop(ZERO, axis.extent, unroll, sums, block, nonempty=axis.multiple > 1)
         whole = w.binary("and", axis.extent, i64(-unroll))
         sums = w.loop(ZERO, whole, unroll, sums, block)
         return w.loop(whole, axis.extent, 1, sums, _steps(tile, axis, start, 1))
@@ -117,7 +123,7 @@ def _unroll(tile: AccumulatorTile, axis: Axis) -> int:
     unroll = 1 if tile.writer.target.is_scalar else _UNROLL_MAX
     while unroll > 1 and unroll * len(tile.a) * tile.vectors > _CHAINS_PER_BLOCK:
         unroll //= 2
-    if isinstance(axis.extent, int) and _fills_registers(tile):
+    if (isinstance(axis.extent, int) or axis.multiple > 1) and _fills_registers(tile):
         return 1
     return unroll
 
@@ -128,14 +134,3 @@ def _fills_registers(tile: AccumulatorTile) -> bool:
     memory in every step."""
     accumulators = len(tile.a) * tile.vectors
     return accumulators + len(tile.a) + tile.vectors > tile.writer.target.vector_register_count
-
-
-def moved(w: Writer, start: Offsets, index: LlvmValue, axis: Axis) -> Offsets:
-    """Move both offsets by `index` rounds."""
-    a = w.add(start.a, w.mul(index, operand(axis.a_step)))
-    return Offsets(a, w.add(start.b, w.mul(index, operand(axis.b_step))))
-
-
-def operand(value: Step) -> LlvmValue:
-    """An extent or a step as an i64."""
-    return i64(value) if isinstance(value, int) else value

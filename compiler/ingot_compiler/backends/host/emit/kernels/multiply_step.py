@@ -21,6 +21,7 @@ from ingot_compiler.backends.host.emit.kernels.bf16_products import (
     pairs_of_bf16,
 )
 from ingot_compiler.backends.host.emit.kernels.byte_products import add_byte_products, flipped
+from ingot_compiler.backends.host.emit.kernels.offsets import Offsets
 from ingot_compiler.backends.host.emit.kernels.pairs import multiply_pairs
 from ingot_compiler.backends.host.emit.lanes import load_lanes
 from ingot_compiler.backends.host.emit.operands import Operands, i64
@@ -38,14 +39,6 @@ _PREFETCH_PRODUCTS = 192  # multiply-adds of a tile between a prefetch and the u
 _INTO_L1, _INTO_L2 = 3, 2
 _LINE_BYTES = 64
 _PREFETCH_FROM_BYTES = 16384  # a smaller panel stays in L1
-
-
-@dataclass(frozen=True, slots=True)
-class Offsets:
-    """Where a sum reads A and B, in elements from the pointers of its tile."""
-
-    a: LlvmValue
-    b: LlvmValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ In: ``Unit`` and ``Panel`` of a contraction of parts. Out: units and pointers of
 the stack. Not done here: products of parts (``matrix_tiles``), making the parts
 (``backends.host.float_parts``).
 
-The chain of an element is that of any contraction of f32, so that infinities, NaN and denormals
-come out as from one. The weights are sums of their parts, the lower ones first: none overflows.
+An element is one chain of multiply-adds of f32, so that infinities, NaN and denormals come out as
+from one. The weights are sums of their parts, the lower ones first: none overflows.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Contractions by Strassen's algorithm: a block of rows, tile by tile.
 
 In: a ``Contraction`` with a ``StrassenTile`` and the emission context of its kernel, what emits
-chains. Out: LLVM IR in the kernel's function. Not done here: choosing the tile
+a direct product. Out: LLVM IR in the kernel's function. Not done here: choosing the tile
 (``choose_strassen``), the parts (``strassen_factors``, ``strassen_products``,
 ``strassen_results``).
 
-Rows that fill no tile, and tiles with a result that is not finite, are computed as chains: the bits
+Rows that fill no tile, and tiles with a result that is not finite, are computed without it: the bits
 of the latter are those of a direct product.
 """
 
@@ -36,9 +36,9 @@ _ROW, _COLUMN = "first row", "first column"  # no other name has a space
 
 
 def emit_strassen(
-    context: EmitContext, statement: Contraction, tile: StrassenTile, chains: Emit
+    context: EmitContext, statement: Contraction, tile: StrassenTile, direct: Emit
 ) -> None:
-    """Emit one unit: the sums of its rows, if they are new, and its tiles; ``chains`` emits a
+    """Emit one unit: the sums of its rows, if they are new, and its tiles; ``direct`` emits a
     contraction without the algorithm."""
     w, unit = context.writer, strassen_unit(context, statement, tile)
     left = dim_min(statement.row_block, statement.rows - statement.row_start)
@@ -50,29 +50,29 @@ def emit_strassen(
 
     def column(at: LlvmValue) -> None:
         def tile_of(row: LlvmValue) -> None:
-            _emit_tile(unit.at_tile(row), at, chains)
+            _emit_tile(unit.at_tile(row), at, direct)
 
         for_each(w, ZERO, whole, statement.tile.rows, tile_of)
-        if_below(w, whole, count, lambda: _emit_chains(unit.at_tile(whole), at, chains))
+        if_below(w, whole, count, lambda: _emit_direct(unit.at_tile(whole), at, direct))
 
     with context.scope():
         load_numbers(context, statement.epilogue, unit.lanes)
         for_each(w, first, last, unit.width, column)
 
 
-def _emit_tile(unit: StrassenUnit, column: LlvmValue, chains: Emit) -> None:
+def _emit_tile(unit: StrassenUnit, column: LlvmValue, direct: Emit) -> None:
     emit_products(unit, column)
     unit.writer.if_else(
         emit_results(unit),
-        lambda: _emit_chains(unit, column, chains),
+        lambda: _emit_direct(unit, column, direct),
         lambda: emit_stored_results(unit, column),
     )
 
 
-def _emit_chains(unit: StrassenUnit, column: LlvmValue, chains: Emit) -> None:
+def _emit_direct(unit: StrassenUnit, column: LlvmValue, direct: Emit) -> None:
     """The tile as a direct product, one half of its columns after the other."""
     s, w, width = unit.statement, unit.writer, unit.width // 2
-    direct = replace(
+    product = replace(
         s,
         strassen=None,
         tile=RegisterTile(unit.height, unit.tile.vectors),
@@ -84,6 +84,6 @@ def _emit_chains(unit: StrassenUnit, column: LlvmValue, chains: Emit) -> None:
     def half(first: LlvmValue) -> None:
         with unit.context.scope():
             unit.context.bind({_ROW: unit.start, _COLUMN: first})
-            chains(unit.context, direct)
+            direct(unit.context, product)
 
     for_each(w, column, w.add(column, i64(unit.width)), width, half)

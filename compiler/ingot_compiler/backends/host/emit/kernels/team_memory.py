@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from ingot_compiler.backends.host.emit.convert import MEMORY, REGISTER, emit_cast, from_memory
 from ingot_compiler.backends.host.emit.kernels.accumulators import Axis
 from ingot_compiler.backends.host.emit.kernels.contraction_unit import Unit
-from ingot_compiler.backends.host.emit.kernels.multiply import operand
-from ingot_compiler.backends.host.emit.kernels.multiply_step import Offsets
+from ingot_compiler.backends.host.emit.kernels.offsets import Offsets, operand
 from ingot_compiler.backends.host.emit.lanes import (
     all_lanes,
     known_tail_mask,

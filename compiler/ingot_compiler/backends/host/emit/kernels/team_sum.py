@@ -4,16 +4,16 @@ In: the memory that the team shares. Out: the accumulators of this unit, row by 
 what lies in the memory (``team_memory``), one unit alone (``multiply``).
 
 All units of a team run the same loops, so that they wait for each other in the same places: before
-the memory is filled anew, and before it is read. The chain of every element is that of a unit
-alone: taps outer to inner, then depth, and not a step more.
+the memory is filled anew, and before it is read. The order of every element's products is that of
+a unit alone: taps outer to inner, then depth, in its blocks, and not a step more.
 """
 
 from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.convert import REGISTER
 from ingot_compiler.backends.host.emit.kernels.accumulators import Axis
-from ingot_compiler.backends.host.emit.kernels.multiply import moved, operand
-from ingot_compiler.backends.host.emit.kernels.multiply_step import Offsets
+from ingot_compiler.backends.host.emit.kernels.multiply_blocks import emit_blocks
+from ingot_compiler.backends.host.emit.kernels.offsets import Offsets, moved, operand
 from ingot_compiler.backends.host.emit.kernels.team_memory import READ_AT_ONCE, Count, TeamMemory
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, Round, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
@@ -24,7 +24,11 @@ def emit_team_sum(memory: TeamMemory) -> Operands:
     unit = memory.unit
     zero = zeros(REGISTER[unit.factors.sum], unit.lanes)
     starts = (zero,) * (len(memory.rows) * len(memory.columns))
-    return _emit_loops(memory, unit.sum.axes, Offsets(ZERO, ZERO), starts)
+
+    def block(axes: tuple[Axis, ...], start: Offsets, sums: Operands) -> Operands:
+        return _emit_loops(memory, axes, start, sums)
+
+    return emit_blocks(unit.context.writer, unit.sum, starts, block)
 
 
 def _emit_loops(

@@ -5,20 +5,16 @@ the transform of one axis (``winograd_transforms``), the epilogue (``epilogue``)
 
 A number that is not finite, in the tile or in a sum on the way, makes a result of the tile one: each
 frequency goes into some result. Then, and only then, the tile's results are computed as a
-contraction does, in chains over taps and channels: the same bits.
+contraction does, over taps and channels: the same bits.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from ingot_compiler.backends.host.emit.control import for_each, values_if
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
-    Axis,
     Factors,
-    Step,
     SumLoops,
 )
 from ingot_compiler.backends.host.emit.kernels.epilogue import (
@@ -28,13 +24,24 @@ from ingot_compiler.backends.host.emit.kernels.epilogue import (
     emit_epilogue,
 )
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
+from ingot_compiler.backends.host.emit.kernels.sum_loops import loops_in_blocks
 from ingot_compiler.backends.host.emit.kernels.winograd_transforms import to_results
 from ingot_compiler.backends.host.emit.kernels.winograd_unit import WinogradUnit
 from ingot_compiler.backends.host.emit.lanes import tail_mask
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_min, dim_mod, substitute, symbol
+from ingot_compiler.ir.dims import (
+    Dim,
+    coefficient,
+    dim_add,
+    dim_floordiv,
+    dim_min,
+    dim_mod,
+    dim_mul,
+    substitute,
+    symbol,
+)
 from ingot_compiler.lowering.loop_blocks import PANEL_COLUMNS
 
 
@@ -117,7 +124,7 @@ def _emit_result(
 
 
 def _direct_sums(unit: WinogradUnit, column: LlvmValue) -> Operands:
-    """The results of a tile for one vector of columns as chains over taps and channels."""
+    """The results of a tile for one vector of columns, summed over taps and channels."""
     context, w, s = unit.context, unit.writer, unit.statement
     pixels: list[tuple[LlvmValue, int]] = []
     for y in range(unit.shape.tile[0]):
@@ -133,20 +140,18 @@ def _direct_sums(unit: WinogradUnit, column: LlvmValue) -> Operands:
         )
     factors = Factors("f32", context.dtypes[s.w], "f32")
     tile = AccumulatorTile(w, tuple(pixels), ((weights, 0),), unit.lanes, factors)
-    return emit_sum(tile, SumLoops(tuple(_direct_axes(unit))))
+    return emit_sum(tile, _direct_loops(unit))
 
 
-def _direct_axes(unit: WinogradUnit) -> Sequence[Axis]:
-    """Taps, outer to inner, then channels."""
+def _direct_loops(unit: WinogradUnit) -> SumLoops:
+    """Taps, outer to inner, then channels; the last taps join these where they lie as one, as those of
+    a contraction do."""
     s = unit.statement
-    row = s.channels * PANEL_COLUMNS
-
-    def step(name: str) -> Step:
-        stride = substitute(s.a_index, {name: symbol(name) + 1}) - s.a_index
-        return stride if isinstance(stride, int) else emit_index(unit.context, stride)
-
-    return (
-        Axis(s.kernel[0], step(s.y), s.kernel[1] * row),
-        Axis(s.kernel[1], step(s.x), row),
-        Axis(s.channels, step(s.channel), PANEL_COLUMNS),
-    )
+    taps, depth = [(s.y, s.kernel[0]), (s.x, s.kernel[1])], s.channels
+    tap = dim_mul(s.kernel[1], symbol(s.y)) + symbol(s.x)
+    weight = dim_mul(PANEL_COLUMNS, dim_mul(s.channels, tap) + symbol(s.channel))
+    a_index = s.a_index
+    if (coefficient(a_index, s.x), coefficient(a_index, s.channel)) == (s.channels, 1):
+        depth *= taps.pop()[1]
+        a_index, weight = (substitute(index, {s.x: 0}) for index in (a_index, weight))
+    return loops_in_blocks(unit.context, (*taps, (s.channel, depth)), a_index, weight)
