@@ -31,7 +31,7 @@ _address_of, _first_byte = ctypes.addressof, ctypes.c_char.from_buffer
 
 class Views:
     """A frame's arrays. ``inputs``: (name, dtype, shape, view); ``outputs``: (name, view). Tensors
-    of up to 64 KiB are copied; of a larger one, whose view is None, `main` gets the address."""
+    of up to 32 KiB are copied; of a larger one, whose view is None, `main` gets the address."""
 
     __slots__ = (
         "_aligned", "_free", "_measured", "frame", "inputs", "is_small", "large_inputs",

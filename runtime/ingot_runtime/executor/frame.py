@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 
-SMALL_SIZE_BYTES = 65536
+SMALL_SIZE_BYTES = 32768
 ALIGNMENT_BYTES = 64
 MORE = "allow more with max_bytes (--max-bytes)"
 _ERROR_CAP_BYTES = 512
