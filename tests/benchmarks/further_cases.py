@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 from onnx import TensorProto
+from tests.benchmarks.algorithm_cases import conv_transpose, grid_sample
 from tests.benchmarks.single_node import Array, Case, normal, one, opened, random
 
 _I64, _BOOL, _STRING = TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING
@@ -90,6 +91,23 @@ FURTHER: dict[str, Callable[[], Case]] = {
         "Col2Im", {"x": normal(1, 72, 100)},
         {"image": np.array([10, 10]), "block": np.array([3, 3])}, pads=[1] * 4,
     ),
+    "col2im 16@28": one(
+        "Col2Im", {"x": normal(1, 144, 784)},
+        {"image": np.array([28, 28]), "block": np.array([3, 3])}, pads=[1] * 4,
+    ),
+    "affine grid 8x32x32, open": opened(
+        one("AffineGrid", {"theta": normal(8, 2, 3)}, {"size": np.array([8, 3, 32, 32])})
+    ),
+    "transposed 231 3@640": one("Transpose", {"x": normal(1, 3, 640, 640)}, perm=[0, 2, 3, 1]),
+    "transposed 021 2x4x4096": one("Transpose", {"x": normal(2, 4, 4096)}, perm=[0, 2, 1]),
+    "transposed truths 300x300": one(
+        "Transpose", {"x": normal(300, 300) > 0}, result=_BOOL, perm=[1, 0]
+    ),
+    "top 20 of 4x200x33 axis 1": one(
+        "TopK", {"x": normal(4, 200, 33)}, {"k": np.array([20])}, more=[_I64], axis=1
+    ),
+    "grid sample 4x8@32, open": opened(grid_sample((4, 8, 32, 32), 32, "linear", "zeros")),
+    "transposed convolution 16-8@33 5x5": conv_transpose(16, 8, 33, 5, 1),
     "strings joined, 200": one(
         "StringConcat", {"x": _words(200), "z": _words(200, 1)}, result=_STRING
     ),
