@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 from onnx import TensorProto
+from tests.benchmarks.algorithm_cases import conv_transpose, grid_sample
 from tests.benchmarks.single_node import Array, Case, normal, one, opened, random
 
 _I64, _BOOL, _STRING = TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING
@@ -48,10 +49,18 @@ def _open_image(case: Callable[[], Case]) -> Callable[[], Case]:
     return open_case
 
 
-_DEPTHWISE = one(
-    "Conv", {"x": normal(1, 96, 28, 28)}, {"w": normal(96, 1, 3, 3)},
-    group=96, pads=[2] * 4, dilations=[2, 2],
-)  # fmt: skip
+def _depthwise(
+    channels: int, size: int, kernel: int, stride: int = 1, dilation: int = 1
+) -> Callable[[], Case]:
+    """A depthwise convolution that keeps a square image of open size."""
+    case = one(
+        "Conv", {"x": normal(1, channels, size, size)}, {"w": normal(channels, 1, kernel, kernel)},
+        group=channels, pads=[kernel // 2 * dilation] * 4, strides=[stride] * 2,
+        dilations=[dilation] * 2,
+    )  # fmt: skip
+    return _open_image(case)
+
+
 FURTHER: dict[str, Callable[[], Case]] = {
     "1x1 convolution 144-48@28": one(
         "Conv", {"x": normal(1, 144, 28, 28)}, {"w": normal(48, 144, 1, 1)}
@@ -61,7 +70,12 @@ FURTHER: dict[str, Callable[[], Case]] = {
         "Einsum", {"x": normal(8, 50, 64), "z": normal(64, 48)}, equation="abc,cd->abd"
     ),
     "einsum ii->i": one("Einsum", {"x": normal(300, 300)}, equation="ii->i"),
-    "dilated depthwise 96@28, open": _open_image(_DEPTHWISE),
+    "dilated depthwise 96@28, open": _depthwise(96, 28, 3, 1, 2),
+    "depthwise 3x3 32@112, open": _depthwise(32, 112, 3),
+    "depthwise 3x3 by 2 144@56, open": _depthwise(144, 56, 3, 2),
+    "depthwise 3x3 512@7, open": _depthwise(512, 7, 3),
+    "depthwise 5x5 240@14, open": _depthwise(240, 14, 5),
+    "depthwise 7x7 96@56, open": _depthwise(96, 56, 7),
     "reflected pad 32x1000, open": opened(_padded("reflect", (1, 32, 1000), (0, 0, 20))),
     "reflected pad 64@16, open": opened(_padded("reflect", (1, 64, 16, 16), (0, 0, 1, 1))),
     "wrapped pad 16@60, open": opened(_padded("wrap", (1, 16, 60, 60), (0, 0, 4, 4))),
@@ -77,6 +91,23 @@ FURTHER: dict[str, Callable[[], Case]] = {
         "Col2Im", {"x": normal(1, 72, 100)},
         {"image": np.array([10, 10]), "block": np.array([3, 3])}, pads=[1] * 4,
     ),
+    "col2im 16@28": one(
+        "Col2Im", {"x": normal(1, 144, 784)},
+        {"image": np.array([28, 28]), "block": np.array([3, 3])}, pads=[1] * 4,
+    ),
+    "affine grid 8x32x32, open": opened(
+        one("AffineGrid", {"theta": normal(8, 2, 3)}, {"size": np.array([8, 3, 32, 32])})
+    ),
+    "transposed 231 3@640": one("Transpose", {"x": normal(1, 3, 640, 640)}, perm=[0, 2, 3, 1]),
+    "transposed 021 2x4x4096": one("Transpose", {"x": normal(2, 4, 4096)}, perm=[0, 2, 1]),
+    "transposed truths 300x300": one(
+        "Transpose", {"x": normal(300, 300) > 0}, result=_BOOL, perm=[1, 0]
+    ),
+    "top 20 of 4x200x33 axis 1": one(
+        "TopK", {"x": normal(4, 200, 33)}, {"k": np.array([20])}, more=[_I64], axis=1
+    ),
+    "grid sample 4x8@32, open": opened(grid_sample((4, 8, 32, 32), 32, "linear", "zeros")),
+    "transposed convolution 16-8@33 5x5": conv_transpose(16, 8, 33, 5, 1),
     "strings joined, 200": one(
         "StringConcat", {"x": _words(200), "z": _words(200, 1)}, result=_STRING
     ),

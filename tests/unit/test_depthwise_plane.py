@@ -4,9 +4,19 @@ are chosen."""
 from __future__ import annotations
 
 import pytest
-from tests.unit.codegen_harness import RUNNABLE
-from tests.unit.lowering_harness import Builder, check_graph, compile_graph, f32, normal
+from tests.unit.codegen_harness import RUNNABLE, Array
+from tests.unit.lowering_harness import (
+    Builder,
+    check_graph,
+    compile_graph,
+    f32,
+    normal,
+    run_compiled,
+)
 
+from ingot_compiler.backends.host.tiles import MASKED_LOAD_BITS_MIN
+from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import launches_of
 
 RELATIVE = 1e-5  # chains of at most 49 multiply-adds
@@ -74,6 +84,38 @@ def test_planes(
     result = builder.op("relu", depthwise(builder, 0, kernel, strides, dilations, pads))
     assert kinds(builder, [result]) == ["depthwise_plane"]
     check_graph(builder, [result], [normal(0, 2, 3, *size)], RELATIVE, RUNNABLE)
+
+
+OPEN = [(True, True), (True, False), (False, True)]
+MASKING = [target for target in RUNNABLE if target.vector_bits >= MASKED_LOAD_BITS_MIN]
+
+
+@pytest.mark.parametrize("is_open", OPEN)
+@pytest.mark.parametrize(("size", "kernel", "strides", "dilations", "pads"), GEOMETRIES)
+@pytest.mark.sweep(3)
+def test_planes_of_open_sizes(
+    size: tuple[int, ...],
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[tuple[int, ...], tuple[int, ...]],
+    is_open: tuple[bool, bool],
+) -> None:
+    """Edges are found at run time; the bits are those of known sizes."""
+    x = normal(0, 2, 3, *size)
+    sizes = [
+        symbol(f"s{axis}") if opened else size[axis]
+        for axis, opened in enumerate(is_open[: len(size)])
+    ]
+    for target in MASKING:
+        results: list[Array] = []
+        for given in (size, sizes):
+            builder = Builder([TensorType("f32", (2, 3, *given))])
+            result = builder.op("relu", depthwise(builder, 0, kernel, strides, dilations, pads))
+            assert kinds(builder, [result]) == ["depthwise_plane"]
+            graph = builder.finish([result])
+            results += run_compiled(compile_graph(graph, target), graph, [x], builder.read)
+        assert results[0].tobytes() == results[1].tobytes()
 
 
 def test_planes_are_for_images_that_arrive_and_leave_row_major() -> None:

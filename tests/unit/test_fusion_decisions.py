@@ -146,7 +146,7 @@ def test_a_joined_tree_has_the_loops_of_its_anchor() -> None:
 
 
 DEPTHWISE = ConvFacts(
-    IMAGE, TensorType("f32", (8, 1, 3, 3)), IMAGE, True, dense_view(IMAGE.shape), True
+    IMAGE, TensorType("f32", (8, 1, 3, 3)), IMAGE, True, dense_view(IMAGE.shape), True, False
 )
 
 
@@ -156,13 +156,15 @@ def kind_of(facts: ConvFacts, **more: int | tuple[int, ...]) -> str:
 
 
 def test_the_kind_of_a_convolution() -> None:
-    """Planes need a row-major image of known sizes whose result is returned; depthwise needs
-    weights that the build knows."""
+    """Planes need a row-major image whose result is returned, of known sizes or masks that are not;
+    depthwise needs weights that the build knows."""
     assert kind_of(DEPTHWISE) == "depthwise_plane"
     assert kind_of(replace(DEPTHWISE, x_view=None)) == "depthwise"
     assert kind_of(replace(DEPTHWISE, x_view=dense_view(IMAGE.shape, CHANNELS_LAST))) == "depthwise"
     assert kind_of(replace(DEPTHWISE, becomes_output=False)) == "depthwise"
-    assert kind_of(replace(DEPTHWISE, x=TensorType("f32", (1, 8, symbol("h"), 5)))) == "depthwise"
+    high = replace(DEPTHWISE, x=TensorType("f32", (1, 8, symbol("h"), 5)))
+    assert kind_of(high) == "depthwise"
+    assert kind_of(replace(high, masks_loads=True)) == "depthwise_plane"
     assert kind_of(DEPTHWISE, strides=(1, 3)) == "depthwise"
     assert kind_of(replace(DEPTHWISE, constant_weights=False)) == "conv"
     assert kind_of(replace(DEPTHWISE, x=TensorType("i32", IMAGE.shape))) == "conv"

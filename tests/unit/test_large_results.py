@@ -1,4 +1,4 @@
-"""Results above 64 KiB are arrays over memory that the session gives out again once nobody holds
+"""Results above 32 KiB are arrays over memory that the session gives out again once nobody holds
 them: of sizes that the shapes give, and of sizes that only the data decide."""
 
 from __future__ import annotations

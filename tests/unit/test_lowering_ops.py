@@ -392,6 +392,29 @@ def test_columns_are_joined_by_no_more_than_make_them_enough() -> None:
     check_graph(builder, [turned], [normal(0, 2, 3, 5, 7, 19)], 0)
 
 
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "f16", "u8", "bool"])
+@pytest.mark.parametrize("columns", [2, 3, 5, 6])
+def test_rows_of_few_elements_are_interleaved(columns: int, dtype: DType) -> None:
+    """Whole tiles of columns, the rows that are left, and what is no copy."""
+    names = {"f64": "f8", "i64": "i8", "f16": "f2", "u8": "u1", "bool": "?"}
+    x = (9 * normal(0, 2, columns, 70)).astype(names.get(dtype, "f4"))
+    builder = Builder([TensorType(dtype, x.shape)])
+    turned = builder.op("transpose", 0, permutation=(0, 2, 1))
+    check_graph(builder, [turned], [x], 0, RUNNABLE)
+    builder = Builder([TensorType(dtype, x.shape)])
+    turned = builder.op("transpose", 0, permutation=(0, 2, 1))
+    check_graph(builder, [builder.op("equal", turned, turned)], [x], 0, RUNNABLE)
+
+
+def test_truths_are_turned_in_blocks() -> None:
+    """As bytes are, also through what is computed of them."""
+    builder = Builder([TensorType("bool", (37, 70)), TensorType("bool", (70, 37))])
+    both = builder.op("logical_and", builder.op("transpose", 0, permutation=(1, 0)), 1)
+    compiled = compile_graph(builder.finish([both]))
+    assert any(isinstance(item, Transpose) for item in compiled.programs[0].body)
+    check_graph(builder, [both], [normal(0, 37, 70) > 0, normal(1, 70, 37) > 0], 0, RUNNABLE)
+
+
 @pytest.mark.parametrize(
     ("kernel", "stride", "pad", "dilation"),
     [((5, 5), 1, 2, 1), ((13, 4), 1, 6, 1), ((31,), 1, 9, 1), ((16,), 2, 3, 2), ((5, 5), 3, 1, 1)],

@@ -19,6 +19,7 @@ from tests.unit.end_to_end_harness import (
 )
 
 import ingot
+import ingot_runtime
 
 I64 = TensorProto.INT64
 PADDINGS = ("zeros", "border", "reflection")
@@ -144,14 +145,32 @@ def test_fourier_transforms(tmp_path: Path, onesided: int, length: int) -> None:
     check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-5)
 
 
-def test_folds(tmp_path: Path) -> None:
+FOLDS: list[tuple[dict[str, list[int]], int]] = [
+    ({}, 12),
+    ({"pads": [1, 0, 0, 1]}, 20),
+    ({"dilations": [2, 3], "pads": [0, 1, 1, 1]}, 12),
+    ({"strides": [2, 1]}, 6),
+]
+
+
+@pytest.mark.parametrize(("attributes", "blocks"), FOLDS)
+def test_folds(tmp_path: Path, attributes: dict[str, list[int]], blocks: int) -> None:
     """Overlapping blocks are added into their image."""
-    x = image(2, 3 * 4, 12)
+    x = image(2, 3 * 4, blocks)
     tables = {"n": np.array([5, 4]), "k": np.array([2, 2])}
-    check_model(
-        make_model(
-            [node("Col2Im", "x n k", "y")], [tensor("x", x.shape)], [tensor("y", None)], tables
-        ),
-        [{"x": x}],
-        tmp_path,
+    nodes = [node("Col2Im", "x n k", "y", **attributes)]
+    model = make_model(nodes, [tensor("x", x.shape)], [tensor("y", None)], tables)
+    check_model(model, [{"x": x}], tmp_path)
+
+
+def test_infinity_stays_where_it_is_folded_to(tmp_path: Path) -> None:
+    """Nothing is multiplied: 0 times infinity would be no number, all around."""
+    x = image(1, 4, 9)
+    x[0, 1, 4] = np.inf
+    tables = {"n": np.array([4, 4]), "k": np.array([2, 2])}
+    model = make_model(
+        [node("Col2Im", "x n k", "y")], [tensor("x", x.shape)], [tensor("y", None)], tables
     )
+    ingot.compile(model).save(tmp_path / "m.ingot")
+    y = ingot_runtime.load(tmp_path / "m.ingot").run({"x": x})["y"]
+    assert np.argwhere(~np.isfinite(y)).tolist() == [[0, 0, 1, 2]]

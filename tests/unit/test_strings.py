@@ -210,6 +210,30 @@ def test_strings_of_several_kinds(tmp_path: Path) -> None:
         assert session.run({"x": x})["y"].tolist() == wanted
 
 
+MANY: list[Array] = [
+    np.array([f"n{index}" for index in range(100)]),
+    np.array([f"n{index}" for index in range(200)])[::-2],
+    np.array([f"n{index}" for index in range(100)]).astype(">U5"),
+    np.array([*"ab", "日本語é"] * 40),
+    np.array(["a\0b", "", "\0a"] * 40),
+    np.array(["", "abc"] * 50, object),
+    np.array(["", "日", "a\0", "\0"] * 50, object),
+    np.array(["", "a" * 1000] + [""] * 98),
+    np.array(["b" * 1000] * 100),
+    np.array([""] * 100),
+]
+
+
+@pytest.mark.parametrize("x", MANY, ids=range(len(MANY)))
+def test_many_strings(tmp_path: Path, x: Array) -> None:
+    """The padding of numpy's strings goes in as it is, and texts come out together: not where a
+    character is no byte, has the number that parts them, or they are long."""
+    source = model([node("StringConcat", "x x", "y")], ("y", TEXT))
+    ingot.compile(source).save(tmp_path / "m.ingot")
+    y = ingot_runtime.load(tmp_path / "m.ingot").run({"x": x})["y"]
+    assert y.tolist() == [2 * item for item in x.tolist()]
+
+
 def test_counted_words() -> None:
     """Grams of strings, as those of the numbers that stand for them."""
     attributes: dict[str, Any] = {

@@ -190,7 +190,7 @@ class _Count:
         if isinstance(tile, Depthwise):
             cells = trips * self.size(tile.x_extent) * self.size(tile.channels)
         else:
-            cells = trips * math.prod(tile.extents)
+            cells = trips * math.prod(map(self.size, tile.extents))
         taps = math.prod(extent for _, extent in tile.taps)
         self.operations += 2 * cells * taps
         self.elements[tile.a] += cells * taps

@@ -159,11 +159,12 @@ class _Blocks:
 
     def depthwise_plane(self, s: DepthwisePlane) -> Results:
         """Rows, then pixels."""
-        for y, x in np.ndindex(s.extents):
+        height, width = (evaluate(size, self.at) for size in s.image)
+        for y, x in np.ndindex(*(evaluate(extent, self.at) for extent in s.extents)):
             place, total = {**self.at, s.y: y, s.x: x}, 0.0
             for point in _points(s.taps, place):
                 row, column = _source_pixel(s, (y, x), point)
-                if 0 <= row < s.image[0] and 0 <= column < s.image[1]:
+                if 0 <= row < height and 0 <= column < width:
                     pixel = self._load(s.a, s.a_index, {**point, s.row: row, s.column: column})
                     total += pixel * self._load(s.w, s.w_index, point)
             yield place, {s.accumulator: round_to(total, s.dtype)}

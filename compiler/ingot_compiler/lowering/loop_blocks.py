@@ -128,7 +128,7 @@ def _depthwise_plane(scope: LoopScope, s: DepthwisePlane) -> BlockParts:
     image = scope.over(((s.row, s.image[0]), (s.column, s.image[1])))
     return BlockParts(
         (s.y, s.x, s.row, s.column, *(name for name, _ in s.taps)),
-        (),
+        (*s.extents, *s.image),
         (("rows_together", s.rows_together), ("strides", min(s.strides))),
         ((image, s.a, s.a_index), (scope.over(s.taps), s.w, s.w_index)),
         scope.over(((s.y, s.extents[0]), (s.x, s.extents[1]))),

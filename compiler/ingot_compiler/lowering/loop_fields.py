@@ -44,6 +44,15 @@ class LoopFields:
         self.reader.expect(name, "=")
         return self.reader.choice(("True", "False")) == "True"
 
+    def dims(self, name: str) -> tuple[Dim, Dim]:
+        """``image=(s0, 4)``."""
+        self.reader.expect(name, "=", "(")
+        first = read_dim(self.reader)
+        self.reader.expect(",")
+        second = read_dim(self.reader)
+        self.reader.expect(")")
+        return first, second
+
     def pair(self, name: str) -> tuple[int, int]:
         """``image=(3, 4)``."""
         self.reader.expect(name, "=", "(")

@@ -348,8 +348,8 @@ class DepthwisePlane:
 
     y: str
     x: str
-    extents: tuple[int, int]
-    image: tuple[int, int]
+    extents: tuple[Dim, Dim]
+    image: tuple[Dim, Dim]
     strides: tuple[int, int]
     dilations: tuple[int, int]
     pads: tuple[int, int]

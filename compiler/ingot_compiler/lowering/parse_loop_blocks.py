@@ -112,10 +112,9 @@ def _depthwise(fields: LoopFields) -> Depthwise | DepthwisePlane:
 
 def _depthwise_plane(fields: LoopFields) -> DepthwisePlane:
     """The same on images that lie row-major."""
-    y, y_extent = fields.name("y"), fields.integer("y_extent")
-    x, x_extent = fields.name("x"), fields.integer("x_extent")
-    rows_together = fields.integer("rows_together")
-    image, strides, dilations, pads = map(fields.pair, ("image", "strides", "dilations", "pads"))
+    (y, y_extent), (x, x_extent) = fields.sized("y", "y_extent"), fields.sized("x", "x_extent")
+    rows_together, image = fields.integer("rows_together"), fields.dims("image")
+    strides, dilations, pads = map(fields.pair, ("strides", "dilations", "pads"))
     taps = _two_taps(fields)
     a, a_index = fields.access("a")
     fields.reader.expect("over")

@@ -121,7 +121,8 @@ def _depthwise_plane(s: DepthwisePlane) -> Iterator[str]:
     yield "  " + _fields(
         y=s.y, y_extent=s.extents[0], x=s.x, x_extent=s.extents[1], rows_together=s.rows_together
     )
-    for name in ("image", "strides", "dilations", "pads"):
+    yield f"  image=({', '.join(map(format_dim, s.image))})"
+    for name in ("strides", "dilations", "pads"):
         yield f"  {name}={getattr(s, name)}"
     yield f"  {_taps(s.taps)}"
     yield f"  a={print_access(s.a, s.a_index)} over {s.row}, {s.column}"

@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     Array = np.ndarray
 
 
+_address_of, _first_byte = ctypes.addressof, ctypes.c_char.from_buffer
+
+
 class Views:
     """A frame's arrays. ``inputs``: (name, dtype, shape, view); ``outputs``: (name, view). Tensors
-    of up to 64 KiB are copied; of a larger one, whose view is None, `main` gets the address."""
+    of up to 32 KiB are copied; of a larger one, whose view is None, `main` gets the address."""
 
     __slots__ = (
         "_aligned", "_free", "_measured", "frame", "inputs", "is_small", "large_inputs",
@@ -77,19 +80,21 @@ class Views:
     def pass_large(self, arrays: "Mapping[str, Array]") -> "list[Array]":
         """Point `main` at the large inputs; return what must stay alive during the call."""
         held: list[Array] = []
+        addresses = self.frame.input_addresses
         for index, name in self.large_inputs:
-            array = arrays[name]
+            array, is_dense = arrays[name], True
             try:
-                address = ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]  # is one
-            except (TypeError, ValueError):  # slower, also of what is read-only
+                address = _address_of(_first_byte(array))  # type: ignore[arg-type]  # is one
+            except (TypeError, ValueError):  # slower: of what is read-only or not dense
                 address = array.__array_interface__["data"][0]
-            if address % array.itemsize or not array.flags.c_contiguous:
+                is_dense = array.flags.c_contiguous
+            if address % array.itemsize or not is_dense:
                 if index not in self._aligned:
                     self._aligned[index] = aligned_empty(array.shape, array.dtype)
                 copied = self._aligned[index]
                 copied[...] = array
                 array, address = copied, copied.__array_interface__["data"][0]
-            self.frame.set_input(index, address)
+            addresses[index] = address
             held.append(array)
         return held
 
@@ -98,7 +103,7 @@ class Views:
         made: dict[str, Array] = {}
         for index, name, shape, dtype in self.large_outputs:
             made[name], address = _recycled(self._free[index], shape, dtype)
-            self.frame.set_output(index, address)
+            self.frame.output_addresses[index] = address
         return made
 
     def collect(self, large: "Mapping[str, Array]", grow: "Grow") -> "dict[str, Array]":
@@ -158,7 +163,7 @@ _RECYCLED_SIZE_BYTES_MAX = 1 << 25
 
 def _grown(frame: CallFrame, index: int, dtype: "np.dtype[np.generic]", grow: "Grow") -> "Array":
     """Return an output whose size `main` alone knew: a copy, or a large one as it lies."""
-    shape, address = frame.final_shape(index), frame.grown(index)
+    shape, address = frame.final_shape(index), frame.output_addresses[index]
     for at, (_, block) in enumerate(grow.blocks):
         if isinstance(block, Block) and block.address == address:
             if dtype.itemsize * math.prod(shape) <= SMALL_SIZE_BYTES:
@@ -193,17 +198,21 @@ def _view(frame: CallFrame, place: int, tensor: TensorPlan, shape: Shape) -> "Ar
 def checked_inputs(plan: BundlePlan, inputs: "Any") -> "dict[str, Array]":
     """Return the inputs as arrays of the right dtype and shape, in the plan's order; else raise an
     ``InputError`` that names the input."""
-    if not hasattr(inputs, "keys") or not hasattr(inputs, "__getitem__"):
-        why = f"expected a dict of arrays by input name, got {type(inputs).__name__}"
-        do = f"session.run({{{plan.inputs[0].name!r}: ...}})" if plan.inputs else ""
-        raise InputError("inputs are not a dict", "session.run", why, do)
-    given: dict[Any, Any] = dict(inputs)
+    given = by_name("inputs", inputs, "session.run")
     names = [tensor.name for tensor in plan.inputs]
     for name in given:
         if name not in names:
             raise unexpected_input(name, names, given)
     sizes: dict[int, tuple[int, str]] = {}
     return {tensor.name: checked_tensor(tensor, plan, given, sizes) for tensor in plan.inputs}
+
+
+def by_name(what: str, given: "Any", where: str) -> "dict[Any, Any]":
+    """Return a dict of what is given, or raise an ``InputError``."""
+    if not hasattr(given, "keys") or not hasattr(given, "__getitem__"):
+        why = f"expected a dict of arrays by name, got {type(given).__name__}"
+        raise InputError(f"{what} are not a dict", where, why, "give {name: array}")
+    return dict(given)
 
 
 def unexpected_input(

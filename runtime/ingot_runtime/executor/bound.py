@@ -7,7 +7,7 @@ In: a plan, what makes and runs a frame, arrays. Out: ``Bound``. Not done here: 
 import numpy as np
 
 from ..errors import InputError
-from .arrays import aligned_empty, checked_inputs, default_of, describe
+from .arrays import aligned_empty, by_name, checked_inputs, default_of, describe
 from .numpy_dtypes import bits_of, dtype_of
 
 TYPE_CHECKING = False
@@ -35,7 +35,8 @@ class Bound:
     ) -> None:
         """See ``Session.bind``; `new_frame` and `run_frame` are the session's."""
         self._run = run_frame
-        inputs, outputs = _by_name("inputs", given_inputs), _by_name("outputs", given_outputs)
+        inputs = by_name("inputs", given_inputs, "session.bind")
+        outputs = by_name("outputs", given_outputs, "session.bind")
         for tensor in plan.inputs:
             if tensor.name not in inputs and tensor.name in plan.defaults:
                 inputs[tensor.name] = default_of(tensor, plan).copy()
@@ -50,7 +51,7 @@ class Bound:
         }
         self._frame = frame = new_frame(tuple(array.shape for array in checked.values()))
         for index, (name, array) in enumerate(self.inputs.items()):
-            frame.set_input(index, _address(name, array, "input"))
+            frame.input_addresses[index] = _address(name, array, "input")
         self.outputs = _bind_outputs(plan, frame, outputs)
         _require_apart(self.inputs, self.outputs)
 
@@ -61,13 +62,6 @@ class Bound:
     def output_shape(self, name: str) -> tuple[int, ...]:
         """Return the shape that the last run left in output `name`; the array may be larger."""
         return self._frame.final_shape(list(self.outputs).index(name))
-
-
-def _by_name(what: str, given: "Mapping[str, Array]") -> "dict[str, Array]":
-    if not hasattr(given, "keys") or not hasattr(given, "__getitem__"):
-        why = f"expected a dict of arrays by name, got {type(given).__name__}"
-        raise InputError(f"{what} are not a dict", "session.bind", why)
-    return dict(given)
 
 
 def _bind_outputs(
@@ -89,7 +83,7 @@ def _bind_outputs(
         if array is None:
             array = aligned_empty(shape, dtype_of(tensor.dtype))
         _check_output(tensor, array, shape, describe(tensor, plan))
-        frame.set_output(index, _address(tensor.name, array, "output"))
+        frame.output_addresses[index] = _address(tensor.name, array, "output")
         arrays[tensor.name] = array
     return arrays
 

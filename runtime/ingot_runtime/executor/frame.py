@@ -6,8 +6,8 @@ decide: ``is_data_dependent``), bytes of workspace, an address for `main`. Not d
 """
 
 import ctypes
-import math
 import struct
+from math import prod
 
 from ..errors import FormatError, InputError, RunError
 from ..format import abi
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 
-SMALL_SIZE_BYTES = 65536
+SMALL_SIZE_BYTES = 32768
 ALIGNMENT_BYTES = 64
 MORE = "allow more with max_bytes (--max-bytes)"
 _ERROR_CAP_BYTES = 512
 _U64 = struct.Struct("<Q")
 _U32 = struct.Struct("<I")
-_ROW_BYTES = abi.TENSOR.size_bytes
+_ROW, _ROOM = abi.TENSOR.size_bytes // 8, abi.TENSOR.offsets["bytes"] // 8
 
 
 class Memory:
@@ -50,11 +50,12 @@ class Memory:
 
 class CallFrame:
     """A call struct. ``input_shapes``, ``output_shapes``; ``*_bytes`` per tensor; ``call`` is
-    `main`'s argument."""
+    `main`'s argument. To be set: ``*_addresses``, ``output_room``, the bytes there."""
 
     __slots__ = (
-        "_at", "_data", "_item_bytes", "_memory", "_shapes", "call", "input_bytes", "input_shapes", "is_data_dependent",
-        "lent", "n_devices", "output_bytes", "output_shapes", "scratch_bytes", "small",
+        "_at", "_data", "_input_room", "_item_bytes", "_memory", "_pools", "_shapes", "call",
+        "input_addresses", "input_bytes", "input_shapes", "is_data_dependent", "lent", "n_devices",
+        "output_addresses", "output_bytes", "output_room", "output_shapes", "scratch_bytes", "small",
         "small_inputs", "small_outputs", "workspace_bytes",
     )  # fmt: skip
 
@@ -95,13 +96,8 @@ class CallFrame:
         dims = [dim for shape in input_shapes for dim in shape]
         struct.pack_into(f"<{len(dims)}q", self._data, self._at["input_shapes"], *dims)
         for index, size_bytes in enumerate(self.input_bytes):
-            self._set_tensor("inputs", index, "bytes", size_bytes)
+            self._input_room[index] = size_bytes
         self._sizes(loaded, main)
-
-    def set_output_room(self, index: int, address: int, size_bytes: int) -> None:
-        """Point output `index` at memory that may be more than it fills."""
-        self.set_output(index, address)
-        self._set_tensor("outputs", index, "bytes", size_bytes)
 
     def _layout(
         self, inputs: tuple[TensorPlan, ...], outputs: tuple[TensorPlan, ...], frame_size_bytes: int
@@ -109,7 +105,7 @@ class CallFrame:
         """Decide where everything lies in one buffer."""
         end = (abi.CALL.size_bytes + 15) // 16 * 16
         at = {"frame": end}
-        end += frame_size_bytes
+        end += (frame_size_bytes + 7) // 8 * 8
         for name, size_bytes in (
             ("inputs", abi.TENSOR.size_bytes * len(inputs)),
             ("outputs", abi.TENSOR.size_bytes * len(outputs)),
@@ -125,8 +121,13 @@ class CallFrame:
         self._at = at
         self._memory = ctypes.create_string_buffer(end + 15)
         shift = -ctypes.addressof(self._memory) % 16
-        self._data = memoryview(self._memory).cast("B")[shift:]
+        self._data = memoryview(self._memory).cast("B")[shift : shift + end]
         self.call = ctypes.addressof(self._memory) + shift
+        self._pools = self._data[at["workspaces"] : at["devices"]].cast("Q")
+        given = self._data[at["inputs"] : at["outputs"]].cast("Q")
+        made = self._data[at["outputs"] : at["input_shapes"]].cast("Q")
+        self.input_addresses, self._input_room = given[::_ROW], given[_ROOM::_ROW]
+        self.output_addresses, self.output_room = made[::_ROW], made[_ROOM::_ROW]
 
     def _fill(self, loaded: Loaded, grow_address: int) -> None:
         plan, at, weights = loaded.plan, self._at, loaded.weights
@@ -156,7 +157,7 @@ class CallFrame:
             row += abi.TENSOR.size_bytes
             shape_at += 8 * len(shape)
         for index, size_bytes in enumerate(self.input_bytes):
-            self._set_tensor("inputs", index, "bytes", size_bytes)
+            self._input_room[index] = size_bytes
 
     def _fill_devices(self, loaded: Loaded, attached: "devices.Attached | None") -> None:
         for index in range(self.n_devices):
@@ -196,8 +197,7 @@ class CallFrame:
         where = f"section code {loaded.variant_index}"
         self._read_output_shapes(loaded.plan, where)
         self.output_bytes = _bytes(loaded.plan.outputs, self.output_shapes)
-        counts, at = f"<{self.n_devices}Q", self._at["workspace_bytes"]
-        self.workspace_bytes: tuple[int, ...] = struct.unpack_from(counts, self._data, at)
+        self.workspace_bytes = tuple(self._pools[self.n_devices :])
         self.scratch_bytes = self.get("scratch_stride")
         workspaces = zip(loaded.variant.workspace_bytes, self.workspace_bytes, strict=True)
         for planned, computed in workspaces:
@@ -207,17 +207,17 @@ class CallFrame:
         if max((*self.workspace_bytes, self.scratch_bytes, *self.output_bytes)) > SIZE_BYTES_MAX:
             raise InputError("these shapes need too much memory", str(self.input_shapes))
         for index, size_bytes in enumerate(self.output_bytes):
-            self._set_tensor("outputs", index, "bytes", size_bytes)
+            self.output_room[index] = size_bytes
 
     def _read_output_shapes(self, plan: BundlePlan, where: str) -> None:
         """Read what `main` computed: -1 where only the data decide, which is kept as 0."""
         shapes: list[Shape] = []
         data_dependent: list[bool] = []
-        self._shapes: list[tuple[str, int]] = []
+        self._shapes: list[memoryview] = []
         at, known = self._at["output_shapes"], _symbols(plan.inputs, self.input_shapes)
         for tensor in plan.outputs:
-            self._shapes.append((f"<{len(tensor.dims)}q", at))
-            shape: Shape = struct.unpack_from(self._shapes[-1][0], self._data, at)
+            self._shapes.append(self._data[at : at + 8 * len(tensor.dims)].cast("q"))
+            shape = tuple(self._shapes[-1])
             at += 8 * len(shape)
             pairs = zip(tensor.dims, shape, strict=True)
             is_open = -1 in [size for dim, size in pairs if dim < 0 and dim not in known]
@@ -241,40 +241,22 @@ class CallFrame:
             places.append(row)
         self.small = Block(end)
         self.small_inputs, self.small_outputs = tuple(places[0]), tuple(places[1])
-        for which, places_of in (("inputs", self.small_inputs), ("outputs", self.small_outputs)):
-            for index, place in enumerate(places_of):
+        tables = self.input_addresses, self.output_addresses
+        for addresses, row in zip(tables, places, strict=True):
+            for index, place in enumerate(row):
                 if place >= 0:
-                    self._set_tensor(which, index, "data", self.small.address + place)
+                    addresses[index] = self.small.address + place
 
     def final_shape(self, index: int) -> Shape:
         """Return the shape that `main` left for output `index`; ``RunError`` where it is negative,
         or larger than `main` asked for."""
-        form, at = self._shapes[index]
-        shape: Shape = struct.unpack_from(form, self._data, at)
-        most = self.output_bytes[index]
-        if self.is_data_dependent[index]:
-            most = self.grown(index, "bytes")
-        if min(shape, default=0) < 0 or math.prod(shape) * self._item_bytes[index] > most:
+        shape = tuple(self._shapes[index])
+        is_open = self.is_data_dependent[index]
+        most = self.output_room[index] if is_open else self.output_bytes[index]
+        if prod(shape) * self._item_bytes[index] > most or (shape and min(shape) < 0):
             why = f"main leaves {list(shape)} where {list(self.output_shapes[index])} was made"
             raise RunError("an output outgrew its upper bound", f"output {index}", why)
         return shape
-
-    def grown(self, index: int, name: str = "data") -> int:
-        """Return where `main` left output `index`, which is data-dependent, or its bytes."""
-        at = self._at["outputs"] + index * _ROW_BYTES + abi.TENSOR.offsets[name]
-        return int(_U64.unpack_from(self._data, at)[0])
-
-    def set_input(self, index: int, address: int) -> None:
-        """Point input `index` at `address`."""
-        _U64.pack_into(self._data, self._at["inputs"] + index * _ROW_BYTES, address)
-
-    def set_output(self, index: int, address: int) -> None:
-        """Point output `index` at `address`."""
-        _U64.pack_into(self._data, self._at["outputs"] + index * _ROW_BYTES, address)
-
-    def _set_tensor(self, which: str, index: int, name: str, value: int) -> None:
-        at = self._at[which] + index * _ROW_BYTES + abi.TENSOR.offsets[name]
-        _U64.pack_into(self._data, at, value)
 
     def set_grow(self, address: int) -> None:
         """Lend the callback for blocks of unknown size."""
@@ -285,9 +267,8 @@ class CallFrame:
         # Noted last: after an exception on the way, the next call lends again.
         self.lent = None
         for index, workspace in enumerate(memory.workspaces):
-            at = 8 * index
-            _U64.pack_into(self._data, self._at["workspaces"] + at, workspace.address)
-            _U64.pack_into(self._data, self._at["workspace_bytes"] + at, workspace.size_bytes)
+            self._pools[index] = workspace.address
+            self._pools[index + self.n_devices] = workspace.size_bytes
         self._set("scratch", memory.scratch.address)
         self._set("scratch_stride", memory.stride_bytes)
         self._set("pool", loaded.pool.page)
@@ -327,7 +308,7 @@ def _named(text: str, loaded: Loaded) -> str:
 
 def _bytes(tensors: tuple[TensorPlan, ...], shapes: tuple[Shape, ...]) -> tuple[int, ...]:
     pairs = zip(tensors, shapes, strict=True)
-    return tuple(DTYPE_SIZES_BYTES[tensor.dtype] * math.prod(shape) for tensor, shape in pairs)
+    return tuple(DTYPE_SIZES_BYTES[tensor.dtype] * prod(shape) for tensor, shape in pairs)
 
 
 def _require_shape(tensor: TensorPlan, shape: Shape, known: dict[int, int], where: str) -> None:

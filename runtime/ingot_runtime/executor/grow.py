@@ -41,9 +41,9 @@ class Grow:
     def make(self) -> None:
         """Make the native function, or raise ``ResourceError``; it lives as long as this object."""
         # A method of this object would be a cycle of object, callback and object.
-        grow = self._given.allocate
         try:
-            native = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(grow)
+            kind = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
+            native = kind(self._given.allocate)
         except (MemoryError, OSError) as error:
             why = f"{error}: a security policy forbids pages that are writable and executable"
             raise ResourceError("this process may not make callbacks", "ctypes", why) from error
@@ -104,15 +104,16 @@ class _Given:
         self.blocks.clear()
 
     def _block(self, device: int, size_bytes: int) -> "Memory":
-        used = 0
         if self.room_bytes == _UNLIMITED_BYTES:
-            size_bytes = _rounded(size_bytes)
+            # Few binary digits, so that calls of nearly equal needs share blocks.
+            if size_bytes <= _ROUNDED_MAX_BYTES:
+                size_bytes += -size_bytes % (1 << size_bytes.bit_length() >> 4 or 1)
         else:
             used = sum(block.size_bytes for _, block in self.blocks if block is not None)
-        if used + size_bytes > self.room_bytes:
-            why = f"max_bytes leaves {self.room_bytes} bytes for them, got {used + size_bytes}"
-            what = "tensors whose size the data decide need too much memory"
-            raise LimitError(what, "", why, MORE)
+            if used + size_bytes > self.room_bytes:
+                why = f"max_bytes leaves {self.room_bytes} bytes for them, got {used + size_bytes}"
+                what = "tensors whose size the data decide need too much memory"
+                raise LimitError(what, "", why, MORE)
         alike = self.spare.get((device, size_bytes))
         if alike:
             return alike.pop()
@@ -121,17 +122,9 @@ class _Given:
         try:
             return self._new(device, size_bytes)
         except ResourceError:
-            if not self.spare:
-                raise
             self.spare.clear()
             return self._new(device, size_bytes)
 
     def _new(self, device: int, size_bytes: int) -> "Memory":
         attached = self._attached
         return Block(size_bytes) if attached is None else attached.allocate(device, size_bytes)
-
-
-def _rounded(size_bytes: int) -> int:
-    """Round up to few binary digits, so that calls of nearly equal needs share blocks."""
-    unit = 1 << max(size_bytes.bit_length() - 4, 0)
-    return size_bytes + -size_bytes % unit if size_bytes <= _ROUNDED_MAX_BYTES else size_bytes

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import BusyError, InputError
 from ..format.checks import require
 from ..format.dtypes import DTYPE_SIZES_BYTES
-from .arrays import aligned_empty, checked_tensor, unexpected_input
+from .arrays import aligned_empty, by_name, checked_tensor, unexpected_input
 from .lane import Lane, in_turn
 from .numpy_dtypes import bits_of, dtype_of
 from .permit import closed
@@ -146,8 +146,9 @@ class Sequence:
         _require_held(frame, plan)
         memory.reserve([frame.output_shapes[state.output] for state in plan.states])
         for state, (address, size_bytes) in zip(plan.states, memory.places(), strict=True):
-            frame.set_input(state.input, address)
-            frame.set_output_room(state.output, address, size_bytes)
+            frame.input_addresses[state.input] = address
+            frame.output_addresses[state.output] = address
+            frame.output_room[state.output] = size_bytes
         held = [*arrays.pass_to(frame)]
         results = self._results(frame, outputs)
         lane.call(frame)
@@ -158,10 +159,7 @@ class Sequence:
     def _checked(self, inputs: "Arrays") -> "_Given":
         """Return the arrays that are given, checked; the shapes of all inputs."""
         plan = self._lane.loaded.plan
-        if not hasattr(inputs, "keys") or not hasattr(inputs, "__getitem__"):
-            why = f"expected a dict of arrays by input name, got {type(inputs).__name__}"
-            raise InputError("inputs are not a dict", "sequence.run", why)
-        given = dict(inputs)
+        given = by_name("inputs", inputs, "sequence.run")
         names = [item.name for index, item in enumerate(plan.inputs) if index not in self._held]
         for name in given:
             if name in names:
@@ -209,7 +207,7 @@ class Sequence:
                 raise InputError(
                     f"output {tensor.name!r} does not fit", "sequence.run", f"{why}; {got}"
                 )
-            frame.set_output(index, array.__array_interface__["data"][0])
+            frame.output_addresses[index] = array.__array_interface__["data"][0]
             results[tensor.name] = array
         return results
 
@@ -258,7 +256,7 @@ class _Given:
                 array = aligned_empty(given.shape, given.dtype)
                 array[...] = given
                 address = array.__array_interface__["data"][0]
-            frame.set_input(index, address)
+            frame.input_addresses[index] = address
             yield array
 
 

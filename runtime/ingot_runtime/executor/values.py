@@ -22,7 +22,7 @@ from ..format.values import (
     STRINGS,
     TENSOR,
 )
-from .arrays import default_of, unexpected_input
+from .arrays import by_name, default_of, unexpected_input
 from .numpy_dtypes import dtype_of, with_dtype
 from .session import Session, TensorSpec
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     Array = np.ndarray
     Values = Mapping[str, Any]
-    Texts = tuple[Array, Array, bytes]  # an array, how many bytes each item has, the bytes
 
-_FEW = 64  # strings: fewer are looked at one by one
+_FEW = 64  # strings: fewer are looked at one by one; bytes of one that is short
+_ASCII_MAX = 127
 _WORDS = {OPTIONAL: "optional ", SEQUENCE: "sequence of ", LIST: "list of ", SHAPED: ""}
 
 
@@ -157,10 +157,7 @@ def _count(form: str) -> int:
 def packed(plan: BundlePlan, given: "Any") -> "dict[str, Array]":
     """Return the tensors that inputs are made of."""
     assert plan.values is not None
-    if not hasattr(given, "keys") or not hasattr(given, "__getitem__"):
-        why = f"expected a dict of values by input name, got {type(given).__name__}"
-        raise InputError("inputs are not a dict", "session.run", why)
-    values = plan.values[0]
+    given, values = by_name("inputs", given, "session.run"), plan.values[0]
     names = [value.name for value in values]
     for name in given:
         if name not in names:
@@ -211,7 +208,9 @@ class _Packer:
                 self.put(form[1:], value)
             self._add(np.array(value is not None))
         elif kind == STRINGS:
-            self._put_strings(value)
+            (array,), places, data = self._strings([value])
+            self._add(places if array.ndim == 1 else places.reshape(*array.shape, 2))
+            self._add(data)
         elif kind == SHAPED:
             self._flat(form[1], [value], None)
         elif kind == SEQUENCE:
@@ -240,9 +239,9 @@ class _Packer:
         """Arrays one after the other, and their shapes; without a count, the shape of the only
         one."""
         if kind == STRINGS:
-            texts = [self._strings(value) for value in values]
-            arrays = [array for array, _, _ in texts]
-            self._add_strings(texts, (sum(array.size for array in arrays),))
+            arrays, places, data = self._strings(values)
+            self._add(places)
+            self._add(data)
         else:
             tensor = next(self._tensors)
             arrays = [self._element(tensor, index, each) for index, each in enumerate(values)]
@@ -278,30 +277,37 @@ class _Packer:
             raise InputError(what, where, why, do)
         return array
 
-    def _put_strings(self, value: "Any") -> None:
-        array = value if type(value) is np.ndarray else None
-        found = None if array is None else _apart(array.ravel().tolist())
-        if array is None or found is None:
-            texts = self._strings(value)
-            self._add_strings([texts], texts[0].shape)
-            return
-        places, data = found
-        self._add(places if array.ndim == 1 else places.reshape(*array.shape, 2))
-        self._add(data)
-
-    def _strings(self, value: "Any") -> "Texts":
+    def _strings(self, values: "Sequence[Any]") -> "tuple[list[Array], Array, Array]":
+        """Return the arrays, where each of their strings begins and ends, and bytes."""
         try:
-            array = np.asarray(value)
-            return array, *_encoded(array.ravel().tolist())
+            arrays = [np.asarray(value) for value in values]
+            found = _padded(arrays[0]) if len(arrays) == 1 else None
+            if found is None:
+                items: list[Any] = []
+                for array in arrays:
+                    items += array.ravel().tolist()
+                found = _apart(items) or _one_by_one(items)
         except Exception as error:
             what = f"input {self.name!r} is not an array of strings"
             do = "give an array of str, or of bytes that are UTF-8"
             raise InputError(what, self.where, str(error), do) from error
+        return arrays, *found
 
-    def _add_strings(self, texts: "Sequence[Texts]", shape: "tuple[int, ...]") -> None:
-        ends = np.cumsum(np.concatenate([[0], *(sizes for _, sizes, _ in texts)]), dtype=np.int64)
-        self._add(np.stack([ends[:-1], ends[1:]], -1).reshape(*shape, 2))
-        self._add(np.frombuffer(b"".join(data for _, _, data in texts), np.uint8))
+
+def _padded(array: "Array") -> "tuple[Array, Array] | None":
+    """Return where each of many strings begins and ends, and bytes, with numpy's own padding; None
+    where they are no `str` that numpy pads, or a character is no byte."""
+    dtype = array.dtype
+    if array.size < _FEW or dtype.kind != "U" or not dtype.isnative or not dtype.itemsize:
+        return None
+    units = array.ravel().view(np.uint32)
+    ends = np.strings.str_len(array).ravel()
+    if units.max() > _ASCII_MAX or 4 * ends.sum() < units.size:  # mostly padding
+        return None
+    places = np.empty((array.size, 2), np.int64)
+    places[:, 0] = np.arange(0, units.size, dtype.itemsize // 4)
+    np.add(places[:, 0], ends, out=places[:, 1])
+    return places, units.astype(np.uint8)
 
 
 def _apart(items: "list[Any]") -> "tuple[Array, Array] | None":
@@ -327,18 +333,10 @@ def _apart(items: "list[Any]") -> "tuple[Array, Array] | None":
     return places, data
 
 
-def _encoded(items: "list[Any]") -> "tuple[Array, bytes]":
-    """Return how many bytes each has, and all bytes."""
-    try:
-        # All at once, which tells the bytes of each where a character has one.
-        text = "".join(items)
-        data = text.encode()
-    except (TypeError, UnicodeError):
-        text, data = "", b"-"
-    if len(text) != len(data):
-        items = [_utf8(item) for item in items]
-        data = b"".join(items)
-    return np.fromiter(map(len, items), np.int64, len(items)), data
+def _one_by_one(items: "list[Any]") -> "tuple[Array, Array]":
+    texts = [_utf8(item) for item in items]
+    ends = np.cumsum([0, *map(len, texts)])
+    return np.stack([ends[:-1], ends[1:]], -1), np.frombuffer(b"".join(texts), np.uint8)
 
 
 def _utf8(item: object) -> bytes:
@@ -392,8 +390,8 @@ def _elements(flat: "Array", shapes: "Array") -> "list[Array]":
 
 
 def _decoded(spans: "Array", pool: "Array") -> "Array":
-    data, pairs = pool.tobytes(), spans if spans.ndim == 2 else spans.reshape(-1, 2)
-    if pool.size < 4 * len(pairs) and len(pairs) >= _FEW:
+    pairs = spans.reshape(-1, 2)
+    if pool.size < len(pairs) and len(pairs) >= _FEW:
         # Few labels, many times: each is decoded once, unless two begin at one place.
         starts, ends = pairs.T
         lasts = np.full(pool.size + 1, -1)
@@ -401,15 +399,26 @@ def _decoded(spans: "Array", pool: "Array") -> "Array":
         if (lasts[starts] == ends).all():
             firsts = np.flatnonzero(lasts >= 0)
             texts = np.empty(lasts.size, object)
-            texts[firsts] = _texts(data, np.stack([firsts, lasts[firsts]], -1))
+            texts[firsts] = _texts(pool, np.stack([firsts, lasts[firsts]], -1))
             found: Array = texts[starts].reshape(spans.shape[:-1])
             return found
-    flat = np.fromiter(_texts(data, pairs), object, len(pairs))
+    flat = np.fromiter(_texts(pool, pairs), object, len(pairs))
     return flat if spans.ndim == 2 else flat.reshape(spans.shape[:-1])
 
 
-def _texts(data: bytes, pairs: "Array") -> "list[str]":
-    if len(data) < 64 * len(pairs) and data.isascii():
-        text = data.decode()
-        return [text[start:end] for start, end in pairs.tolist()]
+def _texts(pool: "Array", pairs: "Array") -> "list[str]":
+    if len(pairs) >= _FEW and pool.size:
+        # The bytes of all with a 0 behind each, where none has one, are taken apart at once.
+        starts, ends = pairs.T
+        sizes = ends - starts + 1
+        lasts = sizes.cumsum()
+        if lasts[-1] < _FEW * len(pairs):
+            shifts: Array = (ends + 1 - lasts).repeat(sizes)
+            places = shifts + np.arange(shifts.size)
+            apart = pool.take(places, mode="clip")
+            apart[lasts - 1] = 0
+            texts = apart.tobytes().decode().split("\0")
+            if len(texts) == len(pairs) + 1:
+                return texts[:-1]
+    data = pool.tobytes()
     return [data[start:end].decode() for start, end in pairs.tolist()]

@@ -45,7 +45,7 @@ from ingot_compiler.backends.host.packed_weights import (
 from ingot_compiler.backends.host.quantised_rows import quantised_rows
 from ingot_compiler.backends.host.rounded_factors import rounded, rounds_factors
 from ingot_compiler.backends.host.split_products import fits_tiles, lies_alone, part_count
-from ingot_compiler.backends.host.tiles import sum_dtype
+from ingot_compiler.backends.host.tiles import MASKED_LOAD_BITS_MIN, sum_dtype
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
@@ -179,6 +179,7 @@ def _conv_facts(fuser: Fuser, node: Node) -> ConvFacts:
         values.is_constant(w),
         stored.view if stored else None,
         _becomes_output(values, node.results[0]),
+        fuser.targets[values.device_of(x)].vector_bits >= MASKED_LOAD_BITS_MIN,
     )
 
 

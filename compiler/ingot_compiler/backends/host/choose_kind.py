@@ -27,7 +27,7 @@ _PLANE_RANKS = (3, 4)
 class ConvFacts:
     """Types of a convolution; ``x_view``: how its image lies if it is stored and in no
     channels-last form; ``becomes_output``: nothing but elementwise ops stands between the result
-    and the graph's outputs."""
+    and the graph's outputs; ``masks_loads``: vectors are loaded under masks of the run time."""
 
     x: TensorType
     weights: TensorType
@@ -35,6 +35,7 @@ class ConvFacts:
     constant_weights: bool
     x_view: View | None
     becomes_output: bool
+    masks_loads: bool
 
 
 def conv_kind(node: Node, facts: ConvFacts) -> Kind:
@@ -54,16 +55,13 @@ def conv_kind(node: Node, facts: ConvFacts) -> Kind:
 
 def _stays_row_major(node: Node, facts: ConvFacts) -> bool:
     """Whether a depthwise convolution runs on planes: the image lies row-major, the result becomes
-    an output, all sizes of the plane are known, and every other pixel at most is skipped."""
+    an output, and every other pixel at most is skipped. Planes of unknown sizes need masks."""
     x, view = facts.x, facts.x_view
     if view is None or x.rank not in _PLANE_RANKS or x.dtype not in ("f32", "f64"):
         return False
-    sizes = (
-        *x.shape[2:],
-        *facts.weights.shape[2:],
-        *node.dims("pads_before"),
-        *facts.result.shape[2:],
-    )
+    sizes = (*facts.weights.shape[2:], *node.dims("pads_before"))
+    if not facts.masks_loads:
+        sizes = (*sizes, *x.shape[2:], *facts.result.shape[2:])
     dense = view.strides[-1] == 1 and x.shape[1] != 1
     return (
         _all_known(sizes)

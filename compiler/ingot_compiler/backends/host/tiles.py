@@ -18,6 +18,7 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import RegisterTile
 
 BLOCK_CHAINS_MAX = 200  # multiply-adds in one block: LLVM is quadratic in its length
+MASKED_LOAD_BITS_MIN = 256  # vectors below it have no masked loads: masks must be constants
 _PORTS = 2  # multiply-adds, and loads, per cycle
 _CHAINS_MIN = 8  # accumulators that hide a latency of 4 cycles on 2 ports
 _PANEL_CYCLES = 0.1  # per vector of B and step: what of L2's bandwidth is not hidden

@@ -44,15 +44,16 @@ def _translate(context: OpContext) -> Sequence[int]:
     sizes = context.read_dims(context.operand(1))[2:]
     count, total = len(sizes), dim_product(sizes)
     align = context.bool_attribute("align_corners")
-    columns: list[int] = []
+    rows: list[int] = []
     for axis in reversed(range(count)):
         along = [size if axis == other else 1 for other, size in enumerate(sizes)]
         steps = reshape(context, _steps(context, sizes[axis], wide, align=align), along)
-        columns.append(reshape(context, broadcast_to(context, steps, sizes), (total, 1)))
-    columns.append(full(context, wide, 1.0, (total, 1)))
-    matrix = transpose(context, cast(context, theta, wide), (0, 2, 1))
-    product = context.add("matmul", concat(context, columns, 1), matrix)
-    grid = reshape(context, product, (context.shape_of(theta)[0], *sizes, count))
+        rows.append(reshape(context, broadcast_to(context, steps, sizes), (1, total)))
+    rows.append(full(context, wide, 1.0, (1, total)))
+    # Places in the columns: two or three columns would leave most of each vector empty.
+    product = context.add("matmul", cast(context, theta, wide), concat(context, rows, 0))
+    grid = transpose(context, product, (0, 2, 1))
+    grid = reshape(context, grid, (context.shape_of(theta)[0], *sizes, count))
     return (cast(context, grid, context.dtype_of(theta)),)
 
 

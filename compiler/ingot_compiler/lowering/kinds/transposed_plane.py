@@ -24,7 +24,7 @@ BLOCK_ROWS, BLOCK_COLUMNS = 16, 256
 # divisions by which each column of a longer run finds where it is.
 ENOUGH_COLUMNS = 64
 PLANE_DTYPES = frozenset(
-    ("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+    ("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 )
 
 

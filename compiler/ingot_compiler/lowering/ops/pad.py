@@ -69,7 +69,8 @@ def element(elements: ElementScope, node: Node, space: Space) -> Value:
     ]
     inside = all_of(is_within(0, where[axis], shape[axis]) for axis in crossed)
     outside = any(_stays_outside(where[axis], shape[axis], extents) for axis in crossed)
-    for axis in padded:
+    # Under the condition nothing is read outside; a bound would keep lanes from lying together.
+    for axis in padded if mode != "constant" else ():
         where[axis] = _source_index(mode, where[axis], shape[axis], extents)
     loaded = elements.load(data, point(shape, tuple(where)))
     if mode != "constant" or not crossed:

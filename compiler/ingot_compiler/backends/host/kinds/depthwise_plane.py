@@ -1,8 +1,8 @@
 """Depthwise convolutions of a row-major image into a row-major result: a plane at a time, pixels in
 lanes.
 
-In: a group anchored by ``conv`` with one input and one output channel per group; sizes of planes
-are known. Out: its loop program. Not done here: images whose channels lie together (``depthwise``).
+In: a group anchored by ``conv`` with one input and one output channel per group. Out: its loop
+program. Not done here: images whose channels lie together (``depthwise``).
 """
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
@@ -18,6 +18,7 @@ from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import Shape, flat_offset
 
 _FREE_ROWS_BITS = 256  # below it a block is straight code, and therefore short
+_OPEN_ROWS_MAX = 7  # of rows whose number is not known: the last blocks overlap
 
 
 def lower_depthwise_plane(group: Group, target: KernelTarget) -> LoopProgram:
@@ -25,11 +26,11 @@ def lower_depthwise_plane(group: Group, target: KernelTarget) -> LoopProgram:
     anchored = AnchoredGroup(group)
     x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
     conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
-    kernel, extents = _pair(conv.kernel), _pair(shape[2:])
+    kernel, extents = _known_pair(conv.kernel), _pair(shape[2:])
     row_name, column_name = TAP_NAMES[:2]
     statement = DepthwisePlane(
-        "y", "x", extents, _pair(x.type.shape[2:]), _pair(conv.strides), _pair(conv.dilations),
-        _pair(conv.pads_before, 0), ((row_name, kernel[0]), (column_name, kernel[1])),
+        "y", "x", extents, _pair(x.type.shape[2:]), _known_pair(conv.strides),
+        _known_pair(conv.dilations), _known_pair(conv.pads_before, 0), ((row_name, kernel[0]), (column_name, kernel[1])),
         anchored.number(0), "row", "column", _image_index(x), anchored.number(1), _weight_index(w),
         x.type.dtype, ACCUMULATOR, anchored.epilogue(_result_space(shape)),
         _rows_together(extents[0], kernel, target),
@@ -60,19 +61,26 @@ def _result_space(shape: Shape) -> Space:
     return Space(shape, runs if len(shape) == 3 else (*runs, Run((2,), symbol("y"))))
 
 
-def _rows_together(extent: int, kernel: tuple[int, int], target: KernelTarget) -> int:
+def _rows_together(extent: Dim, kernel: tuple[int, int], target: KernelTarget) -> int:
     rows, columns = kernel
     together = choose_pixels(extent, (columns, rows), target)
+    if not isinstance(extent, int):
+        together = min(together, _OPEN_ROWS_MAX)
     if target.vector_bits >= _FREE_ROWS_BITS:
         return together
     return max(1, min(together, BLOCK_CHAINS_MAX // (rows * columns)))
 
 
-def _pair(values: tuple[Dim, ...], missing: int = 1) -> tuple[int, int]:
-    """Known sizes of (rows, pixels); one spatial axis is that of the pixels."""
-    known = tuple(value for value in values if isinstance(value, int))
-    assert len(known) == len(values)
-    return (known[0], known[1]) if len(known) == 2 else (missing, known[0])
+def _pair(values: tuple[Dim, ...], missing: int = 1) -> tuple[Dim, Dim]:
+    """Sizes of (rows, pixels); one spatial axis is that of the pixels."""
+    return (values[0], values[1]) if len(values) == 2 else (missing, values[0])
+
+
+def _known_pair(values: tuple[Dim, ...], missing: int = 1) -> tuple[int, int]:
+    rows, pixels = _pair(values, missing)
+    assert isinstance(rows, int)
+    assert isinstance(pixels, int)
+    return rows, pixels
 
 
 DEPTHWISE_PLANE = Kind("depthwise_plane", one_kernel(lower_depthwise_plane), ResultLayout.ROW_MAJOR)

@@ -6,13 +6,18 @@ function. Not done here: channels in lanes (``depthwise``), choosing between the
 
 A vector of pixels is computed for several rows together, so that a vector of the image serves all
 rows that it is a tap of; the weights of one kernel column wait in registers. Every element is one
-chain: kernel columns, within them kernel rows. There is no halo: all sizes are known, so blocks at
-the edges are written apart, with masks and without the rows outside.
+chain: kernel columns, within them kernel rows. There is no halo: blocks at the edges are written
+apart, with masks and without the rows outside. Where a size is not known, they find out at run time
+which these are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.emit.control import values_if
 from ingot_compiler.backends.host.emit.convert import REGISTER
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import (
@@ -21,17 +26,16 @@ from ingot_compiler.backends.host.emit.kernels.epilogue import (
     Rows,
     emit_epilogue,
 )
-from ingot_compiler.backends.host.emit.kernels.plane_spans import Span, over_spans, spans_of
-from ingot_compiler.backends.host.emit.lanes import known_tail_mask, lane_numbers
+from ingot_compiler.backends.host.emit.kernels.plane_spans import Span, over_spans
+from ingot_compiler.backends.host.emit.lanes import known_tail_mask, lane_numbers, tail_mask
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
-from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
+from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, MASKED_LOAD_BITS_MIN, lanes_of
 from ingot_compiler.ir.dims import Dim, substitute, symbol
 from ingot_compiler.lowering.loops import DepthwisePlane
 from ingot_runtime.lazy_dataclass import dataclass
 
-_MASKED_LOAD_BITS_MIN = 256  # vectors below it have no masked loads: masks must be constants
 _TAP = "tap column"  # the run-time loop's symbol; no other name has a space
 
 
@@ -60,16 +64,15 @@ class _Block:
 
 def emit_depthwise_plane(context: EmitContext, statement: DepthwisePlane) -> None:
     """Emit one plane: blocks of rows, for each all vectors of pixels."""
-    rows = spans_of(statement, 0, statement.rows_together)
-    pixels = spans_of(statement, 1, lanes_of(statement.dtype, context.target))
+    lanes = lanes_of(statement.dtype, context.target)
 
     def block_row(span: Span, y: LlvmValue) -> None:
         def block(vector: Span, x: LlvmValue) -> None:
             _emit_block(_Block(context, statement, span, vector, y, x))
 
-        over_spans(context, pixels, block)
+        over_spans(context, statement, 1, lanes, block)
 
-    over_spans(context, rows, block_row)
+    over_spans(context, statement, 0, statement.rows_together, block_row)
 
 
 def _emit_block(block: _Block) -> None:
@@ -78,11 +81,19 @@ def _emit_block(block: _Block) -> None:
     with context.scope():
         context.bind({statement.y: block.y, statement.x: block.x})
         sums = _emit_sums(block)
-    mask = known_tail_mask(block.pixels.count, block.lanes)
+    mask = _tail(block)
     rows = Rows(statement.y, block.y, block.rows.count)
     columns = Columns(statement.x, block.x, 1, block.lanes, mask)
     results = Results(rows, columns, statement.accumulator, statement.dtype, statement.epilogue)
     emit_epilogue(context, results, sums)
+
+
+def _tail(block: _Block) -> LlvmValue | None:
+    """The pixels of the vector that are results; None where all are."""
+    if block.pixels.inside or block.pixels.first is not None:
+        return known_tail_mask(block.pixels.count, block.lanes)
+    extent = emit_index(block.context, block.statement.extents[1])
+    return tail_mask(block.context.writer, block.x, extent, block.lanes)
 
 
 def _emit_sums(block: _Block) -> Operands:
@@ -90,7 +101,7 @@ def _emit_sums(block: _Block) -> Operands:
     context = block.context
     rows, columns = (extent for _, extent in block.statement.taps)
     sums: Operands = (zeros(block.element, block.lanes),) * block.rows.count
-    masked = not block.pixels.inside and context.target.vector_bits < _MASKED_LOAD_BITS_MIN
+    masked = not block.pixels.inside and context.target.vector_bits < MASKED_LOAD_BITS_MIN
     if masked or rows * columns * len(sums) <= BLOCK_CHAINS_MAX:
         for column in range(columns):
             sums = _emit_column(block, column, sums)
@@ -108,13 +119,36 @@ def _emit_column(block: _Block, column: Dim, sums: Operands) -> Operands:
     """Add the taps of one kernel column, image row by image row."""
     w = block.context.writer
     weights = [w.splat(weight, block.lanes) for weight in _load_weights(block, column)]
-    uses, totals = _uses(block), list(sums)
-    for row in sorted(uses):
-        vector = _load_pixels(block, row, column)
-        # Larger taps belong to earlier results: each chain goes through its kernel rows in order.
-        for result, tap in uses[row]:
-            totals[result] = w.fma(vector, weights[tap], totals[result])
+    for row, uses in sorted(_uses(block).items()):
+        added = partial(_emit_row, block, (row, column), uses, weights, sums)
+        if block.rows.inside or block.rows.first is not None:
+            sums = added()
+        else:
+            sums = values_if(w, _is_row(block, row), sums, added)
+    return sums
+
+
+def _emit_row(
+    block: _Block,
+    place: tuple[int, Dim],
+    uses: Sequence[tuple[int, int]],
+    weights: Sequence[LlvmValue],
+    sums: Operands,
+) -> Operands:
+    """Add what an image row adds; ``place``: the row, the kernel column."""
+    vector, totals = _load_pixels(block, *place), list(sums)
+    # Larger taps belong to earlier results: each chain goes through its kernel rows in order.
+    for result, tap in uses:
+        totals[result] = block.context.writer.fma(vector, weights[tap], totals[result])
     return tuple(totals)
+
+
+def _is_row(block: _Block, row: int) -> LlvmValue:
+    """Whether image row ``y * stride + row`` is there."""
+    context, statement = block.context, block.statement
+    number = emit_index(context, symbol(statement.y) * statement.strides[0] + row)
+    # Taken as unsigned, a row before the image is a large number.
+    return context.writer.compare("ult", number, emit_index(context, statement.image[0]))
 
 
 def _load_weights(block: _Block, column: Dim) -> list[LlvmValue]:
@@ -137,9 +171,17 @@ def _uses(block: _Block) -> dict[int, list[tuple[int, int]]]:
     for result in range(block.rows.count):
         for tap in range(statement.taps[0][1]):
             row = result * stride + tap * dilation - pad
-            if block.rows.inside or 0 <= block.rows.first * stride + row < statement.image[0]:
+            if _may_be_there(block, row):
                 uses.setdefault(row, []).append((result, tap))
     return uses
+
+
+def _may_be_there(block: _Block, row: int) -> bool:
+    """Whether image row ``y * stride + row`` is there, or only run time knows."""
+    first, height = block.rows.first, block.statement.image[0]
+    if block.rows.inside or first is None or not isinstance(height, int):
+        return True
+    return 0 <= first * block.statement.strides[0] + row < height
 
 
 def _load_pixels(block: _Block, row: int, column: Dim) -> LlvmValue:
@@ -167,13 +209,14 @@ def _load(block: _Block, row: int, shift: Dim) -> LlvmValue:
 def _mask(block: _Block, shift: Dim) -> LlvmValue:
     """The lanes whose pixel lies inside of the image and is asked for by a result."""
     context, statement, w = block.context, block.statement, block.context.writer
-    width, stride = statement.image[1], statement.strides[1]
-    if isinstance(shift, int):
-        known = block.pixels.first * stride + shift
+    width, stride, at = statement.image[1], statement.strides[1], block.pixels.first
+    if isinstance(shift, int) and isinstance(width, int) and at is not None:
+        known = at * stride + shift
         return constants([int(0 <= known + lane < width) for lane in range(block.lanes)], "i1")
     first = emit_index(context, symbol(statement.x) * stride + shift)
     pixels = w.add(
         lane_numbers(block.lanes, "i32"), w.splat(w.convert("trunc", first, "i32"), block.lanes)
     )
     # Taken as unsigned, a pixel before the row is a large number.
-    return w.compare("ult", pixels, constant(width, "i32", block.lanes))
+    end = w.convert("trunc", emit_index(context, width), "i32")
+    return w.compare("ult", pixels, w.splat(end, block.lanes))

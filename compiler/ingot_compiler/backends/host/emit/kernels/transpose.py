@@ -17,6 +17,7 @@ from ingot_compiler.backends.host.emit.control import for_each, if_below, multip
 from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import is_light
+from ingot_compiler.backends.host.emit.kernels.few_columns import plain_copy, store_interleaved
 from ingot_compiler.backends.host.emit.kernels.shuffles import transposed, transposed_bytes
 from ingot_compiler.backends.host.emit.lanes import load_lanes, tail_mask
 from ingot_compiler.backends.host.emit.memory import emit_address
@@ -113,6 +114,11 @@ def _emit_tile(tile: _Tile) -> None:
     context, statement = tile.context, tile.statement
     with context.scope():
         context.bind({statement.row: tile.row, statement.column: tile.column})
+        copy = None if tile.rows is not None else plain_copy(context, statement, tile.lanes)
+        if copy is not None:
+            ((_, buffer, index),) = statement.values
+            store_interleaved(context, copy[0], _load(tile, buffer, index)[: copy[1]])
+            return
         planes = [_transposed(tile, buffer, index) for _, buffer, index in statement.values]
     mask = tile.mask(tile.columns)
     known = tile.lanes if tile.rows is None else tile.rows.integer
