@@ -14,6 +14,7 @@ from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
 from ingot_compiler.ir.types import COMPUTED_DTYPES, FLOATS, DType
+from ingot_compiler.lowering.kernel_of import kernel_of
 from ingot_compiler.lowering.loops import (
     Apply,
     Buffer,
@@ -155,20 +156,28 @@ def test_row_kernels_compile_everywhere(target: Target) -> None:
 
 
 def test_the_symbol_names_the_content() -> None:
-    """Equal programs share a symbol on all targets; any change of the program changes it."""
+    """Equal programs share a symbol on all targets; any change of what one unit does changes it."""
     program = _row_program()
     assert {kernel_module(program, target).symbol for target in _LEVELS} == {
         kernel_symbol(_row_program())
     }
     changed = [
         _row_program("y"),
-        dataclasses.replace(program, grain=3),
-        dataclasses.replace(program, extent=9),
         dataclasses.replace(program, scratch_bytes=128),
         dataclasses.replace(program, buffers=(Buffer("f16", written=False), program.buffers[1])),
         dataclasses.replace(program, body=program.body[:-1]),
     ]
     assert len({kernel_symbol(other) for other in (program, *changed)}) == len(changed) + 1
+
+
+def test_more_units_are_the_same_kernel() -> None:
+    """How many units there are, and how many are worth a thread, changes neither symbol nor
+    code."""
+    program = _row_program()
+    longer = dataclasses.replace(program, extent=9, grain=3)
+    assert kernel_of(longer) == kernel_of(program)
+    for target in _LEVELS:
+        assert kernel_module(longer, target) == kernel_module(program, target)
 
 
 def test_modules_are_deterministic() -> None:

@@ -232,6 +232,41 @@ def test_counts_tell_what_ran() -> None:
     assert counts["pack_constant"]["ran"] == 0  # packed while the bundle is written
 
 
+def test_equal_rows_share_a_kernel(tmp_path: Path) -> None:
+    """Loops that differ in how many units they have are one kernel, launched for each count; so are
+    the loops that a bundle keeps of it."""
+    counts = {"few": 3, "many": 200}
+    graph = helper.make_graph(
+        [helper.make_node("Softmax", [name], [f"{name}_soft"]) for name in counts],
+        "rows",
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, [n, 40])
+            for name, n in counts.items()
+        ],
+        [
+            helper.make_tensor_value_info(f"{name}_soft", TensorProto.FLOAT, [n, 40])
+            for name, n in counts.items()
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    compiled = compile_model(model.SerializeToString(), make_options(["x86-64-v3"]))
+    bundle = tmp_path / "m.ingot"
+    compiled.save(str(bundle))
+    assert compiled.counts()["codegen"] == {"ran": 1, "hit": 0}
+    (programs,) = describe_bundle(bundle)["debug"]["programs"].values()
+    assert len(programs) == 1
+    random = np.random.RandomState(1)
+    inputs = {
+        name: random.standard_normal((n, 40)).astype(np.float32) for name, n in counts.items()
+    }
+    for executor in ("aot", "vm"):
+        outputs = ingot_runtime.load(bundle, executor=executor).run(inputs)
+        for name, x in inputs.items():
+            powers = np.exp(x.astype(np.float64))
+            wanted = powers / powers.sum(axis=1, keepdims=True)
+            np.testing.assert_allclose(outputs[f"{name}_soft"], wanted, rtol=1e-5)
+
+
 def test_records_of_kernels_read_back() -> None:
     """The loop programs in a bundle are those that the kernels were made of."""
     compiled = compile_model(two_layers("batch").SerializeToString(), make_options(["x86-64-v3"]))

@@ -26,6 +26,6 @@ async def programs_of(
         fused, compiled = await stages.fused(), await stages.compiled()
         for device, (lowered, own) in zip(fused.devices, compiled, strict=True):
             if device in devices:
-                for kernel, program in zip(own, lowered.programs, strict=True):
+                for kernel, program in zip(own, lowered.kernels, strict=True):
                     found.setdefault(kernel.symbol, program)
     return tuple(found[kernel.symbol] for kernel in kernels)

@@ -182,7 +182,7 @@ class TargetStages:
             if claimed:
                 return lowered, await model.need_all(CODEGEN_CLAIMED, claimed, labels)
         inputs = [
-            CodegenInputs(program, backend.compile_kernel, target) for program in lowered.programs
+            CodegenInputs(kernel, backend.compile_kernel, target) for kernel in lowered.kernels
         ]
         return lowered, await model.need_all(CODEGEN, inputs, labels)
 

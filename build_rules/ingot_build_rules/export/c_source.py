@@ -167,7 +167,9 @@ async def _source(
     lowered, layout = await stages.lowered(), await compilation.layout()
     plan = await (stages.plan_with_tensors() if tensors_inside else stages.plan())
     programs = tuple(program for item in lowered for program in item.programs)
-    inputs = [CodegenInputs(program, C_KERNEL, form.name) for program in programs]
+    inputs = [
+        CodegenInputs(kernel, C_KERNEL, form.name) for item in lowered for kernel in item.kernels
+    ]
     kernels = await compilation.need_all(CODEGEN, inputs, [form.name] * len(inputs))
     distinct = {kernel.symbol: kernel.content for kernel in kernels}
     positions = {symbol: at for at, symbol in enumerate(distinct)}

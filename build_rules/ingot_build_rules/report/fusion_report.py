@@ -8,12 +8,14 @@ decisions (they come as records with the stages), printing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import cast
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.refusal import Refusal
+from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.constant_expression import constant_values
 from ingot_compiler.lowering.fused import FusedGraph, Group, Launch, all_steps
@@ -114,22 +116,22 @@ def _typical_size(size_bytes: Dim) -> int:
     return max(0, typical(size_bytes))
 
 
+def _typical_bytes(kind: TensorType) -> int:
+    return _typical_size(kind.size_bytes)
+
+
 def _computes(group: Group) -> bool:
     return bool(group.nodes) and not group.fills_halo
 
 
 def _stored_bytes(imported: Graph) -> dict[int, int]:
     """Ordinal of an imported node -> bytes that its operations make at run time."""
-    constant = constant_values(imported)
-    sizes: dict[int, int] = {}
+    constant, sizes = constant_values(imported), dict[int, int]()
+    typical_bytes = cache(_typical_bytes)  # a graph has many values of few types
     for node in imported.nodes:
         if node.op not in _FREE and len(node.source) == 1:
-            made = sum(
-                _typical_size(imported.types[result].size_bytes)
-                for result in node.results
-                if result not in constant
-            )
-            sizes[node.source[0]] = sizes.get(node.source[0], 0) + made
+            kinds = [imported.types[result] for result in node.results if result not in constant]
+            sizes[node.source[0]] = sizes.get(node.source[0], 0) + sum(map(typical_bytes, kinds))
     return sizes
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
+from ingot_build_rules.rules.keep_lowered import keep_lowered
 from ingot_build_rules.rules.lowered import Lowered
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -30,7 +31,7 @@ class LowerInputs:
 def _compute(context: RuleContext, inputs: LowerInputs) -> Lowered:
     lower_group: LowerGroup = context.load(inputs.hook)
     lowered = lower_group(inputs.group.value(), inputs.target)
-    return Lowered(lowered.steps, tuple(map(context.keep, lowered.programs)))
+    return keep_lowered(context, lowered)
 
 
 LOWER = Rule("lower", 2, ("group", "hook", "target"), _compute, loads=("hook",))

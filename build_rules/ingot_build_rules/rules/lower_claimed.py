@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
+from ingot_build_rules.rules.keep_lowered import keep_lowered
 from ingot_build_rules.rules.lowered import Lowered
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -35,7 +36,7 @@ def _compute(context: RuleContext, inputs: LowerClaimedInputs) -> Lowered:
 
     hook, passes = context.load(inputs.hook), list(map(context.load, inputs.passes))
     lowered = lower_claimed(inputs.group.value(), inputs.target, inputs.settings, hook, passes)
-    return Lowered(lowered.steps, tuple(map(context.keep, lowered.programs)))
+    return keep_lowered(context, lowered)
 
 
 LOWER_CLAIMED = Rule(

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """``steps``: launches of ``programs``, each an artifact of its own, so that equal kernels are
-    compiled once."""
+    """``steps``: launches of ``programs``; ``kernels``: these as their kernels see them
+    (``keep_lowered``), each an artifact of its own, so that equal kernels are compiled once."""
 
     steps: GroupSteps
     programs: tuple[Artifact[LoopProgram], ...]
+    kernels: tuple[Artifact[LoopProgram], ...]

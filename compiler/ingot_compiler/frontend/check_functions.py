@@ -41,6 +41,8 @@ def check_functions(model: ModelProto, max_bytes: int | None) -> int:
     Raises:
         LimitError: too many nodes, bytes or levels.
     """
+    if not model.functions:  # nearly all models
+        return 0
     functions = {_function_name(function): function for function in model.functions}
     extents = _extents(functions)
     most = SIZE_BYTES_MAX if max_bytes is None else min(SIZE_BYTES_MAX, max_bytes)

@@ -159,9 +159,10 @@ class OpContext(OnnxNode):
         result: TensorType,
     ) -> int:
         """The op with its one ``result``, or what is known of that in the op's place."""
-        table = self.translation.known_values
-        pairs = [(self.type_of(operand), table.get(operand)) for operand in operands]
-        known_values = propagate(op, attributes, pairs, result)
+        table, known_values = self.translation.known_values, None
+        if not table.keys().isdisjoint(operands):  # of few ops
+            pairs = [(self.type_of(operand), table.get(operand)) for operand in operands]
+            known_values = propagate(op, attributes, pairs, result)
         found = None if result.dtype in FLOATS else known_or_none(known_values)
         # One element of ``dim_values`` is a choice among all of them.
         if (

@@ -72,16 +72,18 @@ class GraphBuilder:
         mark: str = "",
     ) -> int:
         """Append an op whose rule gives ``result``, its only one, for these operands."""
-        if Trait.ELEMENTWISE in OPS_BY_NAME[op].traits:
+        given, traits = [self.types[operand] for operand in operands], OPS_BY_NAME[op].traits
+        is_spelled_once = all(_is_plain(kind.shape) for kind in given)
+        if not is_spelled_once and Trait.ELEMENTWISE in traits:
             harmonised = self._harmonised(operands, source, mark)
             if harmonised != list(operands):
                 return self.add(op, harmonised, attributes, source, mark)
-        given = [self.types[operand] for operand in operands]
-        require_computable(given, OPS_BY_NAME[op].traits, attributes)
-        results = self._new_values((result,))
-        table = make_attributes(attributes)
-        self.nodes.append(Node(op, tuple(operands), results, table, (), source, mark))
-        return results[0]
+        require_computable(given, traits, attributes)
+        value = len(self.types)
+        self.types.append(result)
+        table = make_attributes(attributes) if attributes else ()
+        self.nodes.append(Node(op, tuple(operands), (value,), table, (), source, mark))
+        return value
 
     def scalar(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Sum, format_dim
@@ -28,7 +29,7 @@ def _parameters(graph: Graph) -> str:
 
 
 def _values(values: Sequence[int]) -> str:
-    return ", ".join(f"%{value}" for value in values)
+    return ", ".join([f"%{value}" for value in values])
 
 
 def _print_body(graph: Graph, indent: str, lines: list[str], with_source: bool) -> None:
@@ -55,12 +56,17 @@ def print_node(
         _print_body(region, indent + "  ", lines, with_source)
         text = f"{indent}}}"
     if node.results:
-        text += f" : {', '.join(str(types[result]) for result in node.results)}"
+        text += f" : {', '.join([str(types[result]) for result in node.results])}"
     if with_source and node.source:
         text += f" @[{', '.join(map(str, node.source))}]"
     if node.mark:
         text += f" on {json.dumps(node.mark)}"
     lines.append(text)
+
+
+@lru_cache(maxsize=1 << 10)  # names of types and functions, mostly
+def _quoted(text: str) -> str:
+    return json.dumps(text)
 
 
 def format_attribute(value: Attribute) -> str:
@@ -70,7 +76,7 @@ def format_attribute(value: Attribute) -> str:
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, str):
-        return json.dumps(value)
+        return _quoted(value)
     if isinstance(value, (int, Sum)):
         return format_dim(value)
     return f"[{', '.join(map(format_attribute, value))}]"

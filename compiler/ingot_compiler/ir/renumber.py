@@ -107,10 +107,11 @@ def _symbols_of(tensor: TensorType) -> frozenset[str]:
 
 
 def _renumbered(node: Node, renamed: Mapping[int, int], types: Sequence[TensorType]) -> Node:
-    rename = renamed.__getitem__
-    operands, results = tuple(map(rename, node.operands)), tuple(map(rename, node.results))
-    if not node.regions and operands == node.operands and results == node.results:
-        return node
+    operands = tuple([renamed[value] for value in node.operands])
+    results = tuple([renamed[value] for value in node.results])
+    if not node.regions:  # nearly all nodes
+        same = operands == node.operands and results == node.results
+        return node if same else _with(node, operands, results, ())
     regions = tuple(
         _renumbered_region(region, renamed, types[: renamed[node.results[0]]])
         for region in node.regions

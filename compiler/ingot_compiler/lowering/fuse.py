@@ -135,11 +135,16 @@ def _is_folded(values: FusionValues, node: Node) -> bool:
 
 def _refuse_unknown(values: FusionValues, graph: Graph, anchors: Sequence[Anchor | None]) -> None:
     pairs = zip(graph.nodes, anchors, strict=True)
-    ops: set[OpName] = {
-        node.op for node, anchor in pairs if not anchor and not _is_folded(values, node)
-    }
     known = {"composite", "constant", *_MOVEMENT, *CONTROL_RULES}
-    unknown = sorted(op for op in ops if not has_element_rule(op) and op not in known)
+    ops: set[OpName] = {node.op for node in graph.nodes}
+    strange = {op for op in ops if not has_element_rule(op) and op not in known}
+    unknown = sorted(
+        {
+            node.op
+            for node, anchor in pairs
+            if node.op in strange and not anchor and not _is_folded(values, node)
+        }
+    )
     if unknown:
         raise UnsupportedError(
             f"no lowering for {', '.join(unknown)}",

@@ -26,7 +26,7 @@ def lower(group: Group, target: KernelTarget, kinds: Mapping[str, Kind]) -> Lowe
             f"no kind of kernel is called {group.kind!r}", why=f"expected one of {', '.join(kinds)}"
         )
     lowered = kinds[group.kind].lower(group, target)
-    sizes = set(used_symbols((group.nodes, group.types, group.operands, group.results)))
+    sizes = _sizes_of(group)
     for program in lowered.programs if sizes else ():
         if both := sizes & {program.index, *bound_names(program.body)}:
             raise InternalError(
@@ -34,3 +34,12 @@ def lower(group: Group, target: KernelTarget, kinds: Mapping[str, Kind]) -> Lowe
                 why=f"kind {group.kind}",
             )
     return lowered
+
+
+def _sizes_of(group: Group) -> set[str]:
+    """The symbols in a group's types, attributes and views."""
+    tensors = (*group.operands, *group.results)
+    types = [*(kind for _, kind in group.types), *(tensor.type for tensor in tensors)]
+    dims = {dim for kind in types for dim in kind.shape if not isinstance(dim, int)}  # mostly none
+    attributes = tuple([node.attributes for node in group.nodes if node.attributes])
+    return set(used_symbols((*dims, attributes, tuple([tensor.view for tensor in tensors]))))

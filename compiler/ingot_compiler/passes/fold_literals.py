@@ -37,9 +37,11 @@ def fold_literals(graph: Graph) -> Graph:
 
 
 def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
-    # Most nodes: the rest is asked of few.
-    if node.op in _LEAVES or not all(_may_be_literal(state, each) for each in node.operands):
+    if node.op in _LEAVES:
         return None
+    for operand in node.operands:  # of most nodes, one ends the matter
+        if not _may_be_literal(state, operand):
+            return None
     if len(node.results) != 1 or not _may_fold(state, node):
         return None
     operands = [literal_array(state, operand) for operand in node.operands]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
@@ -31,7 +32,14 @@ _MOVES = Trait.MOVEMENT | Trait.INDEXED
 
 def move_quantised(graph: Graph) -> Graph:
     """Move dequantisation behind movement until it stands before arithmetic."""
-    return rewrite_until_stable(graph, rule)
+    return rewrite_until_stable(graph, rule, _Roots())
+
+
+class _Roots:
+    """QuantizeLinear ends in a cast; no other op that is elementwise moves elements."""
+
+    def __contains__(self, op: OpName, /) -> bool:
+        return op == "cast" or Trait.ELEMENTWISE not in OPS_BY_NAME[op].traits
 
 
 def rule(state: Rewriter, node: Node) -> Sequence[int] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.message import message
@@ -22,6 +23,8 @@ from ingot_compiler.lowering.fused import Requirement
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
 from ingot_runtime.lazy_dataclass import dataclass
+
+_Asked = tuple[OpName, tuple[TensorType, ...], tuple[tuple[str, Attribute], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Requirements:
     def __init__(self, values: FusionValues, inputs: Iterable[int]) -> None:
         """The loader checks the sizes of ``inputs``."""
         self._values = values
-        self._nothing: set[tuple[OpName, tuple[TensorType, ...]]] = set()
+        self._nothing: set[_Asked] = set()
         self._checked = Checked(set(), {values.type_of(value).element_count for value in inputs})
 
     def checked(self) -> Checked:
@@ -52,13 +55,11 @@ class Requirements:
 
     def of_sizes(self, node: Node) -> list[Requirement]:
         """Every size of the results is at least 0."""
-        shapes = [self._values.type_of(result).shape for result in node.results]
-        dims = list(
-            dict.fromkeys(
-                dim for shape in shapes for dim in shape if dim not in self._checked.sizes
-            )
-        )
-        self._checked.sizes.update(dims)
+        checked, shapes = self._checked.sizes, self._shapes(node)
+        if all(map(checked.issuperset, shapes)):  # of most nodes
+            return []
+        dims = list(dict.fromkeys(dim for shape in shapes for dim in shape if dim not in checked))
+        checked.update(dims)
         return [
             Requirement(dim_min(dim, 0), message("a size is negative: ", dim), node.source)
             for dim in dims
@@ -69,6 +70,8 @@ class Requirements:
         """A value that may never be stored, so that no memory bounds it, has no more elements than
         a tensor may have."""
         found: list[Requirement] = []
+        if all(isinstance(dim, int) for shape in self._shapes(node) for dim in shape):
+            return found
         counts = [self._values.type_of(operand).element_count for operand in node.operands]
         for result in node.results:
             count = self._values.type_of(result).element_count
@@ -83,14 +86,19 @@ class Requirements:
     def of_shape_constraints(self, node: Node) -> list[Requirement]:
         """What the op of a node takes for granted, so that its kernel stays inside its buffers."""
         operands = [self._values.type_of(operand) for operand in node.operands]
-        # A model has many elementwise ops of few types.
-        asked = None if node.attributes else (node.op, tuple(operands))
+        if not operands:
+            return []
+        # A model has many elementwise ops of few types, and casts.
+        asked = node.op, tuple(operands), node.attributes
         if asked in self._nothing:
             return []
         found = self._of_constraints(node, operands)
-        if asked and not found:
+        if not found:
             self._nothing.add(asked)
         return found
+
+    def _shapes(self, node: Node) -> list[tuple[Dim, ...]]:
+        return [self._values.type_of(result).shape for result in node.results]
 
     @staticmethod
     def _of_constraints(node: Node, operands: Sequence[TensorType]) -> list[Requirement]:

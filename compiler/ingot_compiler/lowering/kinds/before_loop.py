@@ -8,9 +8,10 @@ Of what is loaded, LLVM cannot see that the loop's stores leave it alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
-from ingot_compiler.lowering.kinds.program import nested, used_symbols
+from ingot_compiler.ir.dims import Sum, symbols_of
+from ingot_compiler.lowering.kinds.program import nested
 from ingot_compiler.lowering.loops import Let, LetIndex, Load, Local, Statement
 
 
@@ -23,8 +24,7 @@ def before_loop(
     changing = {variable}
     for statement in statements:
         named = isinstance(statement, (Let, LetIndex))
-        loads = {item.buffer for item in nested(statement) if isinstance(item, Load)}
-        if named and changing.isdisjoint(_names(statement)) and loads.isdisjoint(written):
+        if named and not _reads(statement, changing, written):
             before.append(statement)
         else:
             inside.append(statement)
@@ -32,7 +32,15 @@ def before_loop(
     return tuple(before), tuple(inside)
 
 
-def _names(statement: Statement) -> Iterator[str]:
-    """What a statement reads."""
-    yield from used_symbols(statement)
-    yield from (item.name for item in nested(statement) if isinstance(item, Local))
+def _reads(statement: Statement, names: Collection[str], buffers: Collection[int]) -> bool:
+    """Whether a statement reads one of some names or buffers."""
+    for item in nested(statement):
+        if isinstance(item, Local):
+            found = item.name in names
+        elif isinstance(item, Load):
+            found = item.buffer in buffers
+        else:
+            found = isinstance(item, Sum) and any(name in names for name in symbols_of(item))
+        if found:
+            return True
+    return False

@@ -23,6 +23,7 @@ from ingot_compiler.lowering.views import storage_order
 from ingot_runtime.lazy_dataclass import dataclass
 
 BLOCK_ELEMENTS = 2048  # a unit of a tensor that is one long run: 8 KB of f32
+_BLOCK_MIN, _BLOCK_MAX, _BLOCK_STEP = 1024, 49 * 64, 64  # images have sides of 7, 14, 28, ..
 SHORT_AXIS = 8  # an innermost axis below this wastes lanes; look for a longer one
 
 
@@ -53,8 +54,9 @@ def _lower_scan(group: Group) -> LoopProgram:
     if (pad := padded_axis(group)) is not None and loops.inner == (pad.axis,):
         return _lower_padded(group, loops.outer, pad, outer_count)
     if outer_count == 1:
-        space = Space(shape, (Run(loops.inner, dim_mul(unit, BLOCK_ELEMENTS) + lane),))
-        extent, length = ceil_div(inner_count, BLOCK_ELEMENTS), _block_length(inner_count, unit)
+        block = _block(inner_count)
+        space = Space(shape, (Run(loops.inner, dim_mul(unit, block) + lane),))
+        extent, length = ceil_div(inner_count, block), _block_length(inner_count, unit, block)
     else:
         space = Space(shape, (Run(loops.outer, unit), Run(loops.inner, lane)))
         extent, length = outer_count, inner_count
@@ -87,12 +89,22 @@ def _lower_padded(
     return finish_program(buffers, tuple(body), outer_count, grain_for(shape[inner]))
 
 
-def _block_length(total: Dim, unit: Dim) -> Dim:
-    if isinstance(total, int) and total % BLOCK_ELEMENTS == 0:
+def _block(total: Dim) -> int:
+    """The elements of a unit: a number that divides the tensor where one is near enough, for then
+    what is the same in all rounds is computed before them, and tensors of many sizes have one
+    kernel."""
+    if not isinstance(total, int) or total < BLOCK_ELEMENTS:
         return BLOCK_ELEMENTS
-    if isinstance(total, int) and total < BLOCK_ELEMENTS:
+    near = (BLOCK_ELEMENTS, *range(_BLOCK_MAX, _BLOCK_MIN - 1, -_BLOCK_STEP))
+    return next((block for block in near if total % block == 0), BLOCK_ELEMENTS)
+
+
+def _block_length(total: Dim, unit: Dim, block: int) -> Dim:
+    if isinstance(total, int) and total % block == 0:
+        return block
+    if isinstance(total, int) and total < block:
         return total
-    return dim_min(total - unit * BLOCK_ELEMENTS, BLOCK_ELEMENTS)
+    return dim_min(total - unit * block, block)
 
 
 def _choose_loops(group: Group) -> _Loops:

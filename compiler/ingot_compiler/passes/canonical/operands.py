@@ -14,13 +14,14 @@ from ingot_compiler.passes.rewrite import Rewriter
 
 def constants_last(state: Rewriter, node: Node) -> int | None:
     """Order the operands of a commutative op: by id, constants after others, literals last."""
-    ordered = sorted(
-        node.operands,
-        key=lambda value: (scalar(state, value) is not None, state.is_constant(value), value),
-    )
-    if tuple(ordered) == node.operands:
+    left, right = node.operands
+    if _place(state, left) <= _place(state, right):
         return None
-    return state.emit(node.op, ordered, {}, node.source)
+    return state.emit(node.op, (right, left), {}, node.source)
+
+
+def _place(state: Rewriter, value: int) -> tuple[bool, bool, int]:
+    return scalar(state, value) is not None, state.is_constant(value), value
 
 
 def without_broadcasts(state: Rewriter, node: Node) -> int | None:

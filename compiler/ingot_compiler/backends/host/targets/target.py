@@ -9,6 +9,7 @@ opencl).
 import difflib
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from ingot_compiler.backends.host.targets import TARGETS
 from ingot_compiler.backends.host.targets.family import SCALAR, TargetFamily
@@ -208,6 +209,7 @@ class Target:
         return " ".join(words)
 
 
+@cache  # each kernel and each group names it
 def parse_target(text: str) -> Target:
     """Read ``ARCH[:cpu][+feature|-feature]...``, e.g. ``x86-64-v4+amx-tile`` or
     ``aarch64:neoverse-n1``.
