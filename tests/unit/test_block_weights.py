@@ -120,21 +120,21 @@ def test_mat_mul_n_bits(
 
 @pytest.mark.parametrize("name", ["INT4", "UINT4", "INT8", "UINT8"])
 @pytest.mark.parametrize("form", ["matmul", "transposed", "gemm"])
+@pytest.mark.parametrize("with_zero", [False, True])
 @pytest.mark.sweep(3)
-def test_dequantised_in_blocks(name: str, form: str, tmp_path: Path) -> None:
-    """DequantizeLinear in blocks before MatMul, as it lies, through Transpose, in Gemm; signed
-    without zero points, unsigned with them."""
+def test_dequantised_in_blocks(name: str, form: str, tmp_path: Path, *, with_zero: bool) -> None:
+    """DequantizeLinear in blocks before MatMul, as it lies, through Transpose, in Gemm; an absent
+    zero point is 0 for unsigned numbers, too."""
     depth, columns, block = 64, 20, 16
     bits, dtype = (
         (4 if "4" in name else 8),
         np.dtype(getattr(ml_dtypes, name.lower(), name.lower())),
     )
     codes, scale, zero = drawn(depth, columns, block, bits)
-    half = 1 << (bits - 1)
-    signed = name.startswith("I")
-    numbers = codes.astype(np.int16) - (half if signed else 0)
-    expected = weights(codes, scale, half if signed else zero, block)
-    given = [numbers.astype(dtype), scale, zero.astype(dtype)][: 2 if signed else 3]
+    half = 1 << (bits - 1) if name.startswith("I") else 0
+    numbers, points = codes.astype(np.int16) - half, zero.astype(np.int16) - half
+    expected = weights(codes, scale, zero if with_zero else half, block)
+    given = [numbers.astype(dtype), scale, points.astype(dtype)][: 3 if with_zero else 2]
     along = 1
     if form == "matmul":
         given, along = [part.T for part in given], 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingot_compiler.frontend.compose import cast, reshape, slice_axis, transpose
+from ingot_compiler.frontend.compose import cast, full, reshape, slice_axis, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.operand_sizes import with_size
 from ingot_compiler.frontend.translation import BlockWeights
@@ -62,6 +62,8 @@ def block_product(context: OpContext, a: int, b: int) -> int | None:
     parameters = [_by_column(context, weights.scale, weights)]
     if weights.zero is not None:
         parameters.append(_by_column(context, as_codes(context, weights.zero), weights))
+    elif not signed:  # where the op has none, it takes the middle, ONNX 0
+        parameters.append(full(context, "u8", 0, context.shape_of(parameters[0])))
     codes = _by_column(context, as_codes(context, weights.numbers), weights)
     numbers = packed(context, codes) if bits == 4 else codes
     return multiply(context, a, [numbers, *parameters], bits, weights.block, signed=signed)
