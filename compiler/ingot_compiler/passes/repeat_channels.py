@@ -34,7 +34,7 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
         return None
     if math.prod(node.ints("strides")) > (1 if groups == 1 else _STEPS_MAX):
         return None
-    taps = dim_product(kernel)
+    taps = dim_product(tuple(kernel))
     if groups == 1 and not (isinstance(taps, int) and taps <= _TAPS_MAX):
         return None
     batch, _, *spatial = state.shape_of(node.operands[0])
