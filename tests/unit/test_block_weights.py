@@ -120,21 +120,21 @@ def test_mat_mul_n_bits(
 
 @pytest.mark.parametrize("name", ["INT4", "UINT4", "INT8", "UINT8"])
 @pytest.mark.parametrize("form", ["matmul", "transposed", "gemm"])
+@pytest.mark.parametrize("with_zero", [False, True])
 @pytest.mark.sweep(3)
-def test_dequantised_in_blocks(name: str, form: str, tmp_path: Path) -> None:
-    """DequantizeLinear in blocks before MatMul, as it lies, through Transpose, in Gemm; signed
-    without zero points, unsigned with them."""
+def test_dequantised_in_blocks(name: str, form: str, tmp_path: Path, *, with_zero: bool) -> None:
+    """DequantizeLinear in blocks before MatMul, as it lies, through Transpose, in Gemm; an absent
+    zero point is 0 for unsigned numbers, too."""
     depth, columns, block = 64, 20, 16
     bits, dtype = (
         (4 if "4" in name else 8),
         np.dtype(getattr(ml_dtypes, name.lower(), name.lower())),
     )
     codes, scale, zero = drawn(depth, columns, block, bits)
-    half = 1 << (bits - 1)
-    signed = name.startswith("I")
-    numbers = codes.astype(np.int16) - (half if signed else 0)
-    expected = weights(codes, scale, half if signed else zero, block)
-    given = [numbers.astype(dtype), scale, zero.astype(dtype)][: 2 if signed else 3]
+    half = 1 << (bits - 1) if name.startswith("I") else 0
+    numbers, points = codes.astype(np.int16) - half, zero.astype(np.int16) - half
+    expected = weights(codes, scale, zero if with_zero else half, block)
+    given = [numbers.astype(dtype), scale, points.astype(dtype)][: 3 if with_zero else 2]
     along = 1
     if form == "matmul":
         given, along = [part.T for part in given], 0
@@ -150,6 +150,76 @@ def test_dequantised_in_blocks(name: str, form: str, tmp_path: Path) -> None:
     model = model_of(nodes, depth, columns, constants)
     assert "matmul_blocks" in ops_of(model)
     check(model, expected, tmp_path, rows=(2,))
+
+
+def _by_column(name: str, form: str, *, with_zero: bool) -> tuple[ModelProto, Array]:
+    """A product with 4-bit numbers of one scale for a column, or for all; [K, N] in f64."""
+    depth, columns, along = 96, 20, 1
+    dtype = np.dtype(getattr(ml_dtypes, name.lower()))
+    codes, scale, zero = drawn(depth, columns, depth, 4)
+    if form == "all":
+        scale[:], zero[:] = scale[0], zero[0]
+    half = 8 if name == "INT4" else 0
+    expected = weights(codes, scale, zero if with_zero else half, depth)
+    parts = [codes.astype(np.int16) - half, scale[:, 0], zero[:, 0].astype(np.int16) - half]
+    if form == "all":
+        parts[1:] = [part[:1].reshape(()) for part in parts[1:]]
+    if form == "turned":
+        along = 0
+    else:
+        parts[0] = parts[0].T
+    names = ["q", "s", "z"][: 3 if with_zero else 2]
+    types = [dtype, np.dtype(np.float32), dtype]
+    constants = {
+        key: np.ascontiguousarray(part.astype(kind)).reshape(part.shape)
+        for key, part, kind in zip(names, parts, types, strict=False)
+    }
+    nodes = [node("DequantizeLinear", " ".join(names), "w", axis=along)]
+    nodes.append(node("Gemm", "x w", "y", transB=int(form == "turned")))
+    return model_of(nodes, depth, columns, constants), expected
+
+
+@pytest.mark.parametrize("name", ["INT4", "UINT4"])
+@pytest.mark.parametrize("form", ["columns", "turned", "all"])
+@pytest.mark.parametrize("with_zero", [False, True])
+@pytest.mark.sweep(3)
+def test_scaled_in_columns(name: str, form: str, tmp_path: Path, *, with_zero: bool) -> None:
+    """DequantizeLinear of 4-bit weights without blocks before a product of floats: the same."""
+    model, expected = _by_column(name, form, with_zero=with_zero)
+    assert "matmul_blocks" in ops_of(model)
+    check(model, expected, tmp_path, rows=(1, 2))
+
+
+def test_columns_that_are_no_blocks() -> None:
+    """Many rows are multiplied in floats, and quantised ones in integers, also behind what moves
+    them; a scale along the depth belongs to no column."""
+    model, _ = _by_column("INT4", "columns", with_zero=False)
+    many = ModelProto.FromString(model.SerializeToString())
+    many.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 64
+    assert "matmul_blocks" not in ops_of(many)
+    rows = ModelProto.FromString(model.SerializeToString())
+    rows.graph.node[0].attribute[0].i = 0
+    rows.graph.initializer[1].CopyFrom(numpy_helper.from_array(np.ones(96, np.float32), "s"))
+    assert "matmul_blocks" not in ops_of(rows)
+    constants = [
+        numpy_helper.from_array(np.array(0.1, np.float32), "sa"),
+        numpy_helper.from_array(np.array(7, np.uint8), "za"),
+    ]
+    for move in ("Identity", "Relu"):
+        quantised = ModelProto.FromString(model.SerializeToString())
+        quantised.graph.initializer.extend(constants)
+        before = [
+            node("QuantizeLinear", "x sa za", "xq"),
+            node("DequantizeLinear", "xq sa za", "xd"),
+            node(move, "xd", "xm"),
+            node("Transpose", "xm", "xt"),
+        ]
+        after = [*before, *quantised.graph.node]
+        after[-1].input[0] = "xt"
+        after[-1].attribute.append(helper.make_attribute("transA", 1))
+        del quantised.graph.node[:]
+        quantised.graph.node.extend(after)
+        assert ("matmul_blocks" in ops_of(quantised)) == (move == "Relu")
 
 
 def test_other_shapes_are_computed(tmp_path: Path) -> None:

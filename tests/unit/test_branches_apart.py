@@ -139,6 +139,21 @@ def test_squeeze_without_axes(tmp_path: Path) -> None:
             np.testing.assert_array_equal(got["z"], x.ravel())
 
 
+@pytest.mark.parametrize("shape", [(1, 4, 1), (3, 4, 1), (1, 4, 5), (3, 4, 5), (0, 4, 1)])
+def test_a_squeeze_that_is_an_output(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    """Any of its sizes may be 1, and only its shape is what a run decides: a call asks for no
+    memory beside that of its outputs, one of whose number of elements is known."""
+    model = parser.parse_model(
+        HEAD + "m (float[b,4,c] x) => (float[k] y) { e = Neg(x) y = Squeeze(e) }"
+    )
+    ingot.compile(model, targets=["x86-64-v3"]).save(tmp_path / "m.ingot")
+    x = numbers(*shape)
+    (got,) = run_all_ways(tmp_path / "m.ingot", [{"x": x}])
+    np.testing.assert_array_equal(got["y"], -np.squeeze(x))
+    program = ingot.compile(model, targets=["x86-64-v3"]).text("program")
+    assert "buffer_grow" not in program
+
+
 SQUEEZES = {
     "one rank fits": ("w = Constant<value = float[4,1] {1.0, 1.0, 1.0, 1.0}>() y = Gemm(s, w)", [1]),
     "the other one fits": ('w = Constant<value = float[4] {1.0, 1.0, 1.0, 1.0}>() y = Einsum<equation = "i,i->">(s, w)', [3]),

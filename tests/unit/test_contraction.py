@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -173,14 +174,17 @@ def test_symbolic_sizes(level: str, packed: bool) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_few_rows_of_an_open_number(level: str) -> None:
-    """Lower tiles take what is left of a tile: nothing but the rows there are is written, with the
-    bits of a known number of rows."""
-    target, tile, columns, depth = parse_target(level), RegisterTile(8, 1), 37, 5
+@pytest.mark.parametrize(("height", "heights"), [(4, (4, 2)), (6, (6, 4, 3)), (8, (8, 5, 4, 2))])
+def test_few_rows_of_an_open_number(level: str, height: int, heights: tuple[int, ...]) -> None:
+    """Lower tiles take what is left of a tile, four rows one of four: nothing but the rows there
+    are is written, with the bits of a known number of rows."""
+    target, tile, columns, depth = parse_target(level), RegisterTile(height, 1), 37, 5
     sizes = symbol("M"), symbol("N"), symbol("K")
     kernel = Kernel(product_program(target, *sizes, tile, row_block=16), target)
     a, b = normal((19, depth), 1), normal((depth, columns), 2)
     stored, whole, rest = panels(b), empty((19, columns)), np.full((1, columns), 7, np.float32)
+    multiply_adds = len(re.findall("= call .*fma", kernel.text))  # as many for each row of a tile
+    assert multiply_adds % sum(heights) == 0
     known = product_program(target, 19, columns, depth, RegisterTile(1, 1))
     Kernel(known, target).run([a, stored, whole, whole, whole])
     for rows in range(1, 20):

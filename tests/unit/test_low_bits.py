@@ -335,6 +335,21 @@ def test_wrong_sizes_are_refused(change: int, *, in_field: bool) -> None:
     assert caught.value.why == f"expected 3 {unit} for i4[5], got {3 + change}"
 
 
+@pytest.mark.parametrize("dtype", [name for name in NAMES if name != "f8e8m0"])
+def test_weights_are_converted_once(dtype: DType) -> None:
+    """A product with weights of few bits is one kernel: no call unpacks them."""
+    codes = np.resize(every_code(dtype), (64, 48)).view(numpy_type(dtype))
+    constants = [
+        helper.make_tensor("w", onnx_number(dtype), codes.shape, codes.ravel().tolist()),
+        numpy_helper.from_array(np.linspace(0.5, 2, 48, dtype=np.float32), "s"),
+    ]
+    nodes = [node("DequantizeLinear", "w s", "f", axis=1), node("MatMul", "x f", "y")]
+    model = model_of(nodes, [tensor("x", ["n", 64])], [tensor("y", ["n", 48])], constants)
+    fused = ingot.compile(model, targets=["x86-64-v3"]).text("fused")
+    (kernel,) = [line.split()[1] for line in fused.splitlines() if line.startswith("kernel")]
+    assert kernel == ("matmul_blocks" if dtype in ("i4", "u4") else "matmul")
+
+
 def blocks_of_scales(
     op: str, kind: int, zero_kind: int, count: int, block: int, scale: float = 1.0
 ) -> ModelProto:

@@ -145,7 +145,12 @@ def functions() -> tuple[Graph, Weights]:
     either = add("logical_or", (add("isnan", (value,)), add("logical_not", (both,))))
     value = add("select", (either, value, numbers))
     bits = add("bitwise_not", (add("bit_cast", (numbers,), dtype="u32"),))
-    order = add("argsort", (add("bitwise_or", (bits, bits)),), count=4000)
+    places = [add("literal", (), dtype="u32", shape=(), value=(count,)) for count in (3, 40)]
+    moved = add("shift_right", (add("shift_left", (bits, places[0])), places[0]))
+    bits = add(
+        "bitwise_or", (bits, add("bitwise_xor", (moved, add("shift_left", (bits, places[1])))))
+    )
+    order = add("argsort", (bits,), count=4000)
     return weights.builder.finish((add("gather", (value, order), axis=0),)), weights
 
 

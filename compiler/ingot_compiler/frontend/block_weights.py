@@ -1,15 +1,16 @@
-"""Constant matrices of 4- and 8-bit integers that are scaled in blocks: noted where they are
-dequantised, and kept as they are where a product reads them.
+"""Constant matrices of 4- and 8-bit integers that are scaled in blocks, or of 4-bit ones that are in
+columns: noted where they are dequantised, and kept as they are where a product reads them.
 
-In: a context and value ids. Out: value ids. Not done here: the kernel of ``matmul_blocks``, weights
-with one scale for a column or tensor (passes find them).
+In: a context and value ids. Out: value ids. Not done here: the kernel of ``matmul_blocks``, what a
+column is in blocks (``column_weights``), products of integers (passes find them).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ingot_compiler.frontend.compose import cast, reshape, slice_axis, transpose
+from ingot_compiler.frontend.column_weights import in_blocks
+from ingot_compiler.frontend.compose import cast, full, reshape, slice_axis, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.operand_sizes import with_size
 from ingot_compiler.frontend.translation import BlockWeights
@@ -22,7 +23,8 @@ BITS: dict[DType, int] = {"i4": 4, "u4": 4, "i8": 8, "u8": 8}
 def note_block_weights(context: OpContext, value: int, weights: BlockWeights) -> None:
     """Remember what ``value`` is made of, if a product may read that in its place."""
     parts = [part for part in (weights.numbers, weights.scale, weights.zero) if part is not None]
-    fits = context.dtype_of(weights.numbers) in BITS and context.rank_of(weights.scale) == 2
+    bits, rank = BITS.get(context.dtype_of(weights.numbers)), context.rank_of(weights.scale)
+    fits = (bits is not None and rank == 2) if weights.block else (bits == 4 and rank < 2)
     fits = fits and context.dtype_of(weights.scale) in ("f32", "f16", "bf16")
     if fits and context.rank_of(value) == 2 and all(is_stored(context, part) for part in parts):
         context.translation.block_weights[value] = weights
@@ -50,6 +52,10 @@ def block_product(context: OpContext, a: int, b: int) -> int | None:
     weights = context.translation.block_weights.get(b)
     if weights is None or context.dtype_of(a) not in FLOATS or context.rank_of(a) < 2:
         return None
+    if not weights.block:
+        weights = in_blocks(context, a, weights)
+        if weights is None:
+            return None
     bits = BITS[context.dtype_of(weights.numbers)]
     depth, own = context.shape_of(b)[0], context.shape_of(a)[-1]
     along_depth = weights.axis == (1 if weights.is_turned else 0)
@@ -62,6 +68,8 @@ def block_product(context: OpContext, a: int, b: int) -> int | None:
     parameters = [_by_column(context, weights.scale, weights)]
     if weights.zero is not None:
         parameters.append(_by_column(context, as_codes(context, weights.zero), weights))
+    elif not signed:  # where the op has none, it takes the middle, ONNX 0
+        parameters.append(full(context, "u8", 0, context.shape_of(parameters[0])))
     codes = _by_column(context, as_codes(context, weights.numbers), weights)
     numbers = packed(context, codes) if bits == 4 else codes
     return multiply(context, a, [numbers, *parameters], bits, weights.block, signed=signed)

@@ -27,7 +27,7 @@ from ingot_compiler.frontend.imported import (
 from ingot_compiler.frontend.onnx_node import RegionBody
 from ingot_compiler.frontend.translate_node import translate_node
 from ingot_compiler.frontend.translation import Translation
-from ingot_compiler.frontend.two_ways import if_ways, squeeze_ways
+from ingot_compiler.frontend.two_ways import if_ways, squeeze_ways, squeezed_output
 from ingot_compiler.ir.errors import InternalError, LimitError, ModelError
 from ingot_compiler.ir.message import NodeRef, OptionRef, Text, joined, message, with_makers
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -115,6 +115,9 @@ class Scope:
             following.update(numbered[1].results if depends else ())
         self._translate_run(run, others)
         declared = dict(zip(self.model.outputs, self.model.declared, strict=True))
+        if ways.is_default and not rest and declared.keys() >= run.outputs & {*node.results}:
+            self.take(node, (squeezed_output(context),))
+            return rest
         scope = _BranchScope(self, run.used, self.values)
         try:
             return Apart(scope, context, node, ways, declared, run.outputs).translate(rest)

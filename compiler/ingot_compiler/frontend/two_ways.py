@@ -1,7 +1,8 @@
 """Nodes whose results may be of two types, by a condition that only a run knows.
 
-In: the context of an If, or of a Squeeze without axes over a size that may be 1. Out: ``TwoWays``.
-Not done here: what follows from such a node (``branches_apart``).
+In: the context of an If, or of a Squeeze without axes over a size that may be 1. Out: ``TwoWays``,
+or the result of a Squeeze that nothing follows. Not done here: what follows from such a node
+(``branches_apart``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ from ingot_compiler.frontend.compose import binary_scalar, reshape, size_scalar
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.control import TwoWays
 from ingot_compiler.frontend.operand_sizes import require_other_sizes
+from ingot_compiler.frontend.packed import flat
+from ingot_compiler.frontend.selection import positions_of_true
+from ingot_compiler.frontend.sequences import add_value
+from ingot_compiler.frontend.values import Shaped
 from ingot_compiler.ir.ranges import at_most
 
 
@@ -43,3 +48,12 @@ def squeeze_ways(context: OpContext) -> TwoWays | None:
         return (reshape(context, x, [size for _, size in kept]),)
 
     return TwoWays(condition, lambda _: without(axis), lambda _: without(None), is_default=True)
+
+
+def squeezed_output(context: OpContext) -> int:
+    """X without all its sizes of 1, of a rank that a run decides: its elements stay as they are."""
+    x = context.operand(0)
+    sizes = context.integers(context.shape_of(x))
+    is_kept = context.add("logical_not", binary_scalar(context, "equal", sizes, 1))
+    kept = positions_of_true(context, is_kept)
+    return add_value(context, Shaped(flat(context, x), context.add("gather", sizes, kept, axis=0)))

@@ -89,6 +89,7 @@ ARITHMETIC: Mapping[str, Arithmetic] = {
     "bitwise_and": _by(np.bitwise_and),
     "bitwise_not": _by(np.bitwise_not),
     "bitwise_or": _by(np.bitwise_or),
+    "shift_left": _by(np.left_shift),
     "shift_right": _by(np.right_shift),
     "min": _extreme(np.minimum, True),
     "max": _extreme(np.maximum, False),

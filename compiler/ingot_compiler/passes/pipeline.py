@@ -25,6 +25,7 @@ from ingot_compiler.passes.fold_literals import fold_literals
 from ingot_compiler.passes.integer_products import integer_products
 from ingot_compiler.passes.move_quantised import move_quantised
 from ingot_compiler.passes.products_in_floats import products_in_floats
+from ingot_compiler.passes.repeat_channels import repeat_channels
 from ingot_compiler.passes.rewrite import RewriteRule, RootOps, refusals_of
 from ingot_compiler.passes.scale_once import scale_once
 from ingot_compiler.passes.unsigned_values import unsigned_values
@@ -52,6 +53,7 @@ PASSES: tuple[Pass, ...] = (
     fuse_attention.fuse_attention,
     fold_batch_norm,
     expand_conv_transpose,
+    repeat_channels,
 )
 PATTERNS: tuple[tuple[str, RewriteRule, RootOps], ...] = (
     ("layer normalisation", fuse_layer_norm.rule, fuse_layer_norm.ROOTS),

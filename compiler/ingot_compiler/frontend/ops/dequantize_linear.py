@@ -34,8 +34,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     factor = convert(context, along(context, scale, x, axis, block), "f32")
     difference = cast(context, centred(context, x, offset, wide), "f32")
     result = cast(context, context.add("mul", difference, factor), dtype)
-    if block:
-        note_block_weights(context, result, BlockWeights(x, scale, zero, axis, block))
+    note_block_weights(context, result, BlockWeights(x, scale, zero, axis, block))
+    if context.dtype_of(x) in ("i8", "u8"):
+        context.translation.dequantised.add(result)
     return (result,)
 
 

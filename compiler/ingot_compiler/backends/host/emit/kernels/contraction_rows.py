@@ -32,7 +32,7 @@ from ingot_compiler.ir.dims import coefficient, dim_min, dim_mul
 _STEPS_AHEAD = 32
 _PREFETCHED = ("f32", "bf16", "f16")
 _CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB
-_TALL = 8  # rows of a tile to which its half is far
+_TALL = 6  # rows of a tile to which its half is far
 
 
 def emit_rows(unit: Unit, panel: Panel) -> None:
