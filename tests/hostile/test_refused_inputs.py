@@ -144,12 +144,6 @@ SIZES = {
         1,
         {"p": ints(1, 0, 1, 0)},
     ),
-    "Squeeze": Case(
-        node("Squeeze", "x"),
-        [tensor("x", ["a", 1, "b"])],
-        {"x": floats(2, 1, 3)},
-        [({"x": floats(2, 1, 1)}, "expected a size other than 1 at axis 2, or axes, got b")],
-    ),
     "OneHot": Case(
         node("OneHot", "i d v"),
         [VECTOR, tensor("v", ["e"])],

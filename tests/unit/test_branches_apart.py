@@ -154,6 +154,21 @@ def test_a_squeeze_that_is_an_output(tmp_path: Path, shape: tuple[int, ...]) -> 
     assert "buffer_grow" not in program
 
 
+def test_a_second_size_that_would_go(tmp_path: Path) -> None:
+    """Where an op follows, only the first open size may be 1: a call with another one is refused by
+    the node's name, and the next call is right."""
+    text = HEAD + "m (float[a,1,b] x) => (float[c,d] y) { [n] s = Squeeze(x) y = Exp(s) }"
+    ingot.compile(parser.parse_model(text), targets=["x86-64-v3"]).save(tmp_path / "m.ingot")
+    for executor in ("aot", "vm"):
+        session = ingot_runtime.load(tmp_path / "m.ingot", executor=executor)
+        with pytest.raises(ingot_runtime.InputError) as caught:
+            session.run({"x": numbers(2, 1, 1)})
+        assert "expected a size other than 1 at axis 2, or axes, got b" in caught.value.why
+        assert "node 'n' (Squeeze)" in caught.value.why
+        x = numbers(2, 1, 3)
+        np.testing.assert_allclose(session.run({"x": x})["y"], np.exp(x[:, 0]), rtol=1e-6)
+
+
 SQUEEZES = {
     "one rank fits": ("w = Constant<value = float[4,1] {1.0, 1.0, 1.0, 1.0}>() y = Gemm(s, w)", [1]),
     "the other one fits": ('w = Constant<value = float[4] {1.0, 1.0, 1.0, 1.0}>() y = Einsum<equation = "i,i->">(s, w)', [3]),

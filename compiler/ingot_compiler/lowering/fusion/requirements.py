@@ -86,8 +86,6 @@ class Requirements:
     def of_shape_constraints(self, node: Node) -> list[Requirement]:
         """What the op of a node takes for granted, so that its kernel stays inside its buffers."""
         operands = [self._values.type_of(operand) for operand in node.operands]
-        if not operands:
-            return []
         # A model has many elementwise ops of few types, and casts.
         asked = node.op, tuple(operands), node.attributes
         if asked in self._nothing:
