@@ -19,10 +19,13 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from tests.unit.chains import chain_of_steps, chain_product
 from tests.unit.kernels_harness import BEST, LEVELS
+from tests.unit.lowering_harness import Builder, compile_graph, f32, normal
 
 import ingot
 import ingot_runtime
+from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.sum_blocks import SumBlocks, sum_blocks
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.dims import evaluate, symbol
 
 Array = np.ndarray[Any, Any]
@@ -179,3 +182,15 @@ def test_error_of_a_deep_product() -> None:
     exact = a.astype(np.float64) @ b.astype(np.float64)
     found = _run("MatMul", {"a": a}, {"b": b}, {"a": {0: "rows"}}, BEST)
     assert math.dist(found.ravel(), exact.ravel()) < 0.5 * math.dist(chain.ravel(), exact.ravel())
+
+
+@pytest.mark.parametrize("depth", [200, 384, 768])
+def test_panels_are_fetched_ahead_as_a_whole(depth: int) -> None:
+    """A panel of 16 columns that does not stay in L1 is fetched ahead, also where each of its blocks
+    would; a small one is not."""
+    machine = parse_target("x86-64-v4")
+    builder = Builder([f32(16, depth)])
+    product = builder.op("matmul", 0, builder.constant(normal(1, depth, 16)))
+    (program,) = compile_graph(builder.finish([product]), machine).programs
+    text = kernel_module(program, machine).text
+    assert ("@llvm.prefetch" in text) == (depth * 64 >= 16384)

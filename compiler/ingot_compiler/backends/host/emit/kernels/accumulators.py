@@ -25,12 +25,19 @@ Pointers = tuple[tuple[LlvmValue, int], ...]
 class Axis:
     """One loop of the sum and how far one round moves in A and in B, in elements; integers, or
     symbols' values. ``multiple``: an extent that is no integer is a multiple of it, and not 0 where
-    it is more than 1."""
+    it is more than 1. ``whole``: the rounds of the loop that this is a part of, where known."""
 
     extent: Step
     a_step: Step
     b_step: Step
     multiple: int = 1
+    whole: int | None = None
+
+    @property
+    def known_rounds(self) -> int | None:
+        """The rounds of the whole loop, where known."""
+        extent = self.extent if isinstance(self.extent, int) else None
+        return extent if self.whole is None else self.whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,7 +238,8 @@ def _prefetch_b(tile: AccumulatorTile, axis: Axis, vectors: Pointers) -> None:
         return
     element = MEMORY[tile.factors.b]
     panel_bits = element_bits(element) * axis.b_step
-    if isinstance(axis.extent, int) and axis.extent * panel_bits < 8 * _PREFETCH_FROM_BYTES:
+    rounds = axis.known_rounds
+    if rounds is not None and rounds * panel_bits < 8 * _PREFETCH_FROM_BYTES:
         return
     steps = -(-_PREFETCH_PRODUCTS // (len(tile.a) * tile.vectors))
     _prefetch(tile, vectors, steps * axis.b_step, _INTO_L1)

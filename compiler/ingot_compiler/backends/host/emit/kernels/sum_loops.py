@@ -7,6 +7,7 @@ blocks a sum has (``sum_blocks``), code (``multiply``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
@@ -17,7 +18,7 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     SumLoops,
     merged_dims,
 )
-from ingot_compiler.backends.host.sum_blocks import Loop, sum_blocks
+from ingot_compiler.backends.host.sum_blocks import Loop, Parts, sum_blocks
 from ingot_compiler.ir.dims import Dim, substitute
 
 
@@ -27,12 +28,21 @@ def loops_in_blocks(
     """The loops of a sum of floats, outer to inner, those of its blocks apart."""
     blocks = sum_blocks(loops)
     a_index, b_index = (substitute(index, blocks.index) for index in (a_index, b_index))
-    inside = merged_dims(blocks.inside, a_index, b_index)
+    inside = emit_axes(context, merged_dims(blocks.inside, a_index, b_index))
     around = merged_dims(blocks.around, a_index, b_index) if blocks.around else ()
     parts = None
-    if blocks.parts is not None and not blocks.parts.are_equal:
-        parts = AxisParts(blocks.parts.rounds, _step(context, blocks.parts.whole))
-    return SumLoops(emit_axes(context, inside), 0, emit_axes(context, around), parts)
+    if blocks.parts is not None:
+        inside = (_with_whole(inside[0], blocks.parts), *inside[1:])
+        if not blocks.parts.are_equal:
+            parts = AxisParts(blocks.parts.rounds, _step(context, blocks.parts.whole))
+    return SumLoops(inside, 0, emit_axes(context, around), parts)
+
+
+def _with_whole(axis: Axis, parts: Parts) -> Axis:
+    """A loop over parts that knows how long it is in all."""
+    if not (isinstance(axis.extent, int) and isinstance(parts.whole, int)):
+        return axis
+    return replace(axis, whole=axis.extent // parts.rounds * parts.whole)
 
 
 def emit_axes(context: EmitContext, dims: Sequence[tuple[Dim, Dim, Dim]]) -> tuple[Axis, ...]:
