@@ -60,7 +60,7 @@ def sum_blocks(loops: Sequence[Loop]) -> SumBlocks:
         parts = Parts(_PRODUCTS // size, extent) if size <= _PRODUCTS // 2 else None
         is_one = parts is not None and parts.count == 1
         if isinstance(extent, int) and (is_one or size * extent <= _PRODUCTS_MAX):
-            size, first = size * extent, first - 1
+            size, first = size * max(extent, 1), first - 1
         elif parts is not None:
             return _cut(loops, first - 1, parts)
         else:
