@@ -1,5 +1,5 @@
-"""Exports the networks of the speed table: real architectures, seeded random weights, PyTorch's own
-answers beside them.
+"""Exports networks of the measurements: real architectures, seeded random weights, PyTorch's own
+answers beside them. Without names, those of the speed table.
 
 In: a folder, names. Out: ``NAME/model.onnx``, ``inputs.npz``, ``outputs.npz``. Not done here:
 measuring.
@@ -34,17 +34,18 @@ def _networks(torch: Any) -> dict[str, Any]:
     """name -> () -> (model, inputs by name, name of the output)."""
     hub: Any = import_module("transformers")
 
-    def image(model: Any) -> Any:
-        return model, {"pixel_values": torch.randn(1, 3, 224, 224)}, "logits"
+    def image(model: Any, size: int = 224) -> Any:
+        return model, {"pixel_values": torch.randn(1, 3, size, size)}, "logits"
 
-    def bert() -> Any:
+    def bert(**sizes: int) -> Any:
         ids = torch.randint(0, 30522, (1, 128))
         mask = torch.ones(1, 128, dtype=torch.int64)
         mask[:, 100:] = 0
-        model = hub.BertModel(hub.BertConfig(), add_pooling_layer=False)
+        model = hub.BertModel(hub.BertConfig(**sizes), add_pooling_layer=False)
         return model, {"input_ids": ids, "attention_mask": mask}, "last_hidden_state"
 
     return {
+        **_further(torch, hub, image, bert),
         "bert_base": bert,
         "mobilenet_v2": lambda: image(
             hub.MobileNetV2ForImageClassification(hub.MobileNetV2Config(num_labels=1000))
@@ -53,6 +54,84 @@ def _networks(torch: Any) -> dict[str, Any]:
             hub.ResNetForImageClassification(hub.ResNetConfig(num_labels=1000))
         ),
     }
+
+
+def _further(torch: Any, hub: Any, image: Any, bert: Any) -> dict[str, Any]:
+    """The networks that were measured beside those of the speed table."""
+
+    def efficientnet() -> Any:
+        config = hub.EfficientNetConfig(
+            width_coefficient=1.0,
+            depth_coefficient=1.0,
+            image_size=224,
+            hidden_dim=1280,
+            num_labels=1000,
+        )
+        return image(hub.EfficientNetForImageClassification(config))
+
+    def yolos() -> Any:
+        config = hub.YolosConfig(**_sizes(192, 12, 3, 768), image_size=[256, 256], num_labels=91)
+        return image(hub.YolosForObjectDetection(config), 256)
+
+    def wav2vec2() -> Any:
+        model = hub.Wav2Vec2Model(hub.Wav2Vec2Config())
+        return model, {"input_values": torch.randn(1, 16000)}, "last_hidden_state"
+
+    def whisper() -> Any:
+        model = hub.WhisperModel(hub.WhisperConfig()).encoder
+        return model, {"input_features": torch.randn(1, 80, 3000)}, "last_hidden_state"
+
+    return {
+        "efficientnet_b0": efficientnet,
+        "minilm": lambda: bert(**_sizes(384, 6, 12, 1536)),
+        "mobilevit": lambda: image(
+            hub.MobileViTForImageClassification(hub.MobileViTConfig(num_labels=1000)), 256
+        ),
+        "superres": lambda: (_superres(torch), {"image": torch.randn(1, 3, 128, 128)}, "result"),
+        "swin_tiny": lambda: image(hub.SwinForImageClassification(hub.SwinConfig(num_labels=1000))),
+        "wav2vec2": wav2vec2,
+        "whisper_encoder": whisper,
+        "yolos_tiny": yolos,
+    }
+
+
+def _sizes(width: int, layers: int, heads: int, inner: int) -> dict[str, int]:
+    """The words of transformers' configurations."""
+    return {
+        "hidden_size": width,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "intermediate_size": inner,
+    }
+
+
+def _superres(torch: Any) -> Any:
+    """Eight residual blocks of 64 channels, then twice as many pixels."""
+    nn: Any = torch.nn
+
+    def convolution(channels: int, results: int) -> Any:
+        return nn.Conv2d(channels, results, 3, padding=1)
+
+    class SuperResolution(nn.Module):  # type: ignore[misc]  # torch is not installed where types are checked
+        """Convolutions of 3x3 all the way."""
+
+        def __init__(self) -> None:
+            super().__init__()  # pyright: ignore[reportUnknownMemberType]
+            self.head, self.last = convolution(3, 64), convolution(64, 64)
+            self.blocks = nn.ModuleList(
+                nn.Sequential(convolution(64, 64), nn.ReLU(), convolution(64, 64)) for _ in range(8)
+            )
+            self.tail = nn.Sequential(convolution(64, 256), nn.PixelShuffle(2), convolution(64, 3))
+
+        def forward(self, image: Any, *, return_dict: bool) -> Any:
+            """Return ``result`` in a dictionary, as transformers' networks do."""
+            assert return_dict
+            first = found = self.head(image)
+            for block in self.blocks:
+                found = found + block(found)
+            return {"result": self.tail(first + self.last(found))}
+
+    return SuperResolution()
 
 
 def export(name: str, folder: str) -> None:
