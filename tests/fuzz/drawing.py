@@ -13,8 +13,7 @@ import numpy as np
 import onnx
 from onnx import helper
 from tests.fuzz.program import OPSET, Array, Program
-from tests.fuzz.reference import Value, run_node
-from tests.fuzz.rules import FACTOR
+from tests.fuzz.reference import FACTOR, Value, run_node
 
 ELEMENTS_MAX = 2048
 RANK_MAX = 6

@@ -10,7 +10,7 @@ an op that amplifies errors gets what it deserves, and one that moves elements g
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -96,6 +96,8 @@ CANCELS = frozenset(["Gelu", "Mish", "LogSoftmax", "Celu", "Elu", "Selu", "Softp
 DIVIDES = frozenset(["Div", "Pow", "Reciprocal"])
 # onnx.reference computes these in f64 with constants or results of f32.
 SINGLE = frozenset(["Erf", "Gelu", "HardSwish"])
+FACTOR = 32.0  # of a bound is what an answer may be off by
+DIVISORS = {"Div": 1, "Reciprocal": 0}
 _JUMP_FACTOR = 64.0
 _SIGNS = (1.0, -1.0, 0.0, 0.0)  # all up, all down, each as it comes
 _SINGLE_EPSILON = 2.0**-24
@@ -153,11 +155,10 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
                     bounds, base, _run(evaluator, node, moved), strict=True
                 ):
                     np.maximum(bound, _distance(before, after), out=bound)
-        if op in DIVIDES and any(_has_zeros(operand) for operand in operands):
-            turned = _run(evaluator, node, [_zeros_turned(operand) for operand in operands])
+        for others in _other_divisors(op, operands):
             bounds = [
                 np.maximum(bound, _distance(*both))
-                for bound, *both in zip(bounds, base, turned, strict=True)
+                for bound, *both in zip(bounds, base, _run(evaluator, node, others), strict=True)
             ]
         if op == "QLinearMatMul" and (middles := near_middles(arrays)).any():
             bounds = [np.maximum(bound, middles) for bound in bounds]
@@ -244,6 +245,20 @@ def _amount(op: str, operand: Value) -> Array | None:
         return operand.bound
     own = _epsilon(operand.array) * np.abs(operand.array.astype(np.float64))
     return own if operand.bound is None else np.maximum(own, operand.bound)
+
+
+def _other_divisors(op: str, operands: Sequence[Value]) -> Iterator[list[Array]]:
+    """Operands whose computed zeros have the other sign, and those whose divisor is 0 where it may
+    be."""
+    if op in DIVIDES and any(_has_zeros(operand) for operand in operands):
+        yield [_zeros_turned(operand) for operand in operands]
+    divisor = operands[DIVISORS[op]] if op in DIVISORS else None
+    if divisor is not None and divisor.bound is not None and divisor.array.dtype.kind == "f":
+        is_near = np.abs(divisor.array) <= FACTOR * divisor.bound
+        arrays = [operand.array for operand in operands]
+        arrays[DIVISORS[op]] = np.where(is_near, np.zeros_like(divisor.array), divisor.array)
+        if is_near.any():
+            yield arrays
 
 
 def _has_zeros(operand: Value) -> bool:

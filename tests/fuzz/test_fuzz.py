@@ -119,6 +119,20 @@ def test_undefined_numbers_are_left_out() -> None:
     assert result.array.tolist() == [0, -13824]
 
 
+def test_divisors_that_may_be_zero() -> None:
+    """A quotient is compared unless its divisor is within its bound of 0: a sum whose terms cancel is
+    0 where they are added exactly."""
+    divisor = Value(np.array([1.0, 1e-3, 1e-3], np.float32), np.array([1e-3, 1e-3, 1e-6]))
+    for op, operands in (
+        ("Div", [Value(np.zeros(3, np.float32)), divisor]),
+        ("Reciprocal", [divisor]),
+    ):
+        node = helper.make_node(op, ["x", "y"][: len(operands)], ["z"])
+        (result,) = run_node(node, operands)
+        assert result.bound is not None
+        assert np.isinf(result.bound).tolist() == [False, True, False]
+
+
 def test_products_in_the_middle_of_two_integers() -> None:
     """Either integer is right where the exact quotient is within some roundings to f32 of the
     middle, and only there: nearly 119.5, as found by fuzzing; 2**-20 beside it; the middle
