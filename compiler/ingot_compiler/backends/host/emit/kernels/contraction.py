@@ -5,9 +5,9 @@ Not done here: choosing the tile (``tiles``), the rows of a panel (``contraction
 splitting over threads.
 
 The sum of every element has the order of its blocks (``sum_blocks``), so that no tile, tail, row
-block or thread count changes a bit. Rows beyond the last are a tile of their own where the extent is known; otherwise they are
-clamped to the last row and not stored. Columns beyond the last full panel are a narrower copy, or
-go vector by vector where their number is symbolic.
+block or thread count changes a bit. Rows beyond the last are a tile of their own where the extent
+is known; otherwise they are clamped to the last row and not stored. Columns beyond the last full
+panel are a narrower copy, or go vector by vector where their number is symbolic.
 """
 
 from __future__ import annotations
