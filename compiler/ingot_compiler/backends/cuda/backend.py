@@ -1,7 +1,7 @@
 """The back end of ``cuda``: the host's fusion and loops, PTX for code.
 
 In: nothing. Out: ``BACKEND``. Not done here: the hooks. There is code for all that the host runs
-but control flow, which no device runs, so nothing is refused here. No GPU was there to measure its
+but control flow, which no device runs, so nothing is refused here. Nobody has measured its
 costs, so ``--place auto`` is refused.
 """
 

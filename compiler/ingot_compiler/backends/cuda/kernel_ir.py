@@ -10,6 +10,8 @@ eight threads run, one after the other. ``runtime/FORMAT.md`` states it for load
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ingot_compiler.backends.cuda.ir_dims import dim_lines
 from ingot_compiler.backends.cuda.lane_group import GROUPS_MAX, LANE, LANE64, LANES, MASK
 from ingot_compiler.backends.cuda.thread_function import ThreadBody, thread_body
@@ -22,16 +24,24 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import LoopProgram
 
 _SHARED_BYTES_MAX = 48 << 10
+_SCRATCH_SHARED_BYTES_MAX = 12 << 10  # of eight threads: four times eight are a block then
 _ALIGNMENT_BYTES = 64
+
+_SCRATCH = "%scratch"
 
 Slots = tuple[tuple[str, int], ...]
 
 
 def kernel_ir(program: LoopProgram) -> DeviceKernel:
-    """Write the kernel of a program."""
+    """Write the kernel of a program. Little scratch of a known size is memory of the block, so that
+    it bounds the threads of a launch no more."""
     module = kernel_module(program, TEAM_MACHINE)
     symbol, has_report = module.symbol, reports(module.text)
     body = thread_body(without_arguments(module.text), symbol)
+    scratch = dim_floordiv(program.scratch_bytes, GROUPS_MAX)
+    if isinstance(scratch, int) and 0 < scratch <= _SCRATCH_SHARED_BYTES_MAX:
+        body = replace(body, shared=(*body.shared, (_SCRATCH, scratch)))
+        program = replace(program, scratch_bytes=0)
     groups = _block_groups(body, symbol)
     row = f"{kernel_row(program, symbol, has_report=has_report)} {groups * LANES}"
     memory = f"@{symbol}_shared"
@@ -39,7 +49,9 @@ def kernel_ir(program: LoopProgram) -> DeviceKernel:
         *body.tables,
         *_shared_table(memory, _room(body.team) + _room(body.shared) * groups),
         f"define ptx_kernel void @{symbol}({_parameters(program)}) nounwind {{",
-        *_start(program, body, groups),
+        *_start(groups),
+        *_scratch_lines(program),
+        *body.start,
         *_shared_places(memory, body),
         "  br i1 %g.any, label %entry, label %g.finish",
         *_with_report(body.lines, has_report=has_report),
@@ -70,10 +82,8 @@ def _parameters(program: LoopProgram) -> str:
     ))  # fmt: skip
 
 
-def _start(program: LoopProgram, body: ThreadBody, groups: int) -> list[str]:
-    """Which units these threads run, and what they have for it."""
-    names = {name: f"%s{number}" for number, name in enumerate(program.scalars)}
-    lines, own_scratch = dim_lines(dim_floordiv(program.scratch_bytes, GROUPS_MAX), names)
+def _start(groups: int) -> list[str]:
+    """Which units these threads run."""
     return [
         "g.start:",
         "  %g.thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
@@ -91,10 +101,19 @@ def _start(program: LoopProgram, body: ThreadBody, groups: int) -> list[str]:
         "  %g.behind = add i64 %first, %g.share",
         "  %last = call i64 @llvm.smin.i64(i64 %g.behind, i64 %g.extent)",
         "  %g.any = icmp slt i64 %first, %last",
+    ]
+
+
+def _scratch_lines(program: LoopProgram) -> list[str]:
+    """Where the scratch of these threads lies in the launch's, if it has any."""
+    if program.scratch_bytes == 0:
+        return []
+    names = {name: f"%s{number}" for number, name in enumerate(program.scalars)}
+    lines, own = dim_lines(dim_floordiv(program.scratch_bytes, GROUPS_MAX), names)
+    return [
         *lines,
-        f"  %g.scratch_at = mul i64 %g.group, {own_scratch}",
-        "  %scratch = getelementptr i8, ptr %g.scratch, i64 %g.scratch_at",
-        *body.start,
+        f"  %g.scratch_at = mul i64 %g.group, {own}",
+        f"  {_SCRATCH} = getelementptr i8, ptr %g.scratch, i64 %g.scratch_at",
     ]
 
 

@@ -157,9 +157,11 @@ def contraction_program(
     tile = matrix or choose_tile(
         product.rows, product.columns, target, dtype, together, pitch_bytes
     )
+    if target.team_units > 1 and product.rows == 1:
+        tile = replace(tile, vectors=1)  # units enough for a machine that runs thousands of them
     width = tile.vectors * lanes_of(dtype, target)
     block = tile.rows
-    if product.spans is None:
+    if product.spans is None and target.team_units == 1:
         block = choose_row_block(product.rows, product.columns, tile, target, dtype)
     team = _team(product, target, dtype)
     if team is not None:

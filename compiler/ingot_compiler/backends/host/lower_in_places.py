@@ -8,13 +8,16 @@ back end each, which knows the number).
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from ingot_compiler.backends.host.kinds import KINDS
+from ingot_compiler.backends.host.spread_units import spread_units
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.ir.dims import dim_mul
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.lower import lower
 
 
@@ -23,8 +26,12 @@ def lower_in_places(
 ) -> LoweredGroup:
     """Return what runs for the group: launches, and the loops of their kernels."""
     lowered = lower(group, machine, KINDS)
-    programs = (
-        replace(program, scratch_bytes=dim_mul(program.scratch_bytes, place_count))
-        for program in lowered.programs
-    )
+    programs = map(partial(_in_places, place_count, machine), lowered.programs)
     return replace(lowered, programs=tuple(programs))
+
+
+def _in_places(place_count: int, machine: Target, program: LoopProgram) -> LoopProgram:
+    """A machine of teams runs more units than others have."""
+    if machine.team_units > 1:
+        program = spread_units(program, machine.f32_lanes)
+    return replace(program, scratch_bytes=dim_mul(program.scratch_bytes, place_count))

@@ -4,7 +4,7 @@ In: extents, which may be symbolic, and a target. Out: a ``RegisterTile`` for ea
 Not done here: tiles of units alone (``tiles``), emitting them (``backends.host.emit.kernels``).
 
 The model counts what a GPU does for a step of depth: threads multiply, read the memory that they
-share, and fill it. It was made from what NVIDIA says of its processors. Nobody has measured it.
+share, and fill it. It was made from what NVIDIA says of its processors, and was not fitted to measurements.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.dims import dim_mul, dim_product, symbol
+from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
@@ -28,7 +28,7 @@ from ingot_compiler.lowering.kinds.pool_window import (
     inner_windows,
     whole_window,
 )
-from ingot_compiler.lowering.kinds.program import finish_program, grain_for
+from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
 from ingot_compiler.lowering.kinds.split_pool import split_pool
@@ -44,6 +44,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import Space, point
+from ingot_compiler.lowering.substitute_indices import substitute_indices
 from ingot_compiler.lowering.views import Shape
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -62,22 +63,28 @@ def lower_pool(group: Group, target: KernelTarget) -> LoweredGroup:
         if by_rows is not None:
             return by_rows
     if split is None:
-        return one_launch(_program(group, group))
+        return one_launch(_program(group, group, target))
     parts, between = split
-    programs = [_program(part, None) for part in parts[:-1]]
-    return launches_in_turn(group, parts, (*programs, _program(parts[-1], group)), *between)
+    programs = [_program(part, None, target) for part in parts[:-1]]
+    last = _program(parts[-1], group, target)
+    return launches_in_turn(group, parts, (*programs, last), *between)
 
 
-def _program(group: Group, whole: Group | None) -> LoopProgram:
-    """Units are (image, output row); inside, output columns, then channels. ``whole``: what an
-    average is of; None: the group gives a sum."""
+def _program(group: Group, whole: Group | None, target: KernelTarget) -> LoopProgram:
+    """Units are (image, output row); inside, output columns, then channels. Where units come in
+    teams, each is one pixel. ``whole``: what an average is of; None: the group gives a sum."""
     anchor = group.nodes[group.anchor]
     shape, kernel = dict(group.types)[anchor.results[0]].shape, anchor.ints("kernel")
     pool = _ChannelPool(group, whole, Elements(group, GroupBuffers(group)))
-    columns = For(COLUMN, shape[-1], "serial", pool.column())
+    column, buffers = pool.column(), pool.elements.buffers
     taps = dim_product(tuple(map(typical, kernel)))
     work = dim_mul(dim_mul(shape[-1], shape[1]), taps)
-    return finish_program(pool.elements.buffers, (columns,), row_count(shape), grain_for(work))
+    if target.team_units > 1:
+        row, at = (each(symbol(INDEX), shape[-1]) for each in (dim_floordiv, dim_mod))
+        body = substitute_indices(column, {INDEX: row, COLUMN: at})
+        return finish_program(buffers, body, dim_mul(row_count(shape), shape[-1]), 1)
+    columns = For(COLUMN, shape[-1], "serial", column)
+    return finish_program(buffers, (columns,), row_count(shape), grain_for(work))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,13 +33,20 @@ from ingot_compiler.lowering.loops import Attention, Local, LoopProgram
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import Shape
 
+_TEAM_KEYS_MAX = 2048  # whose scores have room in the memory that units share
+
 
 def lower_attention(group: Group, target: KernelTarget) -> LoweredGroup:
     """One query of a sequence reads keys and values in place; several repack them. Where only a call
-    tells how many there are, it chooses."""
-    repacking = one_launch(_repacking(group, target))
+    tells how many there are, it chooses. Units that come in teams are many and share a cache, so
+    each has one query, and repacks nothing."""
     anchored = AnchoredGroup(group)
-    queries = anchored.result.shape[2]
+    queries, keys = anchored.result.shape[2], anchored.operand(1).type.shape[2]
+    is_small = isinstance(keys, int) and keys <= _TEAM_KEYS_MAX
+    if target.team_units > 1 and is_small and may_read_in_place(anchored, target):
+        return one_launch(_blocks_of_queries(group, target, 1, in_place=True))
+    block = attention_query_block(queries, target)
+    repacking = one_launch(_blocks_of_queries(group, target, block, in_place=False))
     if (queries not in (0, 1) and isinstance(queries, int)) or not may_read_in_place(
         anchored, target
     ):
@@ -54,7 +61,9 @@ def _is_one(dim: Dim) -> Dim:
     return dim_mul(dim_min(dim, 1), dim_add(1, dim_mul(more, -1)))
 
 
-def _repacking(group: Group, target: KernelTarget) -> LoopProgram:
+def _blocks_of_queries(
+    group: Group, target: KernelTarget, block: int, *, in_place: bool
+) -> LoopProgram:
     """Units are (batch and head, block of queries)."""
     anchored = AnchoredGroup(group)
     node, shape = anchored.node, anchored.result.shape
@@ -63,7 +72,6 @@ def _repacking(group: Group, target: KernelTarget) -> LoopProgram:
     keys, depth, width = k.type.shape[2], q.type.shape[3], v.type.shape[3]
     assert isinstance(depth, int)
     assert isinstance(width, int)
-    block = attention_query_block(queries, target)
     blocks = ceil_div(queries, block)
     head = dim_floordiv(symbol("p"), blocks)
     start = dim_mul(dim_mod(symbol("p"), blocks), block)
@@ -77,9 +85,9 @@ def _repacking(group: Group, target: KernelTarget) -> LoopProgram:
         anchored.number(1), _index(k, head, shape, "key", "depth"),
         anchored.number(2), _index(v, head, shape, "key", "value"),
         node.real("scale"), attention_mask(anchored, scores), node.flag("causal"), 0,
-        node.flag("nan_to_zero"), False, ACCUMULATOR, epilogue,
+        node.flag("nan_to_zero"), in_place, ACCUMULATOR, epilogue,
     )  # fmt: skip
-    scratch = attention_scratch_bytes(keys, depth, width, block, target, in_place=False)
+    scratch = attention_scratch_bytes(keys, depth, width, block, target, in_place=in_place)
     extent = dim_mul(dim_mul(batch, heads), blocks)
     return finish_program(anchored.buffers, (statement,), extent, 1, scratch)
 

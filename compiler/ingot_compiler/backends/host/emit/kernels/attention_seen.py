@@ -13,6 +13,7 @@ from __future__ import annotations
 from functools import partial
 
 from ingot_compiler.backends.host.emit.convert import emit_cast
+from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.attention_head import Head
 from ingot_compiler.backends.host.emit.kernels.attention_maxima import greater, only_keys
 from ingot_compiler.backends.host.emit.kernels.lane_trees import combined
@@ -29,10 +30,11 @@ def emit_seen_keys(head: Head) -> LlvmValue:
     """The keys that some query of the unit reads, which all read: i64."""
     w, statement = head.writer, head.statement
     rows = 1 if statement.query not in used_symbols(statement.mask) else statement.query_block
+    start = emit_index(head.context, statement.query_start)
 
     def row(number: LlvmValue, most: Operands) -> Operands:
         with head.context.scope():
-            head.context.bind({statement.query: number})
+            head.context.bind({statement.query: w.add(start, number)})
             return (w.intrinsic("smax", most[0], _seen_by_one(head)),)
 
     (seen,) = w.loop(ZERO, i64(rows), 1, (ZERO,), row, nonempty=True)
