@@ -12,6 +12,7 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import Pointers, sid
 from ingot_compiler.backends.host.emit.kernels.attention_head import Head
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.tiles import lanes_of_rest
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -39,19 +40,24 @@ class Chunk:
 
 def key_chunks(head: Head, limit: LlvmValue) -> list[tuple[Chunk, LlvmValue]]:
     """Chunks, and where the keys end that are taken by such: whole panels; of the last one as many
-    vectors as there are where that is known, else one after the other."""
-    layout, lanes = head.layout, head.lanes
-    whole = multiple_below(head.writer, limit, layout.panel)
-    panels, one = Chunk(layout.vectors, lanes, has_tail=False), Chunk(1, lanes, has_tail=True)
+    vectors as there are where that is known, else one after the other; half a vector where that is
+    enough."""
+    w, layout, lanes = head.writer, head.layout, head.lanes
+    whole = multiple_below(w, limit, layout.panel)
+    panels, half = Chunk(layout.vectors, lanes, has_tail=False), Chunk(1, lanes // 2, has_tail=True)
     if limit.integer is None or whole.integer is None:
-        return [(panels, whole), (one, limit)]
-    left = key_vectors(limit.integer - whole.integer, head.writer.target)
+        one = Chunk(1, lanes, has_tail=True)
+        if lanes_of_rest(1, "f32", 1, w.target) == lanes:
+            return [(panels, whole), (one, limit)]
+        in_vectors = multiple_below(w, w.add(limit, i64(lanes // 2 - 1)), lanes)
+        return [(panels, whole), (one, in_vectors), (half, limit)]
+    left = key_vectors(limit.integer - whole.integer, w.target)
     end = whole.integer + left * lanes
     if 0 < whole.integer == end < limit.integer and layout.has_half_beside:
         last = Chunk(layout.vectors, lanes, has_tail=True, last_lanes=lanes // 2)
         return [(panels, i64(end - layout.panel)), (last, limit)]
     rest = Chunk(max(left, 1), lanes, has_tail=end > limit.integer)
-    return [(panels, whole), (rest, i64(end)), (Chunk(1, lanes // 2, has_tail=True), limit)]
+    return [(panels, whole), (rest, i64(end)), (half, limit)]
 
 
 def key_vectors_of(head: Head, chunk: Chunk, key: LlvmValue) -> Pointers:
