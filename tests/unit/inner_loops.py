@@ -16,6 +16,7 @@ from tests.benchmarks.bench_kernels import attention, convolution, depthwise, ge
 from tests.unit.lowering_harness import Builder, compile_graph, f32
 
 from ingot_compiler.backends.host.attention_layout import attention_layout
+from ingot_compiler.backends.host.attention_values import packs_values
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.backends.host.targets.target import Target, parse_target
@@ -118,6 +119,7 @@ def _loops(name: str, program: LoopProgram, target: Target) -> list[Loop]:
             layout = attention_layout(
                 statement.keys, statement.depth_extent, statement.value_extent,
                 statement.query_block, target, in_place=False,
+                packs_values=packs_values(statement, target),
             )  # fmt: skip
             heights = (("scores", layout.vectors), ("values", layout.value_vectors))
             return [

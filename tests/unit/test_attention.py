@@ -12,6 +12,7 @@ from ingot_compiler.backends.host.attention_layout import (
     attention_query_block,
     attention_scratch_bytes,
 )
+from ingot_compiler.backends.host.attention_values import packs_values
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
@@ -65,7 +66,10 @@ def attention_program(
     scalars = tuple(
         name for name, size in (("Q", queries), ("T", keys)) if not isinstance(size, int)
     )
-    scratch = attention_scratch_bytes(keys, depth, width, block, target, in_place=in_place)
+    scratch = attention_scratch_bytes(
+        keys, depth, width, block, target,
+        in_place=in_place, packs_values=packs_values(statement, target),
+    )  # fmt: skip
     return LoopProgram(buffers, scalars, "p", blocks * heads, 1, (statement,), scratch)
 
 

@@ -34,7 +34,9 @@ def test_an_exponential_has_registers(level: str) -> None:
     for length in range(1, 200, 3):
         for width in (16, 32, 64, 80, 128):
             block = attention_query_block(length, target)
-            layout = attention_layout(length, 64, width, block, target, in_place=False)
+            layout = attention_layout(
+                length, 64, width, block, target, in_place=False, packs_values=True
+            )
             found.add(layout.overlaps)
             needed = (layout.rows + 1) * layout.value_vectors + 1 + TEMPORARIES
             assert not layout.overlaps or needed <= target.vector_register_count

@@ -13,7 +13,7 @@ from tests.unit.test_attention import attention_program, inputs, reference
 
 from ingot_compiler.backends.host.attention_layout import attention_layout, attention_query_block
 from ingot_compiler.backends.host.targets.target import parse_target
-from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.dims import Dim, evaluate, symbol
 
 DEPTH, WIDTH, WINDOW = 9, 40, 6
 MODES = ("plain", "mask", "causal", "window")
@@ -81,7 +81,9 @@ def test_a_tile_fits(name: str) -> None:
     target, heights = parse_target(name), set[int]()
     for length in range(200):
         block = attention_query_block(length, target)
-        layout = attention_layout(length, DEPTH, length, block, target, in_place=False)
+        layout = attention_layout(
+            length, DEPTH, length, block, target, in_place=False, packs_values=True
+        )
         heights.add(layout.rows)
         for vectors in (layout.vectors, layout.value_vectors):
             needed = (layout.rows + 1) * vectors + target.multiplies_by_element * layout.rows
@@ -129,7 +131,8 @@ def test_values_in_place_take_the_registers_that_few_rows_leave(
     target = parse_target(level)
     keys = symbol("T")
     placed, packed = (
-        attention_layout(keys, 64, width, rows, target, in_place=flag) for flag in (True, False)
+        attention_layout(keys, 64, width, rows, target, in_place=flag, packs_values=not flag)
+        for flag in (True, False)
     )
     vectors = width // target.f32_lanes
     assert placed.rows == rows
@@ -137,3 +140,32 @@ def test_values_in_place_take_the_registers_that_few_rows_leave(
     assert rows * placed.value_vectors <= 3 * target.vector_register_count // 4
     if rows <= 2 and target.vector_register_count == 32:
         assert placed.value_vectors == vectors
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("heads", "mode", "is_near"),
+    [(2, "plain", True), (2, "mask", True), (2, "causal", False), (40, "plain", False)],
+)
+def test_values_near_each_other_are_not_copied(
+    level: str, heads: int, mode: str, *, is_near: bool
+) -> None:
+    """Values that are read where they lie give the bits of a copy, for which scratch then has no
+    room; a causal tile needs one, and so do values whose rows are far apart."""
+    target, length, width = parse_target(level), 50, 48
+    q, k, v, mask = inputs(heads, length, length, DEPTH, width)
+    block = attention_query_block(symbol("Q"), target)
+    sizes: tuple[tuple[Dim, tuple[int, ...]], ...] = ((length, ()), (symbol("T"), (length,)))
+    results, scratch = [], []
+    for keys, symbols in sizes:
+        program = attention_program(
+            target, heads, length, keys, DEPTH, width, block=block, mask=mode == "mask",
+            causal=mode == "causal",
+        )  # fmt: skip
+        result = empty((length, heads, width))
+        Kernel(program, target).run([q, k, v, mask, result], symbols)
+        results.append(result.tobytes())
+        scratch.append(evaluate(program.scratch_bytes, dict.fromkeys(program.scalars, length)))
+    assert results[0] == results[1]
+    copy_bytes = 4 * length * width
+    assert (scratch[0] < scratch[1] - copy_bytes // 2) == (is_near and target.f32_lanes == 16)

@@ -59,7 +59,9 @@ def lower_in_place(anchored: AnchoredGroup, target: KernelTarget) -> LoopProgram
         node.real("scale"), attention_mask(anchored, scores), node.flag("causal"), 0,
         node.flag("nan_to_zero"), True, ACCUMULATOR, epilogue,
     )  # fmt: skip
-    scratch = attention_scratch_bytes(keys, depth, width, rows, target, in_place=True)
+    scratch = attention_scratch_bytes(
+        keys, depth, width, rows, target, in_place=True, packs_values=False
+    )
     return finish_program(anchored.buffers, (statement,), dim_mul(batch, own), 1, scratch)
 
 

@@ -5,7 +5,7 @@ In: extents and a target. Out: ``AttentionLayout``, bytes of scratch. Not done h
 (``backends.host.emit.kernels.attention``).
 
 Scratch: keys transposed in panels ``[keys / panel][depth][panel]``, values
-``[keys][value_padded]`` (neither where they are read in place), then the scores of one or two tiles
+``[keys][value_padded]`` (either only where it is packed), then the scores of one or two tiles
 of queries ``[tiles][rows][keys_padded]``; all f32, every part a multiple of 64 bytes.
 """
 
@@ -59,7 +59,14 @@ class AttentionLayout:
 
 
 def attention_layout(
-    keys: Dim, depth: int, value: int, query_block: int, target: KernelTarget, *, in_place: bool
+    keys: Dim,
+    depth: int,
+    value: int,
+    query_block: int,
+    target: KernelTarget,
+    *,
+    in_place: bool,
+    packs_values: bool,
 ) -> AttentionLayout:
     """Lay out attention over `keys` keys of `depth` elements and values of `value` elements; there
     are only scores in scratch where both are read in place."""
@@ -70,7 +77,8 @@ def attention_layout(
     keys_padded = dim_mul(dim_add(keys, panel - 1) // panel, panel)
     value_padded = _rounded_up(value)
     values_offset = 0 if in_place else _dim_rounded_up(dim_mul(keys_padded, depth))
-    scores_offset = 0 if in_place else dim_add(values_offset, dim_mul(keys, value_padded))
+    value_elements = dim_mul(keys, value_padded) if packs_values else 0
+    scores_offset = dim_add(values_offset, value_elements)
     tiles = 1 if in_place else _tiles(query_block, rows, keys_padded)
     element_count = _dim_rounded_up(dim_add(scores_offset, dim_mul(keys_padded, rows * tiles)))
     overlaps = tiles > 1 and _has_registers_to_overlap(target)
@@ -84,10 +92,19 @@ def attention_layout(
 
 
 def attention_scratch_bytes(
-    keys: Dim, depth: int, value: int, query_block: int, target: KernelTarget, *, in_place: bool
+    keys: Dim,
+    depth: int,
+    value: int,
+    query_block: int,
+    target: KernelTarget,
+    *,
+    in_place: bool,
+    packs_values: bool,
 ) -> Dim:
     """Return the bytes of scratch, per thread, that an ``Attention`` statement needs."""
-    layout = attention_layout(keys, depth, value, query_block, target, in_place=in_place)
+    layout = attention_layout(
+        keys, depth, value, query_block, target, in_place=in_place, packs_values=packs_values
+    )
     return dim_mul(layout.element_count, 4)
 
 

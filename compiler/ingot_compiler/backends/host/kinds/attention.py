@@ -14,6 +14,7 @@ from ingot_compiler.backends.host.attention_layout import (
     attention_query_block,
     attention_scratch_bytes,
 )
+from ingot_compiler.backends.host.attention_values import packs_values
 from ingot_compiler.ir.dims import (
     Dim,
     dim_add,
@@ -87,7 +88,10 @@ def _blocks_of_queries(
         node.real("scale"), attention_mask(anchored, scores), node.flag("causal"), 0,
         node.flag("nan_to_zero"), in_place, ACCUMULATOR, epilogue,
     )  # fmt: skip
-    scratch = attention_scratch_bytes(keys, depth, width, block, target, in_place=in_place)
+    scratch = attention_scratch_bytes(
+        keys, depth, width, block, target,
+        in_place=in_place, packs_values=packs_values(statement, target),
+    )  # fmt: skip
     extent = dim_mul(dim_mul(batch, heads), blocks)
     return finish_program(anchored.buffers, (statement,), extent, 1, scratch)
 

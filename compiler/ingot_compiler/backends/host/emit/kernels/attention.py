@@ -137,8 +137,9 @@ def _emit_repacking(head: Head) -> None:
     def repack() -> None:
         w.store(group, last)
         pack_keys(head)
-        finite = pack_values(head)
-        w.store(w.select(finite, ZERO, head.keys), head.keys_least)
+        if head.packs_values:
+            finite = pack_values(head)
+            w.store(w.select(finite, ZERO, head.keys), head.keys_least)
 
     w.if_then(w.compare("ne", group, w.load(last, "i64")), repack)
 

@@ -7,6 +7,7 @@ here: the layout of scratch (``attention_layout``), what is computed (``attentio
 from __future__ import annotations
 
 from ingot_compiler.backends.host.attention_layout import AttentionLayout, attention_layout
+from ingot_compiler.backends.host.attention_values import packs_values
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.accumulators import Factors
@@ -81,6 +82,11 @@ class Head:
         return self.writer.offset(self.vectors, self.writer.mul(row, i64(self.lanes)), "float")
 
     @property
+    def packs_values(self) -> bool:
+        """Whether values are copied into scratch."""
+        return packs_values(self.statement, self.context.target)
+
+    @property
     def scales(self) -> bool:
         """Whether scores in scratch are multiplied by the scale, as a mask asks for; else their
         exponentials are computed with it."""
@@ -118,6 +124,7 @@ def attention_head(context: EmitContext, statement: Attention) -> Head:
         statement.query_block,
         context.target,
         in_place=statement.in_place,
+        packs_values=packs_values(statement, context.target),
     )
     values = w.offset(context.scratch, emit_index(context, layout.values_offset), "float")
     scores = w.offset(context.scratch, emit_index(context, layout.scores_offset), "float")

@@ -133,7 +133,7 @@ def _emit_results(head: Head, tile: QueryTile, columns: Columns, sums: Sequence[
 def _values(head: Head) -> tuple[LlvmValue, Step]:
     """Where the values of the first key lie, and how far those of the next one are from them."""
     statement = head.statement
-    if not statement.in_place:
+    if head.packs_values:
         return head.packed_values, head.layout.value_padded
     first = head.address(statement.v, statement.v_index, statement.key, ZERO, statement.value)
     pitch = coefficient(statement.v_index, statement.key)
