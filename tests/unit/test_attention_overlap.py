@@ -63,3 +63,35 @@ def test_panels_share_the_exponentials(width: int, mode: str) -> None:
         return result.tobytes()
 
     assert run(QUERIES, KEYS, ()) == run(symbol("Q"), symbol("T"), (QUERIES, KEYS))
+
+
+@pytest.mark.parametrize("mode", ["plain", "mask"])
+@pytest.mark.parametrize(
+    ("heads", "depth", "width"), [(2, 32, 32), (160, 32, 32), (2, 16, 48), (160, 16, 48)]
+)
+@pytest.mark.parametrize("keys", [17, 32, 49])
+def test_the_first_tile_packs(keys: int, heads: int, depth: int, width: int, mode: str) -> None:
+    """A head that its first tile packs, keys alone or values too, in one part or cut inside of a
+    head, has the bits of one that is packed before: whole blocks of keys and such of one key."""
+    target, queries = parse_target(BEST), 100
+    q, k, v, mask = inputs(heads, queries, keys, depth, width)
+    sizes: tuple[tuple[Dim, tuple[int, ...]], ...] = ((keys, ()), (symbol("T"), (keys,)))
+    kernels = [
+        Kernel(
+            attention_program(
+                target, heads, queries, size, depth, width,
+                block=attention_query_block(queries, target), mask=mode == "mask",
+            ),
+            target,
+        )
+        for size, _ in sizes
+    ]  # fmt: skip
+    found = set[bytes]()
+    for kernel, (_, symbols) in zip(kernels, sizes, strict=True):
+        for parts in (1, 3 * heads // 2):
+            result = empty((queries, heads, width))
+            kernel.run([q, k, v, mask, result], symbols, parts)
+            found.add(result.tobytes())
+    exact = reference(q, k, v, mask if mode == "mask" else None)
+    np.testing.assert_allclose(result, exact, rtol=0, atol=5e-6)
+    assert len(found) == 1

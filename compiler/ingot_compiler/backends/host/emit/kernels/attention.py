@@ -27,6 +27,10 @@ from ingot_compiler.backends.host.emit.kernels.attention_head import (
 from ingot_compiler.backends.host.emit.kernels.attention_in_place import emit_scores_in_place
 from ingot_compiler.backends.host.emit.kernels.attention_overlap import overlapped_keys
 from ingot_compiler.backends.host.emit.kernels.attention_pack import pack_keys, pack_values
+from ingot_compiler.backends.host.emit.kernels.attention_pack_overlap import (
+    emit_packing_scores,
+    packs_beside_scores,
+)
 from ingot_compiler.backends.host.emit.kernels.attention_prefetch import prefetch_next_group
 from ingot_compiler.backends.host.emit.kernels.attention_scores import emit_scores
 from ingot_compiler.backends.host.emit.kernels.attention_seen import emit_seen_keys
@@ -38,7 +42,7 @@ from ingot_compiler.backends.host.emit.kernels.attention_softmax import (
 )
 from ingot_compiler.backends.host.emit.kernels.attention_values import emit_values
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
-from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import dim_min
 from ingot_compiler.lowering.loops import Attention
 
@@ -48,12 +52,12 @@ _NO_GROUP = -(1 << 63)
 def emit_attention(context: EmitContext, statement: Attention) -> None:
     """Emit one unit: repack if the group is new, then its queries tile by tile."""
     head = attention_head(context, statement)
+    w, is_new = head.writer, constant(0, "i1")
     if not statement.in_place:
-        _emit_repacking(head)
+        is_new = _emit_repacking(head)
     elif statement.mask is not None:
         head = replace(head, keys=emit_seen_keys(head))
     scores = emit_scores_in_place if statement.in_place else emit_scores
-    w = head.writer
     left = dim_min(statement.query_block, statement.queries - statement.query_start)
     count, start = emit_index(context, left), emit_index(context, statement.query_start)
 
@@ -72,10 +76,15 @@ def emit_attention(context: EmitContext, statement: Attention) -> None:
     if head.layout.tiles == 1:
         for_each(w, ZERO, count, head.layout.rows, tile)
     else:
-        _emit_pipeline(head, count, queries)
+        _emit_pipeline(head, is_new, count, queries)
 
 
-def _emit_pipeline(head: Head, count: LlvmValue, queries: Callable[[LlvmValue], QueryTile]) -> None:
+def _emit_pipeline(
+    head: Head,
+    is_new: LlvmValue,
+    count: LlvmValue,
+    queries: Callable[[LlvmValue], QueryTile],
+) -> None:
     """The scores of the next tile stand before the results of this one, its exponentials beside or
     behind them: no phase waits for the one that is written before it."""
     w, rows = head.writer, head.layout.rows
@@ -92,7 +101,7 @@ def _emit_pipeline(head: Head, count: LlvmValue, queries: Callable[[LlvmValue], 
             tile = queries(after)
             if not head.layout.overlaps:
                 prefetch_next_group(head, tile.first, rows)
-            emit_scores(following, tile)
+            _emit_scores(following, tile, w.binary("and", is_new, w.compare("slt", number, ZERO)))
             finish_maxima(following)
 
         def exponentials() -> None:
@@ -118,6 +127,18 @@ def _emit_pipeline(head: Head, count: LlvmValue, queries: Callable[[LlvmValue], 
     w.loop(i64(-rows), count, rows, (others, ZERO), turn)
 
 
+def _emit_scores(head: Head, tile: QueryTile, is_first: LlvmValue) -> None:
+    """The scores of a tile. The first tile of a head packs it, if nothing has done so before."""
+
+    def later() -> None:
+        emit_scores(head, tile)
+
+    if packs_beside_scores(head):
+        head.writer.if_else(is_first, lambda: emit_packing_scores(head, tile), later)
+    else:
+        later()
+
+
 def _emit_overlapped(this: Head, here: QueryTile, following: Head, tile: QueryTile) -> None:
     """The results of this tile beside exponentials of the next one, then those that are left."""
     emit_values(this, here, (following, tile))
@@ -126,22 +147,26 @@ def _emit_overlapped(this: Head, here: QueryTile, following: Head, tile: QueryTi
         emit_exponentials(following, tile.limit, i64(this.layout.rows), begun)
 
 
-def _emit_repacking(head: Head) -> None:
-    """Repack keys and values where the group is not that of the last unit."""
+def _emit_repacking(head: Head) -> LlvmValue:
+    """Repack keys and values where the group is not that of the last unit, which is returned: i1;
+    or leave it to the first tile."""
     w = head.writer
     last = w.slot("i64")
     with w.at(w.entry):
         w.store(i64(_NO_GROUP), last)
     group = emit_index(head.context, head.statement.group)
+    is_new = w.compare("ne", group, w.load(last, "i64"))
+    w.store(group, last)
 
     def repack() -> None:
-        w.store(group, last)
         pack_keys(head)
         if head.packs_values:
             finite = pack_values(head)
             w.store(w.select(finite, ZERO, head.keys), head.keys_least)
 
-    w.if_then(w.compare("ne", group, w.load(last, "i64")), repack)
+    if not packs_beside_scores(head):
+        w.if_then(is_new, repack)
+    return is_new
 
 
 def _key_limit(head: Head, first: LlvmValue, valid: LlvmValue) -> LlvmValue:

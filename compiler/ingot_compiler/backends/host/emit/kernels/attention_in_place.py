@@ -14,16 +14,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from ingot_compiler.backends.host.emit.control import for_each
-from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.attention_ahead import KeysAhead, keys_ahead
 from ingot_compiler.backends.host.emit.kernels.attention_head import Head, QueryTile
 from ingot_compiler.backends.host.emit.kernels.attention_maxima import emit_masked, start_maxima
-from ingot_compiler.backends.host.emit.kernels.attention_pack import key_rows
+from ingot_compiler.backends.host.emit.kernels.attention_pack import key_rows, key_rows_from
 from ingot_compiler.backends.host.emit.kernels.lane_trees import combined
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.ir.dims import coefficient
-from ingot_compiler.ir.errors import InternalError
 
 _VECTORS_PER_ROUND = 4  # of depth: more instructions than that make LLVM slow, and nothing faster
 
@@ -34,7 +31,7 @@ def emit_scores_in_place(head: Head, tile: QueryTile) -> None:
     whole = w.binary("and", head.keys, i64(-lanes))
 
     def block(key: LlvmValue) -> None:
-        _emit_block(head, tile, key, _rows_from(head, key))
+        _emit_block(head, tile, key, key_rows_from(head, key))
 
     def rest(key: LlvmValue) -> None:
         _emit_block(head, tile, key, key_rows(head, key))
@@ -43,19 +40,6 @@ def emit_scores_in_place(head: Head, tile: QueryTile) -> None:
     for_each(w, whole, head.keys, lanes, rest)
     start_maxima(head)
     emit_masked(head, tile, ZERO, head.keys)
-
-
-def _rows_from(head: Head, key: LlvmValue) -> list[LlvmValue]:
-    """Pointers to as many keys as there are lanes, all of which exist."""
-    w, statement = head.writer, head.statement
-    pitch = coefficient(statement.k_index, statement.key)
-    if pitch is None:
-        raise InternalError(
-            "attention index is not linear in the key", why=f"k index {statement.k_index}"
-        )
-    first = head.address(statement.k, statement.k_index, statement.key, key, statement.depth)
-    step = i64(pitch) if isinstance(pitch, int) else emit_index(head.context, pitch)
-    return [w.offset(first, w.mul(i64(number), step), "float") for number in range(head.lanes)]
 
 
 def _emit_block(head: Head, tile: QueryTile, key: LlvmValue, rows: Sequence[LlvmValue]) -> None:

@@ -41,12 +41,12 @@ def start_maxima(head: Head) -> None:
 def take_maximum(head: Head, row: LlvmValue, scores: Sequence[LlvmValue]) -> None:
     """Compare vectors of scores of a row with the greatest ones before."""
     w, place = head.writer, head.row_vector(row)
-    # The old ones first: LLVM makes a masked store of a choice between them and what is stored,
-    # which no load that follows may be served from.
     largest = w.load(place, "float", head.lanes)
     for score in scores:
         largest = greater(w, largest, score)
-    w.store(largest, place)
+    # LLVM would make a masked store of a choice between what lies there and what is stored, which no
+    # load that follows may be served from.
+    w.store(largest, w.hidden(place))
 
 
 def masks_in_registers(head: Head, vectors: int) -> bool:

@@ -9,6 +9,9 @@ otherwise. Keys past the last repeat the last one: their scores are never used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.attention_head import Head
@@ -28,21 +31,27 @@ from ingot_compiler.ir.errors import InternalError
 
 def pack_keys(head: Head) -> None:
     """Fill the panels of keys."""
-    w, layout, statement = head.writer, head.layout, head.statement
-    contiguous = coefficient(statement.k_index, statement.depth) == 1
+    end = emit_index(head.context, head.statement.keys)
+    for_each(head.writer, ZERO, end, head.lanes, partial(pack_key_block, head))
 
-    def block(key: LlvmValue) -> None:
-        # key = panel * panel_keys + vector * lanes; a panel takes depth * panel_keys elements.
-        panel_start = w.sub(key, w.binary("urem", key, i64(layout.panel)))
-        inside = w.sub(key, panel_start)
-        place = w.add(w.mul(panel_start, i64(statement.depth_extent)), inside)
-        column = w.offset(head.packed_keys, place, "float")
-        if contiguous:
-            _emit_transposed(head, key, column)
-        else:
-            _emit_gathered(head, key, column)
 
-    for_each(w, ZERO, emit_index(head.context, statement.keys), head.lanes, block)
+def pack_key_block(head: Head, key: LlvmValue) -> None:
+    """Fill the columns of as many keys as there are lanes, from ``key`` on."""
+    column = key_column(head, key)
+    if coefficient(head.statement.k_index, head.statement.depth) == 1:
+        _emit_transposed(head, key, column)
+    else:
+        _emit_gathered(head, key, column)
+
+
+def key_column(head: Head, key: LlvmValue) -> LlvmValue:
+    """Where the first element of packed keys from ``key`` on lies."""
+    w, layout = head.writer, head.layout
+    # key = panel * panel_keys + vector * lanes; a panel takes depth * panel_keys elements.
+    panel_start = w.sub(key, w.binary("urem", key, i64(layout.panel)))
+    inside = w.sub(key, panel_start)
+    place = w.add(w.mul(panel_start, i64(head.statement.depth_extent)), inside)
+    return w.offset(head.packed_keys, place, "float")
 
 
 def _last_key(head: Head) -> LlvmValue:
@@ -55,11 +64,11 @@ def _emit_transposed(head: Head, key: LlvmValue, column: LlvmValue) -> None:
     rows, rest = key_rows(head, key), depth % lanes
 
     def whole(start: LlvmValue) -> None:
-        _transpose_block(head, rows, column, start, lanes)
+        transpose_block(head, rows, column, start, lanes)
 
     for_each(head.writer, ZERO, i64(depth - rest), lanes, whole)
     if rest:
-        _transpose_block(head, rows, column, i64(depth - rest), rest)
+        transpose_block(head, rows, column, i64(depth - rest), rest)
 
 
 def key_rows(head: Head, key: LlvmValue) -> list[LlvmValue]:
@@ -75,8 +84,21 @@ def key_rows(head: Head, key: LlvmValue) -> list[LlvmValue]:
     return rows
 
 
-def _transpose_block(
-    head: Head, rows: list[LlvmValue], column: LlvmValue, start: LlvmValue, count: int
+def key_rows_from(head: Head, key: LlvmValue) -> list[LlvmValue]:
+    """Pointers to as many keys as there are lanes, all of which exist."""
+    w, statement = head.writer, head.statement
+    pitch = coefficient(statement.k_index, statement.key)
+    if pitch is None:
+        raise InternalError(
+            "attention index is not linear in the key", why=f"k index {statement.k_index}"
+        )
+    first = head.address(statement.k, statement.k_index, statement.key, key, statement.depth)
+    step = i64(pitch) if isinstance(pitch, int) else emit_index(head.context, pitch)
+    return [w.offset(first, w.mul(i64(number), step), "float") for number in range(head.lanes)]
+
+
+def transpose_block(
+    head: Head, rows: Sequence[LlvmValue], column: LlvmValue, start: LlvmValue, count: int
 ) -> None:
     """Store `count` elements of depth from `start` on of all rows."""
     w, lanes, panel = head.writer, head.lanes, head.layout.panel
@@ -119,20 +141,24 @@ def pack_values(head: Head) -> LlvmValue:
     """Fill the rows of values; return an i1: whether all are finite."""
     w = head.writer
 
+    (seen,) = pack_value_rows(head, ZERO, emit_index(head.context, head.statement.keys))
+    bad = w.any_lane(w.compare("uno", seen, seen))
+    return w.binary("xor", bad, constant(1, "i1"))
+
+
+def pack_value_rows(head: Head, first: LlvmValue, end: LlvmValue) -> Operands:
+    """Copy the values of some keys; return a vector with a NaN where they are not finite."""
+
     def row(key: LlvmValue, seen: Operands) -> Operands:
         return _pack_row(head, key, seen)
 
-    start = zeros("float", head.lanes)
-    (seen,) = w.loop(ZERO, emit_index(head.context, head.statement.keys), 1, (start,), row)
-    bad = w.any_lane(w.compare("uno", seen, seen))
-    return w.binary("xor", bad, constant(1, "i1"))
+    return head.writer.loop(first, end, 1, (zeros("float", head.lanes),), row)
 
 
 def _pack_row(head: Head, key: LlvmValue, seen: Operands) -> Operands:
     """Copy the values of one key; ``seen`` becomes NaN where they are not finite."""
     w, lanes, statement = head.writer, head.lanes, head.statement
-    source = head.address(statement.v, statement.v_index, statement.key, key, statement.value)
-    target = w.offset(head.packed_values, w.mul(key, i64(head.layout.value_padded)), "float")
+    source, target = value_place(head, key)
     mask = known_tail_mask(statement.value_extent, lanes)
     end = i64(statement.value_extent // lanes * lanes)
 
@@ -143,6 +169,14 @@ def _pack_row(head: Head, key: LlvmValue, seen: Operands) -> Operands:
 
     seen = w.loop(ZERO, end, lanes, seen, vector)
     return seen if mask is None else vector(end, seen, mask)
+
+
+def value_place(head: Head, key: LlvmValue) -> tuple[LlvmValue, LlvmValue]:
+    """Where the values of a key lie, and where their copy does."""
+    w, statement = head.writer, head.statement
+    source = head.address(statement.v, statement.v_index, statement.key, key, statement.value)
+    packed = w.mul(key, i64(head.layout.value_padded))
+    return source, w.offset(head.packed_values, packed, "float")
 
 
 def _load_values(head: Head, row: LlvmValue, start: LlvmValue, mask: LlvmValue | None) -> LlvmValue:

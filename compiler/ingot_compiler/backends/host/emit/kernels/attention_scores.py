@@ -45,17 +45,17 @@ from ingot_compiler.ir.errors import InternalError
 def emit_scores(head: Head, tile: QueryTile) -> None:
     """Store the scores of all keys below the limit, -inf for lanes past the last key; rows past the
     last repeat it."""
-    queries = _query_pointers(head, tile)
+    queries = query_pointers(head, tile)
     start_maxima(head)
     first = ZERO
     for chunk, end in key_chunks(head, tile.limit):
         for_each(
-            head.writer, first, end, chunk.keys, partial(_emit_chunk, head, tile, queries, chunk)
+            head.writer, first, end, chunk.keys, partial(emit_chunk, head, tile, queries, chunk)
         )
         first = end
 
 
-def _emit_chunk(
+def emit_chunk(
     head: Head, tile: QueryTile, queries: Pointers, chunk: Chunk, key: LlvmValue
 ) -> None:
     """Store and compare the scores of some vectors of keys from ``key`` on."""
@@ -64,14 +64,14 @@ def _emit_chunk(
         w, queries, key_vectors_of(head, chunk, key), chunk.lanes, F32,
         last_lanes=chunk.last_lanes, a_again=hidden(w, queries) if chunk.last_lanes else (),
     )  # fmt: skip
-    sums = emit_sum(products, SumLoops((Axis(depth, _depth_step(head), layout.panel),)))
+    sums = emit_sum(products, SumLoops((Axis(depth, depth_step(head), layout.panel),)))
     sums = widened(w, sums, head.lanes)
     count = chunk.vectors_in_all
     rows = [sums[start : start + count] for start in range(0, len(sums), count)]
-    _finish_chunk(head, tile, chunk, key, rows)
+    finish_chunk(head, tile, chunk, key, rows)
 
 
-def _finish_chunk(
+def finish_chunk(
     head: Head, tile: QueryTile, chunk: Chunk, key: LlvmValue, rows: Sequence[Operands]
 ) -> None:
     """Store the scores and take the greatest: of the registers, if masks are not much code."""
@@ -143,7 +143,7 @@ def _query(head: Head, tile: QueryTile, number: int) -> LlvmValue:
     return w.intrinsic("smin", w.add(tile.first, i64(number)), last)
 
 
-def _query_pointers(head: Head, tile: QueryTile) -> Pointers:
+def query_pointers(head: Head, tile: QueryTile) -> Pointers:
     statement = head.statement
     pointers: list[tuple[LlvmValue, int]] = []
     for number in range(head.layout.rows):
@@ -155,7 +155,7 @@ def _query_pointers(head: Head, tile: QueryTile) -> Pointers:
     return tuple(pointers)
 
 
-def _depth_step(head: Head) -> int | LlvmValue:
+def depth_step(head: Head) -> int | LlvmValue:
     """How far apart a query's elements are."""
     step = coefficient(head.statement.q_index, head.statement.depth)
     if step is None:
