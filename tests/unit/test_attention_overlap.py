@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.kernels_harness import BEST, LEVELS, Kernel, empty
+from tests.unit.kernels_harness import BEST, LEVELS, Array, Kernel, empty
 from tests.unit.test_attention import attention_program, inputs, reference
 
 from ingot_compiler.backends.host.attention_layout import attention_layout, attention_query_block
@@ -86,12 +86,11 @@ def test_the_first_tile_packs(keys: int, heads: int, depth: int, width: int, mod
         )
         for size, _ in sizes
     ]  # fmt: skip
-    found = set[bytes]()
+    results: list[Array] = []
     for kernel, (_, symbols) in zip(kernels, sizes, strict=True):
         for parts in (1, 3 * heads // 2):
-            result = empty((queries, heads, width))
-            kernel.run([q, k, v, mask, result], symbols, parts)
-            found.add(result.tobytes())
+            results.append(empty((queries, heads, width)))
+            kernel.run([q, k, v, mask, results[-1]], symbols, parts)
     exact = reference(q, k, v, mask if mode == "mask" else None)
-    np.testing.assert_allclose(result, exact, rtol=0, atol=5e-6)
-    assert len(found) == 1
+    np.testing.assert_allclose(results[0], exact, rtol=0, atol=5e-6)
+    assert len({result.tobytes() for result in results}) == 1

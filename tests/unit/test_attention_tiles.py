@@ -156,7 +156,8 @@ def test_values_near_each_other_are_not_copied(
     q, k, v, mask = inputs(heads, length, length, DEPTH, width)
     block = attention_query_block(symbol("Q"), target)
     sizes: tuple[tuple[Dim, tuple[int, ...]], ...] = ((length, ()), (symbol("T"), (length,)))
-    results, scratch = [], []
+    results: list[bytes] = []
+    scratch: list[int] = []
     for keys, symbols in sizes:
         program = attention_program(
             target, heads, length, keys, DEPTH, width, block=block, mask=mode == "mask",

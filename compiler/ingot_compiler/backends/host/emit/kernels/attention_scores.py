@@ -144,6 +144,7 @@ def _query(head: Head, tile: QueryTile, number: int) -> LlvmValue:
 
 
 def query_pointers(head: Head, tile: QueryTile) -> Pointers:
+    """Where the queries of a tile lie; rows past the last one repeat it."""
     statement = head.statement
     pointers: list[tuple[LlvmValue, int]] = []
     for number in range(head.layout.rows):
