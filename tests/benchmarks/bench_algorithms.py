@@ -3,7 +3,7 @@ ONNX Runtime: one thread, medians of calls in turns.
 
 In: an interpreter with ONNX Runtime. Out: a table; the exit code is 1 when a row is above its
 limit. Not done here: the ops (``algorithm_cases``,
-``everyday_cases``, ``further_cases``).
+``everyday_cases``, ``further_cases``, ``tree_cases``).
 
     taskset -c 1 python tests/benchmarks/bench_algorithms.py [--peer-python PYTHON] [--rounds N]
     [PART OF A NAME ...]
@@ -24,10 +24,11 @@ from tests.benchmarks.algorithm_cases import ALGORITHMS
 from tests.benchmarks.everyday_cases import EVERYDAY
 from tests.benchmarks.further_cases import FURTHER
 from tests.benchmarks.peers import interleave
+from tests.benchmarks.tree_cases import TREES
 
 from ingot_build_rules.view.peer import Peer
 
-CASES = {**ALGORITHMS, **EVERYDAY, **FURTHER}
+CASES = {**ALGORITHMS, **EVERYDAY, **FURTHER, **TREES}
 RATIO_MAX = 1.1
 _SLICE_SECONDS = 0.03
 

@@ -92,11 +92,12 @@ def tree_attributes(
         ("added", tuple(tables.added.tolist()) if len(tables.added) == 1 else ()),
         ("depth", tables.depth),
         ("features", tables.features),
+        ("kinds", tables.kinds),
         ("leaves", tables.leaves),
         ("positive", int(tables.all_positive)),
-        ("signs", tables.signs),
         ("targets", tables.targets),
         ("trees", tables.trees),
+        ("wide_weights", int(tables.has_wide_weights)),
     ]
     arrays = {
         "nodes": tables.nodes, "roots": tables.roots, "weights": tables.weights,

@@ -10,7 +10,7 @@ from ingot_compiler.frontend.compose import (
     as_vector,
     binary_scalar,
     cast,
-    concat,
+    range_mask,
     reduce,
     reshape,
     slice_axis,
@@ -19,9 +19,10 @@ from ingot_compiler.frontend.compose import (
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.ml_attributes import TREE_PREFIX
 from ingot_compiler.frontend.ml_scores import as_rows, vector_of
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.frontend.selection import sort_keys
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.op_type_error import OpTypeError, require
+from ingot_compiler.ir.types import DType
 
 _FUNCTIONS = {"SUM": "sum", "AVERAGE": "sum", "MIN": "min", "MAX": "max"}
 
@@ -29,23 +30,31 @@ _FUNCTIONS = {"SUM": "sum", "AVERAGE": "sum", "MIN": "min", "MAX": "max"}
 def leaf_sums(context: OpContext, function: str = "SUM") -> int:
     """Scores [N, targets] in the element type of the weights; ``function``: SUM, AVERAGE, MIN or
     MAX over the trees."""
-    leaves = _walked(context)
-    weights = _table(context, "weights")
-    assert weights is not None
-    tree_count, rows = context.shape_of(leaves)
-    targets = tree_number(context, "targets")
-    found = context.add("gather", weights, leaves, axis=0)
-    axis = 0
-    if context.rank_of(weights) == 1:
-        assert isinstance(tree_count, int)
-        shape: tuple[Dim, ...] = (targets, tree_count // targets, rows)
-        found, axis = reshape(context, found, shape), 1
-    total = reduce(context, found, _FUNCTIONS[function], (axis,))
-    if axis:
+    leaves, weights = _walked(context), _table(context, "weights")
+    targets, (tree_count, rows) = tree_number(context, "targets"), context.shape_of(leaves)
+    assert isinstance(tree_count, int)
+    is_apart = weights is None or context.rank_of(weights) == 1
+    if is_apart:
+        leaves = reshape(context, leaves, (targets, tree_count // targets, rows))
+    added = _added(context, leaves) if weights is None else _looked_up(context, weights, leaves)
+    total = reduce(context, added, _FUNCTIONS[function], (int(is_apart),))
+    if is_apart:
         total = transpose(context, total, (1, 0))
     if function == "AVERAGE":
         total = binary_scalar(context, "div", total, tree_number(context, "trees"))
     return total
+
+
+def _looked_up(context: OpContext, weights: int, leaves: int) -> int:
+    """What leaves add, by their numbers."""
+    return context.add("gather", weights, cast(context, leaves, "i64"), axis=0)
+
+
+def _added(context: OpContext, leaves: int) -> int:
+    """What leaves add, by its bits."""
+    real: DType = "f32" if context.dtype_of(leaves) == "u32" else "f64"
+    added = context.add("bit_cast", leaves, dtype=real)
+    return added if tree_number(context, "wide_weights") else cast(context, added, "f32")
 
 
 def tree_number(context: OpContext, name: str) -> int:
@@ -59,7 +68,7 @@ def _table(context: OpContext, name: str) -> int | None:
 
 
 def _walked(context: OpContext) -> int:
-    """The leaf of each tree for each row."""
+    """What the leaf of each tree for each row says: u32 or u64[trees, rows]."""
     x = as_rows(context, context.operand(0))
     if context.dtype_of(x) != "f64":
         x = cast(context, x, "f32")
@@ -77,14 +86,19 @@ def _walked(context: OpContext) -> int:
 
 
 def _columns(context: OpContext, x: int) -> tuple[int, int]:
-    """The columns of which branches ask, and how many: themselves, negated, or both."""
-    features, signs = tree_number(context, "features"), tree_number(context, "signs")
-    if signs == 1:
-        return x, features
-    if signs == 2:
-        return context.add("neg", x), features
-    own = slice_axis(context, x, 1, 0, features)
-    return concat(context, [own, context.add("neg", own)], 1), 2 * features
+    """The keys of which branches ask, and how many: with NaN as the greatest number, as the least
+    one, or both (``node_table``)."""
+    features, kinds = tree_number(context, "features"), tree_number(context, "kinds")
+    if kinds == 1:
+        return sort_keys(context, x), features
+    if kinds == 2:
+        return binary_scalar(context, "add", sort_keys(context, x), 1), features
+    rows = context.shape_of(x)[0]
+    x = reshape(context, slice_axis(context, x, 1, 0, features), (rows, 1, features))
+    keys = sort_keys(context, x)
+    more = cast(context, range_mask(context, (rows, 2, features), 1), context.dtype_of(keys))
+    both = context.add("add", keys, more)
+    return reshape(context, both, (rows, 2 * features)), 2 * features
 
 
 def base_values(context: OpContext) -> int | None:

@@ -60,4 +60,4 @@ class Weights:
         return ConstantSource(weight, kind)
 
 
-_DTYPES: dict[str, DType] = {"f4": "f32", "f8": "f64", "i4": "i32", "i8": "i64"}
+_DTYPES: dict[str, DType] = {"f4": "f32", "f8": "f64", "i8": "i64", "u4": "u32", "u8": "u64"}

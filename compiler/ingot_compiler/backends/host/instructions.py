@@ -71,6 +71,13 @@ class Instructions(FunctionText):
         text = f"select {condition.typed}, {left.typed}, {right.typed}"
         return self.define(text, left.element, left.lanes)
 
+    def choose(self, condition: LlvmValue, left: LlvmValue, right: LlvmValue) -> LlvmValue:
+        """``select`` between two scalars that were loaded already: LLVM neither waits for the
+        condition with the load, nor jumps."""
+        arms = [self.define(f"freeze {arm.typed}", arm.element) for arm in (left, right)]
+        text = f"select {condition.typed}, {arms[0].typed}, {arms[1].typed}, !unpredictable !{{}}"
+        return self.define(text, left.element)
+
     def convert(self, opcode: str, value: LlvmValue, element: str) -> LlvmValue:
         """``sext zext trunc fpext fptrunc sitofp uitofp fptosi fptoui bitcast`` lane by lane."""
         if value.element == element:

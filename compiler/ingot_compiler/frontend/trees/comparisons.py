@@ -2,9 +2,8 @@
 
 In: an ensemble. Out: ``Tests``. Not done here: the order of nodes in tables (``tables``).
 
-NaN is at most nothing, so that it goes the second way. Where it must go the first way, the branch
-asks for the negated column: ``x <= t`` is ``not -x <= before(-t)`` of numbers, and NaN goes the
-first way then. ``x < t`` is ``x <= before(t)``, where ``before`` is the next smaller number.
+``x < t`` is ``x <= before(t)``, where ``before`` is the next smaller number. NaN goes the way that
+its branch says.
 """
 
 from __future__ import annotations
@@ -27,11 +26,12 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tests:
-    """One entry for each branch: rows go the ``first`` way where the column ``feature``, or its
-    negation, is at most ``limit``. Ways are as in ``Branches``."""
+    """One entry for each branch: rows go the ``first`` way where the column ``feature`` is at most
+    ``limit``, which is NaN where no number is; NaN goes there if ``nan_first``. Ways are as in
+    ``Branches``."""
 
     feature: Ints
-    negated: Bools
+    nan_first: Bools
     limit: Floats
     first: Ints
     second: Ints
@@ -55,12 +55,9 @@ def tests_of(ensemble: Ensemble) -> Tests:
         np.where(below, plain.first, plain.second),
         np.where(below, plain.second, plain.first),
     )
-    nan_first = plain.nan_first == below
     strict = np.isin(mode, (Mode.LT, Mode.GTE))
-    with_nan = np.where(strict, -value, before(-value))
-    limit = np.where(nan_first, with_nan, np.where(strict, before(value), value))
-    ways = np.where(nan_first, second, first), np.where(nan_first, first, second)
-    return Tests(plain.feature, nan_first, limit, *ways)
+    limit = np.where(strict, before(value), value)
+    return Tests(plain.feature, plain.nan_first == below, limit, first, second)
 
 
 def _require_numbers(branches: Branches) -> None:

@@ -3,7 +3,7 @@
 In: a node of the file. Out: ``TreeTables``; ``TreeError`` for what is no tree. Not done here:
 storing tables, what is computed from the leaves (``ops/ml``).
 
-Leaves are the first nodes, so that the number of a node where a row ends is that of its leaf.
+Leaves are the first nodes: a row has ended where its place is below those of branches.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ingot_compiler.frontend.trees.comparisons import Tests, tests_of
 from ingot_compiler.frontend.trees.ensemble import Branches, Ensemble, Floats, Ints, require
 from ingot_compiler.frontend.trees.levels import levels
 from ingot_compiler.frontend.trees.node_arrays import NodeArrays
+from ingot_compiler.frontend.trees.node_table import NodeTable
 from ingot_compiler.frontend.trees.read_classic import read_classic
 from ingot_compiler.frontend.trees.read_ensemble import read_ensemble
 from ingot_runtime.lazy_dataclass import dataclass
@@ -37,22 +38,27 @@ TREE_OPS = frozenset(_READERS)
 
 @dataclass(frozen=True, slots=True)
 class TreeTables:
-    """``nodes``: f32 limits in i32[m, 4], ``wide_nodes``: f64 limits in i64[m, 4], each where the
-    model may need it; ``roots`` i32[trees]; ``weights``: [leaves, targets], or [leaves] where every
-    tree adds to one target: of the trees then, an equal number is for each target, in their order.
+    """``nodes``: u32[m, 4] for f32 features, ``wide_nodes``: u64[m, 4] for f64 features, each where
+    the model may need it: as core ``walk_trees`` reads them, limits as keys. ``roots``: u32[trees].
 
-    ``features``: how many columns are asked for; ``signs``: 1 where columns themselves are, 2 where
-    negated ones are, 3 where both, the negated ones behind ``features`` others. ``trees``: how many
-    the file has. ``added``: the targets that leaves add to.
+    Where every tree adds to one target, leaves have the bits of what they add, in the float type of
+    the features, and ``weights`` is None: of the trees then, an equal number is for each target, in
+    their order. Otherwise leaves have their numbers, and ``weights`` is [leaves, targets], or
+    [leaves]. ``has_wide_weights``: weights are f64 in the file.
+
+    ``features``: how many columns are asked for; ``kinds``: 1 where NaN is the greatest number of
+    columns, 2 where it is the least one, 3 where both are asked for, the latter behind ``features``
+    others. ``trees``: how many the file has. ``added``: the targets that leaves add to.
     """
 
-    nodes: npt.NDArray[np.int32] | None
-    wide_nodes: npt.NDArray[np.int64] | None
-    roots: npt.NDArray[np.int32]
-    weights: npt.NDArray[Any]
+    nodes: npt.NDArray[np.uint32] | None
+    wide_nodes: npt.NDArray[np.uint64] | None
+    roots: npt.NDArray[np.uint32]
+    weights: npt.NDArray[Any] | None
+    has_wide_weights: bool
     depth: int
     features: int
-    signs: int
+    kinds: int
     leaves: int
     trees: int
     targets: int
@@ -72,15 +78,17 @@ def tree_tables(node: NodeProto, empty: float, *, has_wide: bool) -> TreeTables:
     else:
         depth = found.depth
     weights, roots = _weights(ensemble, found.tree, empty)
-    columns = _Columns.of(tests)
-    leaves = len(weights)
+    leaves, wide_weights = len(weights), ensemble.is_wide_weight
     wide = ensemble.is_wide or has_wide
+    # The leaves of f32 tables have no place for f64.
+    in_leaves = weights.ndim == 1 and (ensemble.is_wide or not wide_weights)
+    nodes = NodeTable.of(tests, weights if in_leaves else np.arange(leaves))
     return TreeTables(
-        None if ensemble.is_wide else columns.nodes(tests, leaves, np.float32),
-        columns.nodes(tests, leaves, np.float64) if wide else None,
-        _place(roots, leaves).astype(np.int32),
-        weights.astype(np.float64 if ensemble.is_wide_weight else np.float32),
-        depth, columns.features, columns.signs, leaves, len(ensemble.roots),
+        None if ensemble.is_wide else nodes.rows(np.float32),
+        nodes.rows(np.float64) if wide else None,
+        nodes.starts(roots).astype(np.uint32),
+        None if in_leaves else weights.astype(np.float64 if wide_weights else np.float32),
+        wide_weights, depth, nodes.features, nodes.kinds, leaves, len(ensemble.roots),
         ensemble.target_count, np.flatnonzero(np.bincount(ensemble.target)),
         bool((ensemble.weight >= 0).all()),
     )  # fmt: skip
@@ -99,47 +107,6 @@ def _check_numbers(ensemble: Ensemble) -> None:
 def _as_branches(tests: Tests) -> Branches:
     modes, nans = np.zeros(len(tests.feature), np.uint8), np.zeros(len(tests.feature), np.bool_)
     return Branches(tests.feature, tests.limit, modes, tests.first, tests.second, nans)
-
-
-def _place(ways: Ints, leaves: int) -> Ints:
-    """The numbers of nodes: leaves, then branches."""
-    return np.where(ways < 0, ~ways, leaves + ways)
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """Which columns tests ask for: ``signs`` and ``features`` as in ``TreeTables``."""
-
-    features: int
-    signs: int
-
-    @classmethod
-    def of(cls, tests: Tests) -> _Columns:
-        """Those of all tests."""
-        features = int(tests.feature.max(initial=-1)) + 1
-        return cls(features, 1 * bool((~tests.negated).any()) + 2 * bool(tests.negated.any()) or 1)
-
-    def nodes(self, tests: Tests, leaves: int, real: type[np.floating[Any]]) -> npt.NDArray[Any]:
-        """One row for each leaf, which leads to itself, and for each test."""
-        whole = np.int32 if real is np.float32 else np.int64
-        table = np.zeros((leaves + len(tests.feature), 4), whole)
-        table[:leaves, 2] = table[:leaves, 3] = np.arange(leaves)
-        behind = self.features if self.signs == 3 else 0
-        table[leaves:, 0] = tests.feature + behind * tests.negated
-        table[leaves:, 1] = _rounded_down(tests.limit, real).view(whole)
-        table[leaves:, 2] = _place(tests.first, leaves)
-        table[leaves:, 3] = _place(tests.second, leaves)
-        return table
-
-
-def _rounded_down(limit: Floats, real: type[np.floating[Any]]) -> npt.NDArray[Any]:
-    """The greatest number of a type that is at most ``limit``: what is at most the one is at most
-    the other."""
-    with np.errstate(over="ignore"):
-        rounded = limit.astype(real)
-    above = rounded > limit
-    rounded[above] = np.nextafter(rounded[above], real(-np.inf))
-    return rounded
 
 
 def _weights(ensemble: Ensemble, tree: Ints, empty: float) -> tuple[Floats, Ints]:

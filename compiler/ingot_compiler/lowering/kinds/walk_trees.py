@@ -3,16 +3,19 @@
 In: a group of one ``walk_trees``. Out: its loop program: units are blocks of rows. Not done here:
 what the leaves stand for.
 
-A step waits for three loads, one after the other, so that ``TOGETHER`` ways are gone at a time:
+A step waits for two loads, one after the other, so that ``TOGETHER`` ways are gone at a time:
 of rows in one tree, whose nodes stay in the cache while a block of rows goes down it, and of the
-rows that are left, each in several trees. The result holds where a way has come to.
+rows that are left, each in several trees. Places of nodes are names for a round of steps, so that
+they stay in registers; from round to round, the result holds where a way has come to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul, symbol
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, symbol
+from ingot_compiler.ir.ops.walk_trees import FIELDS
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
@@ -21,24 +24,22 @@ from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,
-    Constant,
+    Compare,
     For,
+    FromIndex,
     If,
     LetIndex,
     Load,
-    Local,
     LoopProgram,
-    Reduce,
     Statement,
     Store,
-    Value,
 )
 from ingot_compiler.lowering.space import ceil_div
 from ingot_runtime.lazy_dataclass import dataclass
 
 TOGETHER = 8
 _ROWS = 64  # of a block: a tree's nodes are loaded into the cache once for all of them
-_STEPS = 4  # before it is looked whether all ways have ended
+_STEPS_MAX = 4  # before it is looked whether all ways have ended
 
 _TreeAndRow = tuple[Dim, Dim]
 
@@ -53,34 +54,59 @@ class _Trees:
     result: int
     place: Callable[[Dim, Dim], Dim]
     dtype: DType
-    node_dtype: DType
     leaves: int
     depth: int
 
-    def walk(self, ways: Callable[[Dim], _TreeAndRow], count: int) -> tuple[Statement, ...]:
-        """Go down ``count`` ways together."""
-        at = self.place(*ways(symbol("w")))
-        begin = Store(self.result, at, self.root(ways(symbol("w"))[0]))
-        reached = Reduce("reached", "max", "w", count, "i32", (), Load(self.result, at), lanes=True)
-        goes_on = Apply("less", (Constant(self.leaves - 1, "i32"), Local("reached", "i32")), "bool")
-        step = For("w", count, "unroll", self._step(at, ways(symbol("w"))[1]))
-        steps = For("k", min(_STEPS, self.depth), "serial", (step,))
-        again = For("s", ceil_div(self.depth, _STEPS), "serial", (reached, If(goes_on, (steps,))))
-        return (For("w", count, "vector", (begin,)), again)
+    def walk(self, ways: Callable[[int], _TreeAndRow], count: int) -> tuple[Statement, ...]:
+        """Go down ``count`` ways together; store what the leaves say."""
+        own = [ways(way) for way in range(count)]
+        rounds = max(1, _ceil_div(self.depth, _STEPS_MAX))
+        begin = (Store(self.result, self.place(*at), self.root(at[0])) for at in own)
+        again = For("s", rounds, "serial", self._round(own, _ceil_div(self.depth, rounds)))
+        return (*begin, again, *(line for way in enumerate(own) for line in self._end(*way)))
 
-    def _step(self, at: Dim, row: Dim) -> tuple[Statement, ...]:
-        node, feature = symbol("node"), symbol("feature")
-        bits: Value = self.node(node, 1)
-        threshold = Apply("bit_cast", (bits,), self.dtype)
-        first = Apply("less_equal", (self.x(row, feature), threshold), "bool")
-        following = Apply(
-            "select", (first, self.node(node, 2), self.node(node, 3)), self.node_dtype
+    def _round(self, ways: Sequence[_TreeAndRow], steps: int) -> tuple[Statement, ...]:
+        """So many steps, unless all ways have ended."""
+        begin = (self._reached(way, at) for way, at in enumerate(ways))
+        taken = (
+            statement
+            for step in range(steps)
+            for way, (_, row) in enumerate(ways)
+            for statement in self._step(way, step, row)
         )
+        kept = (
+            Store(self.result, self.place(*at), FromIndex(symbol(_name(way, steps)), self.dtype))
+            for way, at in enumerate(ways)
+        )
+        places: list[Dim] = [symbol(_name(way, 0)) for way in range(len(ways))]
+        farthest = reduce(dim_max, places)
+        goes_on = Compare("less_equal", self.leaves * FIELDS, farthest)
+        return (*begin, If(goes_on, (*taken, *kept)))
+
+    def _reached(self, way: int, at: _TreeAndRow) -> Statement:
+        return LetIndex(_name(way, 0), Load(self.result, self.place(*at)))
+
+    def _step(self, way: int, step: int, row: Dim) -> tuple[Statement, ...]:
+        node, feature = symbol(_name(way, step)), symbol(f"feature{way}_{step}")
+        first = Apply("less_equal", (self.x(row, feature), self.node(node, 1)), "bool")
+        following = Apply("select", (first, self.node(node, 2), self.node(node, 3)), self.dtype)
         return (
-            LetIndex("node", Load(self.result, at)),
-            LetIndex("feature", self.node(node, 0)),
-            Store(self.result, at, Apply("cast", (following,), "i32")),
+            LetIndex(f"feature{way}_{step}", self.node(node, 0)),
+            LetIndex(_name(way, step + 1), following),
         )
+
+    def _end(self, way: int, at: _TreeAndRow) -> tuple[Statement, ...]:
+        says = self.node(symbol(_name(way, 0)), 1)
+        return (self._reached(way, at), Store(self.result, self.place(*at), says))
+
+
+def _ceil_div(dividend: int, divisor: int) -> int:
+    return -(-dividend // divisor)
+
+
+def _name(way: int, step: int) -> str:
+    """Where a way is in a round behind so many steps."""
+    return f"node{way}_{step}"
 
 
 def lower_walk_trees(group: Group, target: KernelTarget) -> LoopProgram:
@@ -124,14 +150,18 @@ def _trees(group: Group) -> _Trees:
             offset = offset + dim_mul(index, stride)
         return Load(buffers.number(operand), offset)
 
+    def node(place: Dim, field: int) -> Load:
+        if nodes.view.strides == (FIELDS, 1):
+            return Load(buffers.number(nodes), nodes.view.offset + place + field)
+        return element(nodes, dim_floordiv(place, FIELDS), field)
+
     return _Trees(
         lambda row, feature: element(x, row, feature),
-        lambda node, field: element(nodes, node, field),
+        node,
         lambda tree: element(roots, tree),
         buffers.number(result),
         lambda tree, row: element(result, tree, row).index,
         x.type.dtype,
-        nodes.type.dtype,
         anchor.integer("leaves"),
         anchor.integer("depth"),
     )

@@ -113,6 +113,8 @@ def _emit_select(context: EmitContext, value: Apply) -> Typed:
         left, right = (emit_value(context, argument) for argument in value.arguments[1:])
     lanes = max(condition.lanes, left.operand.lanes, right.operand.lanes)
     arms = (w.splat(left.operand, lanes), w.splat(right.operand, lanes))
+    if not lanes and all(isinstance(argument, Load) for argument in value.arguments[1:]):
+        return Typed(w.choose(condition, *arms), value.dtype)
     return Typed(w.select(condition, *arms), value.dtype)
 
 
