@@ -26,6 +26,7 @@ from ingot_compiler.ir.dims import (
     symbols_of,
     terms_of,
 )
+from ingot_compiler.ir.mixed_radix import recombined
 from ingot_compiler.ir.parse_graph import parse_structure
 from ingot_compiler.ir.ranges import (
     at_most,
@@ -276,3 +277,47 @@ def test_a_bare_symbol_is_nothing_else() -> None:
     assert bare_symbol(s0) == "s0"
     others = [3, 2 * s0, s0 * s0, s0 + 1, s0 + symbol("s1"), dim_floordiv(s0, 2)]
     assert [bare_symbol(dim) for dim in others] == [None] * len(others)
+
+
+RADICES = st.lists(st.integers(1, 9) | st.sampled_from(NAMES), min_size=1, max_size=4)
+NUMBERS = st.just("x") | TREES
+
+
+def _digits(x: Dim, radices: list[Dim]) -> list[Dim]:
+    """X in a mixed radix, the lowest digit first, each times what it counts; the last one is all
+    that is left."""
+    digits: list[Dim] = []
+    place: Dim = 1
+    for radix in radices:
+        digits.append(place * dim_mod(dim_floordiv(x, place), radix))
+        place = dim_mul(place, radix)
+    return [*digits, place * dim_floordiv(x, place)]
+
+
+@given(NUMBERS, RADICES, st.lists(st.integers(-2, 2), min_size=5), POSITIVE, st.integers(0, 9999))
+def test_digits_together_keep_the_value(
+    tree: Tree, radices: list[Tree], factors: list[int], sizes: dict[str, int], x: int
+) -> None:
+    """Whatever the digits are multiplied by, the sum of them has the same value, and no more calls;
+    all of them, each once, are the number."""
+    number, bindings = build(tree), {**sizes, "x": x}
+    digits = _digits(number, list(map(build, radices)))
+    total = sum((digit * factor for digit, factor in zip(digits, factors, strict=False)), 0)
+    made = recombined(total)
+    assert evaluate(made, bindings) == evaluate(total, bindings)
+    assert format_dim(made).count("(") <= format_dim(total).count("(")
+    if tree == "x":
+        assert recombined(sum(digits, 3)) == number + 3
+
+
+def test_neighbouring_digits_are_one() -> None:
+    """Some of the upper digits, of the lower ones, and of those between; a factor that differs keeps
+    digits apart."""
+    x, a, b, c = map(symbol, ("x", "a", "b", "c"))
+    low, middle, high, above = _digits(x, [a, b, c])
+    assert recombined(low + middle) == dim_mod(x, a * b)
+    assert recombined(2 * middle + 2 * high) == 2 * a * dim_mod(dim_floordiv(x, a), b * c)
+    assert recombined(high + above) == a * b * dim_floordiv(x, a * b)
+    assert recombined(low + middle + high + c * above) == dim_mod(x, a * b * c) + c * above
+    assert recombined(low + high) == low + high
+    assert recombined(2 * low + middle) == 2 * low + middle

@@ -7,6 +7,7 @@ In: runs of axes, each enumerated by one flat variable. Out: buffer offsets and 
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.mixed_radix import recombined
 from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.views import (
     Shape,
@@ -41,7 +42,7 @@ class Space:
             extents = tuple(self.shape[axis] for axis in run.axes)
             strides = [view.strides[axis] for axis in run.axes]
             total = dim_add(total, flat_offset(run.variable, extents, strides))
-        return total
+        return recombined(total)
 
     def index(self, axis: int) -> Dim:
         """The point's index along one axis."""
