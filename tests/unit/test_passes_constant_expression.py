@@ -322,7 +322,8 @@ def test_what_is_left_to_run_time() -> None:
         weights.add("log", (big,)),
         weights.add("iota", (), dtype="i64", length=7),
     ]
-    found = constant_values(weights.builder.finish((*left, *taken)))
+    read = weights.add("tan", (taken[0],))  # as an output, it would be computed
+    found = constant_values(weights.builder.finish((*left, read, *taken[1:])))
     assert not found & set(left)
     assert found >= set(taken)
 
@@ -435,3 +436,34 @@ def test_what_takes_the_place_of_a_widened_matrix_needs_no_room_of_its_own() -> 
     turned = weights.add("transpose", (wide,), permutation=(1, 0))
     found = constant_values(weights.builder.finish((turned,)))
     assert {stored, wide, turned} <= found
+
+
+def _outputs_of_a_matrix(size: int, *, also_read: bool = False) -> tuple[Graph, list[int]]:
+    """A matrix of ones and zeros, of comparisons of two vectors, as an output."""
+    weights = Weights()
+    numbers = weights.add("iota", (), dtype="i64", length=size)
+    rows = weights.add("reshape", (numbers,), shape=(size, 1))
+    is_one = weights.add("equal", (rows, numbers))
+    matrix = weights.add("cast", (is_one,), dtype="f32")
+    outputs = [matrix]
+    if also_read:
+        outputs.append(weights.add("neg", (matrix,)))
+    return weights.builder.finish(outputs), [rows, is_one, matrix]
+
+
+def test_large_outputs_of_small_values_are_computed() -> None:
+    """A copy would read as much as it writes: what takes no longer to compute is no constant, and
+    neither is what only it needs; small values are, and so is what something else reads."""
+    graph, (rows, is_one, matrix) = _outputs_of_a_matrix(300)
+    assert constant_values(graph) & {rows, is_one, matrix} == {rows}
+    for graph, values in (_outputs_of_a_matrix(50), _outputs_of_a_matrix(300, also_read=True)):
+        assert constant_values(graph).issuperset(values)
+
+
+def test_large_outputs_of_large_constants_are_copied() -> None:
+    """A comparison of weights that are as large takes no less than a copy."""
+    weights = Weights()
+    own = weights.constant("w", "i32", 200, 200)
+    less = weights.add("less", (own, weights.constant("v", "i32", 200, 1)))
+    result = weights.add("cast", (less,), dtype="i32")
+    assert result in constant_values(weights.builder.finish([result]))

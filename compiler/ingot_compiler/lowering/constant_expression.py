@@ -19,6 +19,7 @@ from ingot_compiler.ir.types import FLOATS, SIGNED, UNSIGNED
 from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, COMPARISONS, may_cast
 from ingot_compiler.lowering.constant_functions import FUNCTIONS
 from ingot_compiler.lowering.constant_movement import MOVEMENT
+from ingot_compiler.lowering.written_out import written_out
 
 GROWTH_MAX = 4  # a folded value may take this many times the bytes of the constants it reads
 GROWTH_FREE_BYTES = 1 << 20  # and this much more
@@ -38,7 +39,7 @@ def constant_values(graph: Graph) -> frozenset[int]:
 
     A value larger than four times the constants it reads and 1 MiB is left to run time, and so is
     all that needs it; so are values with long expressions, and those that together would make a
-    large bundle of a small model.
+    large bundle of a small model, and outputs that take less time to compute than to copy.
     """
     leaves: dict[int, frozenset[int]] = {}
     node_counts: dict[int, int] = {}
@@ -67,7 +68,7 @@ def constant_values(graph: Graph) -> frozenset[int]:
             leaves[result], node_counts[result] = read, node_count
             room_bytes += freed_bytes - growth_bytes
             grown_bytes[result] = growth_bytes
-    return frozenset(leaves)
+    return frozenset(leaves) - written_out(graph, leaves.keys())
 
 
 def _distinct_count(graph: Graph, producers: Mapping[int, int], node: Node) -> int:
