@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ingot_compiler.backends.host.emit.math import arithmetic, logic
+from ingot_compiler.backends.host.emit.math import arithmetic, inverse, inverse_f32, logic
 from ingot_compiler.backends.host.emit.math.emitter import (
     Emitter,
     binary,
+    by_width,
     in_double,
     instruction,
     intrinsic,
@@ -23,19 +24,18 @@ from ingot_compiler.backends.host.emit.math.erf import erf
 from ingot_compiler.backends.host.emit.math.exp import exp, sigmoid, silu
 from ingot_compiler.backends.host.emit.math.gelu import gelu_none, gelu_tanh
 from ingot_compiler.backends.host.emit.math.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
-from ingot_compiler.backends.host.emit.math.inverse import acos, asin, atan
 from ingot_compiler.backends.host.emit.math.log import log, softplus
 from ingot_compiler.backends.host.emit.math.power import power
 from ingot_compiler.backends.host.emit.math.trigonometric import cos, sin, tan
 
 FUNCTIONS: Mapping[str, Emitter] = {
     "abs": arithmetic.absolute,
-    "acos": in_double(acos),
+    "acos": by_width(inverse_f32.acos, inverse.acos),
     "acosh": in_double(acosh),
     "add": binary("add"),
-    "asin": in_double(asin),
+    "asin": by_width(inverse_f32.asin, inverse.asin),
     "asinh": in_double(asinh),
-    "atan": in_double(atan),
+    "atan": by_width(inverse_f32.atan, inverse.atan),
     "atanh": in_double(atanh),
     "bitwise_and": instruction("and"),
     "bitwise_not": logic.invert,

@@ -29,6 +29,11 @@ def in_double(formula: Formula) -> Emitter:
     return unary(lambda x: formula(x) if x.is_double else formula(x.to("double")).to("float"))
 
 
+def by_width(single: Formula, double: Formula) -> Emitter:
+    """An emitter from a formula for f32 and another one for f64."""
+    return unary(lambda x: double(x) if x.is_double else single(x))
+
+
 def instruction(opcode: str) -> Emitter:
     """An operation of two integers or bools that LLVM has."""
     return lambda w, _, operands: w.binary(opcode, *operands)
