@@ -117,6 +117,17 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "strings matched, 200": one(
         "RegexFullMatch", {"x": _words(200)}, result=_BOOL, pattern="[a-m]+"
     ),
+    **{
+        f"{op.lower()} of {count}": one(op, {"x": random().uniform(-1, 1, count).astype(np.float32)})
+        for op in ("Acos", "Asin", "Atan", "Cos", "Sin")
+        for count in (1000, 1000000)
+    },
+    **{
+        f"power {power} of 30000": one(
+            "Pow", {"x": np.abs(normal(30000))}, {"power": np.array(power, np.float32)}
+        )
+        for power in (0.5, 1.7, 2.0, 3.0)
+    },
     "labels of 10 strings": _labels(10),
     "labels of 1000 strings": _labels(1000),
 }  # fmt: skip

@@ -27,10 +27,12 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A value in registers: f16 and bf16 as float, bool as i1; scalar while all lanes agree."""
+    """A value in registers: f16 and bf16 as float, bool as i1; scalar while all lanes agree.
+    ``number``: what it is, if the program says so."""
 
     operand: LlvmValue
     dtype: DType
+    number: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def emit_value(context: EmitContext, value: Value) -> Typed:
         case Load(buffer, index):
             return Typed(emit_load(context, buffer, index), context.dtypes[buffer])
         case Constant(number, dtype):
-            return Typed(emit_constant(number, dtype), dtype)
+            return Typed(emit_constant(number, dtype), dtype, number)
         case FromIndex(index, dtype):
             lanes = _index_lanes(context, index)
             return Typed(emit_cast(context.writer, lanes, "i64", dtype), dtype)
@@ -84,8 +84,8 @@ def _emit_apply(context: EmitContext, value: Apply) -> Typed:
         return Typed(emit_cast(w, first.operand, first.dtype, value.dtype), value.dtype)
     if value.function == "bit_cast":
         return Typed(w.convert("bitcast", first.operand, REGISTER[value.dtype]), value.dtype)
-    if value.function == "pow" and isinstance(value.arguments[1], Constant):
-        shortcut = constant_power(w, first.dtype, first.operand, value.arguments[1].value)
+    if value.function == "pow" and arguments[1].number is not None:
+        shortcut = constant_power(w, first.dtype, first.operand, arguments[1].number)
         if shortcut is not None:
             return Typed(shortcut, value.dtype)
     return Typed(emit_function(context, value.function, arguments), value.dtype)

@@ -159,14 +159,18 @@ def _exp2(high: Number, low: Number) -> Number:
 
 
 def constant_power(w: Writer, dtype: DType, base: LlvmValue, exponent: float) -> LlvmValue | None:
-    """X to the 1, 2, 3, -1, 1/2 without a logarithm; None for other exponents."""
+    """X to the 1, 2, 3, -1, 1/2 without a logarithm; None for other exponents. Cubes of f32 are
+    rounded once."""
     x = Number(w, base)
     if exponent == 1:
         return base
     if exponent == 2:
         return (x * x).operand
     if exponent == 3:
-        return (x * x * x).operand
+        if x.operand.element != "float":
+            return (x * x * x).operand
+        wide = x.to("double")
+        return (wide * wide * wide).to("float").operand
     if dtype not in FLOATS:
         return None
     if exponent == 0.5:
