@@ -140,6 +140,16 @@ ALGORITHMS: dict[str, Callable[[], Case]] = {
     "suppression of 100, open": opened(suppression(100)),
     "top 300 of 8400": top(300, 1, 8400),
     "top 5 of 64x8192 axis 0": top(5, 8192, 64, axis=0),
+    "top 100 of 20000": top(100, 1, 20000),
+    "top 200 of 20000": top(200, 1, 20000),
+    "top 10 of 32x500 axis 0": top(10, 32, 500, axis=0),
+    "top 8 of 64x100": top(8, 64, 100),
+    "top 20 of 132x200": top(20, 132, 200),
+    "top 20 of 132x200, open": opened(top(20, 132, 200)),
+    "top 20 of 8x1000, falling": one(
+        "TopK", {"x": np.sort(normal(8, 1000))}, {"k": np.array([20])}, more=[_I64]
+    ),
+    "top 40 of 64x64": top(40, 64, 64),
     "all of 32x100": top(100, 32, 100),
     "all of 32x100, open": opened(top(100, 32, 100)),
     "maxima with positions": one(

@@ -23,6 +23,9 @@ ROWS: dict[str, tuple[tuple[int, ...], int]] = {
     "rows, as many as are ranked": ((2, 128), 128),
     "rows, one more": ((2, 129), 129),
     "rows, some of as many as are ranked": ((2, 127), 100),
+    "candidates of short rows": ((3, 60), 12),
+    "candidates of long rows": ((2, 700), 20),
+    "candidates, as many as groups have": ((1100,), 100),
     "none": ((4, 10), 0),
     "of no keys": ((4, 0), 0),
     "of no keys, no list": ((0, 300), 300),
@@ -69,13 +72,32 @@ def test_argsort_of_a_transposed_operand() -> None:
     check_graph(builder, outputs, [keys_of("u32", (90, 3), 50)], 0, RUNNABLE)
 
 
+@pytest.mark.parametrize("period", [1, 16, 32, 48])
+@pytest.mark.parametrize("least", [0, 7, 2**32 - 100])
+def test_argsort_of_keys_that_come_again(period: int, least: int) -> None:
+    """More keys are candidates than there is room for: groups have equal least ones."""
+    keys = np.resize(least + np.arange(period)[::-1], 3000).astype(np.uint32)
+    builder = Builder([TensorType("u32", (3000,))])
+    outputs = [builder.op("argsort", 0, count=count) for count in (10, 20, 130)]
+    check_graph(builder, outputs, [keys], 0, RUNNABLE)
+
+
 @pytest.mark.parametrize("top", [2**32 - 1, 1000, 0])
 def test_argsort_of_an_open_length(top: int) -> None:
-    """One kernel ranks few keys, and sorts many by their digits."""
+    """Where few are wanted, of many keys or of all; one kernel ranks few keys, and sorts many by
+    their digits."""
     builder = Builder([TensorType("u32", (2, symbol("n")))])
     outputs = [builder.op("argsort", 0, count=count) for count in (90, symbol("n"))]
     for length in (90, 128, 129, 400):
         check_graph(builder, outputs, [keys_of("u32", (2, length), top)], 0, RUNNABLE)
+
+
+def test_argsort_of_many_of_an_open_length() -> None:
+    """What is left out leaves few keys, or many."""
+    builder = Builder([TensorType("u32", (2, symbol("n")))])
+    outputs = [builder.op("argsort", 0, count=300)]
+    for length in (300, 2000):
+        check_graph(builder, outputs, [keys_of("u32", (2, length), 2**32 - 1)], 0, RUNNABLE)
 
 
 SPECIAL = (0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, 1e-45, -1e-45, 3e38)

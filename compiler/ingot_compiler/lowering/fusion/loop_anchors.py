@@ -32,11 +32,16 @@ from ingot_compiler.lowering.kinds.pool_planes import has_small_planes
 from ingot_compiler.lowering.kinds.pool_short_rows import has_short_rows
 from ingot_compiler.lowering.kinds.radix_sort import RADIX_SORT
 from ingot_compiler.lowering.kinds.radix_sort import workspaces as sort_workspaces
+from ingot_compiler.lowering.kinds.rank_rows import RANK_ROWS
+from ingot_compiler.lowering.kinds.rank_rows import workspaces as rank_workspaces
+from ingot_compiler.lowering.kinds.rank_sort import RANKED_MAX
 from ingot_compiler.lowering.kinds.reduce import REDUCE
 from ingot_compiler.lowering.kinds.resize import RESIZE
 from ingot_compiler.lowering.kinds.rows import ROWS
 from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
-from ingot_compiler.lowering.kinds.select_least import COUNT_MAX, SELECT_LEAST
+from ingot_compiler.lowering.kinds.select_candidates import SELECT_CANDIDATES, selects
+from ingot_compiler.lowering.kinds.select_candidates import workspaces as selection_workspaces
+from ingot_compiler.lowering.kinds.select_least import LISTED_MAX, SELECT_LEAST
 from ingot_compiler.lowering.kinds.split_pool import is_split
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 from ingot_compiler.lowering.kinds.suppress_overlaps import workspaces as suppression_workspaces
@@ -170,18 +175,27 @@ def _added(fuser: Fuser, node: Node, workspaces: list[TensorType]) -> list[int]:
 
 
 def argsort(fuser: Fuser, index: int, node: Node) -> None:
-    """A list for few results, else a radix sort, each with workspace of its own."""
+    """Where few results are wanted they are selected; else all keys are sorted."""
     del index
     (operand,), (result,) = node.operands, node.results
-    keys, found = fuser.values.type_of(operand), fuser.values.type_of(result)
-    sizes = (found.shape[-1], keys.shape[-1])
-    few = any(isinstance(size, int) and size <= COUNT_MAX for size in sizes)
-    kind = SELECT_LEAST if few else RADIX_SORT
-    needed = [TensorType(keys.dtype, found.shape)] if few else sort_workspaces(keys)
+    keys = fuser.values.type_of(operand)
+    kind, needed = _sorting(keys, fuser.values.type_of(result))
     is_long = typical(keys.shape[-1]) >= _LONG_ROW  # a line of the cache for each of its keys
     place = contiguous(fuser, operand) if is_long else fuser.where(operand)
     leaf = fuser.leaf_at(operand, place)
     fuser.compute_results(kind, node, [leaf], _added(fuser, node, needed))
+
+
+def _sorting(keys: TensorType, found: TensorType) -> tuple[Kind, list[TensorType]]:
+    """The kind of kernel for an order, and its own workspace."""
+    count, length = found.shape[-1], keys.shape[-1]
+    if isinstance(count, int) and count <= LISTED_MAX:
+        return SELECT_LEAST, [TensorType(keys.dtype, found.shape)]
+    if selects(count, length):
+        return SELECT_CANDIDATES, selection_workspaces(keys, count)
+    if isinstance(length, int) and length <= RANKED_MAX:
+        return RANK_ROWS, rank_workspaces(keys, count)
+    return RADIX_SORT, sort_workspaces(keys)
 
 
 def positions_of_true(fuser: Fuser, index: int, node: Node) -> None:

@@ -14,10 +14,12 @@ from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.pointwise import POINTWISE
 from ingot_compiler.lowering.kinds.pool import POOL
 from ingot_compiler.lowering.kinds.radix_sort import RADIX_SORT
+from ingot_compiler.lowering.kinds.rank_rows import RANK_ROWS
 from ingot_compiler.lowering.kinds.reduce import REDUCE
 from ingot_compiler.lowering.kinds.resize import RESIZE
 from ingot_compiler.lowering.kinds.rows import ROWS
 from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
+from ingot_compiler.lowering.kinds.select_candidates import SELECT_CANDIDATES
 from ingot_compiler.lowering.kinds.select_least import SELECT_LEAST
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 from ingot_compiler.lowering.kinds.walk_trees import WALK_TREES
@@ -33,11 +35,13 @@ _ALL = (
     POINTWISE,
     POOL,
     RADIX_SORT,
+    RANK_ROWS,
     REDUCE,
     RESIZE,
     ROWS,
     SCATTER_ELEMENTS,
     SCATTER_ND,
+    SELECT_CANDIDATES,
     SELECT_LEAST,
     SUPPRESS_OVERLAPS,
     WALK_TREES,

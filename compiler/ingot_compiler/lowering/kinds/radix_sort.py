@@ -1,7 +1,8 @@
 """``radix_sort``: the order of each row by a radix sort from the lowest byte on, which is stable.
 
 In: a group of one ``argsort``; workspace for counts, keys and positions. Out: its loop program:
-units are rows. Not done here: few results of many keys (``select_least``).
+units are rows. Not done here: few results (``select_least``, ``select_candidates``), short rows
+(``rank_rows``).
 
 Where not all keys are wanted, those whose part of the range says that they are beyond are left out
 first. Few keys are ranked instead (``rank_sort``).
@@ -17,7 +18,6 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.kinds.rank_sort import RANKED_MAX
 from ingot_compiler.lowering.kinds.row_sort import DIGITS, ROW, DigitCounts, KeyPairs, RowSort
 from ingot_compiler.lowering.loops import (
     LoopProgram,
@@ -44,8 +44,6 @@ def lower_radix_sort(group: Group, target: KernelTarget) -> LoopProgram:
     )
     if count == length:
         body = sort.order(None, length)
-    elif isinstance(length, int) and length <= RANKED_MAX:
-        body = (*sort.take_all(), *sort.rank(pairs[0], length))
     else:
         body = (*sort.leave_out(), *sort.order(pairs[0], symbol("length")))
     units = line_count(shape, len(shape) - 1)

@@ -1,6 +1,6 @@
 """The order of few keys: each goes to the place that says how many come before it.
 
-In: keys. Out: statements that store each key's number at its place. Not done here: many keys
+In: keys. Out: statements that store what is wanted of each key at its place. Not done here: many keys
 (``radix_sort``).
 
 All pairs are compared, in lanes: for some hundred keys that is less than the passes of a radix sort
@@ -22,6 +22,7 @@ from ingot_compiler.lowering.loops import (
     LetIndex,
     Local,
     Reduce,
+    Statement,
     Store,
     Value,
 )
@@ -35,10 +36,10 @@ def rank_each(
     key_at: Callable[[Dim], Value],
     length: Dim,
     dtype: DType,
-    store: Callable[[Dim, Dim], Store],
+    stores: Callable[[Dim, Dim], tuple[Store, ...]],
     lanes: int,
 ) -> For:
-    """``store(place, number)`` for each of ``length`` keys, from the least on; of equals the earlier
+    """``stores(place, number)`` for each of ``length`` keys, from the least on; of equals the earlier
     one comes first. Blocks of ``lanes`` keys are ranked together: whether another key is earlier is
     known of those outside of the block."""
     start, one, other = symbol("block") * lanes, symbol("one"), symbol("other")
@@ -61,12 +62,12 @@ def rank_each(
     rank: Value = Constant(0, "i32")
     for part in parts:
         rank = Apply("add", (rank, Local(part.name, "i32")), "i32")
-    body = (
+    body: tuple[Statement, ...] = (
         Let("own", key_at(start + one)),
         Let("number", FromIndex(one, "i32")),
         *parts,
         LetIndex("place", Apply("max", (rank, Constant(0, "i32")), "i32")),
-        store(symbol("place"), start + one),
+        *stores(symbol("place"), start + one),
     )
     block = For("one", size, "vector", body)
     return For("block", ceil_div(length, lanes), "serial", (block,))

@@ -146,23 +146,15 @@ class RowSort:
             Filter("length", "i", self.length, 0, self.length, body, is_wanted, stores),
         )
 
-    def take_all(self) -> tuple[Statement, ...]:
-        """Move all keys to the first pair."""
-        pair, i = self.pairs[0], symbol("i")
-        stores = (
-            Store(pair.keys, pair.row + i, self.key_at(i)),
-            Store(pair.positions, pair.row + i, _index(i)),
-        )
-        return (For("i", self.length, "vector", stores),)
-
     def rank(self, source: KeyPairs | None, length: Dim) -> tuple[Statement, ...]:
         """Few keys by comparing all pairs; ``source``: if not the keys themselves."""
         is_all = self.count == self.length
         own, spare, c = dim_mul(ROW, self.count), self.pairs[1], symbol("c")
         buffer, row = (self.result, own) if is_all else (spare.positions, spare.row)
 
-        def put(place: Dim, number: Dim) -> Store:
-            return Store(buffer, row + place, source.get(number)[1] if source else _index(number))
+        def put(place: Dim, number: Dim) -> tuple[Store, ...]:
+            position = source.get(number)[1] if source else _index(number)
+            return (Store(buffer, row + place, position),)
 
         def key_at(index: Dim) -> Value:
             return source.get(index)[0] if source else self.key_at(index)

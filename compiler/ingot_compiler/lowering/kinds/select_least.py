@@ -1,7 +1,7 @@
-"""``select_least``: the few least keys of each row, by a list that is kept sorted.
+"""``select_least``: a handful of least keys of each row, by a list that is kept sorted.
 
 In: a group of one ``argsort`` of few results; workspace for their keys. Out: its loop program:
-units are rows. Not done here: many results (``radix_sort``).
+units are rows. Not done here: more results (``select_candidates``).
 
 Of most blocks of keys, none is below the greatest of the list: one look at a block, in lanes, is
 all that it costs.
@@ -26,7 +26,6 @@ from ingot_compiler.lowering.loops import (
     FromIndex,
     If,
     Let,
-    LetIndex,
     Load,
     Local,
     LoopProgram,
@@ -38,10 +37,8 @@ from ingot_compiler.lowering.loops import (
 from ingot_compiler.lowering.space import ceil_div
 from ingot_runtime.lazy_dataclass import dataclass
 
-COUNT_MAX = 64
-"""Of results, to which a row's list is moved at every insertion."""
-_EXCHANGED_MAX = 16
-"""Up to so many results it is faster to compare with each than to count and to move."""
+LISTED_MAX = 6
+"""Of results, with each of which a key that is inserted is compared."""
 _BLOCK = 32
 
 
@@ -52,7 +49,7 @@ class _List:
     keys: int
     positions: int
     dtype: DType
-    count: Dim
+    count: int
 
     def place(self, index: Dim) -> Dim:
         """Where an entry lies in both."""
@@ -62,41 +59,17 @@ class _List:
         """The key of an entry."""
         return Load(self.keys, self.place(index))
 
-    def insert(self, position: Dim, last: Dim, length: Dim) -> tuple[Statement, ...]:
+    def insert(self, position: Dim, length: Dim) -> tuple[Statement, ...]:
         """Put ``Local("key")`` behind the entries, of the first ``length``, that are not above it;
-        entry ``last`` is lost."""
-        if isinstance(self.count, int) and self.count <= _EXCHANGED_MAX:
-            return self._exchange(position, length, self.count)
-        return self._shift(position, last, length)
-
-    def _shift(self, position: Dim, last: Dim, length: Dim) -> tuple[Statement, ...]:
-        """Count the entries that stay before the new one, and move the others."""
-        key, t = Local("key", self.dtype), symbol("t")
-        below = Apply("cast", (Apply("less_equal", (self.key(t), key), "bool"),), "i64")
-        counted = Reduce("counted", "sum", "t", length, "i64", (), below, lanes=True)
-        rank, to = symbol("rank"), last - symbol("m")
-        moved = (
-            Store(self.keys, self.place(to), self.key(to - 1)),
-            Store(self.positions, self.place(to), Load(self.positions, self.place(to - 1))),
-        )
-        return (
-            counted,
-            LetIndex("rank", Local("counted", "i64")),
-            For("m", last - rank, "serial", moved),
-            Store(self.keys, self.place(rank), key),
-            Store(self.positions, self.place(rank), FromIndex(position, "i64")),
-        )
-
-    def _exchange(self, position: Dim, length: Dim, count: int) -> tuple[Statement, ...]:
-        """Entries above the key take the place of the one before them, the first of them the
-        key."""
+        the last one is lost. Entries above it take the place of the one before them, the first of
+        them the key."""
         key, found = Local("key", self.dtype), Local("found", "i64")
         statements: list[Statement] = [Let("found", FromIndex(position, "i64"))]
         before: tuple[Local | Apply, Local | Apply] = key, found
-        for t in range(count):
+        for t in range(self.count):
             own, place = Local(f"key{t}", self.dtype), Local(f"found{t}", "i64")
             is_above: Value = Apply("less", (key, own), "bool")
-            if length != count:  # what is behind the end is no entry
+            if length != self.count:  # what is behind the end is no entry
                 is_above = Apply("logical_or", (Compare("less", length, t + 1), is_above), "bool")
             above = Local(f"above{t}", "bool")
             statements += (
@@ -120,13 +93,14 @@ def lower_select_least(group: Group, target: KernelTarget) -> LoopProgram:
     buffers, keys = GroupBuffers(group), group.operands[0]
     positions, own = group.results
     shape, dtype, count = keys.type.shape, keys.type.dtype, positions.type.shape[-1]
+    assert isinstance(count, int)
     kept = _List(buffers.number(own), buffers.number(positions), dtype, count)
 
     def key_at(index: Dim) -> Value:
         return load_of_line(buffers, keys, len(shape) - 1, index)
 
     i = symbol("i")
-    first = For("i", count, "serial", (Let("key", key_at(i)), *kept.insert(i, i, i)))
+    first = For("i", count, "serial", (Let("key", key_at(i)), *kept.insert(i, i)))
     rest = _blocks(kept, key_at, shape[-1])
     units = dim_mul(line_count(shape, len(shape) - 1), dim_min(count, 1))
     return finish_program(buffers, (first, rest), units, grain_for(shape[-1]))
@@ -141,7 +115,7 @@ def _blocks(kept: _List, key_at: Callable[[Dim], Value], length: Dim) -> For:
     def is_less(value: Value) -> Value:
         return Apply("less", (value, kept.key(last)), "bool")
 
-    insertion = If(is_less(Local("key", kept.dtype)), kept.insert(start + j, last, kept.count))
+    insertion = If(is_less(Local("key", kept.dtype)), kept.insert(start + j, kept.count))
     each = For("j", extent, "serial", (Let("key", key_at(start + j)), insertion))
     block = (least, If(is_less(Local("least", kept.dtype)), (each,)))
     return For("b", ceil_div(length - kept.count, _BLOCK), "serial", block)

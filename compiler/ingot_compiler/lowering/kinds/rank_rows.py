@@ -1,0 +1,50 @@
+"""``rank_rows``: the order of short rows, each key of which goes to the place of its rank.
+
+In: a group of one ``argsort`` of few keys a row; workspace where not all are wanted. Out: its loop
+program: units are rows. Not done here: longer rows (``select_least``, ``select_candidates``,
+``radix_sort``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.ir.dims import Dim, dim_mul, symbol
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.elements import GroupBuffers
+from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
+from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
+from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
+from ingot_compiler.lowering.kinds.rank_sort import rank_each
+from ingot_compiler.lowering.loops import For, FromIndex, Load, LoopProgram, Statement, Store, Value
+
+
+def lower_rank_rows(group: Group, target: KernelTarget) -> LoopProgram:
+    """All keys are ordered, and the first positions copied where not all are wanted."""
+    buffers, keys = GroupBuffers(group), group.operands[0]
+    result, ordered = group.results[0], group.results[-1]
+    shape, count = keys.type.shape, result.type.shape[-1]
+    length, row, c = shape[-1], symbol(INDEX), symbol("c")
+
+    def key_at(index: Dim) -> Value:
+        return load_of_line(buffers, keys, len(shape) - 1, index)
+
+    def put(place: Dim, number: Dim) -> tuple[Store, ...]:
+        at = dim_mul(row, length) + place
+        return (Store(buffers.number(ordered), at, FromIndex(number, "i64")),)
+
+    body: list[Statement] = [rank_each(key_at, length, keys.type.dtype, put, target.f32_lanes)]
+    if count != length:
+        found = Load(buffers.number(ordered), dim_mul(row, length) + c)
+        first = Store(buffers.number(result), dim_mul(row, count) + c, found)
+        body.append(For("c", count, "vector", (first,)))
+    units = line_count(shape, len(shape) - 1)
+    return finish_program(buffers, body, units, grain_for(dim_mul(length, length)))
+
+
+def workspaces(keys: TensorType, count: Dim) -> list[TensorType]:
+    """What the kernel needs beside keys and result."""
+    return [] if count == keys.shape[-1] else [TensorType("i64", keys.shape)]
+
+
+RANK_ROWS = Kind("rank_rows", one_kernel(lower_rank_rows))
