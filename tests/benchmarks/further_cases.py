@@ -61,6 +61,13 @@ def _depthwise(
     return _open_image(case)
 
 
+def _features(rows: int, length: int, count: int) -> Callable[[], Case]:
+    """Columns of a table."""
+    at = random().integers(0, length, count)
+    table = {"x": normal(rows, length), "at": at}
+    return one("ArrayFeatureExtractor", table, domain="ai.onnx.ml")
+
+
 FURTHER: dict[str, Callable[[], Case]] = {
     "1x1 convolution 144-48@28": one(
         "Conv", {"x": normal(1, 144, 28, 28)}, {"w": normal(48, 144, 1, 1)}
@@ -83,10 +90,10 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "affine grid 2x64x64": one(
         "AffineGrid", {"theta": normal(2, 2, 3)}, {"size": np.array([2, 3, 64, 64])}
     ),
-    "array features 8 of 500x30": one(
-        "ArrayFeatureExtractor", {"x": normal(500, 30), "at": random().integers(0, 30, 8)},
-        domain="ai.onnx.ml",
-    ),
+    "array features 8 of 500x30": _features(500, 30, 8),
+    "array features 30 of 500x30": _features(500, 30, 30),
+    "array features 10 of 1000x100": _features(1000, 100, 10),
+    "array features 3 of 10000x10": _features(10000, 10, 3),
     "col2im 8@10": one(
         "Col2Im", {"x": normal(1, 72, 100)},
         {"image": np.array([10, 10]), "block": np.array([3, 3])}, pads=[1] * 4,

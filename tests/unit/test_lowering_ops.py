@@ -13,7 +13,7 @@ from tests.unit.lowering_harness import Builder, check_graph, compile_graph, f32
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Sum, symbol
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.loops import Transpose
+from ingot_compiler.lowering.loops import For, Transpose
 
 Build = Callable[[Builder], int]
 Inputs = Sequence[Array]
@@ -404,6 +404,21 @@ def test_rows_of_few_elements_are_interleaved(columns: int, dtype: DType) -> Non
     builder = Builder([TensorType(dtype, x.shape)])
     turned = builder.op("transpose", 0, permutation=(0, 2, 1))
     check_graph(builder, [builder.op("equal", turned, turned)], [x], 0, RUNNABLE)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "i64", "u8"])
+def test_few_columns_are_picked_row_by_row(dtype: DType) -> None:
+    """Without lanes, of as many rows as a call says, by indices that are clamped."""
+    names = {"i64": "i8", "u8": "u1"}
+    at = integers([1, -1, 3], [0, 9, -10])
+    builder = Builder([TensorType(dtype, (symbol("n"), 3, 10)), TensorType("i64", at.shape)])
+    picked = builder.op("gather", 0, 1, axis=2)
+    compiled = compile_graph(builder.finish([picked]))
+    (loop,) = compiled.programs[0].body
+    assert isinstance(loop, For) and loop.kind == "serial"
+    for rows in (0, 1, 16, 200):
+        x = (9 * normal(0, rows, 3, 10)).astype(names.get(dtype, "f4"))
+        check_graph(builder, [picked], [x, at], 0, RUNNABLE)
 
 
 def test_truths_are_turned_in_blocks() -> None:

@@ -2,7 +2,7 @@
 layouts.
 
 In: a group without anchor. Out: its loop program. Not done here: operands that lie along other axes
-than the result (``transposed_plane``), reductions and contractions (their own kinds).
+than the result (``transposed_plane``), columns of rows (``gathered_columns``), reductions and contractions (their own kinds).
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.before_loop import before_loop
+from ingot_compiler.lowering.kinds.gathered_columns import (
+    find_gathered_columns,
+    lower_gathered_columns,
+)
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.padded_axis import PaddedAxis, padded_axis
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
@@ -39,8 +43,11 @@ def lower_pointwise(group: Group, target: KernelTarget) -> LoopProgram:
     """One parallel loop over the outer axes, one vector loop over the inner ones, in the result's
     storage order."""
     del target
-    plane = find_plane(group)
-    return _lower_scan(group) if plane is None else lower_plane(group, plane)
+    if (plane := find_plane(group)) is not None:
+        return lower_plane(group, plane)
+    if (columns := find_gathered_columns(group)) is not None:
+        return lower_gathered_columns(group, columns)
+    return _lower_scan(group)
 
 
 def _lower_scan(group: Group) -> LoopProgram:
