@@ -415,7 +415,8 @@ def test_few_columns_are_picked_row_by_row(dtype: DType) -> None:
     picked = builder.op("gather", 0, 1, axis=2)
     compiled = compile_graph(builder.finish([picked]))
     (loop,) = compiled.programs[0].body
-    assert isinstance(loop, For) and loop.kind == "serial"
+    assert isinstance(loop, For)
+    assert loop.kind == "serial"
     for rows in (0, 1, 16, 200):
         x = (9 * normal(0, rows, 3, 10)).astype(names.get(dtype, "f4"))
         check_graph(builder, [picked], [x, at], 0, RUNNABLE)
