@@ -61,6 +61,26 @@ def _depthwise(
     return _open_image(case)
 
 
+def _convolution(
+    channels: int, to: int, size: int, kernel: int, stride: int = 1
+) -> Callable[[], Case]:
+    """A convolution of an image, as a network begins with."""
+    weights = {"w": normal(to, channels, kernel, kernel), "b": normal(to)}
+    image = {"x": normal(1, channels, size, size)}
+    return one("Conv", image, weights, strides=[stride] * 2, pads=[kernel // 2] * 4)
+
+
+def _of_open_batch(case: Callable[[], Case]) -> Callable[[], Case]:
+    """The same of as many images as a call gives."""
+
+    def open_case() -> Case:
+        model, inputs = case()
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
+        return model, inputs
+
+    return open_case
+
+
 def _features(rows: int, length: int, count: int) -> Callable[[], Case]:
     """Columns of a table."""
     at = random().integers(0, length, count)
@@ -72,6 +92,11 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "1x1 convolution 144-48@28": one(
         "Conv", {"x": normal(1, 144, 28, 28)}, {"w": normal(48, 144, 1, 1)}
     ),
+    "convolution 3-16@224 by 2": _convolution(3, 16, 224, 3, 2),
+    "convolution 3-16@224 by 2, batch": _of_open_batch(_convolution(3, 16, 224, 3, 2)),
+    "convolution 3-32@224 by 2, batch": _of_open_batch(_convolution(3, 32, 224, 3, 2)),
+    "convolution 3-32@300 by 2": _convolution(3, 32, 300, 3, 2),
+    "convolution 3-24@112 by 2, batch": _of_open_batch(_convolution(3, 24, 112, 3, 2)),
     "product 400x64 of 64x48": one("MatMul", {"x": normal(400, 64)}, {"w": normal(64, 48)}),
     "einsum abc,cd->abd": one(
         "Einsum", {"x": normal(8, 50, 64), "z": normal(64, 48)}, equation="abc,cd->abd"

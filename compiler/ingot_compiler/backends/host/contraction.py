@@ -85,7 +85,7 @@ class Product:
 
     ``a_index`` is over ``g`` (the product), ``row``, the taps and ``k``. ``axes`` are those of the
     anchor's result that products, rows and columns enumerate; the columns of product ``g`` start at
-    ``column_shift``.
+    ``column_shift``. Rows lie evenly apart in A in each ``run`` of them, or everywhere (0).
 
     ``spans``: which taps count, where that depends on the product and on the rows of a unit, which
     are those of one tile; all products then have one B.
@@ -100,6 +100,7 @@ class Product:
     b: Panels | PitchedRows
     axes: tuple[Axes, Axes, Axes]
     column_shift: Dim = 0
+    run: Dim = 0
     spans: TapSpans | None = None
 
     @property
@@ -155,8 +156,9 @@ def contraction_program(
     factors = a.type.dtype, b.type.dtype
     matrix = matrix_tile(product.rows, product.depth, factors, together, target)
     tile = matrix or choose_tile(
-        product.rows, product.columns, target, dtype, together, pitch_bytes
-    )
+        product.rows, product.columns, target, dtype, together, pitch_bytes,
+        product.run, product.total_depth,
+    )  # fmt: skip
     if target.team_units > 1 and product.rows == 1:
         tile = replace(tile, vectors=1)  # units enough for a machine that runs thousands of them
     width = tile.vectors * lanes_of(dtype, target)

@@ -12,7 +12,7 @@ registers: spills).
 import math
 from functools import cache
 
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.dims import Dim, dim_mod
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import RegisterTile
@@ -25,6 +25,7 @@ _PANEL_CYCLES = 0.1  # per vector of B and step: what of L2's bandwidth is not h
 # With 16 registers: 6x2 takes 0.90 to 0.99 of the time of 4x3 (256 bits), as many multiply-adds.
 _PANEL_CYCLES_FEW, _FEW_REGISTERS = 0.3, 16
 _BROADCAST_CYCLES = 0.05  # per row and step
+_ADDRESS_CYCLES = 10  # for where a row of a tile begins, if its rows do not lie evenly apart
 _VECTORS_MAX = 8
 _ROWS_SYMBOLIC = 840  # stands for unknown extents: divisible by every height up to 8
 _UNITS_WANTED = 16  # row blocks x panels: enough to split evenly over threads
@@ -88,9 +89,12 @@ def choose_tile(
     dtype: DType = "f32",
     together: int = 1,
     pitch_bytes: Dim = 0,
+    run: Dim = 0,
+    depth: Dim = 0,
 ) -> RegisterTile:
     """Choose the register tile of a contraction with `rows` x `columns` results, whose sums are of
-    ``dtype`` and take ``together`` products at a time; rows of A begin `pitch_bytes` apart."""
+    ``dtype`` and take ``together`` products at a time; rows of A begin `pitch_bytes` apart, in each
+    ``run`` of them (0: everywhere), and are ``depth`` long with all taps."""
     in_one_set = (
         isinstance(pitch_bytes, int) and pitch_bytes and pitch_bytes % _CACHE_WAY_BYTES == 0
     )
@@ -108,10 +112,16 @@ def choose_tile(
         if tile.rows <= height and (tile.vectors - 1) * lanes < width
         if tile.rows <= _ROWS_IN_ONE_SET_MAX or not in_one_set
     ]
-    return min(
-        candidates,
-        key=lambda tile: (_cost(tile, height, width, lanes, last, panel), -tile.vectors, tile.rows),
-    )
+    address = _ADDRESS_CYCLES / depth if isinstance(depth, int) and depth else 0.0
+
+    def cost(tile: RegisterTile) -> float:
+        products = _cost(tile, height, width, lanes, last, panel)
+        is_even = dim_mod(run, tile.rows) == 0
+        return products + (
+            0 if is_even else address * height * math.ceil(width / (tile.vectors * lanes))
+        )
+
+    return min(candidates, key=lambda tile: (cost(tile), -tile.vectors, tile.rows))
 
 
 def choose_row_block(

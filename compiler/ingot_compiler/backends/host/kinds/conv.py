@@ -19,7 +19,7 @@ from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.product_of_parts import lower_parts
 from ingot_compiler.backends.host.taps_inside import skips_taps, spans_inside
 from ingot_compiler.backends.host.tiles import factors_together
-from ingot_compiler.ir.dims import dim_floordiv, dim_mul, dim_product, symbol
+from ingot_compiler.ir.dims import coefficient, dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -65,6 +65,7 @@ def _product(anchored: AnchoredGroup) -> Product:
         b=panels if "packed" in anchored.node.table else in_rows,
         axes=((), (0, *range(2, len(shape))), (1,)),
         column_shift=dim_mul(g, channels),
+        run=shape[-1] if coefficient(row_offset, "row") is None else 0,
     )
 
 

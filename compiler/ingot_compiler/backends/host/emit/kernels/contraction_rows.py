@@ -26,7 +26,9 @@ from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.ir.dims import coefficient, dim_min, dim_mul
+from ingot_compiler.backends.host.row_pitch import row_pitch
+from ingot_compiler.ir.dims import coefficient, dim_min, dim_mod, dim_mul
+from ingot_compiler.lowering.loops import Contraction
 
 # Measured on a Zen 4: one row times weights from DRAM takes 0.87 of the time, from L3 up to 1.2.
 _STEPS_AHEAD = 32
@@ -43,7 +45,9 @@ def emit_rows(unit: Unit, panel: Panel) -> None:
         return
     left = dim_min(statement.row_block, statement.rows - statement.row_start)
     count, start = emit_index(context, left), emit_index(context, statement.row_start)
-    if not isinstance(statement.rows, int):
+    if _has_whole_tiles(statement):
+        _emit_whole_tiles(unit, panel, start, count)
+    elif not isinstance(statement.rows, int):
         _emit_clamped_tiles(unit, panel, start, count)
     elif count.integer is None:
         _emit_tiles_and_rest(unit, panel, start, count, statement.rows)
@@ -52,6 +56,12 @@ def emit_rows(unit: Unit, panel: Panel) -> None:
         _emit_whole_tiles(unit, panel, start, i64(whole))
         if whole < count.integer:
             _emit_tile(unit, panel, context.writer.add(start, i64(whole)), count.integer - whole)
+
+
+def _has_whole_tiles(statement: Contraction) -> bool:
+    """Whether every unit has whole tiles alone, which may be seen of an open number of rows too."""
+    sizes = (statement.row_start, statement.row_block, statement.rows)
+    return all(dim_mod(size, statement.tile.rows) == 0 for size in sizes)
 
 
 def _emit_tiles_and_rest(
@@ -165,9 +175,12 @@ def _mask_of_b(unit: Unit, panel: Panel, last_lanes: int) -> LlvmValue | None:
 
 
 def row_pointers(unit: Unit, row: LlvmValue, count: int, valid: LlvmValue | None) -> Pointers:
-    """Return the rows of A: one pointer for all where the pitch is known."""
-    w = unit.context.writer
-    pitch = coefficient(unit.a_index, unit.statement.row)
+    """Return the rows of A: one pointer for all where the pitch is known. Tiles begin at multiples
+    of their height."""
+    w, statement = unit.context.writer, unit.statement
+    pitch = coefficient(unit.a_index, statement.row)
+    if pitch is None and dim_mod(statement.row_start, statement.tile.rows) == 0:
+        pitch = row_pitch(unit.a_index, statement.row, statement.tile.rows)
     if valid is None and isinstance(pitch, int):
         base = unit.address_of_a(row)
         return tuple((base, number * pitch) for number in range(count))
