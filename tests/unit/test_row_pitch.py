@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from ingot_compiler.backends.host.row_pitch import row_pitch
@@ -24,7 +26,7 @@ def test_pixels_of_one_row(height: int) -> None:
     assert row_pitch(index, "row", height) == 6
     for first in range(0, 28 * 5 * 2, height):
         places = [evaluate(index, {"row": first + at, "n": 0}) for at in range(height)]
-        assert {after - before for before, after in zip(places, places[1:], strict=False)} <= {6}
+        assert {after - before for before, after in pairwise(places)} <= {6}
 
 
 @pytest.mark.parametrize(
