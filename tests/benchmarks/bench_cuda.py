@@ -55,7 +55,7 @@ def kernel_times(bundle: Path, feeds: Feeds) -> list[tuple[str, int, list[float]
 
     def timed(self: Any, kernel: int, places: Any, scalars: Any, extent: int, grain: int) -> int:
         before = _event(self)
-        code = launch(self, kernel, places, scalars, extent, grain)
+        code: int = launch(self, kernel, places, scalars, extent, grain)
         name = self._library.kernels[kernel].name
         found.append((name, extent, before, _event(self)))
         queues[:] = [self._queue]
