@@ -97,6 +97,9 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "convolution 3-32@224 by 2, batch": _of_open_batch(_convolution(3, 32, 224, 3, 2)),
     "convolution 3-32@300 by 2": _convolution(3, 32, 300, 3, 2),
     "convolution 3-24@112 by 2, batch": _of_open_batch(_convolution(3, 24, 112, 3, 2)),
+    "convolution 3-16@224 by 2, open": _open_image(_convolution(3, 16, 224, 3, 2)),
+    "convolution 3-64@64, open": _open_image(_convolution(3, 64, 64, 3)),
+    "convolution 16-32@60 by 2, open": _open_image(_convolution(16, 32, 60, 3, 2)),
     "product 400x64 of 64x48": one("MatMul", {"x": normal(400, 64)}, {"w": normal(64, 48)}),
     "einsum abc,cd->abd": one(
         "Einsum", {"x": normal(8, 50, 64), "z": normal(64, 48)}, equation="abc,cd->abd"

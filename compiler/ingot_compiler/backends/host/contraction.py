@@ -88,7 +88,7 @@ class Product:
     ``column_shift``. Rows lie evenly apart in A in each ``run`` of them, or everywhere (0).
 
     ``spans``: which taps count, where that depends on the product and on the rows of a unit, which
-    are those of one tile; all products then have one B.
+    are those of one tile. ``has_one_b``: all products do.
     """
 
     outer: Dim
@@ -101,6 +101,7 @@ class Product:
     axes: tuple[Axes, Axes, Axes]
     column_shift: Dim = 0
     run: Dim = 0
+    has_one_b: bool = False
     spans: TapSpans | None = None
 
     @property
@@ -224,7 +225,7 @@ def _taps_inside(
 def _team(product: Product, target: KernelTarget, dtype: DType) -> RegisterTile | None:
     """The tile of each unit where a team computes the product: what the units sum is the same, an
     element at a time."""
-    if product.spans is not None or (isinstance(product.b, Panels) and product.b.together > 1):
+    if product.has_one_b or (isinstance(product.b, Panels) and product.b.together > 1):
         return None
     return choose_team_tile(product.outer, product.rows, product.columns, target, dtype)
 
@@ -247,7 +248,7 @@ def _units(product: Product, width: int, row_block: int, *, rows_outside: bool) 
     index = symbol("p")
     panels = ceil_div(product.columns, width)
     blocks = ceil_div(product.rows, row_block)
-    if product.spans is not None:  # a panel is read for all products that share it
+    if product.has_one_b:  # a panel is read for all products that share it
         per_panel = dim_mul(product.outer, blocks)
         within, panel = dim_mod(index, per_panel), dim_floordiv(index, per_panel)
         row_unit, outer = _split(within, blocks)
@@ -286,7 +287,7 @@ def _b_index(product: Product, units: _Units, panels: PackedPanels | None) -> Di
         return units.of_product(product.b.base) + dim_mul(row, product.b.pitch) + column
     assert panels
     width, together, k = panels.columns, panels.together, symbol("k")
-    first = 0 if product.spans else dim_mul(units.outer, ceil_div(product.columns, width))
+    first = 0 if product.has_one_b else dim_mul(units.outer, ceil_div(product.columns, width))
     base = dim_mul(first + dim_floordiv(column, width), panels.step)
     base = base + dim_mul(product.tap, _tap_step(product, product.b, width))
     row = dim_mul(dim_floordiv(k, together), together * width) + dim_mod(k, together)

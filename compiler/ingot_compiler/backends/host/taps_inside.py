@@ -10,6 +10,7 @@ a weight is no finite number: then it adds nothing here.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from itertools import chain
 from math import prod
 
 from ingot_compiler.backends.host.convolution import TAP_NAMES, ConvShape
@@ -27,8 +28,10 @@ _OPEN_SIZE = 32  # of one that calls decide: what convolutions with large dilati
 
 def skips_taps(node: Node, conv: ConvShape, x: Operand, shape: Shape) -> bool:
     """Whether so few taps are inside that looking for them is worth while."""
+    open_sizes = (_OPEN_SIZE,) * len(conv.kernel), [_OPEN_SIZE // step for step in conv.strides]
     sizes = [
-        size if isinstance(size, int) else _OPEN_SIZE for size in (*x.type.shape[2:], *shape[2:])
+        size if isinstance(size, int) else usual
+        for size, usual in zip((*x.type.shape[2:], *shape[2:]), chain(*open_sizes), strict=True)
     ]
     pads = [pad for pad in conv.pads_before if isinstance(pad, int)]
     count = len(conv.kernel)

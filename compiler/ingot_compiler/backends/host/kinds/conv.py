@@ -13,6 +13,7 @@ from ingot_compiler.backends.host.contraction import (
     Panels,
     PitchedRows,
     Product,
+    TapSpans,
     contraction_program,
 )
 from ingot_compiler.backends.host.convolution import ConvShape
@@ -27,25 +28,32 @@ from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.views import Shape, flat_offset
 
+_SHORT_SUM_MAX = 64  # products
+
 
 def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
     """``conv``: one product per group; the taps are kernel positions."""
     anchored = AnchoredGroup(group)
-    return contraction_program(anchored, target, _product(anchored))
+    return contraction_program(anchored, target, _product(anchored, target))
 
 
 def lower_conv_parts(group: Group, target: KernelTarget) -> LoweredGroup:
     """A launch that splits the image, one that says whether that is near enough, the products."""
-    return lower_parts(group, target, _product(AnchoredGroup(group)))
+    return lower_parts(group, target, _product(AnchoredGroup(group), target))
 
 
-def _product(anchored: AnchoredGroup) -> Product:
+def _product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
     x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
     # The shape as the graph has it: the operand is laid out anew.
     conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
     taps, depth, tap_offset = conv.reduction(x)
+    together = factors_together(*anchored.factors)
     if skips_taps(anchored.node, conv, x, shape):
-        return _rows_apart(conv, x, shape, factors_together(*anchored.factors))
+        names = [name for name, _ in taps]
+        spans = partial(spans_inside, conv, x.type.shape, shape, names)
+        return _rows_apart(conv, x, shape, together, spans)
+    if _is_short_sum(conv, shape, target) and "packed" in anchored.node.table:
+        return _rows_apart(conv, x, shape, together)
     channels = dim_floordiv(shape[1], conv.groups)
     rows = (shape[0], *shape[2:])
     row_offset = flat_offset(symbol("row"), rows, conv.pixel_strides(x))
@@ -54,7 +62,7 @@ def _product(anchored: AnchoredGroup) -> Product:
     in_rows = PitchedRows(
         w.view.offset + dim_mul(symbol("g"), w.view.strides[0]), w.view.strides[-2]
     )
-    panels = Panels(factors_together(*anchored.factors))
+    panels = Panels(together)
     return Product(
         outer=conv.groups,
         rows=dim_product(rows),
@@ -69,8 +77,20 @@ def _product(anchored: AnchoredGroup) -> Product:
     )
 
 
-def _rows_apart(conv: ConvShape, x: Operand, shape: Shape, together: int) -> Product:
-    """A product for each row of the result, of the taps that are inside of the image."""
+def _is_short_sum(conv: ConvShape, shape: Shape, target: KernelTarget) -> bool:
+    """Whether finding a pixel of an image of open width takes about as long as what is computed
+    there: images of few channels, which are wide."""
+    products = dim_mul(dim_product(conv.kernel), conv.channels_per_group)
+    is_short = isinstance(products, int) and products <= _SHORT_SUM_MAX
+    is_open = not isinstance(shape[-1], int)
+    return is_short and is_open and conv.groups == 1 and target.team_units == 1
+
+
+def _rows_apart(
+    conv: ConvShape, x: Operand, shape: Shape, together: int, spans: TapSpans | None = None
+) -> Product:
+    """A product for each row of the result, perhaps of the taps alone that are inside of the
+    image."""
     taps, depth, tap_offset = conv.reduction(x)
     last = len(shape) - 1
     outer, strides = (shape[0], *shape[2:-1]), conv.pixel_strides(x)
@@ -84,7 +104,8 @@ def _rows_apart(conv: ConvShape, x: Operand, shape: Shape, together: int) -> Pro
         a_index=conv.origin(x) + offset + tap_offset,
         b=Panels(together),
         axes=((0, *range(2, last)), (last,), (1,)),
-        spans=partial(spans_inside, conv, x.type.shape, shape, [name for name, _ in taps]),
+        has_one_b=True,
+        spans=spans,
     )
 
 

@@ -47,6 +47,8 @@ def emit_rows(unit: Unit, panel: Panel) -> None:
     count, start = emit_index(context, left), emit_index(context, statement.row_start)
     if _has_whole_tiles(statement):
         _emit_whole_tiles(unit, panel, start, count)
+    elif not isinstance(statement.rows, int) and _is_row_of_pixels(unit):
+        _emit_pixels(unit, panel, start, count)
     elif not isinstance(statement.rows, int):
         _emit_clamped_tiles(unit, panel, start, count)
     elif count.integer is None:
@@ -62,6 +64,22 @@ def _has_whole_tiles(statement: Contraction) -> bool:
     """Whether every unit has whole tiles alone, which may be seen of an open number of rows too."""
     sizes = (statement.row_start, statement.row_block, statement.rows)
     return all(dim_mod(size, statement.tile.rows) == 0 for size in sizes)
+
+
+def _is_row_of_pixels(unit: Unit) -> bool:
+    """Whether rows are pixels beside one another: many, and evenly apart."""
+    pitch = coefficient(unit.a_index, unit.statement.row)
+    return bool(unit.statement.taps) and isinstance(pitch, int)
+
+
+def _emit_pixels(unit: Unit, panel: Panel, start: LlvmValue, count: LlvmValue) -> None:
+    """Emit whole tiles, which have one address, then one that clamps to the last row."""
+    w, height = unit.context.writer, unit.statement.tile.rows
+    left = w.binary("urem", count, i64(height))
+    whole = w.sub(count, left)
+    _emit_whole_tiles(unit, panel, start, whole)
+    rest = w.add(start, whole)
+    w.if_then(w.compare("ne", left, ZERO), lambda: _emit_tile(unit, panel, rest, height, left))
 
 
 def _emit_tiles_and_rest(
