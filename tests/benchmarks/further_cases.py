@@ -143,6 +143,11 @@ FURTHER: dict[str, Callable[[], Case]] = {
     ),
     "grid sample 4x8@32, open": opened(grid_sample((4, 8, 32, 32), 32, "linear", "zeros")),
     "transposed convolution 16-8@33 5x5": conv_transpose(16, 8, 33, 5, 1),
+    "transposed convolution 8-8@33 5x5": conv_transpose(8, 8, 33, 5, 1),
+    "transposed convolution 16-8@33 7x7": conv_transpose(16, 8, 33, 7, 1),
+    "transposed convolution 32-5@40 5x5": conv_transpose(32, 5, 40, 5, 1),
+    "convolution 64-8@40 5x5": _convolution(64, 8, 40, 5),
+    "convolution 64-4@41 by 2": _convolution(64, 4, 41, 3, 2),
     "strings joined, 200": one(
         "StringConcat", {"x": _words(200), "z": _words(200, 1)}, result=_STRING
     ),

@@ -6,7 +6,8 @@ channels. Not done here: which nodes this suits, and where phases go (``expand_c
 
 A convolution whose results are all phases of one or two channels leaves most lanes of a vector
 empty. Here row (o, t) of the product is what tap t adds to channel o, for all pixels; each phase is
-the sum of the rows of its taps, moved by whole pixels.
+the sum of the rows of its taps, moved by whole pixels. Where there is one phase, of more channels
+than a half vector leaves half empty, it takes depth for that to be faster.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ingot_compiler.passes.transposed_axis import TransposedAxis
 
 _COLUMNS_MAX = 8  # phases times channels, which a convolution would have in the lanes of one vector
 _DEPTH_MIN = 8
+_HALF, _HALF_DEPTH = 4, 12  # columns of half a vector; what each more of one phase needs
 _TAPS_MAX = 128  # each is a summand
 
 
@@ -37,6 +39,7 @@ def suits(state: Rewriter, node: Node, axes: Sequence[TransposedAxis]) -> bool:
         (node.integer("groups"), dtype in ("f32", "f64")) == (1, True)
         and columns <= _COLUMNS_MAX
         and depth >= _DEPTH_MIN
+        and not (columns == own and depth <= _HALF_DEPTH * (columns - _HALF))
         and taps <= _TAPS_MAX
         and all(axis.taps_of(axis.stride - 1) for axis in axes)
     )

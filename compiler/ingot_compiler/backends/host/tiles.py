@@ -115,11 +115,12 @@ def choose_tile(
     address = _ADDRESS_CYCLES / depth if isinstance(depth, int) and depth else 0.0
 
     def cost(tile: RegisterTile) -> float:
-        products = _cost(tile, height, width, lanes, last, panel)
-        is_even = dim_mod(run, tile.rows) == 0
-        return products + (
-            0 if is_even else address * height * math.ceil(width / (tile.vectors * lanes))
-        )
+        if dim_mod(run, tile.rows) == 0:
+            return _cost(tile, height, width, lanes, last, panel)
+        # Rows with an address each have no half vector.
+        panels, vectors = (math.ceil(width / (each * lanes)) for each in (tile.vectors, 1))
+        products = _cost(tile, height, width, lanes, 1, panel) * vectors / (vectors - 1 + last)
+        return products + address * height * panels
 
     return min(candidates, key=lambda tile: (cost(tile), -tile.vectors, tile.rows))
 
