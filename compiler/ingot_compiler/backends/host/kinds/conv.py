@@ -19,7 +19,7 @@ from ingot_compiler.backends.host.contraction import (
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.product_of_parts import lower_parts
 from ingot_compiler.backends.host.taps_inside import skips_taps, spans_inside
-from ingot_compiler.backends.host.tiles import factors_together
+from ingot_compiler.backends.host.tiles import factors_together, lanes_of, lanes_of_rest, sum_dtype
 from ingot_compiler.ir.dims import coefficient, dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.group_steps import LoweredGroup
@@ -52,7 +52,7 @@ def _product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
         names = [name for name, _ in taps]
         spans = partial(spans_inside, conv, x.type.shape, shape, names)
         return _rows_apart(conv, x, shape, together, spans)
-    if _is_short_sum(conv, shape, target) and "packed" in anchored.node.table:
+    if "packed" in anchored.node.table and _gains_rows(conv, x, shape, together, target):
         return _rows_apart(conv, x, shape, together)
     channels = dim_floordiv(shape[1], conv.groups)
     rows = (shape[0], *shape[2:])
@@ -77,13 +77,23 @@ def _product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
     )
 
 
-def _is_short_sum(conv: ConvShape, shape: Shape, target: KernelTarget) -> bool:
-    """Whether finding a pixel of an image of open width takes about as long as what is computed
-    there: images of few channels, which are wide."""
+def _gains_rows(
+    conv: ConvShape, x: Operand, shape: Shape, together: int, target: KernelTarget
+) -> bool:
+    """Whether rows of open width are better summed one by one, although their last tiles are not
+    whole: where finding a pixel takes about as long as what is computed there, as in images of few
+    channels, which are wide; where all sums are half vectors, which rows with one address have."""
+    channels = shape[1]
+    if isinstance(shape[-1], int) or conv.groups != 1 or target.team_units > 1:
+        return False
     products = dim_mul(dim_product(conv.kernel), conv.channels_per_group)
-    is_short = isinstance(products, int) and products <= _SHORT_SUM_MAX
-    is_open = not isinstance(shape[-1], int)
-    return is_short and is_open and conv.groups == 1 and target.team_units == 1
+    if isinstance(products, int) and products <= _SHORT_SUM_MAX:
+        return True
+    dtype = sum_dtype(x.type.dtype)
+    lanes = lanes_of(dtype, target)
+    if not isinstance(channels, int) or channels >= lanes:
+        return False
+    return lanes_of_rest(channels, dtype, together, target) < lanes
 
 
 def _rows_apart(
