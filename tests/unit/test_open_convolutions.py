@@ -37,7 +37,9 @@ def _model(shape: list[str | int], to: int, kernel: int, stride: int) -> ModelPr
 
 
 @pytest.mark.parametrize("stride", [1, 2])
-@pytest.mark.parametrize(("channels", "to", "kernel"), [(3, 16, 3), (1, 24, 5), (20, 33, 3), (32, 7, 3)])
+@pytest.mark.parametrize(
+    ("channels", "to", "kernel"), [(3, 16, 3), (1, 24, 5), (20, 33, 3), (32, 7, 3)]
+)
 @pytest.mark.sweep(3)
 def test_images_of_any_size(
     channels: int, to: int, kernel: int, stride: int, tmp_path: Path

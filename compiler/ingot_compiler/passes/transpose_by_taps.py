@@ -4,10 +4,10 @@ added where they belong.
 In: the state of a rewrite, a ``conv_transpose`` of one group. Out: its phases beside each other as
 channels. Not done here: which nodes this suits, and where phases go (``expand_conv_transpose``).
 
-A convolution whose results are all phases of one or two channels leaves most lanes of a vector
-empty. Here row (o, t) of the product is what tap t adds to channel o, for all pixels; each phase is
-the sum of the rows of its taps, moved by whole pixels. Where there is one phase, of more channels
-than a half vector leaves half empty, it takes depth for that to be faster.
+A convolution whose results are all phases of few channels leaves lanes of its vectors empty. Here
+row (o, t) of the product is what tap t adds to channel o, for all pixels; each phase is the sum of
+the rows of its taps, moved by whole pixels. Where there is one phase, of more channels than a half
+vector leaves half empty, it takes depth for that to be faster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.passes.rewrite import Rewriter, in_shape
 from ingot_compiler.passes.transposed_axis import TransposedAxis
 
-_COLUMNS_MAX = 8  # phases times channels, which a convolution would have in the lanes of one vector
+_COLUMNS_MAX = 12  # phases times channels, which a convolution would have in the lanes of a vector
+_UNEVEN_COLUMNS_MAX = 32  # of phases with unlike numbers of taps, some of which would be zeros
 _DEPTH_MIN = 8
 _HALF, _HALF_DEPTH = 4, 12  # columns of half a vector; what each more of one phase needs
 _TAPS_MAX = 128  # each is a summand
@@ -35,9 +36,10 @@ def suits(state: Rewriter, node: Node, axes: Sequence[TransposedAxis]) -> bool:
     assert isinstance(own, int)
     columns = own * prod(axis.stride for axis in axes)
     taps = prod(size for size in kernel if isinstance(size, int))
+    is_uneven = taps < prod(axis.taps * axis.stride for axis in axes)
     return (
         (node.integer("groups"), dtype in ("f32", "f64")) == (1, True)
-        and columns <= _COLUMNS_MAX
+        and columns <= (_UNEVEN_COLUMNS_MAX if is_uneven else _COLUMNS_MAX)
         and depth >= _DEPTH_MIN
         and not (columns == own and depth <= _HALF_DEPTH * (columns - _HALF))
         and taps <= _TAPS_MAX
