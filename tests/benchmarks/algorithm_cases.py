@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from tests.benchmarks.single_node import Case, normal, one, opened, random
 
 _I64 = TensorProto.INT64
@@ -64,12 +64,16 @@ def compress(shape: Sequence[int], axis: int, part: float) -> Callable[[], Case]
     return one("Compress", {"x": normal(*shape), "mask": mask}, axis=axis)
 
 
-def resize(shape: Sequence[int], scale: float, mode: str, coordinates: str) -> Callable[[], Case]:
+def resize(
+    shape: Sequence[int], scale: float, mode: str, coordinates: str, dtype: Any = np.float32
+) -> Callable[[], Case]:
     """An image made larger or smaller."""
+    image = (100 * normal(*shape)).astype(dtype)
     scales = np.array([1, 1, scale, scale], np.float32)
     rounding: dict[str, Any] = {"nearest_mode": "floor"} if mode == "nearest" else {}
     return one(
-        "Resize", {"x": normal(*shape)}, {"-roi": scales, "scales": scales},
+        "Resize", {"x": image}, {"-roi": scales, "scales": scales},
+        helper.np_dtype_to_tensor_dtype(image.dtype),
         mode=mode, coordinate_transformation_mode=coordinates, **rounding,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 from onnx import TensorProto
-from tests.benchmarks.algorithm_cases import conv_transpose, grid_sample
+from tests.benchmarks.algorithm_cases import conv_transpose, grid_sample, resize
 from tests.benchmarks.single_node import Array, Case, normal, one, opened, random
 
 _I64, _BOOL, _STRING = TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING
@@ -133,6 +133,7 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "affine grid 8x32x32, open": opened(
         one("AffineGrid", {"theta": normal(8, 2, 3)}, {"size": np.array([8, 3, 32, 32])})
     ),
+    "nearest 2x of bytes 3x480x640": resize((1, 3, 480, 640), 2, "nearest", "asymmetric", np.uint8),
     "transposed 231 3@640": one("Transpose", {"x": normal(1, 3, 640, 640)}, perm=[0, 2, 3, 1]),
     "transposed 021 2x4x4096": one("Transpose", {"x": normal(2, 4, 4096)}, perm=[0, 2, 1]),
     "transposed truths 300x300": one(

@@ -10,7 +10,7 @@ from tests.unit.kernels_harness import aligned, empty
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.targets.target import Target, parse_target
-from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.dims import dim_floordiv, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Apply, FromIndex, Load, Value
 
@@ -22,6 +22,11 @@ NARROW: dict[str, tuple[Value, tuple[DType, DType, DType], int]] = {
     "u8": (SUM_U8, ("u8", "u8", "u8"), 64),
     "u8 and i16": (WIDENED, ("u8", "i16", "i16"), 32),
     "bool": (EITHER, ("bool", "bool", "bool"), 64),
+    "one element for two lanes": (
+        Apply("add", (Load(0, 3 + dim_floordiv(J, 2)), Load(1, J)), "u8"),
+        ("u8", "u8", "u8"),
+        64,
+    ),
 }
 OTHERS: dict[str, tuple[Value, tuple[DType, ...]]] = {
     "f32": (Apply("cast", (Load(0, J),), "f32"), ("u8", "f32")),
@@ -29,6 +34,7 @@ OTHERS: dict[str, tuple[Value, tuple[DType, ...]]] = {
     "i64": (Apply("cast", (Load(0, J),), "i64"), ("u8", "i64")),
     "an index in lanes": (Apply("cast", (FromIndex(J, "i64"),), "u8"), ("u8", "u8")),
     "elements apart": (Load(0, J * 2), ("u8", "u8")),
+    "one element for three lanes": (Load(0, dim_floordiv(J, 3)), ("u8", "u8")),
 }
 
 
@@ -58,7 +64,7 @@ def test_every_length_is_right(target: Target, name: str) -> None:
     value, dtypes, lanes = NARROW[name]
     program, draw = elementwise(value, dtypes), np.random.default_rng(1)
     for count in (0, 1, 15, 16, 17, lanes - 1, lanes, lanes + 17, 3 * lanes + 31):
-        x, y = (aligned(draw.integers(0, 2, count), NUMPY[dtype]) for dtype in dtypes[:2])
+        x, y = (aligned(draw.integers(0, 2, count + 3), NUMPY[dtype]) for dtype in dtypes[:2])
         got, expected = empty((count + 8,), NUMPY[dtypes[2]]), empty((count + 8,), NUMPY[dtypes[2]])
         run_program(program, target, [x, y, got], {"n": count})
         interpret(program, target, [x, y, expected], {"n": count})

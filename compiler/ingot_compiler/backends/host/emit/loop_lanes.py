@@ -14,9 +14,20 @@ from collections.abc import Iterator, Sequence
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.tiles import lanes_of
-from ingot_compiler.ir.dims import Dim, coefficient
+from ingot_compiler.ir.dims import (
+    Call,
+    Dim,
+    coefficient,
+    from_terms,
+    lone_atom,
+    symbol,
+    symbol_set,
+    terms_of,
+)
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits
 from ingot_compiler.lowering.loops import Apply, Constant, Let, Load, Local, Statement, Store, Value
+
+_REPEATED = (2, 4, 8)  # of which every target's lanes of narrow integers are multiples
 
 
 def wide_lanes(context: EmitContext, variable: str, body: Sequence[Statement]) -> int:
@@ -49,7 +60,8 @@ def _dtypes_of_body(
 def _dtypes_of_value(context: EmitContext, variable: str, value: Value) -> Iterator[DType | None]:
     match value:
         case Load(buffer, index):
-            yield context.dtypes[buffer] if _is_contiguous(index, variable) else None
+            is_whole = _is_contiguous(index, variable) or _is_repeated(index, variable)
+            yield context.dtypes[buffer] if is_whole else None
         case Constant(_, dtype) | Local(_, dtype):
             yield dtype
         case Apply(_, arguments, dtype):
@@ -62,3 +74,17 @@ def _dtypes_of_value(context: EmitContext, variable: str, value: Value) -> Itera
 
 def _is_contiguous(index: Dim, variable: str) -> bool:
     return coefficient(index, variable) in (0, 1)
+
+
+def _is_repeated(index: Dim, variable: str) -> bool:
+    """Whether one element is that of two lanes, or of another power of two, beside what all lanes
+    share."""
+    moving = [
+        (monomial, factor)
+        for monomial, factor in terms_of(index)
+        if variable in symbol_set(from_terms({monomial: factor}))
+    ]
+    atom = lone_atom(from_terms(dict(moving)))
+    if not isinstance(atom, Call) or atom.function != "floordiv" or atom.right not in _REPEATED:
+        return False
+    return atom.left == symbol(variable)
