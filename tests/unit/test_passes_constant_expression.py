@@ -467,3 +467,15 @@ def test_large_outputs_of_large_constants_are_copied() -> None:
     less = weights.add("less", (own, weights.constant("v", "i32", 200, 1)))
     result = weights.add("cast", (less,), dtype="i32")
     assert result in constant_values(weights.builder.finish([result]))
+
+
+def test_long_tables_of_literals_are_constants() -> None:
+    """What the graph's text holds is stored anyway: a table of more than a MiB, in more parts than
+    an expression has other nodes, is no copy in each call."""
+    weights, numbers = Weights(), tuple(range(200))
+    count = EXPRESSION_NODES_MAX + 1
+    parts = [
+        weights.add("literal", (), dtype="i64", shape=(200,), value=numbers) for _ in range(count)
+    ]
+    table = weights.add("concat", parts, axis=0)
+    assert table in constant_values(weights.builder.finish([table]))

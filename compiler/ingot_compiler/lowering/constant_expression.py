@@ -27,7 +27,7 @@ GROWTH_FREE_BYTES = 1 << 20  # and this much more
 # constants.
 GROWTH_TOTAL_FREE_BYTES = 1 << 26
 # Of one value: every value that kernels read has an expression of its own.
-EXPRESSION_NODES_MAX = 1024
+EXPRESSION_NODES_MAX = 1024  # besides literals, which hold parts of a long table
 PRODUCT_WORK_MAX = 1 << 30  # multiplications of a matrix product: a second or two
 _ARITHMETIC_DTYPES = frozenset(("f32", "f64"))
 _COMPARED_DTYPES = _ARITHMETIC_DTYPES | SIGNED | UNSIGNED | {"bool"}
@@ -37,7 +37,7 @@ def constant_values(graph: Graph) -> frozenset[int]:
     """Values computed from constants and literals alone by ops that can be folded; sources
     themselves included.
 
-    A value larger than four times the constants it reads and 1 MiB is left to run time, and so is
+    A value larger than four times what is stored for it and 1 MiB is left to run time, and so is
     all that needs it; so are values with long expressions, and those that together would make a
     large bundle of a small model, and outputs that take less time to compute than to copy.
     """
@@ -50,10 +50,10 @@ def constant_values(graph: Graph) -> frozenset[int]:
     for node in graph.nodes:
         if not leaves.keys() >= {*node.operands} or not _is_foldable(graph, node):
             continue
-        own = frozenset(node.results if node.op == "constant" else ())
+        own = frozenset(node.results if node.op in ("constant", "literal") else ())
         read = own.union(*(leaves[operand] for operand in node.operands))
         read_bytes, size_bytes = _size_bytes(graph, read), _size_bytes(graph, node.results)
-        node_count = 1 + sum(node_counts[operand] for operand in node.operands)
+        node_count = (node.op != "literal") + sum(node_counts[operand] for operand in node.operands)
         if node_count > EXPRESSION_NODES_MAX:  # some of them perhaps counted several times
             node_count = _distinct_count(graph, producers(), node)
         growth_bytes = max(size_bytes - read_bytes, 0)
