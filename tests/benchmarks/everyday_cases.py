@@ -169,6 +169,10 @@ _FIXED: dict[str, Callable[[], Case]] = {
     "lrn 64@28": one("LRN", {"x": normal(1, 64, 28, 28)}, size=5),
     "lp norm 128x768": one("LpNormalization", {"x": normal(128, 768)}, axis=-1, p=2),
     "global max pool 64@56": one("GlobalMaxPool", {"x": normal(1, 64, 56, 56)}),
+    "cumsum of integers 4x300x20": one(
+        "CumSum", {"x": _ints(2, 4, 300, 20).astype(np.int32)}, {"axis": np.array(1)},
+        TensorProto.INT32,
+    ),
     "cumsum of integers 8x128": one("CumSum", {"x": _ints(2, 8, 128)}, {"axis": np.array(1)}, _I64),
     "range to mask 512": one(
         "Less", {"x": np.arange(512).reshape(1, 512), "z": np.array([[100], [512], [7], [300]])},

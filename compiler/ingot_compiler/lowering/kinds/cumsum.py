@@ -26,7 +26,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 
-_TOGETHER = 4  # elements of a line from one look at what is stored to the next
+_TOGETHER = 8  # elements of a line from one look at what is stored to the next
 _NARROW = 32  # lines that lie together up to which a look takes longer than so many rows at once
 
 
