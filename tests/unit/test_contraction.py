@@ -174,9 +174,11 @@ def test_symbolic_sizes(level: str, packed: bool) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize(("height", "heights"), [(4, (4, 2)), (6, (6, 4, 3)), (8, (8, 5, 4, 2))])
+@pytest.mark.parametrize(
+    ("height", "heights"), [(4, (4, 3, 2)), (6, (6, 5, 4, 3, 2)), (8, (8, 6, 5, 4, 3, 2))]
+)
 def test_few_rows_of_an_open_number(level: str, height: int, heights: tuple[int, ...]) -> None:
-    """Lower tiles take what is left of a tile, four rows one of four: nothing but the rows there
+    """Lower tiles take what is left of a tile, few rows one of their own: nothing but the rows there
     are is written, with the bits of a known number of rows."""
     target, tile, columns, depth = parse_target(level), RegisterTile(height, 1), 37, 5
     sizes = symbol("M"), symbol("N"), symbol("K")

@@ -34,7 +34,7 @@ from ingot_compiler.lowering.loops import Contraction
 _STEPS_AHEAD = 32
 _PREFETCHED = ("f32", "bf16", "f16")
 _CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB
-_TALL = 6  # rows of a tile to which its half is far
+_FEW = 6  # rows that have a tile of their own
 
 
 def emit_rows(unit: Unit, panel: Panel) -> None:
@@ -114,14 +114,15 @@ def _emit_clamped_tiles(unit: Unit, panel: Panel, start: LlvmValue, count: LlvmV
 
 
 def _heights(unit: Unit) -> tuple[int, ...]:
-    """The heights of tiles of an open number of rows, falling."""
+    """The heights of tiles of an open number of rows, falling: none is computed in vain of few
+    rows, a quarter at most of more."""
     height = unit.statement.tile.rows
     if unit.statement.taps:
         return (height,)
-    lower = [height // 2, height // 4]
-    if height >= _TALL:
-        lower.insert(0, 2 * height // 3)
-    return (height, *(rows for rows in lower if rows > 1))
+    heights = [height]
+    while (lower := min(heights[-1] - 1, max(_FEW, (3 * heights[-1] + 1) // 4))) > 1:
+        heights.append(lower)
+    return tuple(heights)
 
 
 def _emit_clamped(
