@@ -14,20 +14,24 @@ from ingot_compiler.lowering.loops import Load
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import Shape
 
+_OWN: Dim = symbol(INDEX)
+
 
 def other_axes(shape: Shape, axis: int) -> tuple[int, ...]:
     """All axes but one."""
     return tuple(other for other in range(len(shape)) if other != axis)
 
 
-def point_of_line(shape: Shape, axis: int, index: Dim) -> Space:
-    """Where ``axis`` has ``index``, in the unit's line."""
-    return Space(shape, (Run(other_axes(shape, axis), symbol(INDEX)), Run((axis,), index)))
+def point_of_line(shape: Shape, axis: int, index: Dim, line: Dim = _OWN) -> Space:
+    """Where ``axis`` has ``index``, in a line: the unit's, if no other is named."""
+    return Space(shape, (Run(other_axes(shape, axis), line), Run((axis,), index)))
 
 
-def load_of_line(buffers: GroupBuffers, operand: Operand, axis: int, index: Dim) -> Load:
+def load_of_line(
+    buffers: GroupBuffers, operand: Operand, axis: int, index: Dim, line: Dim = _OWN
+) -> Load:
     """The element of an operand that lies there."""
-    place = point_of_line(operand.type.shape, axis, index).offset(operand.view)
+    place = point_of_line(operand.type.shape, axis, index, line).offset(operand.view)
     return Load(buffers.number(operand), place)
 
 

@@ -16,6 +16,7 @@ from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.rank_sort import rank_each
+from ingot_compiler.lowering.kinds.turns import LINE, in_turn, unit_count, work_of_unit
 from ingot_compiler.lowering.loops import For, FromIndex, Load, LoopProgram, Statement, Store, Value
 
 
@@ -24,27 +25,32 @@ def lower_rank_rows(group: Group, target: KernelTarget) -> LoopProgram:
     buffers, keys = GroupBuffers(group), group.operands[0]
     result, ordered = group.results[0], group.results[-1]
     shape, count = keys.type.shape, result.type.shape[-1]
-    length, row, c = shape[-1], symbol(INDEX), symbol("c")
+    length, lines, c = shape[-1], line_count(shape, len(shape) - 1), symbol("c")
+    row = dim_mul(LINE if count == length else symbol(INDEX), length)
 
     def key_at(index: Dim) -> Value:
-        return load_of_line(buffers, keys, len(shape) - 1, index)
+        return load_of_line(buffers, keys, len(shape) - 1, index, LINE)
 
     def put(place: Dim, number: Dim) -> tuple[Store, ...]:
-        at = dim_mul(row, length) + place
+        at = row + place
         return (Store(buffers.number(ordered), at, FromIndex(number, "i64")),)
 
     body: list[Statement] = [rank_each(key_at, length, keys.type.dtype, put, target.f32_lanes)]
     if count != length:
-        found = Load(buffers.number(ordered), dim_mul(row, length) + c)
-        first = Store(buffers.number(result), dim_mul(row, count) + c, found)
+        found = Load(buffers.number(ordered), row + c)
+        first = Store(buffers.number(result), dim_mul(LINE, count) + c, found)
         body.append(For("c", count, "vector", (first,)))
-    units = line_count(shape, len(shape) - 1)
-    return finish_program(buffers, body, units, grain_for(dim_mul(length, length)))
+    turns = in_turn(lines, tuple(body))
+    grain = grain_for(work_of_unit(lines, dim_mul(length, length)))
+    return finish_program(buffers, (turns,), unit_count(lines), grain)
 
 
 def workspaces(keys: TensorType, count: Dim) -> list[TensorType]:
-    """What the kernel needs beside keys and result."""
-    return [] if count == keys.shape[-1] else [TensorType("i64", keys.shape)]
+    """What the kernel needs beside keys and result: where a unit orders all positions."""
+    if count == keys.shape[-1]:
+        return []
+    units = unit_count(line_count(keys.shape, keys.rank - 1))
+    return [TensorType("i64", (units, keys.shape[-1]))]
 
 
 RANK_ROWS = Kind("rank_rows", one_kernel(lower_rank_rows))

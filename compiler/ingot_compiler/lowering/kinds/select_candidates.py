@@ -24,6 +24,7 @@ from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.rank_sort import rank_each
+from ingot_compiler.lowering.kinds.turns import LINE, in_turn, unit_count, work_of_unit
 from ingot_compiler.lowering.loops import (
     Apply,
     Compare,
@@ -48,12 +49,12 @@ from ingot_runtime.lazy_dataclass import dataclass
 _COUNT_MAX = 256  # of results of a row of open length
 _KEYS_SORTED = 11  # in the time that one of the square of ``count`` adds to ranking
 _PART = 32
-_ROW = symbol(INDEX)
+_PLACE = symbol(INDEX)  # in workspace
 
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Keys of a row and their positions, in two buffers of [rows, ``capacity``]."""
+    """Keys of a row and their positions, in two buffers of [units, ``capacity``]."""
 
     keys: int
     positions: int
@@ -73,12 +74,12 @@ class _Pairs:
         return Load(self.positions, self._at(place))
 
     def _at(self, place: Dim) -> Dim:
-        return dim_mul(_ROW, self.capacity) + place
+        return dim_mul(_PLACE, self.capacity) + place
 
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """Candidates, their order; the greatest key that is one, and how many there are, both [rows]."""
+    """Candidates, their order; the greatest key that is one, and how many there are, both [units]."""
 
     candidates: _Pairs
     ordered: _Pairs
@@ -98,7 +99,7 @@ class _Selection:
         steps = dim_floordiv(self.length, groups)
         least = Reduce("least", "min", "s", steps, self.dtype, (), key)
         stores = self.candidates.put(g, Local("least", self.dtype), FromIndex(g, "i64"))
-        limit = Store(self.limit, _ROW, self.ordered.key(self.count - 1))
+        limit = Store(self.limit, _PLACE, self.ordered.key(self.count - 1))
         return (
             For("g", groups, "vector", (least, *stores)),
             self._rank(groups),
@@ -112,7 +113,7 @@ class _Selection:
         start, j = symbol("b") * part, symbol("j")
         key = self.key_at(start + j)
         stores = self.candidates.put(0, Local("key", self.dtype), FromIndex(start + j, "i64"))
-        limit = Load(self.limit, _ROW)
+        limit = Load(self.limit, _PLACE)
         is_candidate = Apply(
             "less_equal", (Local("key", self.dtype), Local("limit", self.dtype)), "bool"
         )
@@ -133,7 +134,7 @@ class _Selection:
     def finish(self, result: int) -> tuple[Statement, ...]:
         """The first of the candidates are the result."""
         c = symbol("c")
-        position = Store(result, dim_mul(_ROW, self.count) + c, self.ordered.position(c))
+        position = Store(result, dim_mul(LINE, self.count) + c, self.ordered.position(c))
         copied = For("c", self.count, "vector", (position,))
         return self._let_found("all"), self._rank(symbol("all")), copied
 
@@ -146,7 +147,7 @@ class _Selection:
             self._rank(symbol("before")),
             For("c", self.count, "vector", kept),
             self._set_found(self.count),
-            Store(self.limit, _ROW, Apply("sub", (last, one), self.dtype)),
+            Store(self.limit, _PLACE, Apply("sub", (last, one), self.dtype)),
         )
 
     def _rank(self, length: Dim) -> For:
@@ -159,10 +160,10 @@ class _Selection:
         return rank_each(self.candidates.key, length, self.dtype, put, self.lanes)
 
     def _set_found(self, value: Dim) -> Store:
-        return Store(self.found, _ROW, FromIndex(value, "i64"))
+        return Store(self.found, _PLACE, FromIndex(value, "i64"))
 
     def _let_found(self, name: str) -> LetIndex:
-        found = Apply("max", (Load(self.found, _ROW), Constant(0, "i64")), "i64")
+        found = Apply("max", (Load(self.found, _PLACE), Constant(0, "i64")), "i64")
         return LetIndex(name, found)
 
 
@@ -183,7 +184,7 @@ def lower_select_candidates(group: Group, target: KernelTarget) -> LoopProgram:
     assert isinstance(count, int)
 
     def key_at(index: Dim) -> Value:
-        return load_of_line(buffers, keys, len(shape) - 1, index)
+        return load_of_line(buffers, keys, len(shape) - 1, index, LINE)
 
     candidates, positions, ordered, order, limit, found = (buffers.number(value) for value in own)
     capacity = _capacity(count)
@@ -192,16 +193,18 @@ def lower_select_candidates(group: Group, target: KernelTarget) -> LoopProgram:
         key_at, shape[-1], count, keys.type.dtype, target.f32_lanes,
     )  # fmt: skip
     body = (*selection.set_limit(), selection.walk(), *selection.finish(buffers.number(result)))
-    units = dim_mul(line_count(shape, len(shape) - 1), min(count, 1))
-    return finish_program(buffers, body, units, grain_for(shape[-1]))
+    lines = line_count(shape, len(shape) - 1)
+    grain = grain_for(work_of_unit(lines, shape[-1]))
+    return finish_program(buffers, (in_turn(lines, body),), unit_count(lines), grain)
 
 
 def workspaces(keys: TensorType, count: int) -> list[TensorType]:
-    """Keys and positions of candidates, the same in order, the limit, how many there are."""
-    rows = keys.shape[:-1]
-    pairs = (*rows, _capacity(count))
+    """Keys and positions of candidates, the same in order, the limit, how many there are: of a row
+    for each unit."""
+    units = unit_count(line_count(keys.shape, keys.rank - 1))
+    pairs = (units, _capacity(count))
     buffers = [TensorType(keys.dtype, pairs), TensorType("i64", pairs)]
-    return [*buffers, *buffers, TensorType(keys.dtype, (*rows, 1)), TensorType("i64", (*rows, 1))]
+    return [*buffers, *buffers, TensorType(keys.dtype, (units,)), TensorType("i64", (units,))]
 
 
 def _group_count(count: int) -> int:

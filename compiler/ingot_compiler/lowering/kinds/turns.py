@@ -1,0 +1,32 @@
+"""Units that have several lines in turn, so that workspace is for a few of them and stays near.
+
+In: how many lines there are. Out: units, the line of a turn, the loop over turns. Not done here: what
+happens along a line (``rank_rows``, ``select_candidates``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mul, symbol
+from ingot_compiler.lowering.kinds.program import INDEX
+from ingot_compiler.lowering.loops import For, Statement
+from ingot_compiler.lowering.space import ceil_div
+
+_UNITS_MAX = 64  # enough to split evenly over threads
+LINE: Dim = symbol(INDEX) + dim_mul(_UNITS_MAX, symbol("turn"))
+"""The line of a turn."""
+
+
+def unit_count(lines: Dim) -> Dim:
+    """How many units, and places in workspace, there are."""
+    return dim_min(lines, _UNITS_MAX)
+
+
+def work_of_unit(lines: Dim, work: Dim) -> Dim:
+    """Of all of its lines."""
+    return dim_mul(work, ceil_div(lines, _UNITS_MAX))
+
+
+def in_turn(lines: Dim, body: tuple[Statement, ...]) -> For:
+    """All lines of a unit."""
+    turns = dim_floordiv(lines - symbol(INDEX) + (_UNITS_MAX - 1), _UNITS_MAX)
+    return For("turn", turns, "serial", body)
