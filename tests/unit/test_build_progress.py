@@ -3,6 +3,7 @@ same."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import io
@@ -245,9 +246,12 @@ def on_terminal(environment: dict[str, str], *arguments: str) -> tuple[str, str]
         env={**base, "TERM": "xterm", **environment},
     )
     os.close(terminal)
-    screen = os.read(main, 1 << 16).decode()
+    screen = b""
+    with contextlib.suppress(OSError):  # nothing is left, and nobody can write any more
+        while part := os.read(main, 1 << 16):
+            screen += part
     os.close(main)
-    return screen, done.stdout
+    return screen.decode(), done.stdout
 
 
 def test_on_a_terminal_the_display_is_live_and_goes_away() -> None:

@@ -11,6 +11,15 @@ height divides these.
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import Atom, Call, Dim, Symbol, symbol, symbol_set, terms_of
+from ingot_compiler.lowering.kernel_target import KernelTarget
+
+_FEW_REGISTERS = 16
+
+
+def may_share_address(target: KernelTarget) -> bool:
+    """Whether the pixels of a tile may have one address: LLVM then keeps elements that windows have
+    in common, for which few registers have no room."""
+    return target.vector_register_count > _FEW_REGISTERS
 
 
 def row_pitch(index: Dim, row: str, height: int) -> int | None:

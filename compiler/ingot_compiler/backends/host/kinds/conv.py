@@ -18,6 +18,7 @@ from ingot_compiler.backends.host.contraction import (
 )
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.product_of_parts import lower_parts
+from ingot_compiler.backends.host.row_pitch import may_share_address
 from ingot_compiler.backends.host.taps_inside import skips_taps, spans_inside
 from ingot_compiler.backends.host.tiles import factors_together, lanes_of, lanes_of_rest, sum_dtype
 from ingot_compiler.ir.dims import coefficient, dim_floordiv, dim_mul, dim_product, symbol
@@ -29,6 +30,9 @@ from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.views import Shape, flat_offset
 
 _SHORT_SUM_MAX = 64  # products
+_INDEX_SIZE_MAX = (
+    512  # pads that follow from open sizes are long, and each unit finds its row in them
+)
 
 
 def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
@@ -53,7 +57,9 @@ def _product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
         spans = partial(spans_inside, conv, x.type.shape, shape, names)
         return _rows_apart(conv, x, shape, together, spans)
     if "packed" in anchored.node.table and _gains_rows(conv, x, shape, together, target):
-        return _rows_apart(conv, x, shape, together)
+        apart = _rows_apart(conv, x, shape, together)
+        if isinstance(apart.a_index, int) or apart.a_index.size <= _INDEX_SIZE_MAX:
+            return apart
     channels = dim_floordiv(shape[1], conv.groups)
     rows = (shape[0], *shape[2:])
     row_offset = flat_offset(symbol("row"), rows, conv.pixel_strides(x))
@@ -63,6 +69,7 @@ def _product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
         w.view.offset + dim_mul(symbol("g"), w.view.strides[0]), w.view.strides[-2]
     )
     panels = Panels(together)
+    has_runs = may_share_address(target) and coefficient(row_offset, "row") is None
     return Product(
         outer=conv.groups,
         rows=dim_product(rows),
@@ -73,7 +80,7 @@ def _product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
         b=panels if "packed" in anchored.node.table else in_rows,
         axes=((), (0, *range(2, len(shape))), (1,)),
         column_shift=dim_mul(g, channels),
-        run=shape[-1] if coefficient(row_offset, "row") is None else 0,
+        run=shape[-1] if has_runs else 0,
     )
 
 

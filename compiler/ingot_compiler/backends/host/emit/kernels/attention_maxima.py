@@ -24,6 +24,7 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.writer import Writer
 
 _MINUS_INFINITY = float("-inf")
+_MASKED_LANES = 16  # of the vectors that machine code alone has, which may be stored in part
 
 
 def greater(w: Writer, left: LlvmValue, right: LlvmValue) -> LlvmValue:
@@ -44,9 +45,9 @@ def take_maximum(head: Head, row: LlvmValue, scores: Sequence[LlvmValue]) -> Non
     largest = w.load(place, "float", head.lanes)
     for score in scores:
         largest = greater(w, largest, score)
-    # LLVM would make a masked store of a choice between what lies there and what is stored, which no
-    # load that follows may be served from.
-    w.store(largest, w.hidden(place))
+    # With AVX-512, LLVM would make a masked store of a choice between what lies there and what is
+    # stored, which no load that follows may be served from.
+    w.store(largest, w.hidden(place) if head.lanes == _MASKED_LANES else place)
 
 
 def masks_in_registers(head: Head, vectors: int) -> bool:

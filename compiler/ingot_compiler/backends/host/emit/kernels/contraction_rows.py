@@ -26,7 +26,7 @@ from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.lanes import known_tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.backends.host.row_pitch import row_pitch
+from ingot_compiler.backends.host.row_pitch import may_share_address, row_pitch
 from ingot_compiler.ir.dims import coefficient, dim_min, dim_mod, dim_mul
 from ingot_compiler.lowering.loops import Contraction
 
@@ -198,7 +198,8 @@ def row_pointers(unit: Unit, row: LlvmValue, count: int, valid: LlvmValue | None
     of their height."""
     w, statement = unit.context.writer, unit.statement
     pitch = coefficient(unit.a_index, statement.row)
-    if pitch is None and dim_mod(statement.row_start, statement.tile.rows) == 0:
+    is_aligned = dim_mod(statement.row_start, statement.tile.rows) == 0
+    if pitch is None and is_aligned and may_share_address(unit.context.target):
         pitch = row_pitch(unit.a_index, statement.row, statement.tile.rows)
     if valid is None and isinstance(pitch, int):
         base = unit.address_of_a(row)
