@@ -11,7 +11,9 @@ fewer, comes first, by itself.
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.kernels.accumulators import AccumulatorTile, Axis
+from dataclasses import replace
+
+from ingot_compiler.backends.host.emit.kernels.accumulators import AccumulatorTile, Axis, Pointers
 from ingot_compiler.backends.host.emit.kernels.attention_chunks import Chunk, key_vectors_of
 from ingot_compiler.backends.host.emit.kernels.attention_head import F32, Head, QueryTile
 from ingot_compiler.backends.host.emit.kernels.attention_maxima import start_maxima
@@ -33,6 +35,7 @@ from ingot_compiler.backends.host.emit.kernels.multiply import start_of_sums, st
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.function_text import Lines
 from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import coefficient
 
 
@@ -81,8 +84,8 @@ def emit_packing_scores(head: Head, tile: QueryTile) -> None:
 
 def _sums_beside_packing(head: Head, products: AccumulatorTile, key: LlvmValue) -> Operands:
     """The products of one block of keys; beside them the block from ``key`` on is packed."""
-    w, lanes, depth = head.writer, head.lanes, head.statement.depth_extent
-    steps = steps_of_sum(products, Axis(depth, depth_step(head), head.layout.panel), lanes)
+    w, lanes, panel = head.writer, head.lanes, head.layout.panel
+    step = depth_step(head)
     rows, column = key_rows_from(head, key), key_column(head, key)
     values = value_place(head, key)
 
@@ -90,7 +93,13 @@ def _sums_beside_packing(head: Head, products: AccumulatorTile, key: LlvmValue) 
         of_products: Lines = []
         of_packing: Lines = []
         with w.at(of_products):
-            sums = steps(start, sums)
+            at = w.mul(start, i64(step) if isinstance(step, int) else step)
+            here = replace(
+                products,
+                a=_moved(w, products.a, at),
+                b=_moved(w, products.b, w.mul(start, i64(panel))),
+            )
+            sums = steps_of_sum(here, Axis(lanes, step, panel), lanes)(ZERO, sums)
         with w.at(of_packing):
             transpose_block(head, rows, column, start, lanes)
             if head.packs_values:
@@ -98,7 +107,17 @@ def _sums_beside_packing(head: Head, products: AccumulatorTile, key: LlvmValue) 
         w.interleave(of_products, of_packing)
         return sums
 
-    return w.loop(ZERO, i64(depth), lanes, start_of_sums(products), turn)
+    end = i64(head.statement.depth_extent)
+    return w.loop(ZERO, end, lanes, start_of_sums(products), turn)
+
+
+def _moved(w: Writer, pointers: Pointers, distance: LlvmValue) -> Pointers:
+    """Pointers so much further on. LLVM takes twice as long for a kernel where it may choose how to
+    count them."""
+    return tuple(
+        (w.hidden(w.offset(pointer, distance, "float")), displacement)
+        for pointer, displacement in pointers
+    )
 
 
 def _copy_column(head: Head, source: LlvmValue, target: LlvmValue, start: LlvmValue) -> None:
