@@ -7,6 +7,7 @@ In: nothing. Out: ``FURTHER`` by name. Not done here: ops of other sizes (``algo
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto
@@ -47,6 +48,19 @@ def _open_image(case: Callable[[], Case]) -> Callable[[], Case]:
         return model, inputs
 
     return open_case
+
+
+def _fold(
+    image: tuple[int, int], block: tuple[int, int], channels: int, **attributes: Any
+) -> Callable[[], Case]:
+    """Blocks added into an image."""
+    pads, strides = attributes.get("pads", [0] * 4), attributes.get("strides", [1, 1])
+    blocks = 1
+    for axis in range(2):
+        room = image[axis] + pads[axis] + pads[2 + axis] - block[axis]
+        blocks *= room // strides[axis] + 1
+    x = normal(1, channels * block[0] * block[1], blocks)
+    return one("Col2Im", {"x": x}, {"n": np.array(image), "k": np.array(block)}, **attributes)
 
 
 def _depthwise(
@@ -122,14 +136,11 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "array features 30 of 500x30": _features(500, 30, 30),
     "array features 10 of 1000x100": _features(1000, 100, 10),
     "array features 3 of 10000x10": _features(10000, 10, 3),
-    "col2im 8@10": one(
-        "Col2Im", {"x": normal(1, 72, 100)},
-        {"image": np.array([10, 10]), "block": np.array([3, 3])}, pads=[1] * 4,
-    ),
-    "col2im 16@28": one(
-        "Col2Im", {"x": normal(1, 144, 784)},
-        {"image": np.array([28, 28]), "block": np.array([3, 3])}, pads=[1] * 4,
-    ),
+    "col2im 8@10": _fold((10, 10), (3, 3), 8, pads=[1] * 4),
+    "col2im 16@28": _fold((28, 28), (3, 3), 16, pads=[1] * 4),
+    "col2im patches of 16 3@224": _fold((224, 224), (16, 16), 3, strides=[16, 16]),
+    "col2im windows of 400 by 160": _fold((1, 16240), (1, 400), 1, strides=[1, 160]),
+    "col2im 11x11 4@40": _fold((40, 40), (11, 11), 4),
     "affine grid 8x32x32, open": opened(
         one("AffineGrid", {"theta": normal(8, 2, 3)}, {"size": np.array([8, 3, 32, 32])})
     ),
