@@ -141,6 +141,12 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "col2im patches of 16 3@224": _fold((224, 224), (16, 16), 3, strides=[16, 16]),
     "col2im windows of 400 by 160": _fold((1, 16240), (1, 400), 1, strides=[1, 160]),
     "col2im 11x11 4@40": _fold((40, 40), (11, 11), 4),
+    "gather slices 300 of 1000x7x7": one(
+        "Gather", {"x": normal(1000, 7, 7), "at": random().integers(0, 1000, 300)}
+    ),
+    "gather slices 50 of 100x7x7x16, open": opened(
+        one("GatherND", {"x": normal(100, 7, 7, 16), "at": random().integers(0, 100, (50, 1))})
+    ),
     "affine grid 8x32x32, open": opened(
         one("AffineGrid", {"theta": normal(8, 2, 3)}, {"size": np.array([8, 3, 32, 32])})
     ),

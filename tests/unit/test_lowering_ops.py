@@ -65,6 +65,21 @@ MOVEMENTS: dict[str, tuple[Inputs, Build]] = {
         lambda b: b.op("gather_elements", 0, 1, axis=1),
     ),
     "gather_nd": ([normal(0, 3, 4, 5), integers([1, -1], [0, 3])], lambda b: b.op("gather_nd", 0, 1, batch_dims=0)),
+    "gather slices": ([normal(0, 4, 3, 5, 2), integers([1, -1], [0, 2])], lambda b: b.op("gather", 0, 1, axis=1)),
+    "gather slices of a transpose": (
+        [normal(0, 5, 2, 4), integers(3, 0)],
+        lambda b: b.op("neg", b.op("gather", b.op("transpose", 0, permutation=(2, 0, 1)), 1, axis=0)),
+    ),
+    "gather slices by computed indices": (
+        [normal(0, 4, 5, 2), integers(3, 0), normal(1, 2, 5, 2)],
+        lambda b: b.op("add", b.op("gather", 0, b.op("sub", 1, b.literal(1, "i64")), axis=0), 2),
+    ),
+    "gather long slices": ([normal(0, 3, 3, 2100), integers(2, 2)], lambda b: b.op("gather", 0, 1, axis=0)),
+    "gather_elements of slices": (
+        [normal(0, 3, 4, 5), np.tile(integers(2, 0)[:, None, None], (1, 4, 5))],
+        lambda b: b.op("gather_elements", 0, 1, axis=0),
+    ),
+    "gather_nd of slices": ([normal(0, 3, 4, 5, 2), integers([1], [-1])], lambda b: b.op("gather_nd", 0, 1, batch_dims=0)),
     "gather_nd of batches": (
         [normal(0, 2, 4, 5), integers([[1]], [[-1]])],
         lambda b: b.op("gather_nd", 0, 1, batch_dims=1),
@@ -494,3 +509,14 @@ def test_other_floats(dtype: DType) -> None:
     ]
     back = [builder.op("cast", value, dtype="f32") for value in outputs]
     check_graph(builder, back, [x, y], {"f16": 2e-3, "bf16": 2e-2, "f64": 1e-6}[dtype], RUNNABLE)
+
+
+@pytest.mark.parametrize("op", ["gather", "gather_elements", "gather_nd"])
+def test_a_slice_is_one_run_of_elements(op: str) -> None:
+    """However many axes it has: loops over the last one alone took three times as long."""
+    shape = (3, 30, 3) if op == "gather_elements" else (3, 1) if op == "gather_nd" else (3,)
+    builder = Builder([TensorType("f32", (9, 30, 3)), TensorType("i64", shape)])
+    attribute = {"batch_dims": 0} if op == "gather_nd" else {"axis": 0}
+    compiled = compile_graph(builder.finish([builder.op(op, 0, 1, **attribute)]))
+    (loop,) = (item for item in compiled.programs[0].body if isinstance(item, For))
+    assert loop.extent == 90
