@@ -147,6 +147,12 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "gather slices 50 of 100x7x7x16, open": opened(
         one("GatherND", {"x": normal(100, 7, 7, 16), "at": random().integers(0, 100, (50, 1))})
     ),
+    "tile 3x16x69x3": one(
+        "Tile", {"x": normal(3, 16, 69, 3)}, {"repeats": np.array([1, 3, 3, 5])}
+    ),
+    "tile 3x5x163x7, open": opened(
+        one("Tile", {"x": normal(3, 5, 163, 7)}, {"repeats": np.array([3, 5, 5, 2])})
+    ),
     "affine grid 8x32x32, open": opened(
         one("AffineGrid", {"theta": normal(8, 2, 3)}, {"size": np.array([8, 3, 32, 32])})
     ),

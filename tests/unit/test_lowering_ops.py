@@ -11,7 +11,7 @@ from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import Builder, check_graph, compile_graph, f32, normal
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.dims import Sum, symbol
+from ingot_compiler.ir.dims import Dim, Sum, dim_mul, symbol
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.loops import For, Transpose
 
@@ -520,3 +520,43 @@ def test_a_slice_is_one_run_of_elements(op: str) -> None:
     compiled = compile_graph(builder.finish([builder.op(op, 0, 1, **attribute)]))
     (loop,) = (item for item in compiled.programs[0].body if isinstance(item, For))
     assert loop.extent == 90
+
+
+def _tiled(builder: Builder, shape: tuple[Dim, ...], repeats: tuple[int, ...]) -> int:
+    """As ONNX Tile is composed."""
+    split = [part for size in shape for part in (1, size)]
+    wide = [part for pair in zip(repeats, shape, strict=True) for part in pair]
+    x = builder.op("broadcast_to", builder.op("reshape", 0, shape=tuple(split)), shape=tuple(wide))
+    sizes = [dim_mul(*pair) for pair in zip(repeats, shape, strict=True)]
+    return builder.op("reshape", x, shape=tuple(sizes))
+
+
+@pytest.mark.parametrize(
+    ("shape", "repeats", "kernels"),
+    [
+        ((3, 16, 9, 3), (1, 3, 3, 5), 2),
+        ((2, 5, 40), (3, 1, 2), 2),
+        ((1, 30, 5), (7, 1, 1), 1),
+        ((30, 2), (3, 2), 2),
+        ((30, 2), (3, 1), 1),
+        ((5, 70), (3, 2), 1),
+        ((4, 3), (1, 5), 1),
+    ],
+)
+def test_short_rows_are_repeated_once(
+    shape: tuple[int, ...], repeats: tuple[int, ...], kernels: int
+) -> None:
+    """And copied in long runs; of open sizes a call decides."""
+    builder = Builder([TensorType("f32", shape)])
+    result = _tiled(builder, shape, repeats)
+    assert len(compile_graph(builder.finish([result])).programs) == kernels
+    check_graph(builder, [result], [normal(0, *shape)], 0, RUNNABLE)
+
+
+def test_rows_of_open_length_are_repeated() -> None:
+    """Short and long ones."""
+    shape = (symbol("m"), symbol("n"))
+    builder = Builder([TensorType("f32", shape)])
+    result = _tiled(builder, shape, (3, 2))
+    for rows, columns in ((30, 3), (2, 63), (2, 64), (0, 5), (5, 0)):
+        check_graph(builder, [result], [normal(0, rows, columns)], 0, RUNNABLE)
