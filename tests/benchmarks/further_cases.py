@@ -63,6 +63,12 @@ def _fold(
     return one("Col2Im", {"x": x}, {"n": np.array(image), "k": np.array(block)}, **attributes)
 
 
+def _signal(channels: int, to: int, length: int, kernel: int) -> Callable[[], Case]:
+    """A convolution along one axis that keeps its length."""
+    weights = {"w": normal(to, channels, kernel)}
+    return one("Conv", {"x": normal(1, channels, length)}, weights, pads=[kernel // 2] * 2)
+
+
 def _depthwise(
     channels: int, size: int, kernel: int, stride: int = 1, dilation: int = 1
 ) -> Callable[[], Case]:
@@ -153,6 +159,11 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "tile 3x5x163x7, open": opened(
         one("Tile", {"x": normal(3, 5, 163, 7)}, {"repeats": np.array([3, 5, 5, 2])})
     ),
+    "convolution 32-1@4000 of 7": _signal(32, 1, 4000, 7),
+    "convolution 150-1@371 of 5, open": opened(_signal(150, 1, 371, 5)),
+    "convolution 1-16@4000 of 15": _signal(1, 16, 4000, 15),
+    "convolution 64-1@56": _convolution(64, 1, 56, 3),
+    "convolution 103-22@512 of 1": _signal(103, 22, 512, 1),
     "affine grid 8x32x32, open": opened(
         one("AffineGrid", {"theta": normal(8, 2, 3)}, {"size": np.array([8, 3, 32, 32])})
     ),

@@ -44,6 +44,13 @@ def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     return fuser.constant(packing.depthwise_weights(weights, together), device)
 
 
+def conv_rows_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
+    """Constant weights of a ``conv``, the channels of a tap beside each other."""
+    values = fuser.values
+    weights = packing.cast_to(values.expression(node.operands[1]), dtype)
+    return fuser.constant(packing.conv_rows_weights(weights), values.device_of(node.results[0]))
+
+
 def _factors(fuser: Fuser, node: Node, dtype: DType) -> Graph:
     """The constant second operand, as kernels of the node's device read factors of ``dtype``."""
     values = fuser.values
