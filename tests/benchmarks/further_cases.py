@@ -164,6 +164,8 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "convolution 1-16@4000 of 15": _signal(1, 16, 4000, 15),
     "convolution 64-1@56": _convolution(64, 1, 56, 3),
     "convolution 103-22@512 of 1": _signal(103, 22, 512, 1),
+    "reflected pad 300x300x3": _padded("reflect", (1, 300, 300, 3), (0, 2, 2, 0)),
+    "pad 300x300x3, open": opened(_padded("constant", (1, 300, 300, 3), (0, 2, 2, 0))),
     "affine grid 8x32x32, open": opened(
         one("AffineGrid", {"theta": normal(8, 2, 3)}, {"size": np.array([8, 3, 32, 32])})
     ),

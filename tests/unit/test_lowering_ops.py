@@ -560,3 +560,44 @@ def test_rows_of_open_length_are_repeated() -> None:
     result = _tiled(builder, shape, (3, 2))
     for rows, columns in ((30, 3), (2, 63), (2, 64), (0, 5), (5, 0)):
         check_graph(builder, [result], [normal(0, rows, columns)], 0, RUNNABLE)
+
+
+PIXELS: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = {
+    "images whose channels lie together": ((2, 7, 9, 3), (0, 2, 1, 0), (0, 1, 2, 0)),
+    "of one row": ((1, 1, 9, 5), (0, 0, 3, 0), (0, 0, 0, 0)),
+    "two axes inside": ((4, 6, 2, 3), (0, 1, 0, 0), (0, 2, 0, 0)),
+    "one long row inside": ((3, 4, 70), (0, 1, 0), (0, 1, 0)),
+    "the first axis": ((5, 4, 6), (1, 0, 0), (2, 0, 0)),
+    "further than it is long": ((3, 2, 4), (0, 5, 0), (0, 3, 0)),
+}
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+@pytest.mark.parametrize("case", PIXELS)
+@pytest.mark.parametrize("is_open", [False, True])
+def test_pads_around_short_rows(mode: str, case: str, *, is_open: bool) -> None:
+    """Rows of a tensor that is only padded are one run between the pads."""
+    shape, before, after = PIXELS[case]
+    known = (None, *(symbol(f"n{axis}") for axis in range(1, len(shape) - 1)), None)
+    sizes = [
+        size if not is_open or name is None else name
+        for size, name in zip(shape, known, strict=True)
+    ]
+    builder = Builder([TensorType("f32", tuple(sizes))])
+    zero = builder.literal(0.5)
+    padded = builder.op("pad", 0, zero, before=before, after=after, mode=mode)
+    check_graph(builder, [padded], [normal(0, *shape)], 0, RUNNABLE)
+    builder = Builder([TensorType("f32", tuple(sizes))])
+    zero = builder.literal(0.5)
+    padded = builder.op("pad", 0, zero, before=before, after=after, mode=mode)
+    check_graph(builder, [builder.op("neg", padded)], [normal(0, *shape)], 0, RUNNABLE)
+
+
+def test_rows_between_pads_are_one_run() -> None:
+    """Pixels of three channels took ten times as long one by one."""
+    builder = Builder([TensorType("f32", (2, 7, 9, 3))])
+    padded = builder.op(
+        "pad", 0, builder.literal(0.5), before=(0, 2, 1, 0), after=(0, 1, 2, 0), mode="reflect"
+    )
+    loops = compile_graph(builder.finish([padded])).programs[0].body
+    assert [loop.extent for loop in loops if isinstance(loop, For)] == [3, 27, 6]

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ingot_compiler.ir.dims import Call, Dim, coefficient, dim_min, substitute, terms_of
+from ingot_compiler.ir.dims import (
+    Call,
+    Dim,
+    coefficient,
+    dim_min,
+    substitute,
+    symbols_of_product,
+    terms_of,
+)
 from ingot_compiler.ir.ranges import at_most
 
 Extents = Mapping[str, Dim]
@@ -19,13 +27,28 @@ def index_range(index: Dim, extents: Extents) -> tuple[Dim, Dim] | None:
     """The least and the greatest value; None where the index does not grow or fall evenly."""
     low = high = index
     for name, extent in extents.items():
-        factor = coefficient(index, name)
+        factor = _slope(index, name)
         if factor not in (1, -1, 0):
             return None
         first, last = {name: 0}, {name: extent - 1}
         low = substitute(low, last if factor == -1 else first)
         high = substitute(high, first if factor == -1 else last)
     return low, high
+
+
+def _slope(index: Dim, name: str) -> Dim | None:
+    """The coefficient of a variable, or of whole parts of it, which grow as it does."""
+    factor = coefficient(index, name)
+    if factor is not None:
+        return factor
+    naming = [term for term in terms_of(index) if name in symbols_of_product(term[0])]
+    if len(naming) != 1 or len(naming[0][0]) != 1:
+        return None
+    (((atom,), scale),) = naming
+    if not isinstance(atom, Call) or atom.function != "floordiv":
+        return None
+    is_part = isinstance(atom.right, int) and atom.right > 0
+    return scale if is_part and coefficient(atom.left, name) == 1 else None
 
 
 def stays_within(index: Dim, first: Dim, end: Dim, extents: Extents) -> bool:

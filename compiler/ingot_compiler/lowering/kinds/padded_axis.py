@@ -7,15 +7,18 @@ tensor (``ops.pad``).
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ranges import minimum
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.views import Shape
+from ingot_compiler.lowering.kinds.touched_views import are_one_run
+from ingot_compiler.lowering.views import Shape, storage_order
 from ingot_runtime.lazy_dataclass import dataclass
 
+_SHORT_ROW = 64  # elements
 _LONGEST_SINGLE = 65536  # elements of a tensor of one row that one thread copies
 
 
@@ -43,6 +46,25 @@ class PaddedAxis:
             (end + after, self.after - after),
         ]
         return [span for span in ends if span[1] != 0]
+
+    def run_of_short_rows(self, group: Group) -> tuple[int, ...] | None:
+        """The axis and those inside of it, where these are rows of few elements that lie one behind
+        the other in a tensor which is only padded: of an axis inside of another one nothing is
+        left out."""
+        result, x = group.results[0], group.operands[0]
+        order = storage_order(result.view, result.type.shape)
+        run = tuple(a for a in order[order.index(self.axis) :] if result.type.shape[a] != 1)
+        row = dim_product(tuple(result.type.shape[axis] for axis in run[1:]))
+        others = [node for node in group.nodes if node.op not in ("pad", "literal")]
+        if others or not isinstance(row, int) or not 1 < row < _SHORT_ROW:
+            return None
+        pairs = list(pairwise(run))
+        lies = all(
+            are_one_run((each.view,), each.type.shape, *pair)
+            for each in (x, result)
+            for pair in pairs
+        )
+        return run if lies else None
 
     def _near(self, pad: Dim) -> Dim:
         return minimum(pad, self.extent - 1) if self.folded and pad != 0 else pad

@@ -67,8 +67,12 @@ def _lower_scan(group: Group) -> LoopProgram:
     outer_count = dim_product(tuple(shape[axis] for axis in loops.outer))
     inner_count = dim_product(tuple(shape[axis] for axis in loops.inner))
     unit, lane = symbol("p"), symbol("j")
-    if (pad := padded_axis(group)) is not None and loops.inner == (pad.axis,):
-        return _lower_padded(group, loops.outer, pad, outer_count)
+    if (pad := padded_axis(group)) is not None:
+        if loops.inner == (pad.axis,):
+            return _lower_padded(group, loops.outer, pad, loops.inner)
+        if (run := pad.run_of_short_rows(group)) is not None:
+            outer = tuple(axis for axis in loops.outer if axis not in run)
+            return _lower_padded(group, outer, pad, run)
     if outer_count == 1:
         block = _block(inner_count)
         space = Space(shape, (Run(loops.inner, dim_mul(unit, block) + lane),))
@@ -89,20 +93,23 @@ def _lower_scan(group: Group) -> LoopProgram:
 
 
 def _lower_padded(
-    group: Group, outer: tuple[int, ...], pad: PaddedAxis, outer_count: Dim
+    group: Group, outer: tuple[int, ...], pad: PaddedAxis, inner: tuple[int, ...]
 ) -> LoopProgram:
-    """Loops for what is before, in and behind the tensor that is padded."""
-    result, inner = group.results[0], pad.axis
+    """Loops for what is before, in and behind the tensor that is padded; ``inner``: the padded axis,
+    and those inside of it."""
+    result, (_, *rest) = group.results[0], inner
     shape = result.type.shape
+    row = dim_product(tuple(shape[axis] for axis in rest))
     buffers, body, counter = GroupBuffers(group), list[Statement](), 0
-    for start, length in pad.spans():
-        elements = Elements(group, buffers)
+    for start, count in pad.spans():
+        elements, length = Elements(group, buffers), dim_mul(count, row)
         elements.counter, elements.extents = counter, {"j": length}
-        runs = Run(outer, symbol("p")), Run((inner,), start + symbol("j"))
+        runs = Run(outer, symbol("p")), Run(inner, dim_mul(start, row) + symbol("j"))
         stored = elements.stored(result, Space(shape, runs))
         counter = elements.counter
         body.append(For("j", length, "vector", stored))
-    return finish_program(buffers, tuple(body), outer_count, grain_for(shape[inner]))
+    units = dim_product(tuple(shape[axis] for axis in outer))
+    return finish_program(buffers, tuple(body), units, grain_for(dim_mul(shape[pad.axis], row)))
 
 
 def _block(total: Dim) -> int:

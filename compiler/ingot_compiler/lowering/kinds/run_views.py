@@ -4,8 +4,8 @@ In: a group of ops that are computed element by element. Out: views of the resul
 here: groups whose operands lie along other axes (``transposed_plane``), which axes become loops
 (``pointwise``).
 
-Slices that indices pick lie as their tensor does, except along the axes of the indices: these are
-part of no run.
+Slices that indices pick, and what is padded, lie as their tensor does, except along the axes of the
+indices and pads: these are part of no run.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def run_views(group: Group) -> list[View] | None:
         if types[value].shape not in (shape, ()):
             return None
         if (strides_of := _PICKED_STRIDES.get(node.op)) is not None:
-            data, indices = node.operands
-            views.append(View(strides_of(node, stored[data].view, types[indices])))
-            pending += [indices] if node.op == "gather_elements" else []
+            data, other = node.operands
+            views.append(View(strides_of(node, stored[data].view, types[other])))
+            pending += [other] if node.op in _COMPUTED_THERE else []
         elif node.op in ("iota", "dim_values", *INDEXED_OPERANDS):
             return None
         else:
@@ -53,7 +53,7 @@ def run_views(group: Group) -> list[View] | None:
 
 
 def has_picked(views: Sequence[View]) -> bool:
-    """Whether indices pick along an axis."""
+    """Whether indices or pads change what lies along an axis."""
     return any(_PICKED in view.strides for view in views)
 
 
@@ -75,8 +75,17 @@ def _gather_nd(node: Node, data: View, indices: TensorType) -> tuple[Dim, ...]:
     return (*data.strides[:first], *picked, *data.strides[first + depth :])
 
 
+def _pad(node: Node, data: View, value: TensorType) -> tuple[Dim, ...]:
+    del value
+    pads = zip(data.strides, node.dims("before"), node.dims("after"), strict=True)
+    return tuple(stride if pad == [0, 0] else _PICKED for stride, *pad in pads)
+
+
+_COMPUTED_THERE = ("gather_elements", "pad")
+"""Ops whose second operand is read at the point of the result, or is one number."""
 _PICKED_STRIDES: dict[str, Callable[[Node, View, TensorType], tuple[Dim, ...]]] = {
     "gather": _gather,
     "gather_elements": _gather_elements,
     "gather_nd": _gather_nd,
+    "pad": _pad,
 }
