@@ -58,8 +58,8 @@ class AccumulatorTile:
     ``last_lanes``: the last vector of B has so many (0: as many as the others), and is multiplied
     by the rows that ``a_again`` points to: those of ``a`` by pointers of which LLVM does not know
     it. ``steps_ahead``: how far B is prefetched into L2; 0 leaves it to the rule for panels.
-    ``b_added`` or ``b_subtracted``, where they are not empty, lie as B does, which is f32: each vector
-    of B is the sum or difference of both."""
+    ``b_added`` or ``b_subtracted``, where they are not empty, lie as B does: each vector of B is the
+    sum or difference of both."""
 
     writer: Writer
     a: Pointers

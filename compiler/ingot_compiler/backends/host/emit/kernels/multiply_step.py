@@ -99,8 +99,9 @@ def _with_others(
     if not others:
         return columns
     w, (opcode, offset, rest) = tile.writer, place
+    element = MEMORY[tile.factors.b]
     found = [
-        _load_b(tile, w.offset(pointer, offset, "float"), displacement + rest, None, tile.lanes)
+        _load_b(tile, w.offset(pointer, offset, element), displacement + rest, None, tile.lanes)
         for pointer, displacement in others
     ]
     return [w.binary(opcode, *both) for both in zip(columns, found, strict=True)]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.convert import MEMORY
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Axis,
@@ -34,10 +35,11 @@ def emit_products(unit: StrassenUnit, column: LlvmValue) -> None:
     panels = unit.statement.b_panels
     assert panels is not None
     vectors = vectors_of_b(unit.unit, column, 2 * unit.tile.vectors)
+    element = MEMORY[unit.unit.factors.b]
 
     def block(number: LlvmValue) -> None:
         offset = w.mul(number, i64(2 * depth * panels.columns))
-        moved = tuple((w.offset(first, offset, "float"), place) for first, place in vectors)
+        moved = tuple((w.offset(first, offset, element), place) for first, place in vectors)
         a, is_first = w.mul(number, i64(depth)), w.compare("eq", number, ZERO)
         for product in range(len(PRODUCTS)):
             sums = _emit_product(unit, product, a, moved)
