@@ -50,6 +50,7 @@ CASES = (
     Case(40, 24, 20, RegisterTile(2, 2), depth_pitch=3),
     Case(40, 24, 20, RegisterTile(2, 2), depth_pitch=2, open_pitch=True),
     Case(40, 24, 20, RegisterTile(2, 2), is_packed=False, b_dtype="f16"),
+    Case(40, 24, 20, RegisterTile(2, 2), is_packed=False, b_dtype="i8"),
 )
 _BARRIER = "bar.sync \t0;"
 

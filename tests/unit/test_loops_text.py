@@ -194,6 +194,7 @@ def test_every_statement_is_read_back(text: str) -> None:
         (BLOCKS, "a=b0[d + r", "a=b0[d - r", "line 3, column 5", "got -3 at p = 0, r = 3"),
         (BLOCKS, "panels=16", "panels=x", "line 8, column 59", "expected an integer"),
         (BLOCKS, "panels=16", "panels=0", "line 3, column 5", "columns of a panel: expected at least 1, got 0"),
+        (BLOCKS, "together=1", "together=1 addends=b1[0]", "line 3, column 5", "expected f32, bytes and i32"),
         (BLOCKS, "step=80", "step=96", "line 3, column 5", "steps from panel to panel: expected 96, got 80"),
         (BLOCKS, "b0: f32", "b0: i8", "line 3, column 5", "whose sums are f32: expected f32 or f16 or bf16, got i8"),
         (BLOCKS, "b1: f32", "b1: f64", "line 3, column 5", "B of a contraction whose sums are f32: expected"),

@@ -3,6 +3,7 @@ float64, numbers that are not finite, when they are chosen."""
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from tests.unit.chains import chain_product
@@ -21,10 +22,12 @@ from ingot_compiler.backends.host.choose_strassen import StrassenFacts, strassen
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.precision import F32, FAST
+from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.fused import launches_of
 from ingot_compiler.lowering.strassen import PRODUCTS, RESULTS
 
 RELATIVE = 1e-5
+NUMPY_HALVES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
 WIDE = tuple(target for target in RUNNABLE if target.f32_lanes == 16)  # who have the algorithm
 V4 = parse_target("x86-64-v4")
 STRASSEN, DIRECT = "matmul_strassen", "matmul"
@@ -100,6 +103,23 @@ def test_results_are_those_of_the_interpreter(
     assert kind_of(builder, result) == STRASSEN
     inputs = [normal(3, rows, depth), normal(4, rows, columns)]
     check_graph(builder, [result], inputs, RELATIVE, WIDE)
+
+
+@on_wide
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+def test_weights_of_16_bits_are_widened(
+    any_size: pytest.MonkeyPatch, target: Target, dtype: DType
+) -> None:
+    """Weights that are stored in 16 bits are found where they lie, and give the bits of f32."""
+    del any_size
+    weights = normal(9, 64, 192).astype(NUMPY_HALVES[dtype])
+    x, builder = normal(10, 37, 64), Builder([f32(37, 64)])
+    wide = builder.op("cast", builder.constant(weights, dtype), dtype="f32")
+    result = builder.op("matmul", 0, wide)
+    assert kind_of(builder, result) == STRASSEN
+    graph = builder.finish([result])
+    (found,) = run_compiled(compile_graph(graph, target), graph, [x], builder.read)
+    np.testing.assert_array_equal(found, run_product(target, x, weights.astype(np.float32)))
 
 
 def rms_error(found: Array, exact: Array) -> float:

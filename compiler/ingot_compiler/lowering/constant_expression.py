@@ -19,6 +19,7 @@ from ingot_compiler.ir.types import FLOATS, SIGNED, UNSIGNED
 from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, COMPARISONS, may_cast
 from ingot_compiler.lowering.constant_functions import FUNCTIONS
 from ingot_compiler.lowering.constant_movement import MOVEMENT
+from ingot_compiler.lowering.widened_factors import widened_factors
 from ingot_compiler.lowering.written_out import written_out
 
 GROWTH_MAX = 4  # a folded value may take this many times the bytes of the constants it reads
@@ -47,6 +48,7 @@ def constant_values(graph: Graph) -> frozenset[int]:
     room_bytes = GROWTH_TOTAL_FREE_BYTES + _size_bytes(graph, weights)
     grown_bytes: dict[int, int] = {}
     users, producers = cache(graph.users), cache(graph.producers)  # few graphs need them
+    widened = widened_factors(graph)
     for node in graph.nodes:
         if not leaves.keys() >= {*node.operands} or not _is_foldable(graph, node):
             continue
@@ -56,7 +58,7 @@ def constant_values(graph: Graph) -> frozenset[int]:
         node_count = (node.op != "literal") + sum(node_counts[operand] for operand in node.operands)
         if node_count > EXPRESSION_NODES_MAX:  # some of them perhaps counted several times
             node_count = _distinct_count(graph, producers(), node)
-        growth_bytes = max(size_bytes - read_bytes, 0)
+        growth_bytes = max(size_bytes - read_bytes, 0) * (node.results[0] not in widened)
         is_small = size_bytes <= GROWTH_MAX * read_bytes + GROWTH_FREE_BYTES
         freed_bytes = 0  # of an operand that no bundle stores
         takes_place = node.operands and (node.op == "reduce" or node.op in MOVEMENT)

@@ -84,7 +84,9 @@ class _Blocks:
                 elif s.dtype == "f32" and s.b_panels and s.b_panels.together > 1:
                     total = self._sum_of_pairs(s, place)
                 else:
-                    total = self._sum(ranges, place, (s.a, s.a_index), (s.b, s.b_index))
+                    total = self._sum(
+                        ranges, place, (s.a, s.a_index), (s.b, s.b_index), self._addend(s, place)
+                    )
                 yield place, {s.accumulator: round_to(total, s.dtype)}
 
     def _sum_of_pairs(self, s: Contraction, place: Symbols) -> float:
@@ -252,11 +254,18 @@ class _Blocks:
         place: Symbols,
         left: tuple[int, Dim],
         right: tuple[int, Dim],
+        addend: Number = 0,
     ) -> Number:
         total: Number = 0
         for point in _points(ranges, place):
-            total += self._load(*left, point) * self._load(*right, point)
+            total += self._load(*left, point) * (self._load(*right, point) + addend)
         return total
+
+    def _addend(self, s: Contraction, place: Symbols) -> Number:
+        """What is added to the elements of a column of B."""
+        if s.b_panels is None or s.b_panels.addends is None:
+            return 0
+        return self.memory.load(s.b_panels.addends, place[s.column])
 
     def _load(self, buffer: int, index: Dim, place: Symbols) -> Number:
         return self.memory.load(buffer, evaluate(index, place))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingot_compiler.ir.dims import Dim, dim_add
+from ingot_compiler.ir.dims import Dim, dim_add, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_scope import LoopScope
 from ingot_compiler.lowering.loops import (
@@ -83,10 +83,17 @@ def _contraction(scope: LoopScope, s: Contraction) -> BlockParts:
             *((reading, buffer, s.a_index) for buffer in (s.a, *(s.split.a if s.split else ()))),
             *((reading, buffer, s.b_index) for buffer in (s.b, *(s.split.b if s.split else ()))),
             *(_unsplit(reading, s.split) if s.split else ()),
+            *_addends(inside, s),
         ),
         inside,
         ((s.accumulator, s.dtype),),
     )
+
+
+def _addends(inside: LoopScope, s: Contraction) -> Iterator[tuple[LoopScope, int, Dim]]:
+    """What is added to the columns of B."""
+    if s.b_panels is not None and s.b_panels.addends is not None:
+        yield inside, s.b_panels.addends, symbol(s.column)
 
 
 def _unsplit(reading: LoopScope, split: SplitFactors) -> Iterator[tuple[LoopScope, int, Dim]]:

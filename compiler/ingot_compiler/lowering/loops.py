@@ -211,11 +211,13 @@ class RegisterTile:
 @dataclass(frozen=True, slots=True)
 class PackedPanels:
     """How a packed B lies: ``columns`` beside each other, ``step`` elements from panel to panel;
-    ``together`` elements of the depth beside each other in a column. Zeros fill panels and taps."""
+    ``together`` elements of the depth beside each other in a column. Zeros fill panels and taps.
+    ``addends``: a buffer of i32, a number for each column, which is added to the integers of B."""
 
     columns: int
     step: Dim
     together: int = 1
+    addends: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,16 +234,15 @@ class Contraction:
     in scope; the column is its vector variable.
 
     ``dtype`` is the accumulator's: f32, f64, or an integer of 32 or 64 bits. A and B have the
-    dtypes of their buffers, each for itself: the accumulator's, or a narrower one of its kind (f16
-    and bf16 for f32, 8 and 16 bits for i32), which is widened where it is read. Where the sums are
+    dtypes of their buffers, each for itself: the accumulator's, or a narrower one (f16, bf16, in B 8
+    bits for f32, 8 and 16 bits for i32), which is widened where it is read. Where the sums are
     i32, the depth is a number and has factor 1 in A, B may hold two i16 together, or four of 8
     bits, for as many of A: few instructions add their products. Pairs of bf16 likewise, whose f32
-    sums are rounded as ``bf16_pairs`` says. ``in_matrix_tiles``: 16 rows by 16 columns at once,
-    over as much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile.
-    ``rounds_to_odd``: sums of pairs of bf16 are rounded so, as ``bf16_pairs`` says. ``split``: A
-    and B are parts of f32, and these are the others. ``strassen``: the rows of the tile and each of
-    its parts of columns are computed so from f32, and directly where a sum is not finite and
-    where rows are missing; what it means is the sum itself, which is rounded otherwise.
+    sums are rounded as ``bf16_pairs`` says, to odd if ``rounds_to_odd``. ``in_matrix_tiles``: 16
+    rows by 16 columns at once, over as much of a tap's depth as 64 bytes hold; sums of bf16 are
+    rounded tile by tile. ``split``: A and B are parts of f32, and these are the others.
+    ``strassen``: rows of the tile and parts of its columns are computed so, or directly where a sum
+    is not finite or rows are missing; it means the sum itself.
     """
 
     row: str
@@ -475,8 +476,7 @@ Statement = Let | LetIndex | Store | For | Reduce | Filter | Require | If | Call
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One kernel argument: a buffer of ``dtype`` elements, aligned to one element (inputs lie where
-    the user put them)."""
+    """One kernel argument: ``dtype`` elements, aligned to one (inputs lie where the user put them)."""
 
     dtype: DType
     written: bool

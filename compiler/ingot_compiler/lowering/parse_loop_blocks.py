@@ -73,12 +73,17 @@ def _split(fields: LoopFields) -> SplitFactors:
 
 
 def _panels(fields: LoopFields) -> PackedPanels | None:
-    """``panels=16 step=64 together=1``, or None."""
+    """``panels=16 step=64 together=1``, perhaps ``addends=b3[0]``, or None."""
     fields.reader.expect("panels", "=")
     if fields.reader.accept("None"):
         return None
-    columns, step = fields.reader.integer(), fields.dim("step")
-    return PackedPanels(columns, step, fields.integer("together"))
+    columns, step, together = (
+        fields.reader.integer(),
+        fields.dim("step"),
+        fields.integer("together"),
+    )
+    addends = fields.access("addends")[0] if fields.reader.at("addends") else None
+    return PackedPanels(columns, step, together, addends)
 
 
 def _blocked_product(fields: LoopFields) -> BlockedProduct:

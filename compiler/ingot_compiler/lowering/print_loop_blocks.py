@@ -61,7 +61,8 @@ def _taps(taps: Sequence[tuple[str, Dim]]) -> str:
 def _panels(panels: PackedPanels | None) -> str:
     if panels is None:
         return "None"
-    return f"{panels.columns} step={format_dim(panels.step)} together={panels.together}"
+    addends = "" if panels.addends is None else f" addends={print_access(panels.addends, 0)}"
+    return f"{panels.columns} step={format_dim(panels.step)} together={panels.together}{addends}"
 
 
 def _contraction(s: Contraction) -> Iterator[str]:

@@ -260,13 +260,27 @@ def _widened_to(dtype: DType) -> tuple[DType, ...]:
 
 
 def _factors(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
-    """The element types of A and B are the sums' or are widened to it."""
-    allowed = _widened_to(s.dtype)
-    for side, buffer in (("A", s.a), ("B", s.b)):
+    """The element types of A and B are the sums' or are widened to it; bytes only those of B, to
+    f32."""
+    both = _widened_to(s.dtype)
+    of_b: tuple[DType, ...] = (*both, "i8", "u8") if s.dtype == "f32" else both
+    for side, buffer, allowed in (("A", s.a, both), ("B", s.b, of_b)):
         if buffer < len(scope.buffers) and scope.buffers[buffer].dtype not in allowed:
             expected, got = " or ".join(allowed) or "other sums", scope.buffers[buffer].dtype
             rule = f"{side} of a contraction whose sums are {s.dtype}"
             yield scope.problem("contraction", expected, got, rule)
+    yield from _addends(scope, s)
+
+
+def _addends(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
+    """Integers are added to bytes, by units that share no memory."""
+    addends = s.b_panels.addends if s.b_panels else None
+    if addends is None:
+        return
+    kinds = [scope.buffers[at].dtype for at in (s.b, addends) if at < len(scope.buffers)]
+    if kinds not in (["i8", "i32"], ["u8", "i32"]) or s.dtype != "f32" or s.team:
+        got = f"sums of {s.dtype}, {' and '.join(kinds)}"
+        yield scope.problem("contraction", "f32, bytes and i32", got, "what is added to B")
 
 
 def _team(scope: LoopScope, program: LoopProgram, s: Contraction, team: Team) -> Iterator[Problem]:

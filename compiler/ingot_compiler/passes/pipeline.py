@@ -27,6 +27,7 @@ from ingot_compiler.passes.move_quantised import move_quantised
 from ingot_compiler.passes.products_in_floats import products_in_floats
 from ingot_compiler.passes.repeat_channels import repeat_channels
 from ingot_compiler.passes.rewrite import RewriteRule, RootOps, refusals_of
+from ingot_compiler.passes.scale_behind_products import scale_behind_products
 from ingot_compiler.passes.scale_once import scale_once
 from ingot_compiler.passes.unsigned_values import unsigned_values
 
@@ -43,6 +44,7 @@ INTEGER_PASSES: tuple[Pass, ...] = (
 )
 PASSES: tuple[Pass, ...] = (
     eliminate_dead_code,
+    scale_behind_products,  # before others respell what it looks for
     canonicalise,
     fold_literals,
     eliminate_common_subexpressions,

@@ -62,9 +62,9 @@ class AnchoredGroup:
 
     @property
     def _more_weights(self) -> int:
-        """How many of the last operands are no bias, but the weights once more: transformed, or
-        their lower parts and their greatest magnitude."""
-        return self.parts if self.parts > 1 else int("tile" in self.node.table)
+        """How many of the last operands are no bias, but the weights once more: transformed, what
+        is added to their columns, or their lower parts and their greatest magnitude."""
+        return self.parts if self.parts > 1 else len({"tile", "addends"} & self.node.table.keys())
 
     @property
     def factors(self) -> tuple[DType, DType]:

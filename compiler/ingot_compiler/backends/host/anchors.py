@@ -32,6 +32,7 @@ from ingot_compiler.backends.host.method_of_conv import winograd_shape
 from ingot_compiler.backends.host.method_of_matmul import strassen_tiles
 from ingot_compiler.backends.host.packed_weights import (
     blocks_in_panels,
+    byte_matrix_panels,
     byte_panels_at_run_time,
     conv_panels,
     conv_part_panels,
@@ -235,21 +236,29 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
         return
     a_dtype, dtype = _factor_dtypes([values.type_of(operand).dtype for operand in node.operands])
     a = _converted(fuser, index, a, a_dtype)
-    a_leaf, form = fuser.leaf_at(a, contiguous(fuser, a)), ""
-    shape = strassen_tiles(fuser, node, a_leaf[1])
-    if shape is not None:
-        leaves = [a_leaf, matrix_panels(fuser, node, dtype)]
-        anchor = _with(node, tuple(leaf for leaf, _ in leaves), packed=True, strassen=shape.ints)
-        fuser.defer_anchor(index, anchor, MATMUL_STRASSEN, leaves)
-        return
+    a_leaf = fuser.leaf_at(a, contiguous(fuser, a))
     if values.is_constant(b) and values.type_of(b).rank == 2:
-        b_leaf, form = matrix_panels(fuser, node, dtype), "packed"
-    elif wants_panels(values, node):
+        _by_constant(fuser, index, node, a_leaf, dtype)
+        return
+    if wants_panels(values, node):
         b_leaf, form = byte_panels_at_run_time(fuser, b), "panels"
     else:
         b = _converted(fuser, index, b, dtype)
-        b_leaf = fuser.leaf_at(b, contiguous(fuser, b))
+        b_leaf, form = fuser.leaf_at(b, contiguous(fuser, b)), ""
     _defer_product(fuser, index, node, MATMUL, [a_leaf, b_leaf], form)
+
+
+def _by_constant(fuser: Fuser, index: int, node: Node, a: Leaf, dtype: DType) -> None:
+    """A product with a matrix in panels."""
+    weights = byte_matrix_panels(fuser, node) if dtype == "f32" else []
+    leaves = [a, *(weights or [matrix_panels(fuser, node, dtype)])]
+    shape = strassen_tiles(fuser, node, a[1])
+    extra: dict[str, bool | tuple[Dim, ...]] = {} if shape is None else {"strassen": shape.ints}
+    if weights:
+        extra["addends"] = True
+    anchor = _with(node, tuple(leaf for leaf, _ in leaves), packed=True, **extra)
+    kind = MATMUL if shape is None else MATMUL_STRASSEN
+    fuser.defer_anchor(index, anchor, kind, leaves)
 
 
 def _defer_product(

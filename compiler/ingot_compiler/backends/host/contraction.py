@@ -55,6 +55,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 # A B that stays in L2 beside the rows: iterate rows outside, panels inside.
 _SMALL_B_BYTES = 192 * 1024
+_ADDENDS = 2  # operand of a matmul with a packed B
 Axes = tuple[int, ...]
 
 
@@ -174,7 +175,7 @@ def contraction_program(
     if strassen is not None:
         tile, block = RegisterTile(strassen.rows, strassen.vectors), strassen.block
         width = tile.vectors * lanes_of(dtype, target)
-    panels = _packed_panels(product, product.b, dtype) if isinstance(product.b, Panels) else None
+    panels = _packed_panels(anchored, product, dtype)
     b_count = typical(dim_mul(product.total_depth, product.columns))
     is_b_small = b_count * dtype_size_bytes(b.type.dtype) <= _SMALL_B_BYTES
     units = _units(product, width, block, rows_outside=is_b_small or strassen is not None)
@@ -272,9 +273,15 @@ def _split(within: Dim, fast: Dim) -> tuple[Dim, Dim]:
     return dim_mod(within, fast), dim_floordiv(within, fast)
 
 
-def _packed_panels(product: Product, b: Panels, dtype: DType) -> PackedPanels:
-    width, taps = panel_columns(dtype), dim_product(tuple(extent for _, extent in product.taps))
-    return PackedPanels(width, dim_mul(taps, _tap_step(product, b, width)), b.together)
+def _packed_panels(anchored: AnchoredGroup, product: Product, dtype: DType) -> PackedPanels | None:
+    """How B lies, if it is packed."""
+    b, width = product.b, panel_columns(dtype)
+    if not isinstance(b, Panels):
+        return None
+    taps = dim_product(tuple(extent for _, extent in product.taps))
+    addends = anchored.number(_ADDENDS) if "addends" in anchored.node.table else None
+    step = dim_mul(taps, _tap_step(product, b, width))
+    return PackedPanels(width, step, b.together, addends)
 
 
 def _tap_step(product: Product, b: Panels, width: int) -> Dim:

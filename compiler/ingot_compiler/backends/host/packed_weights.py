@@ -161,6 +161,20 @@ def matrix_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     return _matrix_panels(fuser, node, matrix, dtype)
 
 
+def byte_matrix_panels(fuser: Fuser, node: Node) -> list[Leaf]:
+    """A constant matrix of bytes and what is added to its columns, for an f32 product; nothing
+    where it is none. Units that share memory bring it there in f32."""
+    values, device = fuser.values, fuser.values.device_of(node.results[0])
+    found = packing.bytes_and_addends(values.expression(node.operands[1]))
+    if found is None or fuser.targets[device].team_units > 1:
+        return []
+    numbers, addends = found
+    columns = values.type_of(node.operands[1]).shape[1]
+    assert isinstance(columns, int)
+    added = packing.column_vector(addends, columns, panel_columns("f32"))
+    return [_matrix_panels(fuser, node, numbers, "f32"), fuser.constant(added, device)]
+
+
 def matrix_part_panels(fuser: Fuser, node: Node, count: int) -> list[Leaf]:
     """The same, of so many parts of bf16; then their greatest magnitude."""
     matrix = fuser.values.expression(node.operands[1])

@@ -14,6 +14,7 @@ from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import FLOATS, DType
+from ingot_compiler.lowering.constant_expression import extract
 from ingot_compiler.lowering.kernel_target import KernelTarget
 
 Shape = tuple[int, ...]
@@ -55,30 +56,30 @@ def cast_to(expression: Graph, dtype: DType) -> Graph:
 
 
 _HALVES: tuple[DType, ...] = ("f16", "bf16")
+_BYTES: tuple[DType, ...] = ("i8", "u8")
 _MOVES = ("reshape", "transpose")
 
 
 def factors_of(expression: Graph, dtype: DType, target: KernelTarget) -> Graph:
-    """In ``dtype``, what a contraction sums in; halves that it widens exactly stay halves. Those of
-    f16 that the model widens itself do only where that is one instruction: ten make a product take
-    1.7 to 3 times as long."""
+    """In ``dtype``, what a contraction sums in; halves and bytes that it widens exactly stay as
+    they are. Those of f16 that the model widens itself do only where that is one instruction: ten make a
+    product take 1.7 to 3 times as long."""
     own = expression.types[expression.outputs[0]].dtype
     if dtype != "f32" or own in _HALVES:
         return expression if dtype == "f32" else cast_to(expression, dtype)
-    return _without_widening(
-        cast_to(expression, dtype), _HALVES if target.widens_f16 else ("bf16",)
-    )
+    halves = _HALVES if target.widens_f16 else ("bf16",)
+    return _without_widening(cast_to(expression, dtype), (*halves, *_BYTES))
 
 
-def _without_widening(expression: Graph, halves: Collection[DType]) -> Graph:
-    """The same numbers as halves, where they are halves that are widened and then moved alone."""
+def _without_widening(expression: Graph, narrow: Collection[DType]) -> Graph:
+    """The same numbers in a narrow type, where they are widened from it and then moved alone."""
     moves: list[Node] = []
     makers = {node.results[0]: node for node in expression.nodes}
     node = makers[expression.outputs[0]]
     while node.op in _MOVES:
         moves.append(node)
         node = makers[node.operands[0]]
-    if node.op != "cast" or expression.types[node.operands[0]].dtype not in halves:
+    if node.op != "cast" or expression.types[node.operands[0]].dtype not in narrow:
         return expression
     last = node.operands[0]
     nodes = tuple(item for item in expression.nodes if item.results[0] <= last)
@@ -86,6 +87,31 @@ def _without_widening(expression: Graph, halves: Collection[DType]) -> Graph:
     for move in reversed(moves):
         result = extend(result, move.op, dict(move.attributes))
     return result
+
+
+def bytes_and_addends(expression: Graph) -> tuple[Graph, Graph] | None:
+    """A matrix of f32 that is the sum of widened bytes and of an i32 for each column, or for all,
+    as the two."""
+    makers = expression.makers()
+    widened = makers[expression.outputs[0]]
+    total = makers[widened.operands[0]] if widened.op == "cast" else widened
+    if total.op != "add" or expression.types[total.results[0]].dtype != "i32":
+        return None
+    for numbers, addends in (total.operands, total.operands[::-1]):
+        wide = extract(expression, numbers, makers)
+        found = _without_widening(wide, _BYTES)
+        if found is not wide and all(size == 1 for size in expression.types[addends].shape[:-1]):
+            return found, extract(expression, addends, makers)
+    return None
+
+
+def column_vector(expression: Graph, columns: int, width: int) -> Graph:
+    """A number for each column, or for all, as [ceil(N/width) * width], zeros behind column N."""
+    shape = _ints(expression)
+    flat = _reshaped(expression, (math.prod(shape),))
+    if shape[-1:] != (columns,):
+        flat = extend(flat, "broadcast_to", {"shape": (columns,)})
+    return _with_zeros(flat, (-columns % width,))
 
 
 def pack_panels(

@@ -60,8 +60,10 @@ def rows_together(dtype: DType) -> int:
 
 def factors_together(a: DType, b: DType) -> int:
     """Return how many rows of a packed B of ``b`` lie beside each other where A is of ``a``: pairs
-    where both are bf16, which one instruction multiplies; a bf16 that is widened lies alone."""
-    return 2 if (a, b) == ("bf16", "bf16") else rows_together(b)
+    where both are bf16, which one instruction multiplies; what is widened to floats lies alone."""
+    if (a, b) == ("bf16", "bf16"):
+        return 2
+    return 1 if a in FLOATS else rows_together(b)
 
 
 def panel_columns(dtype: DType) -> int:

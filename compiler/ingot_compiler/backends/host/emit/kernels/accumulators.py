@@ -55,11 +55,12 @@ class Factors:
 class AccumulatorTile:
     """One register tile: the rows of A and the vectors of B, the last of which is read under
     ``mask`` (None: whole). ``fixed`` stands for every element of A, which then is not read.
-    ``last_lanes``: the last vector of B has so many (0: as many as the others), and is multiplied
-    by the rows that ``a_again`` points to: those of ``a`` by pointers of which LLVM does not know
-    it. ``steps_ahead``: how far B is prefetched into L2; 0 leaves it to the rule for panels.
-    ``b_added`` or ``b_subtracted``, where they are not empty, lie as B does, which is f32: each vector
-    of B is the sum or difference of both."""
+    ``last_lanes``: the last vector of B has so many (0: as many as the others). ``a_again``: for
+    each of the last vectors, what it is multiplied by: the rows of ``a`` by pointers of which LLVM
+    does not know it. ``steps_ahead``: how far B is prefetched into L2; 0 leaves it to the rule for
+    panels. ``b_added`` or ``b_subtracted``, where they are not empty, lie as B does: each vector of
+    B is the sum or difference of both. ``b_addends``, ``other_addends``: i32 that are added to the
+    integers of the vectors of B, and of ``b_added`` or ``b_subtracted``; none: nothing is."""
 
     writer: Writer
     a: Pointers
@@ -70,9 +71,11 @@ class AccumulatorTile:
     fixed: LlvmValue | None = None
     steps_ahead: int = 0
     last_lanes: int = 0
-    a_again: Pointers = ()
+    a_again: tuple[Pointers, ...] = ()
     b_added: Pointers = ()
     b_subtracted: Pointers = ()
+    b_addends: Operands = ()
+    other_addends: Operands = ()
 
     @property
     def vectors(self) -> int:
@@ -112,9 +115,9 @@ def side_by_side(first: LlvmValue, count: int, distance: int) -> Pointers:
 
 
 def hidden(w: Writer, pointers: Pointers) -> Pointers:
-    """The same rows by other pointers. LLVM would take the narrow vector of an element out of the
-    wide one, by an instruction that the multiply-adds wait for, where a second load costs
-    nothing."""
+    """The same rows by other pointers. LLVM would load an element once for all vectors of B, into
+    all lanes by an instruction of its own, and take the narrow vector of an element out of the wide
+    one by another, where a second load costs nothing."""
     again = {pointer: w.hidden(pointer) for pointer in dict(pointers)}
     return tuple((again[pointer], displacement) for pointer, displacement in pointers)
 

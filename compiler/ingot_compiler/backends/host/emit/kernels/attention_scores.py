@@ -62,7 +62,7 @@ def emit_chunk(
     w, layout, depth = head.writer, head.layout, head.statement.depth_extent
     products = AccumulatorTile(
         w, queries, key_vectors_of(head, chunk, key), chunk.lanes, F32,
-        last_lanes=chunk.last_lanes, a_again=hidden(w, queries) if chunk.last_lanes else (),
+        last_lanes=chunk.last_lanes, a_again=(hidden(w, queries),) if chunk.last_lanes else (),
     )  # fmt: skip
     sums = emit_sum(products, SumLoops((Axis(depth, depth_step(head), layout.panel),)))
     sums = widened(w, sums, head.lanes)

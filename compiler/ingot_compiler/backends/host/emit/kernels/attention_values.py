@@ -78,7 +78,7 @@ def _emit_panel(
     b = side_by_side(w.offset(values, columns.first, "float"), columns.vectors, head.lanes)
     products = AccumulatorTile(
         w, weights, b, head.lanes, F32,
-        last_lanes=last, a_again=hidden(w, weights) if last else (),
+        last_lanes=last, a_again=(hidden(w, weights),) if last else (),
     )  # fmt: skip
     axis = Axis(tile.limit, 1, pitch)
     if overlapped is None:

@@ -27,6 +27,7 @@ from ingot_compiler.backends.host.emit.kernels.contraction_rows import emit_rows
 from ingot_compiler.backends.host.emit.kernels.contraction_unit import (
     Panel,
     Unit,
+    addends_of_b,
     contraction_unit,
     vectors_of_b,
 )
@@ -120,7 +121,8 @@ def _emit_panel(
     b = vectors_of_b(unit, column, vectors)
     flips = not unit.statement.in_matrix_tiles and flips_signs(unit.context.target, unit.factors)
     starts = _starts(unit, b) if flips else ()
-    emit_rows(unit, Panel(column, mask, b, starts, last_lanes))
+    addends = addends_of_b(unit, column, vectors)
+    emit_rows(unit, Panel(column, mask, b, starts, last_lanes, addends))
 
 
 def _starts(unit: Unit, b: Pointers) -> Operands:

@@ -67,13 +67,15 @@ class Unit:
 @dataclass(frozen=True, slots=True)
 class Panel:
     """Columns from ``column``: the vectors of ``b``, the last one under ``mask`` (None: all
-    lanes) and summed in ``last_lanes`` (0: all); ``starts`` are what their sums start at."""
+    lanes) and summed in ``last_lanes`` (0: all); ``starts`` are what their sums start at,
+    ``addends`` what is added to each vector of ``b`` (none: nothing)."""
 
     column: LlvmValue
     mask: LlvmValue | None
     b: Pointers
     starts: Operands
     last_lanes: int
+    addends: Operands
 
     @property
     def vectors(self) -> int:
@@ -143,6 +145,17 @@ def _factors(context: EmitContext, statement: Contraction) -> Factors:
             why=f"{together} of A {a} at a distance of {beside}, B {b}, sums {statement.dtype}",
         )
     return Factors(a, b, statement.dtype, together)
+
+
+def addends_of_b(unit: Unit, column: LlvmValue, count: int) -> Operands:
+    """What is added to so many vectors of B from ``column`` on; nothing to those of most."""
+    panels = unit.statement.b_panels
+    if panels is None or panels.addends is None:
+        return ()
+    w = unit.context.writer
+    first = w.offset(unit.context.buffers[panels.addends], column, "i32")
+    starts = range(0, count * unit.lanes, unit.lanes)
+    return tuple(w.load(w.offset(first, i64(at), "i32"), "i32", unit.lanes) for at in starts)
 
 
 def vectors_of_b(unit: Unit, column: LlvmValue, count: int) -> Pointers:

@@ -69,23 +69,24 @@ def emit_step(
         for pointer, displacement in tile.b
     )
     masks = [*[None] * (tile.vectors - 1), tile.mask]
-    places = zip(vectors, masks, tile.row_lanes, strict=True)
-    columns = [_load_b(tile, *at, mask, lanes) for at, mask, lanes in places]
+    addends = tile.b_addends or [None] * tile.vectors
+    places = zip(vectors, masks, tile.row_lanes, addends, strict=True)
+    columns = [_load_b(tile, *at, mask, lanes, addend) for at, mask, lanes, addend in places]
     for others, opcode in ((tile.b_added, "fadd"), (tile.b_subtracted, "fsub")):
         columns = _with_others(tile, columns, others, (opcode, b, b_rest))
     if _begins_line(tile, axis, step):
         _prefetch_b(tile, axis, vectors)
     totals, result = iter(sums), list[LlvmValue]()
-    wide, narrow = (columns[:-1], columns[-1:]) if tile.last_lanes else (columns, ())
+    alone = tile.vectors - len(tile.a_again)
     for number, (pointer, displacement) in enumerate(tile.a):
         moved = w.offset(pointer, a, element)
         known = factors[number] if factors else tile.fixed
         factor = known or _load_a(tile, moved, displacement + a_rest, tile.lanes, rest)
-        result += [_add_product(tile, factor, column, next(totals)) for column in wide]
-        for column in narrow:
-            again = w.offset(tile.a_again[number][0], a, element)
-            factor = _load_a(tile, again, displacement + a_rest, tile.last_lanes)
-            result.append(_add_product(tile, factor, column, next(totals)))
+        result += [_add_product(tile, factor, column, next(totals)) for column in columns[:alone]]
+        for vector, rows in enumerate(tile.a_again, alone):
+            again = w.offset(rows[number][0], a, element)
+            factor = _load_a(tile, again, displacement + a_rest, tile.row_lanes[vector])
+            result.append(_add_product(tile, factor, columns[vector], next(totals)))
     return tuple(result)
 
 
@@ -99,9 +100,13 @@ def _with_others(
     if not others:
         return columns
     w, (opcode, offset, rest) = tile.writer, place
+    element = MEMORY[tile.factors.b]
+    addends = tile.other_addends or [None] * len(others)
     found = [
-        _load_b(tile, w.offset(pointer, offset, "float"), displacement + rest, None, tile.lanes)
-        for pointer, displacement in others
+        _load_b(
+            tile, w.offset(pointer, offset, element), displacement + rest, None, tile.lanes, addend
+        )
+        for (pointer, displacement), addend in zip(others, addends, strict=True)
     ]
     return [w.binary(opcode, *both) for both in zip(columns, found, strict=True)]
 
@@ -192,15 +197,20 @@ def _load_b(
     displacement: int,
     mask: LlvmValue | None,
     lanes: int,
+    addend: LlvmValue | None,
 ) -> LlvmValue:
-    """A vector of a row of B; i32 of elements that lie together."""
+    """A vector of a row of B; i32 of elements that lie together. ``addend``: is added to integers
+    before they are floats."""
     w, factors = tile.writer, tile.factors
     element = MEMORY[factors.b]
     at = w.offset(pointer, i64(displacement), element)
     if factors.together > 1:
         return w.load(at, "i32", lanes)
-    loaded = load_lanes(w, at, element, lanes, mask)
-    return emit_cast(w, from_memory(w, loaded, factors.b), factors.b, factors.sum)
+    loaded = from_memory(w, load_lanes(w, at, element, lanes, mask), factors.b)
+    if addend is None:
+        return emit_cast(w, loaded, factors.b, factors.sum)
+    whole = w.binary("add", emit_cast(w, loaded, factors.b, "i32"), addend)
+    return emit_cast(w, whole, "i32", factors.sum)
 
 
 def _add_product(

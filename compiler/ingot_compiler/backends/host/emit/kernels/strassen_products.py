@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from functools import partial
 
 from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.convert import MEMORY
 from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Axis,
     Pointers,
     SumLoops,
+    hidden,
 )
-from ingot_compiler.backends.host.emit.kernels.contraction_unit import vectors_of_b
+from ingot_compiler.backends.host.emit.kernels.contraction_unit import addends_of_b, vectors_of_b
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.kernels.strassen_unit import StrassenUnit
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
@@ -34,13 +36,15 @@ def emit_products(unit: StrassenUnit, column: LlvmValue) -> None:
     panels = unit.statement.b_panels
     assert panels is not None
     vectors = vectors_of_b(unit.unit, column, 2 * unit.tile.vectors)
+    addends = addends_of_b(unit.unit, column, 2 * unit.tile.vectors)
+    element = MEMORY[unit.unit.factors.b]
 
     def block(number: LlvmValue) -> None:
         offset = w.mul(number, i64(2 * depth * panels.columns))
-        moved = tuple((w.offset(first, offset, "float"), place) for first, place in vectors)
+        moved = tuple((w.offset(first, offset, element), place) for first, place in vectors)
         a, is_first = w.mul(number, i64(depth)), w.compare("eq", number, ZERO)
         for product in range(len(PRODUCTS)):
-            sums = _emit_product(unit, product, a, moved)
+            sums = _emit_product(unit, product, a, moved, addends)
             places = [
                 w.offset(unit.product(product), i64(index * unit.lanes), "float")
                 for index in range(len(sums))
@@ -60,13 +64,17 @@ def _add(w: Writer, sums: Operands, places: Sequence[LlvmValue]) -> None:
         w.store(w.binary("fadd", w.load(place, "float", value.lanes), value), place)
 
 
-def _emit_product(unit: StrassenUnit, product: int, a: LlvmValue, b: Pointers) -> Operands:
-    """One product of one block of the depth, whose rows of A begin ``a`` elements behind the factor."""
+def _emit_product(
+    unit: StrassenUnit, product: int, a: LlvmValue, b: Pointers, addends: Operands
+) -> Operands:
+    """One product of one block of the depth, whose rows of A begin ``a`` elements behind the
+    factor; ``addends`` are added to the columns of B."""
     w, pitch, panels = unit.writer, unit.scratch.pitch, unit.statement.b_panels
     assert panels is not None
     first = w.offset(unit.factor(product), a, "float")
     rows = tuple((first, row * pitch) for row in range(unit.height))
-    sides = [_block_of_b(unit, b, part, panels.columns) for part, _ in PRODUCTS[product][1]]
+    parts = [part for part, _ in PRODUCTS[product][1]]
+    sides = [_block_of_b(unit, b, part, panels.columns) for part in parts]
     others = list(zip(sides[1:], PRODUCTS[product][1][1:], strict=True))
     added, subtracted = (
         next((block for block, (_, sign) in others if sign == wanted), ()) for wanted in (1, -1)
@@ -80,8 +88,17 @@ def _emit_product(unit: StrassenUnit, product: int, a: LlvmValue, b: Pointers) -
         b_added=added,
         b_subtracted=subtracted,
         steps_ahead=2 * unit.tile.depth if product in (1, 2, 3, 4) else 0,
+        a_again=tuple(hidden(w, rows) for _ in range(unit.tile.vectors - 1)),
+        b_addends=_addends(unit, addends, parts[0]),
+        other_addends=_addends(unit, addends, parts[-1]) if len(parts) > 1 else (),
     )
     return emit_sum(tile, SumLoops((Axis(unit.tile.depth, 1, panels.columns),)))
+
+
+def _addends(unit: StrassenUnit, addends: Operands, part: int) -> Operands:
+    """What is added to the columns of one of the four blocks."""
+    first = part % 2 * unit.tile.vectors
+    return addends[first : first + unit.tile.vectors]
 
 
 def _block_of_b(unit: StrassenUnit, b: Pointers, part: int, row: int) -> Pointers:
