@@ -134,6 +134,12 @@ FURTHER: dict[str, Callable[[], Case]] = {
         one("AffineGrid", {"theta": normal(8, 2, 3)}, {"size": np.array([8, 3, 32, 32])})
     ),
     "nearest 2x of bytes 3x480x640": resize((1, 3, 480, 640), 2, "nearest", "asymmetric", np.uint8),
+    "nearest 2x of 3x720x1280": resize((1, 3, 720, 1280), 2, "nearest", "asymmetric"),
+    "nearest 3x of 3x1080x1920": resize((1, 3, 1080, 1920), 3, "nearest", "asymmetric"),
+    "nearest 2x of 3x720x1280, open": opened(
+        resize((1, 3, 720, 1280), 2, "nearest", "asymmetric")
+    ),
+    "added 12500000": one("Add", {"x": normal(12500000), "z": normal(12500000)}),
     "transposed 231 3@640": one("Transpose", {"x": normal(1, 3, 640, 640)}, perm=[0, 2, 3, 1]),
     "transposed 021 2x4x4096": one("Transpose", {"x": normal(2, 4, 4096)}, perm=[0, 2, 1]),
     "transposed truths 300x300": one(
