@@ -186,6 +186,13 @@ ALGORITHMS: dict[str, Callable[[], Case]] = {
     "cumsum 1000x10 axis 0": one("CumSum", {"x": normal(1000, 10)}, {"axis": np.array(0)}),
     "cumsum 1000x1000 axis 1": one("CumSum", {"x": normal(1000, 1000)}, {"axis": np.array(1)}),
     "cumsum 8x4000x64 axis 1": one("CumSum", {"x": normal(8, 4000, 64)}, {"axis": np.array(1)}),
+    **{
+        f"cumsum {n}x{m} axis 0{', backwards' if backwards else ''}": one(
+            "CumSum", {"x": normal(n, m)}, {"axis": np.array(0)}, reverse=backwards
+        )
+        for n, m in ((4000, 500), (2000, 1000), (1000, 2000))
+        for backwards in (0, 1)
+    },
     "labels 1000, 100000 rows": labels(1000, 100000),
     "labels 10, 10000 rows": labels(10, 10000),
     "argmax 21x128x128 axis 1": one("ArgMax", {"x": normal(1, 21, 128, 128)}, result=_I64, axis=1),

@@ -3,6 +3,7 @@ level of this machine."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -175,13 +176,15 @@ def test_argument_reduce(op: str, select_last: bool) -> None:
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_cumsum(exclusive: bool, reverse: bool) -> None:
-    """Both axes."""
-    for axis in (0, 1):
-
-        def cumsum(b: Builder, axis: int = axis) -> int:
-            return b.op("cumsum", 0, axis=axis, exclusive=exclusive, reverse=reverse)
-
-        check([normal(0, 4, 6)], cumsum)
+    """Both axes, of few, some and many lines beside each other, of known and of open sizes, of one
+    element and of none."""
+    shapes = ((4, 6), (9, 40), (10, 1040), (1, 40), (0, 40), (3, 0))
+    for axis, shape in itertools.product((0, 1), shapes):
+        x = normal(0, *shape)
+        for kind in (f32(*shape), f32(symbol("n"), symbol("m"))):
+            builder = Builder([kind])
+            y = builder.op("cumsum", 0, axis=axis, exclusive=exclusive, reverse=reverse)
+            check_graph(builder, [y], [x], 2e-5, RUNNABLE)
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -23,6 +23,7 @@ from ingot_compiler.lowering.team import Team
 from ingot_runtime.lazy_dataclass import dataclass
 
 Comparison = OneOf["less", "less_equal", "equal"]
+ForKind = OneOf["serial", "vector", "vector_down", "unroll"]
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
 
@@ -115,11 +116,12 @@ class Store:
 @dataclass(frozen=True, slots=True)
 class For:
     """``for variable in range(extent)``. ``vector``: independent iterations run in lanes (at most one
-    such loop encloses a statement; a tail is masked); ``unroll``: integer extent, copied body."""
+    such loop encloses a statement; a tail is masked), ``vector_down``: from the last to the first;
+    ``unroll``: integer extent, copied body."""
 
     variable: str
     extent: Dim
-    kind: OneOf["serial", "vector", "unroll"]
+    kind: ForKind
     body: tuple[Statement, ...]
 
 
