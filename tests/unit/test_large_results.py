@@ -21,7 +21,7 @@ from ingot_runtime import Session
 from ingot_runtime.executor import arrays
 from ingot_runtime.loader.block import Block
 
-_ROWS, _WIDTH = 2000, 64
+_ROWS, _WIDTH = 5000, 64
 
 
 @pytest.fixture(params=["aot", "vm"])
@@ -78,6 +78,31 @@ def test_memory_of_a_result_that_is_gone_is_given_out_again(session: Session, na
         places.append(address(found))
         np.testing.assert_array_equal(found[name], want[name])
     assert places[2:] == [places[0], places[1]] * 2
+
+
+@pytest.mark.parametrize("rows", [4000, 5000])
+def test_a_result_with_a_bound(rows: int, tmp_path: Path) -> None:
+    """Of up to 1 MiB, its memory is that of the caller: `main` asks for none, and any number of rows
+    is right."""
+    made = make_model(
+        [node("Compress", "x mask", "y", axis=0)],
+        [tensor("x", (rows, _WIDTH)), tensor("mask", (rows,), TensorProto.BOOL)],
+        [tensor("y", ("n", _WIDTH))],
+    )
+    ingot.compile(made).save(tmp_path / "m.ingot")
+    x = np.random.default_rng(0).standard_normal((rows, _WIDTH)).astype(np.float32)
+    with ingot_runtime.load(tmp_path / "m.ingot") as session:
+        for count in (0, 1, rows // 2, rows):
+            mask = np.arange(rows) < count
+            np.testing.assert_array_equal(session.run({"x": x, "mask": mask})["y"], x[:count])
+        has_fixed_place = rows * _WIDTH * 4 <= 1 << 20
+        if has_fixed_place:
+            bound = session.bind({"x": x, "mask": mask})
+            bound.run()
+            np.testing.assert_array_equal(bound.outputs["y"], x)
+        else:
+            with pytest.raises(ingot_runtime.InputError, match="depends on the data"):
+                session.bind({"x": x, "mask": mask})
 
 
 class _Known(Block):

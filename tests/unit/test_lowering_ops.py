@@ -12,9 +12,9 @@ from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import Builder, check_graph, compile_graph, f32, normal
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.dims import Sum, symbol
+from ingot_compiler.ir.dims import Sum, dim_min, symbol
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.loops import For, Transpose
+from ingot_compiler.lowering.loops import For, LetIndex, Transpose
 
 Build = Callable[[Builder], int]
 Inputs = Sequence[Array]
@@ -185,6 +185,30 @@ def test_cumsum(exclusive: bool, reverse: bool) -> None:
             builder = Builder([kind])
             y = builder.op("cumsum", 0, axis=axis, exclusive=exclusive, reverse=reverse)
             check_graph(builder, [y], [x], 2e-5, RUNNABLE)
+
+
+def test_what_rows_of_open_length_share_is_read_once() -> None:
+    """The row that is picked is looked up before the loop over its elements, unless it has none."""
+    builder = Builder([f32(symbol("n"), symbol("m")), TensorType("i64", (symbol("k"),))])
+    picked = builder.op("gather", 0, 1, axis=0)
+    (program,) = compile_graph(builder.finish([picked])).programs
+    (once,) = program.body
+    assert isinstance(once, For)
+    assert (once.extent, once.kind) == (dim_min(1, symbol("m")), "serial")
+    assert [type(each) for each in once.body[-2:]] == [LetIndex, For]
+    for width in (0, 1, 40):
+        x = normal(0, 5, width)
+        check_graph(builder, [picked], [x, integers(3, 0, -1)], 0, RUNNABLE)
+
+
+def test_a_size_as_a_number_is_no_launch_of_its_own() -> None:
+    """Kernels are told it; what the model returns is stored."""
+    builder = Builder([TensorType("i64", (symbol("n"),))])
+    sizes = builder.op("dim_values", values=(symbol("n"),))
+    limit = builder.op("reshape", sizes, shape=())
+    inside = builder.op("less", 0, limit)
+    assert len(compile_graph(builder.finish([inside])).programs) == 1
+    check_graph(builder, [inside, limit], [integers(1, 5, 3)], targets=RUNNABLE)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
