@@ -141,6 +141,8 @@ FURTHER: dict[str, Callable[[], Case]] = {
     ),
     "added 12500000": one("Add", {"x": normal(12500000), "z": normal(12500000)}),
     "transposed 231 3@640": one("Transpose", {"x": normal(1, 3, 640, 640)}, perm=[0, 2, 3, 1]),
+    "transposed 0231 64@64": one("Transpose", {"x": normal(1, 64, 64, 64)}, perm=[0, 2, 3, 1]),
+    "transposed 2048x2048": one("Transpose", {"x": normal(2048, 2048)}, perm=[1, 0]),
     "transposed 021 2x4x4096": one("Transpose", {"x": normal(2, 4, 4096)}, perm=[0, 2, 1]),
     "transposed truths 300x300": one(
         "Transpose", {"x": normal(300, 300) > 0}, result=_BOOL, perm=[1, 0]
@@ -153,6 +155,11 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "transposed convolution 64-3@64 3x3 by 2": conv_transpose(64, 3, 64, 3, 2),
     "transposed convolution 64-3@64 4x4 by 2, open": opened(conv_transpose(64, 3, 64, 4, 2)),
     "transposed convolution 128-3@64 2x2 by 2": conv_transpose(128, 3, 64, 2, 2),
+    **{
+        f"transposed convolution 64-{to}@64 2x2 by 2": conv_transpose(64, to, 64, 2, 2)
+        for to in (4, 5, 8)
+    },
+    "transposed convolution 64-4@64 2x2 by 2, open": opened(conv_transpose(64, 4, 64, 2, 2)),
     "transposed convolution 64-8@64 3x3 by 2": conv_transpose(64, 8, 64, 3, 2),
     "transposed convolution 8-8@33 5x5": conv_transpose(8, 8, 33, 5, 1),
     "transposed convolution 16-8@33 7x7": conv_transpose(16, 8, 33, 7, 1),

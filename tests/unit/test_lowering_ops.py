@@ -419,6 +419,17 @@ def test_columns_are_joined_by_no_more_than_make_them_enough() -> None:
     check_graph(builder, [turned], [normal(0, 2, 3, 5, 7, 19)], 0)
 
 
+@pytest.mark.parametrize("dtype", ["f32", "u8"])
+@pytest.mark.parametrize("shape", [(70, 150), (33, 300), (300, 128)])
+def test_planes_of_several_blocks(shape: tuple[int, int], dtype: DType) -> None:
+    """Blocks of rows and of columns, whole ones and the last ones, of known and of open sizes."""
+    x = (9 * normal(0, *shape)).astype("u1" if dtype == "u8" else "f4")
+    for sizes in (shape, (symbol("n"), symbol("m"))):
+        builder = Builder([TensorType(dtype, sizes)])
+        turned = builder.op("transpose", 0, permutation=(1, 0))
+        check_graph(builder, [builder.op("max", turned, turned)], [x], 0, RUNNABLE)
+
+
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "f16", "u8", "bool"])
 @pytest.mark.parametrize("columns", [2, 3, 5, 6])
 def test_rows_of_few_elements_are_interleaved(columns: int, dtype: DType) -> None:

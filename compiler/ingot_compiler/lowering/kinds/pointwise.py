@@ -42,9 +42,8 @@ class _Loops:
 def lower_pointwise(group: Group, target: KernelTarget) -> LoopProgram:
     """One parallel loop over the outer axes, one vector loop over the inner ones, in the result's
     storage order."""
-    del target
     if (plane := find_plane(group)) is not None:
-        return lower_plane(group, plane)
+        return lower_plane(group, plane, target)
     if (columns := find_gathered_columns(group)) is not None:
         return lower_gathered_columns(group, columns)
     return _lower_scan(group)
