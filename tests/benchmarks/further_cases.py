@@ -115,6 +115,8 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "reflected pad 64@16, open": opened(_padded("reflect", (1, 64, 16, 16), (0, 0, 1, 1))),
     "wrapped pad 16@60, open": opened(_padded("wrap", (1, 16, 60, 60), (0, 0, 4, 4))),
     "eye like 300x300": one("EyeLike", {"x": normal(300, 300)}, k=1),
+    "eye like 1000x1000": one("EyeLike", {"x": normal(1000, 1000)}),
+    "eye like 1000x1000, open": opened(one("EyeLike", {"x": normal(1000, 1000)})),
     "affine grid 2x64x64": one(
         "AffineGrid", {"theta": normal(2, 2, 3)}, {"size": np.array([2, 3, 64, 64])}
     ),
