@@ -181,7 +181,7 @@ def test_cumsum(exclusive: bool, reverse: bool) -> None:
     shapes = ((4, 6), (9, 40), (10, 1040), (1, 40), (0, 40), (3, 0))
     for axis, shape in itertools.product((0, 1), shapes):
         x = normal(0, *shape)
-        for kind in (f32(*shape), f32(symbol("n"), symbol("m"))):
+        for kind in (f32(*shape), TensorType("f32", (symbol("n"), symbol("m")))):
             builder = Builder([kind])
             y = builder.op("cumsum", 0, axis=axis, exclusive=exclusive, reverse=reverse)
             check_graph(builder, [y], [x], 2e-5, RUNNABLE)
@@ -189,7 +189,9 @@ def test_cumsum(exclusive: bool, reverse: bool) -> None:
 
 def test_what_rows_of_open_length_share_is_read_once() -> None:
     """The row that is picked is looked up before the loop over its elements, unless it has none."""
-    builder = Builder([f32(symbol("n"), symbol("m")), TensorType("i64", (symbol("k"),))])
+    builder = Builder(
+        [TensorType("f32", (symbol("n"), symbol("m"))), TensorType("i64", (symbol("k"),))]
+    )
     picked = builder.op("gather", 0, 1, axis=0)
     (program,) = compile_graph(builder.finish([picked])).programs
     (once,) = program.body
