@@ -455,8 +455,8 @@ def test_negative_extents_are_empty(target: Target) -> None:
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", ["f32", "u8"])
 def test_vectors_downwards(dtype: DType, target: Target) -> None:
-    """They come in the order in which an array can be moved up in place, where all elements are narrow,
-    too."""
+    """They come in the order in which an array can be moved up in place, where all elements are
+    narrow, too."""
     body = (Store(1, _J + 1, Load(1, _J)),)
     program = _program(f"{dtype} {dtype}", (For("j", _N, "vector_down", body),))
     for n in (0, 1, 15, 16, 64, 70, 200):

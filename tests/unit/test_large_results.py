@@ -82,8 +82,8 @@ def test_memory_of_a_result_that_is_gone_is_given_out_again(session: Session, na
 
 @pytest.mark.parametrize("rows", [4000, 5000])
 def test_a_result_with_a_bound(rows: int, tmp_path: Path) -> None:
-    """Of up to 1 MiB, its memory is that of the caller: `main` asks for none, and any number of rows
-    is right."""
+    """Of up to 1 MiB, its memory is that of the caller: `main` asks for none, and any number of
+    rows is right."""
     made = make_model(
         [node("Compress", "x mask", "y", axis=0)],
         [tensor("x", (rows, _WIDTH)), tensor("mask", (rows,), TensorProto.BOOL)],

@@ -1,5 +1,4 @@
-"""Loop programs: what one kernel does, as loops over buffers; target-neutral but for the tile sizes
-chosen for a target.
+"""Loop programs: what one kernel does, as loops over buffers; target-neutral but for tile sizes.
 
 In: nothing. Out: ``LoopProgram`` (stage 7). Not done here: making them (``lower``), machine code
 (``backends``).
@@ -134,8 +133,7 @@ class Reduce:
     likewise); an empty range gives the identity. ``lanes``: the iterations are spread over vector
     lanes and a fixed number of partial results (only outside a vector loop); otherwise they run in
     order, each lane of an enclosing vector loop for itself. ``unroll``: copy the body (integer
-    extent). max and min propagate NaN, ``max_number`` passes over it (floats only).
-    """
+    extent). max and min propagate NaN, ``max_number`` passes over it (floats only)."""
 
     name: str
     function: OneOf["sum", "product", "max", "min", "max_number"]

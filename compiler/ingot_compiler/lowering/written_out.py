@@ -57,8 +57,8 @@ class _Values:
 
 
 def written_out(graph: Graph, folded: AbstractSet[int]) -> frozenset[int]:
-    """Outputs and operands of scatters of 32 KiB and more that nothing else reads, and what only they
-    need that is nearly as large. They have the same bits wherever they are computed."""
+    """Outputs and operands of scatters of 32 KiB and more that nothing else reads, and what only
+    they need that is nearly as large. They have the same bits wherever they are computed."""
     scattered = [node.operands[0] for node in graph.nodes if node.op in _SCATTERS]
     copied = [*graph.outputs, *scattered]
     large = [value for value in copied if value in folded and _is_large(graph, value)]

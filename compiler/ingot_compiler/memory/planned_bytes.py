@@ -3,8 +3,8 @@
 In: a fused graph. Out: bytes of buffers. Not done here: places (``plan_memory``).
 
 A small buffer whose size has a bound is planned as if it were as large: a block of its own, while
-``main`` runs, costs more time than memory is saved. Of an output, pages that are not written take no
-memory, so its bound may be higher.
+``main`` runs, costs more time than memory is saved. Of an output, pages that are not written take
+no memory, so its bound may be higher.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import Shape, broadcast_view, storage_order
 from ingot_runtime.lazy_dataclass import dataclass
 
-# Multiples of the lanes of every target. Tiles that follow one another along the rows share lines of
-# what they read, which are far from cached between strips of columns that lie a power of 2 apart
-# (64@64: 68 us instead of 96 by 16 rows); units that run beside each other are as many as may be.
+# Multiples of the lanes of every target. Tiles that follow one another along the rows share lines
+# of what they read, which no cache keeps from strip to strip of columns that lie a power of 2 apart
+# (64@64: 68 us instead of 96 by 16 rows). Units that run beside each other are as many as may be.
 BLOCK_ROWS, TEAM_BLOCK_ROWS, BLOCK_COLUMNS = 64, 16, 256
 # Columns that are not joined by others: past them, tiles that are not whole cost less than the
 # divisions by which each column of a longer run finds where it is.

@@ -57,8 +57,8 @@ class AccumulatorTile:
     ``mask`` (None: whole). ``fixed`` stands for every element of A, which then is not read.
     ``last_lanes``: the last vector of B has so many (0: as many as the others), and is multiplied
     by the rows that ``a_again`` points to: those of ``a`` by pointers of which LLVM does not know
-    it. ``steps_ahead``: how far B is prefetched, into L2 or, where ``is_near``, L1; 0 leaves it to the
-    rule for panels.
+    it. ``steps_ahead``: how far B is prefetched, into L2 or, where ``is_near``, L1; 0 leaves it to
+    the rule for panels.
     ``b_added`` or ``b_subtracted``, where they are not empty, lie as B does, which is f32: each vector
     of B is the sum or difference of both."""
 

@@ -30,8 +30,8 @@ from ingot_compiler.backends.host.row_pitch import may_share_address, row_pitch
 from ingot_compiler.ir.dims import coefficient, dim_min, dim_mod, dim_mul
 from ingot_compiler.lowering.loops import Contraction
 
-# Measured on a Zen 4, beside no prefetch: one row times weights from DRAM takes 0.88 of the time where
-# they are fetched into L2, 0.9 where into L1; from L3 1.2 and 1.0.
+# Measured on a Zen 4, beside no prefetch: one row times weights from DRAM takes 0.88 of the time
+# where they are fetched into L2, 0.9 where into L1; from L3 1.2 and 1.0.
 _STEPS_AHEAD, _NEAR_STEPS = 32, 2
 _NEAR_ELEMENTS_MAX = 1 << 22  # 16 MiB: more comes from DRAM
 _PREFETCHED = ("f32", "bf16", "f16")
@@ -170,9 +170,9 @@ def _last_lanes(panel: Panel, pointers: Pointers) -> int:
 
 
 def _steps_ahead(unit: Unit) -> int:
-    """How far B is prefetched: where one row is multiplied, each element is needed once, and a large
-    B comes from memory or, of f32 and less than 16 MiB, perhaps from L3. Not in a recurrence, which reads it again in each step; its A
-    is what the kernel wrote before."""
+    """How far B is prefetched: where one row is multiplied, each element is needed once, and a
+    large B comes from memory or, of f32 and at most 16 MiB, perhaps from L3. Not in a recurrence,
+    which reads it again in each step; its A is what the kernel wrote before."""
     statement = unit.statement
     if (
         statement.rows != 1
