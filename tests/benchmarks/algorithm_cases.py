@@ -174,6 +174,9 @@ ALGORITHMS: dict[str, Callable[[], Case]] = {
     "compress rows 1000x128": compress((1000, 128), 0, 0.3),
     "compress rows 10000x64": compress((10000, 64), 0, 0.5),
     "compress rows 8400x85": compress((8400, 85), 0, 0.05),
+    "compress rows 300x300": compress((300, 300), 0, 0.5),
+    "compress axis 1 of 8x50x60": compress((8, 50, 60), 1, 0.5),
+    "compress rows 300x300, open": opened(compress((300, 300), 0, 0.5)),
     "nearest 2x 64@64": resize((1, 64, 64, 64), 2, "nearest", "asymmetric"),
     "nearest 2x 256@20": resize((1, 256, 20, 20), 2, "nearest", "asymmetric"),
     "nearest 3x 16@65": resize((1, 16, 65, 65), 3, "nearest", "asymmetric"),
@@ -189,6 +192,13 @@ ALGORITHMS: dict[str, Callable[[], Case]] = {
     "cumsum 1000x10 axis 0": one("CumSum", {"x": normal(1000, 10)}, {"axis": np.array(0)}),
     "cumsum 1000x1000 axis 1": one("CumSum", {"x": normal(1000, 1000)}, {"axis": np.array(1)}),
     "cumsum 8x4000x64 axis 1": one("CumSum", {"x": normal(8, 4000, 64)}, {"axis": np.array(1)}),
+    **{
+        f"cumsum {n}x{m} axis 0{', backwards' if backwards else ''}": one(
+            "CumSum", {"x": normal(n, m)}, {"axis": np.array(0)}, reverse=backwards
+        )
+        for n, m in ((4000, 500), (2000, 1000), (1000, 2000))
+        for backwards in (0, 1)
+    },
     "labels 1000, 100000 rows": labels(1000, 100000),
     "labels 10, 10000 rows": labels(10, 10000),
     "argmax 21x128x128 axis 1": one("ArgMax", {"x": normal(1, 21, 128, 128)}, result=_I64, axis=1),

@@ -135,6 +135,8 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "reflected pad 64@16, open": opened(_padded("reflect", (1, 64, 16, 16), (0, 0, 1, 1))),
     "wrapped pad 16@60, open": opened(_padded("wrap", (1, 16, 60, 60), (0, 0, 4, 4))),
     "eye like 300x300": one("EyeLike", {"x": normal(300, 300)}, k=1),
+    "eye like 1000x1000": one("EyeLike", {"x": normal(1000, 1000)}),
+    "eye like 1000x1000, open": opened(one("EyeLike", {"x": normal(1000, 1000)})),
     "affine grid 2x64x64": one(
         "AffineGrid", {"theta": normal(2, 2, 3)}, {"size": np.array([2, 3, 64, 64])}
     ),
@@ -170,7 +172,15 @@ FURTHER: dict[str, Callable[[], Case]] = {
         one("AffineGrid", {"theta": normal(8, 2, 3)}, {"size": np.array([8, 3, 32, 32])})
     ),
     "nearest 2x of bytes 3x480x640": resize((1, 3, 480, 640), 2, "nearest", "asymmetric", np.uint8),
+    "nearest 2x of 3x720x1280": resize((1, 3, 720, 1280), 2, "nearest", "asymmetric"),
+    "nearest 3x of 3x1080x1920": resize((1, 3, 1080, 1920), 3, "nearest", "asymmetric"),
+    "nearest 2x of 3x720x1280, open": opened(
+        resize((1, 3, 720, 1280), 2, "nearest", "asymmetric")
+    ),
+    "added 12500000": one("Add", {"x": normal(12500000), "z": normal(12500000)}),
     "transposed 231 3@640": one("Transpose", {"x": normal(1, 3, 640, 640)}, perm=[0, 2, 3, 1]),
+    "transposed 0231 64@64": one("Transpose", {"x": normal(1, 64, 64, 64)}, perm=[0, 2, 3, 1]),
+    "transposed 2048x2048": one("Transpose", {"x": normal(2048, 2048)}, perm=[1, 0]),
     "transposed 021 2x4x4096": one("Transpose", {"x": normal(2, 4, 4096)}, perm=[0, 2, 1]),
     "transposed truths 300x300": one(
         "Transpose", {"x": normal(300, 300) > 0}, result=_BOOL, perm=[1, 0]
@@ -183,6 +193,11 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "transposed convolution 64-3@64 3x3 by 2": conv_transpose(64, 3, 64, 3, 2),
     "transposed convolution 64-3@64 4x4 by 2, open": opened(conv_transpose(64, 3, 64, 4, 2)),
     "transposed convolution 128-3@64 2x2 by 2": conv_transpose(128, 3, 64, 2, 2),
+    **{
+        f"transposed convolution 64-{to}@64 2x2 by 2": conv_transpose(64, to, 64, 2, 2)
+        for to in (4, 5, 8)
+    },
+    "transposed convolution 64-4@64 2x2 by 2, open": opened(conv_transpose(64, 4, 64, 2, 2)),
     "transposed convolution 64-8@64 3x3 by 2": conv_transpose(64, 8, 64, 3, 2),
     "transposed convolution 8-8@33 5x5": conv_transpose(8, 8, 33, 5, 1),
     "transposed convolution 16-8@33 7x7": conv_transpose(16, 8, 33, 7, 1),

@@ -19,6 +19,7 @@ from ingot_compiler.lowering.loops import (
     Compare,
     Constant,
     For,
+    ForKind,
     FromIndex,
     If,
     Let,
@@ -42,7 +43,7 @@ _UNARY = {"f": ("abs", "neg", "relu", "floor"), "i": ("abs", "neg", "relu", "sig
 _REDUCTIONS: tuple[Literal["sum", "max", "min"], ...] = ("sum", "sum", "max", "min")
 _EXTENTS: tuple[Dim, ...] = (0, 300, 300, _N)
 _WIDTHS: tuple[Dim, ...] = (1, 19, 32, _N)
-_LOOP_KINDS: tuple[Literal["vector", "serial"], ...] = ("vector", "serial")
+_LOOP_KINDS: tuple[ForKind, ...] = ("vector", "vector_down", "serial")
 _INEXACT = ("sigmoid", "tanh", "sin", "atan", "erf")
 _BINARY = {
     "f": ("add", "sub", "mul", "max", "min"),

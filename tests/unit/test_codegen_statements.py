@@ -82,7 +82,7 @@ def _fenced(count: int, dtype: DType = "f32") -> tuple[Array, mmap.mmap]:
 
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
-@pytest.mark.parametrize("kind", ["vector", "serial"])
+@pytest.mark.parametrize("kind", ["vector", "vector_down", "serial"])
 @pytest.mark.parametrize(
     "index",
     [
@@ -450,6 +450,19 @@ def test_negative_extents_are_empty(target: Target) -> None:
         program = _program("f32 f32", (reduce, loop, Store(1, 0, Local("t", "f32"))))
         y = _run(program, target, np.ones(40, np.float32), np.full(40, -1, np.float32), n=2, m=9)
         np.testing.assert_array_equal(y, [0, *[-1] * 39])
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=str)
+@pytest.mark.parametrize("dtype", ["f32", "u8"])
+def test_vectors_downwards(dtype: DType, target: Target) -> None:
+    """They come in the order in which an array can be moved up in place, where all elements are
+    narrow, too."""
+    body = (Store(1, _J + 1, Load(1, _J)),)
+    program = _program(f"{dtype} {dtype}", (For("j", _N, "vector_down", body),))
+    for n in (0, 1, 15, 16, 64, 70, 200):
+        y = np.arange(n + 1).astype(NUMPY[dtype])
+        moved = _run(program, target, y, y.copy(), n=n)
+        np.testing.assert_array_equal(moved, [*y[:1], *y[:-1]])
 
 
 # ---- control -------------------------------------------------------------------------------------

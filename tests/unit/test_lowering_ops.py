@@ -3,6 +3,7 @@ level of this machine."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -11,9 +12,9 @@ from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import Builder, check_graph, compile_graph, f32, normal
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.dims import Dim, Sum, dim_mul, symbol
+from ingot_compiler.ir.dims import Dim, Sum, dim_min, dim_mul, symbol
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.loops import For, Transpose
+from ingot_compiler.lowering.loops import For, LetIndex, Transpose
 
 Build = Callable[[Builder], int]
 Inputs = Sequence[Array]
@@ -190,13 +191,41 @@ def test_argument_reduce(op: str, select_last: bool) -> None:
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_cumsum(exclusive: bool, reverse: bool) -> None:
-    """Both axes."""
-    for axis in (0, 1):
+    """Both axes, of few, some and many lines beside each other, of known and of open sizes, of one
+    element and of none."""
+    shapes = ((4, 6), (9, 40), (10, 1040), (1, 40), (0, 40), (3, 0))
+    for axis, shape in itertools.product((0, 1), shapes):
+        x = normal(0, *shape)
+        for kind in (f32(*shape), TensorType("f32", (symbol("n"), symbol("m")))):
+            builder = Builder([kind])
+            y = builder.op("cumsum", 0, axis=axis, exclusive=exclusive, reverse=reverse)
+            check_graph(builder, [y], [x], 2e-5, RUNNABLE)
 
-        def cumsum(b: Builder, axis: int = axis) -> int:
-            return b.op("cumsum", 0, axis=axis, exclusive=exclusive, reverse=reverse)
 
-        check([normal(0, 4, 6)], cumsum)
+def test_what_rows_of_open_length_share_is_read_once() -> None:
+    """The row that is picked is looked up before the loop over its elements, unless it has none."""
+    builder = Builder(
+        [TensorType("f32", (symbol("n"), symbol("m"))), TensorType("i64", (symbol("k"),))]
+    )
+    picked = builder.op("gather", 0, 1, axis=0)
+    (program,) = compile_graph(builder.finish([picked])).programs
+    (once,) = program.body
+    assert isinstance(once, For)
+    assert (once.extent, once.kind) == (dim_min(1, symbol("m")), "serial")
+    assert [type(each) for each in once.body[-2:]] == [LetIndex, For]
+    for width in (0, 1, 40):
+        x = normal(0, 5, width)
+        check_graph(builder, [picked], [x, integers(3, 0, -1)], 0, RUNNABLE)
+
+
+def test_a_size_as_a_number_is_no_launch_of_its_own() -> None:
+    """Kernels are told it; what the model returns is stored."""
+    builder = Builder([TensorType("i64", (symbol("n"),))])
+    sizes = builder.op("dim_values", values=(symbol("n"),))
+    limit = builder.op("reshape", sizes, shape=())
+    inside = builder.op("less", 0, limit)
+    assert len(compile_graph(builder.finish([inside])).programs) == 1
+    check_graph(builder, [inside, limit], [integers(1, 5, 3)], targets=RUNNABLE)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -405,6 +434,17 @@ def test_columns_are_joined_by_no_more_than_make_them_enough() -> None:
     (plane,) = (item for item in compiled.programs[0].body if isinstance(item, Transpose))
     assert plane.columns == 3 * symbol("w")
     check_graph(builder, [turned], [normal(0, 2, 3, 5, 7, 19)], 0)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "u8"])
+@pytest.mark.parametrize("shape", [(70, 150), (33, 300), (300, 128)])
+def test_planes_of_several_blocks(shape: tuple[int, int], dtype: DType) -> None:
+    """Blocks of rows and of columns, whole ones and the last ones, of known and of open sizes."""
+    x = (9 * normal(0, *shape)).astype("u1" if dtype == "u8" else "f4")
+    for sizes in (shape, (symbol("n"), symbol("m"))):
+        builder = Builder([TensorType(dtype, sizes)])
+        turned = builder.op("transpose", 0, permutation=(1, 0))
+        check_graph(builder, [builder.op("max", turned, turned)], [x], 0, RUNNABLE)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "f16", "u8", "bool"])

@@ -74,11 +74,13 @@ def test_a_size_of_the_data_feeds_kernels(tmp_path: Path) -> None:
 
 def test_a_late_output_cannot_be_bound(tmp_path: Path) -> None:
     """A large output whose size the data decide has no fixed address: bind says so."""
-    model = make_model([node("NonZero", "x", "y")], [tensor("x", [9000])], [tensor("y", None, I64)])
+    model = make_model(
+        [node("NonZero", "x", "y")], [tensor("x", [200000])], [tensor("y", None, I64)]
+    )
     ingot.compile(model).save(tmp_path / "m.ingot")
     session = ingot_runtime.load(tmp_path / "m.ingot")
     with pytest.raises(ingot_runtime.InputError, match="depends on the data"):
-        session.bind({"x": np.zeros(9000, np.float32)})
+        session.bind({"x": np.zeros(200000, np.float32)})
 
 
 def test_a_small_late_output_is_planned_as_its_upper_bound(tmp_path: Path) -> None:
@@ -266,3 +268,25 @@ def test_positions_of_equal_maxima(tmp_path: Path, dtype: str, order: int, is_op
         y, z = max(inside, key=lambda place: x[image, channel, place[0], place[1]])
         place = z * 5 + y if order else y * 6 + z
         assert found == (image * 3 + channel) * 30 + place
+
+
+@pytest.mark.sweep(4)
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.BOOL, TensorProto.FLOAT16])
+@pytest.mark.parametrize("k", [0, 3, -5, 129, 131, -200])
+def test_eye_like(tmp_path: Path, k: int, dtype: int, *, is_open: bool) -> None:
+    """Matrices that are compared and those into which ones are scattered; diagonals outside, empty
+    matrices."""
+    shapes = ((4, 6), (140, 131), (131, 140), (0, 5), (5, 0))
+    for shape in shapes:
+        x = np.zeros(shape, np.float32)
+        model = make_model(
+            [node("EyeLike", "x", "y", k=k, dtype=dtype), node("Identity", "y", "z")],
+            [tensor("x", ["n", "m"] if is_open else shape)],
+            [tensor("z", None, dtype)],
+        )
+        ingot.compile(model).save(tmp_path / "m.ingot")
+        for result in run_all_ways(tmp_path / "m.ingot", [{"x": x}]):
+            expected = np.eye(*shape, k, dtype=helper.tensor_dtype_to_np_dtype(dtype))
+            np.testing.assert_array_equal(result["z"], expected)
+            assert result["z"].dtype == expected.dtype

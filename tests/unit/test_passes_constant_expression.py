@@ -460,6 +460,21 @@ def test_large_outputs_of_small_values_are_computed() -> None:
         assert constant_values(graph).issuperset(values)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_zeros_that_others_are_scattered_into_are_computed(count: int) -> None:
+    """They are written where the result lies: as a constant they would be copied there. What two
+    scatters read is one."""
+    places, ones = TensorType("i64", (5,)), TensorType("f32", (5,))
+    weights = Weights([places, ones])
+    zero = weights.builder.scalar("f32", 0.0)
+    zeros = weights.add("broadcast_to", (zero,), shape=(10000,))
+    made = [
+        weights.add("scatter_elements", (zeros, 0, 1), axis=0, reduction="none")
+        for _ in range(count)
+    ]
+    assert (zeros in constant_values(weights.builder.finish(made))) == (count > 1)
+
+
 def test_large_outputs_of_large_constants_are_copied() -> None:
     """A comparison of weights that are as large takes no less than a copy."""
     weights = Weights()

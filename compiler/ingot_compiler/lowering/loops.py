@@ -1,5 +1,4 @@
-"""Loop programs: what one kernel does, as loops over buffers; target-neutral but for the tile sizes
-chosen for a target.
+"""Loop programs: what one kernel does, as loops over buffers; target-neutral but for tile sizes.
 
 In: nothing. Out: ``LoopProgram`` (stage 7). Not done here: making them (``lower``), machine code
 (``backends``).
@@ -23,6 +22,7 @@ from ingot_compiler.lowering.team import Team
 from ingot_runtime.lazy_dataclass import dataclass
 
 Comparison = OneOf["less", "less_equal", "equal"]
+ForKind = OneOf["serial", "vector", "vector_down", "unroll"]
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
 
@@ -115,11 +115,12 @@ class Store:
 @dataclass(frozen=True, slots=True)
 class For:
     """``for variable in range(extent)``. ``vector``: independent iterations run in lanes (at most one
-    such loop encloses a statement; a tail is masked); ``unroll``: integer extent, copied body."""
+    such loop encloses a statement; a tail is masked), ``vector_down``: from the last to the first;
+    ``unroll``: integer extent, copied body."""
 
     variable: str
     extent: Dim
-    kind: OneOf["serial", "vector", "unroll"]
+    kind: ForKind
     body: tuple[Statement, ...]
 
 
@@ -132,8 +133,7 @@ class Reduce:
     likewise); an empty range gives the identity. ``lanes``: the iterations are spread over vector
     lanes and a fixed number of partial results (only outside a vector loop); otherwise they run in
     order, each lane of an enclosing vector loop for itself. ``unroll``: copy the body (integer
-    extent). max and min propagate NaN, ``max_number`` passes over it (floats only).
-    """
+    extent). max and min propagate NaN, ``max_number`` passes over it (floats only)."""
 
     name: str
     function: OneOf["sum", "product", "max", "min", "max_number"]

@@ -19,6 +19,7 @@ from ingot_compiler.lowering.loops import (
     CallExtern,
     Filter,
     For,
+    ForKind,
     If,
     Let,
     LetIndex,
@@ -166,7 +167,7 @@ class _Statements:
         reader.expect("}")
         return Filter(name, variable, extent, start, limit, body, condition, tuple(stores))
 
-    def loop(self, kind: OneOf["serial", "vector", "unroll"], path: Path) -> For:
+    def loop(self, kind: ForKind, path: Path) -> For:
         """``serial i in EXTENT { ... }``."""
         return For(*read_range(self.reader), kind, self.block(path))
 
@@ -205,6 +206,7 @@ _READERS_BY_SIGN: Mapping[str, Callable[[_Statements, Path], Statement]] = {
 _READERS: Mapping[str, Callable[[_Statements, Path], Statement]] = {
     "serial": lambda statements, path: statements.loop("serial", path),
     "vector": lambda statements, path: statements.loop("vector", path),
+    "vector_down": lambda statements, path: statements.loop("vector_down", path),
     "unroll": lambda statements, path: statements.loop("unroll", path),
     "filter": _Statements.filter,
     "index": _Statements.let_index,

@@ -163,7 +163,7 @@ def _call_extern(scope: LoopScope, statement: CallExtern) -> Iterator[Problem]:
 
 def _loop(scope: LoopScope, statement: For) -> Iterator[Problem]:
     """A loop; lanes are not inside lanes, copies have a number."""
-    kind, vector = statement.kind, statement.kind == "vector"
+    kind, vector = statement.kind, statement.kind in ("vector", "vector_down")
     yield from scope.fresh(kind, (statement.variable,))
     yield from scope.sizes(kind, statement.extent)
     if vector and scope.vector:

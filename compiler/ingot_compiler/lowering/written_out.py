@@ -1,4 +1,5 @@
-"""Values that are written to an output from next to nothing: a matrix of ones on a diagonal.
+"""Values that are written to an output, or where others are scattered, from next to nothing: a
+triangle of ones.
 
 In: a graph, the values that could be constants. Out: those that a kernel computes into the output
 in less time than it copies them there, for a copy reads as much as it writes. Not done here: what
@@ -18,6 +19,7 @@ _LEAST_BYTES = 1 << 15  # below it, a call takes longer than the copy
 _SHARE = 8  # of a value's elements: what has no more is read
 _OPS_MAX = 8
 _MOVES = frozenset(("broadcast_to", "select"))
+_SCATTERS = ("scatter_elements", "scatter_nd")
 _PLAIN = _MOVES | COMPARISONS.keys() | {"add", "cast"}
 
 
@@ -55,13 +57,19 @@ class _Values:
 
 
 def written_out(graph: Graph, folded: AbstractSet[int]) -> frozenset[int]:
-    """Outputs of 32 KiB and more that nothing else reads, and what only they need that is nearly as
-    large. They have the same bits wherever they are computed."""
-    outputs = [value for value in graph.outputs if value in folded and _is_large(graph, value)]
-    if not outputs:
+    """Outputs and operands of scatters of 32 KiB and more that nothing else reads, and what only
+    they need that is nearly as large. They have the same bits wherever they are computed."""
+    scattered = [node.operands[0] for node in graph.nodes if node.op in _SCATTERS]
+    copied = [*graph.outputs, *scattered]
+    large = [value for value in copied if value in folded and _is_large(graph, value)]
+    if not large:
         return frozenset()
     values = _Values(graph, graph.users(), graph.producers())
-    alone = (value for value in outputs if value not in values.users)
+    alone = (
+        value
+        for value in large
+        if len(values.users.get(value, ())) + graph.outputs.count(value) == 1
+    )
     return frozenset[int]().union(*(values.computed(value, _OPS_MAX) for value in alone))
 
 

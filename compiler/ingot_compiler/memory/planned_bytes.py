@@ -3,7 +3,8 @@
 In: a fused graph. Out: bytes of buffers. Not done here: places (``plan_memory``).
 
 A small buffer whose size has a bound is planned as if it were as large: a block of its own, while
-``main`` runs, costs more time than memory is saved.
+``main`` runs, costs more time than memory is saved. Of an output, pages that are not written take
+no memory, so its bound may be higher.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ingot_compiler.lowering.size_bounds import Bounds, most_of, size_bounds
 from ingot_compiler.memory.memory_plan import buffer_bytes
 
 BOUNDED_BYTES_MAX = 1 << 16
+OUTPUT_BYTES_MAX = 1 << 20
 
 
 class PlannedSizes:
@@ -45,4 +47,4 @@ class PlannedSizes:
         if len(most) < len(sizes):
             return None
         size_bytes = prod(most) * dtype_size_bytes(kind.dtype)
-        return most if size_bytes <= BOUNDED_BYTES_MAX else None
+        return most if size_bytes <= OUTPUT_BYTES_MAX else None

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..errors import InputError, ResourceError, RunError
+from ..errors import InputError, RunError
 from ..format.dtypes import DTYPE_NAMES, ML_DTYPES
 from ..format.plan import BundlePlan, TensorPlan
 from ..loader.block import Block
@@ -38,7 +38,7 @@ class Views:
         "large_outputs", "ndarray", "outputs",
     )  # fmt: skip
 
-    def __init__(self, frame: CallFrame, plan: BundlePlan) -> None:
+    def __init__(self, frame: CallFrame, plan: BundlePlan, large: "dict[int, list[Block]]") -> None:
         self.frame = frame
         self.ndarray = np.ndarray
         given = zip(plan.inputs, frame.input_shapes, frame.small_inputs, strict=True)
@@ -58,7 +58,11 @@ class Views:
             for index, (tensor, shape, place) in enumerate(made)
             if place < 0
         ]
-        self._free: dict[int, list[Block]] = {index: [] for index, _, _, _ in self.large_outputs}
+        # Blocks of 32 MiB and more wait in lists that calls of all shapes share.
+        self._free: dict[int, list[Block]] = {
+            index: large.setdefault(index, []) if frame.output_bytes[index] >> 25 else []
+            for index, *_ in self.large_outputs
+        }
         # Places for large inputs that lie where `main` cannot read them.
         self._aligned: dict[int, Array] = {}
         # Outputs with a size of their own: `main` knows it at the end, the array given is for the
@@ -129,12 +133,11 @@ def _recycled(
     """Return an uninitialised array and its address. Its block is given out again once nobody holds
     an array over it: fresh memory costs a page fault per 4 KiB, more than many a kernel takes."""
     size_bytes = dtype.itemsize * math.prod(shape)
-    if size_bytes > _RECYCLED_SIZE_BYTES_MAX:
-        array = aligned_empty(shape, dtype)
-        return array, array.__array_interface__["data"][0]
-    try:
+    while free:
         block = free.pop()
-    except IndexError:
+        if block.size_bytes == size_bytes:
+            break
+    else:
         block = Block(size_bytes)
     return _leased(block, free, shape, dtype), block.address
 
@@ -158,7 +161,6 @@ def _give_back(lease: "Any") -> None:
 
 
 _RECYCLED_BLOCKS_MAX = 2
-_RECYCLED_SIZE_BYTES_MAX = 1 << 25
 
 
 def _grown(frame: CallFrame, index: int, dtype: "np.dtype[np.generic]", grow: "Grow") -> "Array":
@@ -176,11 +178,7 @@ def _grown(frame: CallFrame, index: int, dtype: "np.dtype[np.generic]", grow: "G
 def aligned_empty(shape: Shape, dtype: "np.dtype[np.generic]") -> "Array":
     """Return an uninitialised C-contiguous array whose address is a multiple of 64."""
     size_bytes = dtype.itemsize * math.prod(shape)
-    try:
-        block = np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
-    except MemoryError as error:
-        where = f"an array of {size_bytes} bytes"
-        raise ResourceError("not enough memory", where, str(error)) from error
+    block = np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
     start = -block.__array_interface__["data"][0] % ALIGNMENT_BYTES
     return block[start : start + size_bytes].view(dtype).reshape(shape)
 

@@ -47,9 +47,9 @@ class Lane:
     """Runs one call at a time, for whoever holds its ``permit``."""
 
     __slots__ = (
-        "__weakref__", "_fd", "_frames", "_grow", "_main", "_memory", "_room", "_shaped", "_whole",
-        "attached", "free", "loaded", "may_wait", "n_inputs", "ndarray", "permit", "views", "vm",
-        "waiters", "watch",
+        "__weakref__", "_fd", "_frames", "_grow", "_large", "_main", "_memory", "_room", "_shaped",
+        "_whole", "attached", "free", "loaded", "may_wait", "n_inputs", "ndarray", "permit",
+        "views", "vm", "waiters", "watch",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +86,7 @@ class Lane:
         self._frames: dict[tuple[Shape, ...], CallFrame] = {}
         # Views know their frame, not the other way: no cycle holds memory.
         self._shaped: dict[tuple[Shape, ...], Views] = {}
+        self._large: dict[int, list[Block]] = {}
         self._fd = loaded.source.fd
         self.vm: "Vm | None" = None
         self._main: Callable[[int], int] = _MAIN(loaded.image.exports["main"])
@@ -259,7 +260,7 @@ class Lane:
         frame = self._frame_of(shapes)
         views = self._shaped.get(shapes)
         if views is None:
-            views = self._shaped[shapes] = Views(frame, self.loaded.plan)
+            views = self._shaped[shapes] = Views(frame, self.loaded.plan, self._large)
         self.views = views
         self.ndarray = views.ndarray
         self.n_inputs = len(views.inputs)
@@ -283,6 +284,7 @@ class Lane:
         """Give back what it has; its permit is closed. May be done again."""
         self._frames.clear()
         self._shaped.clear()
+        self._large.clear()
         self.n_inputs = -1
         self.views = None  # type: ignore[assignment]  # no call comes any more
         self._memory = Memory((), Block(0), 0)

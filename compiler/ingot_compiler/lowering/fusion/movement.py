@@ -7,6 +7,7 @@ kernel).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
@@ -23,9 +24,14 @@ MovementRule = Callable[[Fuser, Node], None]
 
 
 def reshape(fuser: Fuser, node: Node) -> None:
-    """A view where the elements lie evenly, else one copy."""
+    """A view where the elements lie evenly, else one copy; a size as a number is no element of
+    memory: kernels are told it."""
     operand, result = node.operands[0], node.results[0]
     shape, wanted = fuser.values.type_of(operand).shape, fuser.values.type_of(result).shape
+    made = fuser.values.maker(operand)
+    if not wanted and made is not None and made.op == "dim_values":
+        fuser.defer_added(replace(made, results=(result,)))
+        return
     stored = fuser.where(operand)
     view = reshape_view(stored.view, shape, wanted)
     if view is None:

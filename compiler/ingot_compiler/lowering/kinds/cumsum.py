@@ -4,7 +4,7 @@ In: a group anchored by ``cumsum``. Out: its loop program: units are the other p
 lie together in lanes. Not done here: a parallel scan.
 """
 
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_mod, dim_mul, symbol
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
@@ -14,7 +14,6 @@ from ingot_compiler.lowering.kinds.line_lanes import LineLanes
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,
-    Compare,
     Constant,
     For,
     Let,
@@ -44,35 +43,44 @@ def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
         index = shape[axis] - 1 - step if reverse else step
         return lines.place(index).offset(operand.view)
 
-    def unless_first(step: Dim, value: Value) -> Value:
-        zero = Constant(0.0 if dtype in FLOATS else 0, dtype)
-        return Apply("select", (Compare("equal", step, 0), zero, value), dtype)
+    zero = Constant(0.0 if dtype in FLOATS else 0, dtype)
+    first: Value = zero if exclusive else Load(buffers.number(x), offset(x, 0))
+    begin = Store(buffers.number(result), offset(result, 0), Apply("add", (zero, first), dtype))
 
-    def steps(first: Dim, count: int) -> tuple[Statement, ...]:
+    def steps(step: Dim, count: int) -> tuple[Statement, ...]:
         """``count`` elements, of which the first one alone waits for what is stored."""
-        before = dim_max(first - 1, 0)
-        total = unless_first(first, Load(buffers.number(result), offset(result, before)))
+        total: Value = Load(buffers.number(result), offset(result, step - 1))
         statements: list[Statement] = []
         for number in range(count):
-            step = first + number
-            own: Value = Load(
-                buffers.number(x), offset(x, dim_max(step - 1, 0) if exclusive else step)
-            )
-            own = unless_first(step, own) if exclusive else own
+            own = Load(buffers.number(x), offset(x, step + (number - exclusive)))
             statements.append(Let(f"t{number}", Apply("add", (total, own), dtype)))
             total = Local(f"t{number}", dtype)
-            statements.append(Store(buffers.number(result), offset(result, step), total))
+            statements.append(Store(buffers.number(result), offset(result, step + number), total))
         return tuple(statements)
 
-    is_narrow = isinstance(lines.lane_count, int) and lines.lane_count <= _NARROW
-    at_once = _TOGETHER if is_narrow else 1
-    rounds, rest = dim_floordiv(shape[axis], at_once), dim_mod(shape[axis], at_once)
-    last = dim_mul(rounds, at_once) + symbol("i")
-    loops = [For("g", rounds, "serial", lines.in_lanes(steps(symbol("g") * at_once, at_once)))]
+    def in_lanes(step: Dim, count: int) -> tuple[Statement, ...]:
+        return lines.in_lanes(steps(step, count), "vector_down" if reverse else "vector")
+
+    at_once = _at_once(lines)
+    others = dim_max(shape[axis] - 1, 0)
+    rounds, rest = dim_floordiv(others, at_once), dim_mod(others, at_once)
+    last = dim_mul(rounds, at_once) + symbol("i") + 1
+    loops = [
+        For("b", dim_min(1, shape[axis]), "serial", lines.in_lanes((begin,))),
+        For("g", rounds, "serial", in_lanes(symbol("g") * at_once + 1, at_once)),
+    ]
     if rest != 0:
-        loops.append(For("i", rest, "serial", lines.in_lanes(steps(last, 1))))
+        loops.append(For("i", rest, "serial", in_lanes(last, 1)))
     grain = grain_for(shape[axis] * 4 * lines.lines_of_unit)
     return finish_program(buffers, tuple(loops), lines.unit_count, grain)
+
+
+def _at_once(lines: LineLanes) -> int:
+    """How many elements of a line are summed at once: several where they are few beside each other,
+    or where a part of a row is far from the next. Whole rows follow one another as they lie in
+    memory, which is read ahead then (4000x500: 0.39 ms instead of 0.75)."""
+    is_narrow = isinstance(lines.lane_count, int) and lines.lane_count <= _NARROW
+    return _TOGETHER if is_narrow or lines.are_split else 1
 
 
 CUMSUM = Kind("cumsum", one_kernel(lower_cumsum), ResultLayout.ROW_MAJOR, takes_followers=False)

@@ -16,7 +16,7 @@ from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import Operand
 from ingot_compiler.lowering.kinds.lines import other_axes
 from ingot_compiler.lowering.kinds.program import INDEX
-from ingot_compiler.lowering.loops import For, Statement
+from ingot_compiler.lowering.loops import For, ForKind, Statement
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import Shape
 from ingot_runtime.lazy_dataclass import dataclass
@@ -80,12 +80,19 @@ class LineLanes:
         gone = len(shape) < len(self.shape)
         return Space(shape, self._runs(lambda axis: axis - (gone and axis > self.axis)))
 
-    def in_lanes(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    @property
+    def are_split(self) -> bool:
+        """Whether the lines that lie together are those of several units."""
+        return typical(self._blocks) > 1
+
+    def in_lanes(
+        self, body: tuple[Statement, ...], kind: ForKind = "vector"
+    ) -> tuple[Statement, ...]:
         """The statements for all lanes of the unit."""
         if self.are_alone:
             return body
         extent = dim_min(_BLOCK, self.lane_count - self._first)
-        return (For(_LANE, extent, "vector", body),)
+        return (For(_LANE, extent, kind, body),)
 
     def _runs(self, renamed: Callable[[int], int]) -> tuple[Run, ...]:
         unit = dim_floordiv(symbol(INDEX), self._blocks)

@@ -53,7 +53,7 @@ def lower_elements(group: Group) -> LoopProgram:
     """One parallel loop over the outer axes, one vector loop over the inner ones, in the result's
     storage order."""
     if (plane := find_plane(group)) is not None:
-        return lower_plane(group, plane)
+        return lower_plane(group, plane, target)
     if (columns := find_gathered_columns(group)) is not None:
         return lower_gathered_columns(group, columns)
     return _lower_scan(group)
@@ -84,12 +84,15 @@ def _lower_scan(group: Group) -> LoopProgram:
     elements = Elements(group, buffers)
     stored = elements.stored(result, space)
     before: tuple[Statement, ...] = ()
-    if isinstance(length, int) and length > 0:
+    if length != 0:
         written = [number for number, each in enumerate(buffers.buffers) if each.written]
         before, stored = before_loop(stored, "j", written)
     # A single element needs no lanes.
     loop = For("j", length, "vector" if loops.inner else "serial", stored)
-    return finish_program(buffers, (*before, loop), extent, grain_for(length))
+    body: tuple[Statement, ...] = (*before, loop)
+    if before and not isinstance(length, int):
+        body = (For("once", dim_min(1, length), "serial", body),)
+    return finish_program(buffers, body, extent, grain_for(length))
 
 
 def _lower_padded(

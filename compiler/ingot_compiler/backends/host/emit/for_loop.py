@@ -4,10 +4,12 @@ In: a ``For`` and the context. Out: instructions. Not done here: loops with a re
 the lanes of wide vectors (``loop_lanes``).
 
 A vector loop runs whole vectors, wider ones first where all elements are narrow, then one masked
-vector for the rest.
+vector for the rest; downwards, all of this in the opposite order.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.control import for_each, if_below, multiple_below
@@ -18,7 +20,7 @@ from ingot_compiler.backends.host.emit.extent import (
 )
 from ingot_compiler.backends.host.emit.lanes import iterations_left, mask_of, tail_mask
 from ingot_compiler.backends.host.emit.loop_lanes import wide_lanes
-from ingot_compiler.backends.host.emit.operands import ZERO
+from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.emit.statement import emit_statements
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.lowering.loops import For
@@ -47,14 +49,19 @@ def _emit_round(context: EmitContext, statement: For, index: LlvmValue | int) ->
 
 
 def _over_vectors(context: EmitContext, statement: For, extent: LlvmValue) -> None:
-    """Run whole vectors, then the masked rest, if there is one."""
+    """Run whole vectors and the masked rest, if there is one."""
     w, lanes = context.writer, context.lanes
     wide = wide_lanes(context, statement.variable, statement.body)
-    done, whole = ZERO, multiple_below(w, extent, lanes)
-    if wide > lanes:
-        done = multiple_below(w, extent, wide)
-        for_each(w, ZERO, done, wide, lambda first: _emit_vector(context, statement, first, wide))
-    for_each(w, done, whole, lanes, lambda first: _emit_vector(context, statement, first, lanes))
+    whole = multiple_below(w, extent, lanes)
+    done = multiple_below(w, extent, wide) if wide > lanes else ZERO
+    is_down = statement.kind == "vector_down"
+
+    def vectors(start: LlvmValue, end: LlvmValue, step: int) -> None:
+        def turn(index: LlvmValue) -> None:
+            first = w.sub(w.add(start, w.sub(end, i64(step))), index) if is_down else index
+            _emit_vector(context, statement, first, step)
+
+        for_each(w, start, end, step, turn)
 
     def rest() -> None:
         ends = whole.integer, extent.integer
@@ -65,7 +72,13 @@ def _over_vectors(context: EmitContext, statement: For, extent: LlvmValue) -> No
         left = iterations_left(w, whole, extent)
         _emit_vector(context, statement, whole, lanes, mask_of(w, range(lanes), left), left=left)
 
-    if_below(w, whole, extent, rest)
+    parts: tuple[Callable[[], None], ...] = (
+        lambda: vectors(ZERO, done, wide),
+        lambda: vectors(done, whole, lanes),
+        lambda: if_below(w, whole, extent, rest),
+    )
+    for part in parts[::-1] if is_down else parts:
+        part()
 
 
 def _emit_vector(
