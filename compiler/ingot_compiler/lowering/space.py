@@ -6,6 +6,8 @@ In: runs of axes, each enumerated by one flat variable. Out: buffer offsets and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.mixed_radix import recombined
 from ingot_compiler.lowering.fused import View
@@ -59,6 +61,18 @@ class Space:
     def offset_of(self, view: View, shape: Shape) -> Dim:
         """Offset in a view of a smaller ``shape`` that is broadcast to this one."""
         return self.offset(broadcast_view(view, shape, self.shape))
+
+    def split(self, axis: int, shape: Shape) -> Space:
+        """The same point of a tensor of ``shape``, which has several axes in the place of one."""
+        more = len(shape) - len(self.shape)
+
+        def renumbered(axes: tuple[int, ...]) -> Iterator[int]:
+            for each in axes:
+                yield from range(axis, axis + more + 1) if each == axis else (
+                    each + more if each > axis else each,
+                )
+
+        return Space(shape, tuple(Run(tuple(renumbered(run.axes)), run.variable) for run in self.runs))
 
     def narrowed(self, shape: Shape) -> Space:
         """The point of a tensor of ``shape`` that broadcasts to this one."""

@@ -24,6 +24,7 @@ from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
 from ingot_compiler.passes.integer_products import integer_products
 from ingot_compiler.passes.move_quantised import move_quantised
+from ingot_compiler.passes.order_pixel_blocks import order_pixel_blocks
 from ingot_compiler.passes.products_in_floats import products_in_floats
 from ingot_compiler.passes.repeat_channels import repeat_channels
 from ingot_compiler.passes.rewrite import RewriteRule, RootOps, refusals_of
@@ -54,6 +55,7 @@ PASSES: tuple[Pass, ...] = (
     fold_batch_norm,
     expand_conv_transpose,
     repeat_channels,
+    order_pixel_blocks,
 )
 PATTERNS: tuple[tuple[str, RewriteRule, RootOps], ...] = (
     ("layer normalisation", fuse_layer_norm.rule, fuse_layer_norm.ROOTS),
