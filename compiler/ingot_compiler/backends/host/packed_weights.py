@@ -44,6 +44,12 @@ def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     return fuser.constant(packing.depthwise_weights(weights, together), device)
 
 
+def weights_along_depth(fuser: Fuser, node: Node) -> Leaf:
+    """Constant weights of a ``conv`` to few channels: [O, kernel.., C]."""
+    weights = packing.channels_inside(fuser.values.expression(node.operands[1]))
+    return fuser.constant(weights, fuser.values.device_of(node.results[0]))
+
+
 def _factors(fuser: Fuser, node: Node, dtype: DType) -> Graph:
     """The constant second operand, as kernels of the node's device read factors of ``dtype``."""
     values = fuser.values

@@ -167,6 +167,12 @@ def conv_matrix(expression: Graph, groups: int) -> Graph:
     return _reshaped(expression, (groups, channels * math.prod(kernel), own))
 
 
+def channels_inside(expression: Graph) -> Graph:
+    """[O, C, kernel..] -> [O, kernel.., C]."""
+    shape = _ints(expression)
+    return _rearranged(expression, shape, (0, *range(2, len(shape)), 1))
+
+
 def depthwise_weights(expression: Graph, together: int = 1) -> Graph:
     """[C, 1, kernel..] -> [kernel.., C]; with ``together`` taps of the first axis beside each
     other, and zeros behind the last, [ceil(k0 / together), k1.., C, together]."""

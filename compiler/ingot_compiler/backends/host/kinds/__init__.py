@@ -6,6 +6,7 @@ In: nothing. Out: ``KINDS`` by name, ``ROUNDED_KINDS``. Not done here: forming g
 
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
 from ingot_compiler.backends.host.kinds.conv import CONV, CONV_BF16, CONV_PARTS
+from ingot_compiler.backends.host.kinds.conv_few_channels import CONV_FEW_CHANNELS
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.backends.host.kinds.matmul import (
@@ -24,6 +25,7 @@ _TILED = (
     ATTENTION,
     CONV,
     CONV_BF16,
+    CONV_FEW_CHANNELS,
     DEPTHWISE,
     DEPTHWISE_PLANE,
     MATMUL,

@@ -22,6 +22,10 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Pointers,
 )
+from ingot_compiler.backends.host.emit.kernels.along_depth import (
+    emit_along_depth,
+    lies_along_depth,
+)
 from ingot_compiler.backends.host.emit.kernels.byte_products import flips_signs, sign_bits
 from ingot_compiler.backends.host.emit.kernels.contraction_rows import emit_rows
 from ingot_compiler.backends.host.emit.kernels.contraction_unit import (
@@ -51,6 +55,9 @@ def emit_contraction(context: EmitContext, statement: Contraction) -> None:
         return
     if statement.strassen is not None:
         emit_strassen(context, statement, statement.strassen, emit_contraction)
+        return
+    if lies_along_depth(statement):
+        emit_along_depth(context, statement)
         return
     unit = contraction_unit(context, statement)
     start = emit_index(context, statement.column_start)
