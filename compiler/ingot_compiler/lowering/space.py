@@ -6,7 +6,7 @@ In: runs of axes, each enumerated by one flat variable. Out: buffer offsets and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import chain
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.mixed_radix import recombined
@@ -66,13 +66,14 @@ class Space:
         """The same point of a tensor of ``shape``, which has several axes in the place of one."""
         more = len(shape) - len(self.shape)
 
-        def renumbered(axes: tuple[int, ...]) -> Iterator[int]:
-            for each in axes:
-                yield from range(axis, axis + more + 1) if each == axis else (
-                    each + more if each > axis else each,
-                )
+        def renumbered(run: Run) -> Run:
+            places = (
+                range(axis, axis + more + 1) if each == axis else (each + more * (each > axis),)
+                for each in run.axes
+            )
+            return Run(tuple(chain.from_iterable(places)), run.variable)
 
-        return Space(shape, tuple(Run(tuple(renumbered(run.axes)), run.variable) for run in self.runs))
+        return Space(shape, tuple(map(renumbered, self.runs)))
 
     def narrowed(self, shape: Shape) -> Space:
         """The point of a tensor of ``shape`` that broadcasts to this one."""

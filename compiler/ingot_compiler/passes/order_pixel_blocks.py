@@ -51,7 +51,7 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     region = state.interior(node, conv.operands)
     if region is None or not _is_alike(state, region, conv, split, node):
         return None
-    value = _reordered(state, conv, blocks, region)
+    value = _reordered(state, conv, blocks)
     moved = {conv.results[0]: value}
     for item in region.nodes:
         if item not in (conv, split, node):
@@ -104,7 +104,7 @@ def _is_alike(state: Rewriter, region: Interior, conv: Node, split: Node, last: 
     )
 
 
-def _reordered(state: Rewriter, conv: Node, blocks: _Blocks, region: Interior) -> int:
+def _reordered(state: Rewriter, conv: Node, blocks: _Blocks) -> int:
     """The convolution with its channels in the order of the pixels of a block."""
     pixels = prod(blocks.block)
 

@@ -6,7 +6,7 @@ here: when it is chosen (``choose_kind``).
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
 from ingot_compiler.backends.host.convolution import ConvShape
-from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
@@ -32,20 +32,17 @@ def lower_few_channels(group: Group, target: KernelTarget) -> LoopProgram:
     line, start = dim_floordiv(symbol(INDEX), parts), dim_mod(symbol(INDEX), parts)
     lines, strides = (shape[0], *shape[2:last]), conv.pixel_strides(x)
     image = conv.origin(x) + flat_offset(line, lines, strides[:-1]) + tap_offset
-    summands = depth
-    for _, extent in taps:
-        summands = dim_mul(summands, extent)
-    tap = symbol("k")
-    step = depth
-    for name, extent in reversed(taps):
-        tap = tap + dim_mul(step, symbol(name))
-        step = dim_mul(step, extent)
-    space = Space(shape, (Run((1,), symbol("row")), Run((last,), symbol("column")), Run((0, *range(2, last)), line)))  # fmt: skip
+    tap: Dim = symbol("row")
+    for name, extent in (*taps, ("k", depth)):
+        tap = dim_mul(tap, extent) + symbol(name)
+    summands = dim_mul(dim_product(tuple(extent for _, extent in taps)), depth)
+    runs = (((1,), symbol("row")), ((last,), symbol("column")), ((0, *range(2, last)), line))
+    space = Space(shape, tuple(Run(axes, variable) for axes, variable in runs))
     statement = Contraction(
         "row", channels, 0, channels,
         "column", pixels, dim_mul(start, width),
         taps, "k", depth,
-        anchored.number(1), dim_mul(summands, symbol("row")) + tap,
+        anchored.number(1), tap,
         anchored.number(0), image + dim_mul(strides[-1], symbol("column")), None,
         "f32", ACCUMULATOR, anchored.epilogue(space), RegisterTile(channels, _VECTORS),
     )  # fmt: skip

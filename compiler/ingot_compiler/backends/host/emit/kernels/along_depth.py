@@ -3,9 +3,9 @@
 In: a ``Contraction`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
 Not done here: contractions with columns in lanes (``contraction``).
 
-Columns would leave most lanes empty, be they few rows' or rows that few columns have. Here a lane has
-every so many-th product of each element, and all lanes are added in the tree of ``lane_trees``: no
-tile, row block or thread count changes a bit.
+Few rows, such as the channels of a picture, would leave most lanes of a vector empty. Here a lane has
+every so many-th product of each element, and lanes are added in the tree of ``lane_trees``: no
+tile or thread count changes a bit.
 """
 
 from __future__ import annotations
@@ -28,19 +28,13 @@ from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.dims import Dim, coefficient, dim_min, substitute
+from ingot_compiler.ir.dims import Dim, dim_min, substitute
 from ingot_compiler.lowering.loops import Contraction
 from ingot_runtime.lazy_dataclass import dataclass
 
 _ELEMENT = "float"
 _CHAINS_PER_BLOCK = 48  # LLVM is quadratic in a block's length
 Axes = Sequence[tuple[Dim, Dim, Dim]]
-
-
-def lies_along_depth(statement: Contraction) -> bool:
-    """Whether columns of B are no neighbours, but the elements of one are."""
-    beside = (coefficient(statement.b_index, name) for name in (statement.column, statement.depth))
-    return statement.b_panels is None and next(beside) != 1 and next(beside) == 1
 
 
 def emit_along_depth(context: EmitContext, statement: Contraction) -> None:
@@ -84,8 +78,12 @@ class _Unit:
         w, s = self.writer, self.statement
         loops = (*s.taps, (s.depth, s.depth_extent))
         start: dict[str, Dim] = {name: 0 for name, _ in loops}
-        a = self._pointers(s.a, substitute(s.a_index, start), s.row, [i64(row) for row in range(self.rows)])
-        b = self._pointers(s.b, substitute(s.b_index, start), s.column, self._columns(column, valid))
+        a = self._pointers(
+            s.a, substitute(s.a_index, start), s.row, [i64(row) for row in range(self.rows)]
+        )
+        b = self._pointers(
+            s.b, substitute(s.b_index, start), s.column, self._columns(column, valid)
+        )
         none = (zeros(_ELEMENT, self.lanes),) * (self.rows * self.columns)
         axes = merged_dims(loops, s.a_index, s.b_index)
         sums = self._sum((a, b), axes, (ZERO, ZERO), none)

@@ -22,10 +22,7 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Pointers,
 )
-from ingot_compiler.backends.host.emit.kernels.along_depth import (
-    emit_along_depth,
-    lies_along_depth,
-)
+from ingot_compiler.backends.host.emit.kernels.along_depth import emit_along_depth
 from ingot_compiler.backends.host.emit.kernels.byte_products import flips_signs, sign_bits
 from ingot_compiler.backends.host.emit.kernels.contraction_rows import emit_rows
 from ingot_compiler.backends.host.emit.kernels.contraction_unit import (
@@ -42,6 +39,7 @@ from ingot_compiler.backends.host.emit.lanes import known_tail_mask, tail_mask
 from ingot_compiler.backends.host.emit.operands import Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import lanes_of_rest
+from ingot_compiler.lowering.loop_blocks import lies_along_depth
 from ingot_compiler.lowering.loops import Contraction
 
 
