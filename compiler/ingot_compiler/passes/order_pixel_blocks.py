@@ -15,9 +15,8 @@ from math import prod
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node
-from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.traits import Trait
-from ingot_compiler.passes.rewrite import Interior, Rewriter, in_shape, rewrite
+from ingot_compiler.passes.alike_channels import convolution_of, emit_again, treat_alike
+from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -45,19 +44,17 @@ class _Blocks:
 def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     split = state.made_by(node.operands[0], "reshape")
     blocks = _blocks(state, split, node) if split else None
-    conv = _convolution(state, split) if split and blocks else None
+    conv = convolution_of(state, split.operands[0]) if split and blocks else None
     if split is None or blocks is None or conv is None:
         return None
     region = state.interior(node, conv.operands)
-    if region is None or not _is_alike(state, region, conv, split, node):
+    if region is None or conv not in region.nodes:
         return None
-    value = _reordered(state, conv, blocks)
-    moved = {conv.results[0]: value}
-    for item in region.nodes:
-        if item not in (conv, split, node):
-            operands = [moved.get(operand, operand) for operand in item.operands]
-            moved[item.results[0]] = state.emit(item.op, operands, item.table, item.source)
-    value = in_shape(state, moved[split.operands[0]], blocks.ordered, split.source)
+    between = [item for item in region.nodes if item not in (conv, split, node)]
+    if not treat_alike(state, between, [conv]):
+        return None
+    value = emit_again(state, between, conv.results[0], _reordered(state, conv, blocks))
+    value = in_shape(state, value, blocks.ordered, split.source)
     count = len(blocks.block)
     pairs = [part for axis in range(count) for part in (2 + count + axis, 1 + axis)]
     order = {"permutation": (0, 1 + count, *pairs)}
@@ -78,30 +75,6 @@ def _blocks(state: Rewriter, split: Node, node: Node) -> _Blocks | None:
     if channels == 1 or prod(block) == 1:
         return None
     return _Blocks(batch, channels, tuple(block), tuple(old[1:]))
-
-
-def _convolution(state: Rewriter, split: Node) -> Node | None:
-    """The convolution with weights of the build whose results are split, through elementwise ops."""
-    node = state.producer(split.operands[0])
-    while node and Trait.ELEMENTWISE in OPS_BY_NAME[node.op].traits:
-        shape = state.shape_of(node.results[0])
-        whole = [value for value in node.operands if state.shape_of(value) == shape]
-        node = state.producer(whole[-1]) if whole else None
-    if node is None or node.op != "conv" or node.integer("groups") != 1:
-        return None
-    return node if all(map(state.is_constant, node.operands[1:])) else None
-
-
-def _is_alike(state: Rewriter, region: Interior, conv: Node, split: Node, last: Node) -> bool:
-    """Whether all nodes between treat all channels alike."""
-    made = {result for node in region.nodes for result in node.results}
-    between = [node for node in region.nodes if node not in (conv, split, last)]
-    others = [value for node in between for value in node.operands if value not in made]
-    return (
-        conv in region.nodes
-        and all(Trait.ELEMENTWISE in OPS_BY_NAME[node.op].traits for node in between)
-        and all(state.type_of(value).element_count == 1 for value in others)
-    )
 
 
 def _reordered(state: Rewriter, conv: Node, blocks: _Blocks) -> int:

@@ -16,6 +16,7 @@ from ingot_compiler.passes import (
     fuse_rms_norm,
     fuse_silu,
 )
+from ingot_compiler.passes.before_pixel_blocks import before_pixel_blocks
 from ingot_compiler.passes.canonicalise import canonicalise
 from ingot_compiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
@@ -55,6 +56,7 @@ PASSES: tuple[Pass, ...] = (
     fold_batch_norm,
     expand_conv_transpose,
     repeat_channels,
+    before_pixel_blocks,
     order_pixel_blocks,
 )
 PATTERNS: tuple[tuple[str, RewriteRule, RootOps], ...] = (
