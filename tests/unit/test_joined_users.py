@@ -1,4 +1,4 @@
-"""Values that several ops read, all of which one joins: the kernel that makes the value takes them in."""
+"""Values that several ops read, all of which one joins: one kernel computes all of them."""
 
 from __future__ import annotations
 

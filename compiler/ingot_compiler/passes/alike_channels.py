@@ -34,8 +34,8 @@ def behind_elementwise(state: Rewriter, value: int) -> Node | None:
 
 
 def convolution_of(state: Rewriter, value: int) -> Node | None:
-    """The convolution of one group, with weights of the build, that a value is made of by elementwise
-    ops."""
+    """The convolution of one group, with weights of the build, that elementwise ops make a value
+    of."""
     node = behind_elementwise(state, value)
     if node is None or node.op != "conv" or node.integer("groups") != 1:
         return None
@@ -43,7 +43,7 @@ def convolution_of(state: Rewriter, value: int) -> Node | None:
 
 
 def treat_alike(state: Rewriter, nodes: Sequence[Node], others: Sequence[Node]) -> bool:
-    """Whether ``nodes`` are elementwise and read one number at a time beside each other's results and
+    """Whether ``nodes`` are elementwise and read single numbers beside each other's results and
     those of ``others``."""
     made = {result for node in (*nodes, *others) for result in node.results}
     beside = [value for node in nodes for value in node.operands if value not in made]

@@ -4,8 +4,8 @@ In: a graph. Out: a graph where elementwise ops that treat all channels alike ar
 channels that become blocks of pixels. Not done here: the order of these channels
 (``order_pixel_blocks``).
 
-There the kernel of the convolution computes them; behind the blocks they would be a kernel that reads
-and writes the larger image.
+There the kernel of the convolution computes them; behind the blocks they would be a kernel that
+reads and writes the larger image.
 """
 
 from __future__ import annotations

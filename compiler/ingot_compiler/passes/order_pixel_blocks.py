@@ -4,8 +4,8 @@ In: a graph. Out: a graph where what such a convolution gives for one pixel of a
 that follow one another; its weights are reordered instead. Not done here: how they are stored where
 they go (``lowering/fusion/pixel_blocks``).
 
-Superresolution ends with such blocks (ONNX DepthToSpace in mode CRD, PixelShuffle): c * r * r + i * r
-+ j is the channel of pixel (i, j), so that neighbours in memory would go to as many places.
+Superresolution ends with such blocks (ONNX DepthToSpace in mode CRD, PixelShuffle): pixel (i, j) of
+channel c is channel c * r * r + i * r + j, so that neighbours in memory would go to as many places.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _CHANNELS_MULTIPLE = 16  # a vector of results stays one
 
 
 def stores_pixel_blocks(fuser: Fuser, node: Node) -> bool:
-    """Whether the operand of a reshape was a convolution, computed into the image that it becomes."""
+    """Whether the operand of a reshape was a convolution, stored as the image it becomes."""
     operand, result = node.operands[0], node.results[0]
     tree, values = fuser.deferred(operand), fuser.values
     moved = _moved(values, node)

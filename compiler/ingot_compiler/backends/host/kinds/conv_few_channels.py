@@ -1,7 +1,7 @@
 """Convolutions to few channels: channels of the image, not of the result, in lanes.
 
-In: a group anchored by ``conv`` whose weights lie as [O, kernel.., C]. Out: its loop program. Not done
-here: when it is chosen (``choose_kind``).
+In: a group anchored by ``conv`` whose weights lie as [O, kernel.., C]. Out: its loop program. Not
+done here: when it is chosen (``few_channels``).
 """
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup

@@ -1,10 +1,10 @@
-"""Contractions to few rows whose factors both lie along the depth: products of one element in lanes.
+"""Contractions to few rows whose factors both lie along the depth: summands are in lanes.
 
 In: a ``Contraction`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
 Not done here: contractions with columns in lanes (``contraction``).
 
-Few rows, such as the channels of a picture, would leave most lanes of a vector empty. Here a lane has
-every so many-th product of each element, and lanes are added in the tree of ``lane_trees``: no
+Few rows, such as the channels of a picture, would leave most lanes of a vector empty. Here a lane
+has every so many-th product of each element, and lanes are added in the tree of ``lane_trees``: no
 tile or thread count changes a bit.
 """
 
