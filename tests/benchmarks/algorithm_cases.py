@@ -154,6 +154,9 @@ ALGORITHMS: dict[str, Callable[[], Case]] = {
         "TopK", {"x": np.sort(normal(8, 1000))}, {"k": np.array([20])}, more=[_I64]
     ),
     "top 40 of 64x64": top(40, 64, 64),
+    "top 100 of 32x150": top(100, 32, 150),
+    "top 10 of 64x12, open": opened(top(10, 64, 12)),
+    "all of 32x170": top(170, 32, 170),
     "all of 32x100": top(100, 32, 100),
     "all of 32x100, open": opened(top(100, 32, 100)),
     "maxima with positions": one(

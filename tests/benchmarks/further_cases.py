@@ -7,6 +7,7 @@ In: nothing. Out: ``FURTHER`` by name. Not done here: ops of other sizes (``algo
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto
@@ -47,6 +48,25 @@ def _open_image(case: Callable[[], Case]) -> Callable[[], Case]:
         return model, inputs
 
     return open_case
+
+
+def _fold(
+    image: tuple[int, int], block: tuple[int, int], channels: int, **attributes: Any
+) -> Callable[[], Case]:
+    """Blocks added into an image."""
+    pads, strides = attributes.get("pads", [0] * 4), attributes.get("strides", [1, 1])
+    blocks = 1
+    for axis in range(2):
+        room = image[axis] + pads[axis] + pads[2 + axis] - block[axis]
+        blocks *= room // strides[axis] + 1
+    x = normal(1, channels * block[0] * block[1], blocks)
+    return one("Col2Im", {"x": x}, {"n": np.array(image), "k": np.array(block)}, **attributes)
+
+
+def _signal(channels: int, to: int, length: int, kernel: int) -> Callable[[], Case]:
+    """A convolution along one axis that keeps its length."""
+    weights = {"w": normal(to, channels, kernel)}
+    return one("Conv", {"x": normal(1, channels, length)}, weights, pads=[kernel // 2] * 2)
 
 
 def _depthwise(
@@ -122,14 +142,28 @@ FURTHER: dict[str, Callable[[], Case]] = {
     "array features 30 of 500x30": _features(500, 30, 30),
     "array features 10 of 1000x100": _features(1000, 100, 10),
     "array features 3 of 10000x10": _features(10000, 10, 3),
-    "col2im 8@10": one(
-        "Col2Im", {"x": normal(1, 72, 100)},
-        {"image": np.array([10, 10]), "block": np.array([3, 3])}, pads=[1] * 4,
+    "col2im 8@10": _fold((10, 10), (3, 3), 8, pads=[1] * 4),
+    "col2im 16@28": _fold((28, 28), (3, 3), 16, pads=[1] * 4),
+    "col2im patches of 16 3@224": _fold((224, 224), (16, 16), 3, strides=[16, 16]),
+    "col2im windows of 400 by 160": _fold((1, 16240), (1, 400), 1, strides=[1, 160]),
+    "col2im 11x11 4@40": _fold((40, 40), (11, 11), 4),
+    "gather slices 300 of 1000x7x7": one(
+        "Gather", {"x": normal(1000, 7, 7), "at": random().integers(0, 1000, 300)}
     ),
-    "col2im 16@28": one(
-        "Col2Im", {"x": normal(1, 144, 784)},
-        {"image": np.array([28, 28]), "block": np.array([3, 3])}, pads=[1] * 4,
+    "gather slices 50 of 100x7x7x16, open": opened(
+        one("GatherND", {"x": normal(100, 7, 7, 16), "at": random().integers(0, 100, (50, 1))})
     ),
+    "tile 3x16x69x3": one(
+        "Tile", {"x": normal(3, 16, 69, 3)}, {"repeats": np.array([1, 3, 3, 5])}
+    ),
+    "tile 3x5x163x7, open": opened(
+        one("Tile", {"x": normal(3, 5, 163, 7)}, {"repeats": np.array([3, 5, 5, 2])})
+    ),
+    "convolution 32-1@4000 of 7": _signal(32, 1, 4000, 7),
+    "convolution 150-1@371 of 5, open": opened(_signal(150, 1, 371, 5)),
+    "convolution 1-16@4000 of 15": _signal(1, 16, 4000, 15),
+    "convolution 64-1@56": _convolution(64, 1, 56, 3),
+    "convolution 103-22@512 of 1": _signal(103, 22, 512, 1),
     "affine grid 8x32x32, open": opened(
         one("AffineGrid", {"theta": normal(8, 2, 3)}, {"size": np.array([8, 3, 32, 32])})
     ),

@@ -26,10 +26,33 @@ KIND = "conv_few_channels"
 RELATIVE = 1e-5
 
 
+def channels_last(kind: TensorType) -> TensorType:
+    """How an image of channels that lie together is given: rows of pixels would be computed in
+    another way."""
+    batch, channels, *sizes = kind.shape
+    return TensorType(kind.dtype, (batch, *sizes, channels))
+
+
+def given(x: Array) -> Array:
+    """The same of an array."""
+    return np.ascontiguousarray(np.moveaxis(x, 1, -1))
+
+
+def image(builder: Builder, rank: int) -> int:
+    """The first input with its channels in front."""
+    return builder.op("transpose", 0, permutation=(0, rank - 1, *range(1, rank - 1)))
+
+
 def conv(
-    builder: Builder, weights: Array, *bias: int, stride: int = 1, dilation: int = 1, x: int = 0
+    builder: Builder,
+    weights: Array,
+    *bias: int,
+    stride: int = 1,
+    dilation: int = 1,
+    x: int | None = None,
 ) -> int:
-    """A convolution of an input, with half a kernel of zeros around it."""
+    """A convolution of the first input, with half a kernel of zeros around it."""
+    x = image(builder, weights.ndim) if x is None else x
     count = weights.ndim - 2
     around = tuple(dilation * (size // 2) for size in weights.shape[2:])
     return builder.op(
@@ -66,7 +89,7 @@ def test_results_are_those_of_the_interpreter(
     columns: int,
 ) -> None:
     """With bias and activation, on every level."""
-    builder = Builder([f32(2, channels, *size)])
+    builder = Builder([channels_last(f32(2, channels, *size))])
     bias = builder.constant(normal(2, columns))
     value = conv(
         builder, normal(1, columns, channels, *taps), bias, stride=stride, dilation=dilation
@@ -74,40 +97,42 @@ def test_results_are_those_of_the_interpreter(
     result = builder.op("relu", value)
     if BEST.f32_lanes >= 8:
         assert KIND in kinds(builder, [result])
-    check_graph(builder, [result], [normal(3, 2, channels, *size)], RELATIVE, RUNNABLE)
+    check_graph(builder, [result], [given(normal(3, 2, channels, *size))], RELATIVE, RUNNABLE)
 
 
 def test_the_image_itself_is_added() -> None:
     """What stands behind the sums reads whole vectors of pixels."""
-    builder = Builder([f32(1, 16, 6, 21), f32(1, 3, 6, 21)])
+    builder = Builder([channels_last(f32(1, 16, 6, 21)), f32(1, 3, 6, 21)])
     result = builder.op("add", conv(builder, normal(1, 3, 16, 3, 3)), 1)
-    inputs = [normal(2, 1, 16, 6, 21), normal(3, 1, 3, 6, 21)]
+    inputs = [given(normal(2, 1, 16, 6, 21)), normal(3, 1, 3, 6, 21)]
     check_graph(builder, [result], inputs, RELATIVE, RUNNABLE)
 
 
 def test_another_convolution_reads_the_result() -> None:
     """It lies channels last then."""
-    builder = Builder([f32(1, 16, 6, 21)])
+    builder = Builder([channels_last(f32(1, 16, 6, 21))])
     few = conv(builder, normal(1, 3, 16, 3, 3))
     result = conv(builder, normal(2, 16, 3, 3, 3), x=few)
-    check_graph(builder, [result], [normal(3, 1, 16, 6, 21)], RELATIVE, RUNNABLE)
+    check_graph(builder, [result], [given(normal(3, 1, 16, 6, 21))], RELATIVE, RUNNABLE)
 
 
 def test_along_one_axis_and_three() -> None:
     """Signals and volumes."""
     for shape, taps in (((2, 64, 37), (5,)), ((1, 16, 3, 4, 19), (3, 3, 3))):
-        builder = Builder([f32(*shape)])
+        builder = Builder([channels_last(f32(*shape))])
         result = conv(builder, normal(1, 2, shape[1], *taps))
         assert BEST.f32_lanes < 8 or KIND in kinds(builder, [result])
-        check_graph(builder, [result], [normal(2, *shape)], RELATIVE, RUNNABLE)
+        check_graph(builder, [result], [given(normal(2, *shape))], RELATIVE, RUNNABLE)
 
 
 def test_sizes_that_a_call_gives() -> None:
     """Images of any number and size: pixels beyond the end are neither read nor stored."""
-    builder = Builder([TensorType("f32", (symbol("n"), 16, symbol("h"), symbol("w")))])
+    builder = Builder(
+        [channels_last(TensorType("f32", (symbol("n"), 16, symbol("h"), symbol("w"))))]
+    )
     result = conv(builder, normal(1, 3, 16, 3, 3))
     for shape in ((1, 16, 5, 7), (3, 16, 8, 2), (1, 16, 1, 1), (1, 16, 2, 81)):
-        check_graph(builder, [result], [normal(2, *shape)], RELATIVE, RUNNABLE)
+        check_graph(builder, [result], [given(normal(2, *shape))], RELATIVE, RUNNABLE)
 
 
 def test_error_is_at_most_that_of_one_chain() -> None:
@@ -121,9 +146,9 @@ def test_error_is_at_most_that_of_one_chain() -> None:
         products = pixels * weights[:, c, i, j].astype(np.float64)[None, :, None, None]
         exact += products
         chain = (chain + products).astype(np.float32)  # rounded once, as a multiply-add does
-    builder = Builder([f32(*x.shape)])
+    builder = Builder([channels_last(f32(*x.shape))])
     graph = builder.finish([conv(builder, weights)])
-    (found,) = run_compiled(compile_graph(graph), graph, [x], builder.read)
+    (found,) = run_compiled(compile_graph(graph), graph, [given(x)], builder.read)
     errors = [float(np.sqrt(np.mean((each - exact) ** 2))) for each in (found, chain)]
     assert errors[0] <= errors[1]
 
@@ -132,8 +157,8 @@ def test_numbers_that_are_not_finite() -> None:
     """They reach the pixels that read them, and no others."""
     x = normal(1, 1, 16, 8, 24)
     x[0, 3, 2, 5], x[0, 7, 6, 20] = np.inf, np.nan
-    builder = Builder([f32(*x.shape)])
-    check_graph(builder, [conv(builder, normal(2, 1, 16, 3, 3))], [x], RELATIVE, RUNNABLE)
+    builder = Builder([channels_last(f32(*x.shape))])
+    check_graph(builder, [conv(builder, normal(2, 1, 16, 3, 3))], [given(x)], RELATIVE, RUNNABLE)
 
 
 @pytest.mark.parametrize(
@@ -150,6 +175,6 @@ def test_others_have_columns_in_lanes(
     channels: int, columns: int, taps: int, precision: str
 ) -> None:
     """Where that is faster, or where something else is asked for."""
-    builder = Builder([f32(1, channels, 8, 8)])
+    builder = Builder([channels_last(f32(1, channels, 8, 8))])
     result = conv(builder, normal(1, columns, channels, taps, taps))
     assert KIND not in kinds(builder, [result], precision=precision)

@@ -146,7 +146,15 @@ def test_a_joined_tree_has_the_loops_of_its_anchor() -> None:
 
 
 DEPTHWISE = ConvFacts(
-    IMAGE, TensorType("f32", (8, 1, 3, 3)), IMAGE, True, dense_view(IMAGE.shape), True, False
+    IMAGE,
+    TensorType("f32", (8, 1, 3, 3)),
+    IMAGE,
+    True,
+    dense_view(IMAGE.shape),
+    True,
+    False,
+    16,
+    False,
 )
 
 
@@ -169,7 +177,11 @@ def test_the_kind_of_a_convolution() -> None:
     assert kind_of(replace(DEPTHWISE, constant_weights=False)) == "conv"
     assert kind_of(replace(DEPTHWISE, x=TensorType("i32", IMAGE.shape))) == "conv"
     assert kind_of(replace(DEPTHWISE, weights=TensorType("f32", (16, 1, 3, 3)))) == "conv"
-    assert kind_of(replace(DEPTHWISE, weights=TensorType("f32", (8, 8, 3, 3))), groups=1) == "conv"
+    full = replace(DEPTHWISE, weights=TensorType("f32", (8, 8, 3, 3)))
+    assert kind_of(full, groups=1) == "conv"
+    assert kind_of(replace(full, lanes=8), groups=1) == "conv_rows"
+    assert kind_of(replace(full, lanes=8, has_team=True), groups=1) == "conv"
+    assert kind_of(replace(full, lanes=8, becomes_output=False), groups=1) == "conv"
 
 
 def sliced(size: str) -> tuple[FusionValues, Node, Node]:

@@ -11,7 +11,7 @@ from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import Builder, check_graph, compile_graph, f32, normal
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.dims import Sum, symbol
+from ingot_compiler.ir.dims import Dim, Sum, dim_mul, symbol
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.loops import For, Transpose
 
@@ -65,6 +65,21 @@ MOVEMENTS: dict[str, tuple[Inputs, Build]] = {
         lambda b: b.op("gather_elements", 0, 1, axis=1),
     ),
     "gather_nd": ([normal(0, 3, 4, 5), integers([1, -1], [0, 3])], lambda b: b.op("gather_nd", 0, 1, batch_dims=0)),
+    "gather slices": ([normal(0, 4, 3, 5, 2), integers([1, -1], [0, 2])], lambda b: b.op("gather", 0, 1, axis=1)),
+    "gather slices of a transpose": (
+        [normal(0, 5, 2, 4), integers(3, 0)],
+        lambda b: b.op("neg", b.op("gather", b.op("transpose", 0, permutation=(2, 0, 1)), 1, axis=0)),
+    ),
+    "gather slices by computed indices": (
+        [normal(0, 4, 5, 2), integers(3, 0), normal(1, 2, 5, 2)],
+        lambda b: b.op("add", b.op("gather", 0, b.op("sub", 1, b.literal(1, "i64")), axis=0), 2),
+    ),
+    "gather long slices": ([normal(0, 3, 3, 2100), integers(2, 2)], lambda b: b.op("gather", 0, 1, axis=0)),
+    "gather_elements of slices": (
+        [normal(0, 3, 4, 5), np.tile(integers(2, 0)[:, None, None], (1, 4, 5))],
+        lambda b: b.op("gather_elements", 0, 1, axis=0),
+    ),
+    "gather_nd of slices": ([normal(0, 3, 4, 5, 2), integers([1], [-1])], lambda b: b.op("gather_nd", 0, 1, batch_dims=0)),
     "gather_nd of batches": (
         [normal(0, 2, 4, 5), integers([[1]], [[-1]])],
         lambda b: b.op("gather_nd", 0, 1, batch_dims=1),
@@ -494,3 +509,54 @@ def test_other_floats(dtype: DType) -> None:
     ]
     back = [builder.op("cast", value, dtype="f32") for value in outputs]
     check_graph(builder, back, [x, y], {"f16": 2e-3, "bf16": 2e-2, "f64": 1e-6}[dtype], RUNNABLE)
+
+
+@pytest.mark.parametrize("op", ["gather", "gather_elements", "gather_nd"])
+def test_a_slice_is_one_run_of_elements(op: str) -> None:
+    """However many axes it has: loops over the last one alone took three times as long."""
+    shape = (3, 30, 3) if op == "gather_elements" else (3, 1) if op == "gather_nd" else (3,)
+    builder = Builder([TensorType("f32", (9, 30, 3)), TensorType("i64", shape)])
+    attribute = {"batch_dims": 0} if op == "gather_nd" else {"axis": 0}
+    compiled = compile_graph(builder.finish([builder.op(op, 0, 1, **attribute)]))
+    (loop,) = (item for item in compiled.programs[0].body if isinstance(item, For))
+    assert loop.extent == 90
+
+
+def _tiled(builder: Builder, shape: tuple[Dim, ...], repeats: tuple[int, ...]) -> int:
+    """As ONNX Tile is composed."""
+    split = [part for size in shape for part in (1, size)]
+    wide = [part for pair in zip(repeats, shape, strict=True) for part in pair]
+    x = builder.op("broadcast_to", builder.op("reshape", 0, shape=tuple(split)), shape=tuple(wide))
+    sizes = [dim_mul(*pair) for pair in zip(repeats, shape, strict=True)]
+    return builder.op("reshape", x, shape=tuple(sizes))
+
+
+@pytest.mark.parametrize(
+    ("shape", "repeats", "kernels"),
+    [
+        ((3, 16, 9, 3), (1, 3, 3, 5), 2),
+        ((2, 5, 40), (3, 1, 2), 2),
+        ((1, 30, 5), (7, 1, 1), 1),
+        ((30, 2), (3, 2), 2),
+        ((30, 2), (3, 1), 1),
+        ((5, 70), (3, 2), 1),
+        ((4, 3), (1, 5), 1),
+    ],
+)
+def test_short_rows_are_repeated_once(
+    shape: tuple[int, ...], repeats: tuple[int, ...], kernels: int
+) -> None:
+    """And copied in long runs; of open sizes a call decides."""
+    builder = Builder([TensorType("f32", shape)])
+    result = _tiled(builder, shape, repeats)
+    assert len(compile_graph(builder.finish([result])).programs) == kernels
+    check_graph(builder, [result], [normal(0, *shape)], 0, RUNNABLE)
+
+
+def test_rows_of_open_length_are_repeated() -> None:
+    """Short and long ones."""
+    shape = (symbol("m"), symbol("n"))
+    builder = Builder([TensorType("f32", shape)])
+    result = _tiled(builder, shape, (3, 2))
+    for rows, columns in ((30, 3), (2, 63), (2, 64), (0, 5), (5, 0)):
+        check_graph(builder, [result], [normal(0, rows, columns)], 0, RUNNABLE)

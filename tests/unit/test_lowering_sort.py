@@ -6,10 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
-from tests.unit.lowering_harness import Builder, check_graph
+from tests.unit.lowering_harness import BEST, Builder, check_graph, compile_graph
 
-from ingot_compiler.ir.dims import symbol
+from ingot_compiler.backends.host.lower_group import lower_group
+from ingot_compiler.ir.dims import evaluate, symbol
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.lowering.fused import launches_of
+from ingot_compiler.lowering.group_steps import Choice
 
 UNSIGNED: tuple[DType, ...] = ("u8", "u16", "u32", "u64")
 ROWS: dict[str, tuple[tuple[int, ...], int]] = {
@@ -20,9 +23,9 @@ ROWS: dict[str, tuple[tuple[int, ...], int]] = {
     "rows, the first": ((3, 2, 130), 1),
     "rows, as long as a block and its list": ((2, 128), 64),
     "rows, many": ((2, 3, 150), 100),
-    "rows, as many as are ranked": ((2, 128), 128),
-    "rows, one more": ((2, 129), 129),
-    "rows, some of as many as are ranked": ((2, 127), 100),
+    "rows, as many as are ranked": ((2, 192), 192),
+    "rows, one more": ((2, 193), 193),
+    "rows, some of as many as are ranked": ((2, 191), 150),
     "candidates of short rows": ((3, 60), 12),
     "candidates of long rows": ((2, 700), 20),
     "candidates, as many as groups have": ((1100,), 100),
@@ -90,16 +93,31 @@ def test_argsort_of_an_open_length(top: int) -> None:
     """Where few are wanted, of many keys or of all; one kernel ranks few keys, and sorts many by
     their digits."""
     builder = Builder([TensorType("u32", (2, symbol("n")))])
-    outputs = [builder.op("argsort", 0, count=count) for count in (90, symbol("n"))]
-    for length in (90, 128, 129, 400):
+    outputs = [builder.op("argsort", 0, count=count) for count in (12, 60, symbol("n"))]
+    for length in (60, 64, 65, 192, 193, 327, 328, 1000):
         check_graph(builder, outputs, [keys_of("u32", (2, length), top)], 0, RUNNABLE)
 
 
+def test_short_rows_of_open_length_are_sorted() -> None:
+    """All of 100 keys took twice as long where they were selected."""
+    builder = Builder([TensorType("u32", (2, symbol("n")))])
+    (launch, _) = launches_of(
+        compile_graph(builder.finish([builder.op("argsort", 0, count=100)])).fused
+    )
+    (step,) = lower_group(launch.group, str(BEST)).steps.steps
+    assert isinstance(step, Choice)
+    assert [bool(evaluate(step.condition, {"n": n})) for n in (100, 909, 910)] == [
+        False,
+        False,
+        True,
+    ]
+
+
 def test_argsort_of_many_of_an_open_length() -> None:
-    """What is left out leaves few keys, or many."""
+    """What is left out leaves few keys, or many; of very many, candidates are found."""
     builder = Builder([TensorType("u32", (2, symbol("n")))])
     outputs = [builder.op("argsort", 0, count=300)]
-    for length in (300, 2000):
+    for length in (300, 2000, 8181, 8182):
         check_graph(builder, outputs, [keys_of("u32", (2, length), 2**32 - 1)], 0, RUNNABLE)
 
 

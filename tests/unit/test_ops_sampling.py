@@ -3,6 +3,7 @@ reference."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -145,32 +146,53 @@ def test_fourier_transforms(tmp_path: Path, onesided: int, length: int) -> None:
     check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-5)
 
 
-FOLDS: list[tuple[dict[str, list[int]], int]] = [
-    ({}, 12),
-    ({"pads": [1, 0, 0, 1]}, 20),
-    ({"dilations": [2, 3], "pads": [0, 1, 1, 1]}, 12),
-    ({"strides": [2, 1]}, 6),
-]
+FOLDS: dict[str, tuple[dict[str, list[int]], list[int], list[int]]] = {
+    "dense": ({}, [5, 4], [2, 2]),
+    "padded": ({"pads": [1, 0, 0, 1]}, [5, 4], [2, 2]),
+    "pads that cut": ({"pads": [-1, 0, 1, -1]}, [5, 6], [2, 2]),
+    "dilated": ({"dilations": [2, 3], "pads": [0, 1, 1, 1]}, [5, 4], [2, 2]),
+    "strided": ({"strides": [2, 1]}, [5, 4], [2, 2]),
+    "side by side": ({"strides": [4, 3]}, [8, 9], [4, 3]),
+    "apart": ({"strides": [5, 3], "pads": [1, 0, 0, 2]}, [9, 8], [2, 2]),
+    "overlapping by a part": ({"strides": [2, 4], "pads": [1, 2, 1, 2]}, [9, 15], [5, 6]),
+    "strided and dilated": ({"strides": [2, 3], "dilations": [3, 2]}, [11, 9], [3, 2]),
+    "a long block": ({"strides": [4, 2]}, [60, 41], [40, 15]),
+    "one axis": ({"strides": [3]}, [20], [7]),
+    "more than one kernel adds": ({}, [12, 13], [9, 10]),
+}
 
 
-@pytest.mark.parametrize(("attributes", "blocks"), FOLDS)
-def test_folds(tmp_path: Path, attributes: dict[str, list[int]], blocks: int) -> None:
+def _blocks(attributes: dict[str, list[int]], image: list[int], block: list[int]) -> int:
+    """How many blocks there are."""
+    count = len(image)
+    pads = attributes.get("pads", [0] * 2 * count)
+    found = 1
+    for axis, size in enumerate(image):
+        stride = attributes.get("strides", [1] * count)[axis]
+        reach = attributes.get("dilations", [1] * count)[axis] * (block[axis] - 1)
+        found *= (size + pads[axis] + pads[count + axis] - reach - 1) // stride + 1
+    return found
+
+
+@pytest.mark.parametrize("case", FOLDS)
+def test_folds(tmp_path: Path, case: str) -> None:
     """Overlapping blocks are added into their image."""
-    x = image(2, 3 * 4, blocks)
-    tables = {"n": np.array([5, 4]), "k": np.array([2, 2])}
+    attributes, size, block = FOLDS[case]
+    x = image(2, 3 * math.prod(block), _blocks(attributes, size, block))
+    tables = {"n": np.array(size), "k": np.array(block)}
     nodes = [node("Col2Im", "x n k", "y", **attributes)]
     model = make_model(nodes, [tensor("x", x.shape)], [tensor("y", None)], tables)
-    check_model(model, [{"x": x}], tmp_path)
+    check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-5)
 
 
-def test_infinity_stays_where_it_is_folded_to(tmp_path: Path) -> None:
+@pytest.mark.parametrize("strides", [[1, 1], [1, 2]])
+def test_infinity_stays_where_it_is_folded_to(tmp_path: Path, strides: list[int]) -> None:
     """Nothing is multiplied: 0 times infinity would be no number, all around."""
     x = image(1, 4, 9)
     x[0, 1, 4] = np.inf
-    tables = {"n": np.array([4, 4]), "k": np.array([2, 2])}
-    model = make_model(
-        [node("Col2Im", "x n k", "y")], [tensor("x", x.shape)], [tensor("y", None)], tables
-    )
+    tables = {"n": np.array([4, 2 + 2 * strides[1]]), "k": np.array([2, 2])}
+    fold = node("Col2Im", "x n k", "y", strides=strides)
+    model = make_model([fold], [tensor("x", x.shape)], [tensor("y", None)], tables)
     ingot.compile(model).save(tmp_path / "m.ingot")
     y = ingot_runtime.load(tmp_path / "m.ingot").run({"x": x})["y"]
-    assert np.argwhere(~np.isfinite(y)).tolist() == [[0, 0, 1, 2]]
+    assert np.argwhere(~np.isfinite(y)).tolist() == [[0, 0, 1, 1 + strides[1]]]

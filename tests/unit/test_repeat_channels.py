@@ -42,9 +42,7 @@ def groups_of(model: ModelProto) -> int:
     [
         (4, 8, 3, 1, 8),
         (3, 15, 5, 2, 15),
-        (1, 6, 3, 1, 6),
-        (1, 6, 3, 2, 1),  # most of what would be repeated is not read
-        (1, 6, 9, 1, 1),  # a product of matrices
+        (1, 6, 3, 1, 1),  # a product of matrices
         (4, 8, 3, 3, 4),
         (4, 4, 3, 1, 4),
     ],

@@ -101,9 +101,9 @@ def launch_count(groups: Sequence[GroupSteps]) -> int:
 
 def choose(condition: Dim, then: LoweredGroup, otherwise: LoweredGroup) -> LoweredGroup:
     """``then`` where ``condition`` is not 0, else ``otherwise``; each has programs of its own, and
-    the workspace serves both."""
+    the workspace of ``then`` serves both."""
     moved = moved_programs(otherwise.steps.steps, len(then.programs))
-    assert not otherwise.steps.workspace, "only the first way has workspace"
+    assert otherwise.steps.workspace in ((), then.steps.workspace), "one workspace serves both"
     steps = GroupSteps((Choice(condition, then.steps.steps, moved),), then.steps.workspace)
     return LoweredGroup(steps, (*then.programs, *otherwise.programs))
 

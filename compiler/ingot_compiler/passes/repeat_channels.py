@@ -3,8 +3,9 @@ channels.
 
 In: a graph. Out: a graph where each channel of x stands as often as it is read, and each group has
 one channel in and one out. Not done here: long steps, between which most of what is repeated would
-not be read; weights that only a run knows, element types and many taps of bytes, which the kernel of
-depthwise convolutions does not take.
+not be read; floats of one channel, a product of which each pixel is read for many results; weights that
+only a run knows, element types and many taps of bytes, which the kernel of depthwise convolutions
+does not take.
 
 The kernel of depthwise convolutions has channels in its lanes; groups of one channel in and several
 out fill a lane for each of those, and took up to seven times as long.
@@ -23,8 +24,7 @@ from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.passes.rewrite import Rewriter, rewrite
 
 _STEPS_MAX = 4  # of all dimensions together
-# Of bytes, and of an image of one channel: many taps are a matrix product that is worth its name.
-_TAPS_MAX = 49
+_TAPS_MAX = 49  # of bytes: more are a matrix product that is worth its name
 
 
 def repeat_channels(graph: Graph) -> Graph:
@@ -37,13 +37,14 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     if depth != 1 or not isinstance(results, int) or results == groups:
         return None
     dtype = state.type_of(node.operands[0]).dtype
-    if dtype not in (*FLOATS, *BYTES) or not state.is_constant(node.operands[1]):
+    if dtype not in (BYTES if groups == 1 else (*FLOATS, *BYTES)):
+        return None
+    if not state.is_constant(node.operands[1]):
         return None
     if math.prod(node.ints("strides")) > (1 if groups == 1 else _STEPS_MAX):
         return None
     taps = dim_product(tuple(kernel))
-    is_limited = groups == 1 or dtype in BYTES
-    if is_limited and not (isinstance(taps, int) and taps <= _TAPS_MAX):
+    if dtype in BYTES and not (isinstance(taps, int) and taps <= _TAPS_MAX):
         return None
     batch, _, *spatial = state.shape_of(node.operands[0])
     times = results // groups

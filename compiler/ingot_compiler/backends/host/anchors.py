@@ -16,8 +16,9 @@ from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.few_channels import has_few_channels
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
-from ingot_compiler.backends.host.kinds.conv import CONV_BF16, CONV_PARTS
+from ingot_compiler.backends.host.kinds.conv import CONV, CONV_BF16, CONV_PARTS
 from ingot_compiler.backends.host.kinds.conv_few_channels import CONV_FEW_CHANNELS
+from ingot_compiler.backends.host.kinds.conv_rows import CONV_ROWS
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.backends.host.kinds.matmul import (
@@ -36,6 +37,7 @@ from ingot_compiler.backends.host.packed_weights import (
     byte_panels_at_run_time,
     conv_panels,
     conv_part_panels,
+    conv_rows_weights,
     conv_weights_at_run_time,
     depthwise_weights,
     matrix_panels,
@@ -43,7 +45,6 @@ from ingot_compiler.backends.host.packed_weights import (
     recurrent_panels,
     transformed_weights,
     wants_panels,
-    weights_along_depth,
 )
 from ingot_compiler.backends.host.quantised_rows import quantised_rows
 from ingot_compiler.backends.host.rounded_factors import rounded, rounds_factors
@@ -60,9 +61,9 @@ from ingot_compiler.lowering.fused import Operand
 from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
-from ingot_compiler.lowering.fusion.layout import node_halo
+from ingot_compiler.lowering.fusion.layout import Halo, node_halo
 from ingot_compiler.lowering.fusion.loop_anchors import LOOP_ANCHORS
-from ingot_compiler.lowering.fusion.relayout import contiguous, dense, image
+from ingot_compiler.lowering.fusion.relayout import contiguous, dense, image, relaid
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.kinds.kind import Kind
 
@@ -94,11 +95,18 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     depthwise)."""
     dtype = sum_dtype(fuser.values.type_of(node.operands[0]).dtype)
     x, shape = _image_factor(fuser, index, node), winograd_shape(fuser, node)
-    kind = WINOGRAD_KINDS[shape.tile] if shape else _direct_kind(fuser, node)
-    on_plane = kind is DEPTHWISE_PLANE
-    image_leaf = fuser.leaf(x) if on_plane else fuser.leaf_at(x, image(fuser, x, node_halo(node)))
+    kind = _direct_kind(fuser, node)
+    if shape and (kind is not CONV_ROWS or fuser.methods.of(node) or fuser.methods.of_all):
+        kind = WINOGRAD_KINDS[shape.tile]
+    else:
+        shape = None
+    image_leaf = _image_leaf(fuser, x, kind, node_halo(node))
     biases = [fuser.leaf(_converted(fuser, index, bias, dtype)) for bias in node.operands[2:]]
-    if not shape and _conv_of_parts(fuser, index, node, image_leaf, biases):
+    if (
+        not shape
+        and kind is not CONV_ROWS
+        and _conv_of_parts(fuser, index, node, image_leaf, biases)
+    ):
         return
     weights, anchor = _conv_weights(fuser, index, node, kind, image_leaf)
     leaves = [image_leaf, weights, *biases]
@@ -107,6 +115,15 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
         anchor = _with(anchor, anchor.operands, tile=shape.tile)
     operands = tuple(leaf for leaf, _ in leaves)
     fuser.defer_anchor(index, replace(anchor, operands=operands), kind, leaves)
+
+
+def _image_leaf(fuser: Fuser, x: int, kind: Kind, halo: Halo) -> Leaf:
+    """The image as the kernel reads it."""
+    if kind is DEPTHWISE_PLANE or (kind is CONV_ROWS and halo.is_empty):
+        return fuser.leaf(x)
+    if kind is CONV_ROWS:
+        return fuser.leaf_at(x, relaid(fuser, x, range(fuser.values.type_of(x).rank), halo))
+    return fuser.leaf_at(x, image(fuser, x, halo))
 
 
 def _conv_of_parts(
@@ -129,9 +146,10 @@ def _conv_of_parts(
 
 
 def _direct_kind(fuser: Fuser, node: Node) -> Kind:
-    if has_few_channels(fuser, node):
-        return CONV_FEW_CHANNELS
-    return CONV_BF16 if rounds_factors(fuser, node) else conv_kind(node, _conv_facts(fuser, node))
+    if rounds_factors(fuser, node):
+        return CONV_BF16
+    kind = conv_kind(node, _conv_facts(fuser, node))
+    return CONV_FEW_CHANNELS if kind is CONV and has_few_channels(fuser, node) else kind
 
 
 def _conv_weights(
@@ -141,8 +159,8 @@ def _conv_weights(
     w = node.operands[1]
     dtype, shape = _factor_of_conv(fuser, w), fuser.values.type_of(w).shape
     dtype = "bf16" if kind is CONV_BF16 else dtype
-    if kind is CONV_FEW_CHANNELS:
-        return weights_along_depth(fuser, node), _with(node, node.operands, weight_shape=shape)
+    if kind in (CONV_FEW_CHANNELS, CONV_ROWS):
+        return conv_rows_weights(fuser, node, dtype), _with(node, node.operands, weight_shape=shape)
     if kind in (DEPTHWISE, DEPTHWISE_PLANE):
         return depthwise_weights(fuser, node, dtype), _with(node, node.operands, weight_shape=shape)
     if fuser.values.is_constant(w):
@@ -179,6 +197,7 @@ def _factor_of_conv(fuser: Fuser, value: int) -> DType:
 def _conv_facts(fuser: Fuser, node: Node) -> ConvFacts:
     values, (x, w) = fuser.values, node.operands[:2]
     stored = fuser.storage.find(x) if fuser.storage.find_image(x) is None else None
+    target = fuser.targets[values.device_of(x)]
     return ConvFacts(
         values.type_of(x),
         values.type_of(w),
@@ -186,7 +205,9 @@ def _conv_facts(fuser: Fuser, node: Node) -> ConvFacts:
         values.is_constant(w),
         stored.view if stored else None,
         _becomes_output(values, node.results[0]),
-        fuser.targets[values.device_of(x)].vector_bits >= MASKED_LOAD_BITS_MIN,
+        target.vector_bits >= MASKED_LOAD_BITS_MIN,
+        target.f32_lanes,
+        target.team_units > 1,
     )
 
 

@@ -67,8 +67,8 @@ class Panels:
 
 @dataclass(frozen=True, slots=True)
 class PitchedRows:
-    """B lies in rows of contiguous columns; ``base``, over ``g``, is the first, ``pitch`` the
-    distance of two."""
+    """B lies in rows of contiguous columns; ``base``, over ``g`` and the taps, is the first of a tap,
+    ``pitch`` the distance of two."""
 
     base: Dim
     pitch: Dim
@@ -88,7 +88,8 @@ class Product:
     ``column_shift``. Rows lie evenly apart in A in each ``run`` of them, or everywhere (0).
 
     ``spans``: which taps count, where that depends on the product and on the rows of a unit, which
-    are those of one tile. ``has_one_b``: all products do.
+    are those of one tile. ``has_one_b``: all products do. ``factors``: which operands of the anchor A
+    and B are.
     """
 
     outer: Dim
@@ -103,6 +104,7 @@ class Product:
     run: Dim = 0
     has_one_b: bool = False
     spans: TapSpans | None = None
+    factors: tuple[int, int] = (0, 1)
 
     @property
     def total_depth(self) -> Dim:
@@ -147,7 +149,7 @@ def contraction_program(
 ) -> LoopProgram:
     """Assemble the program of a group whose anchor is ``product``, of ``parts`` of A and B where
     they are given, or by ``strassen``'s tiles."""
-    a, b = anchored.operand(0), anchored.operand(1)
+    a, b = map(anchored.operand, product.factors)
     plain_index = product.a_index
     if parts is not None:
         a, product = parts.parts[0], replace(product, a_index=plain_index - parts.first)
@@ -185,7 +187,7 @@ def contraction_program(
         "column", product.columns, column_start,
         taps, "k", product.depth,
         anchored.buffers.number(a), substitute(units.of_product(product.a_index), moved),
-        anchored.number(1), substitute(_b_index(product, units, panels), moved), panels,
+        anchored.buffers.number(b), substitute(_b_index(product, units, panels), moved), panels,
         dtype, ACCUMULATOR, anchored.epilogue(_result_space(anchored, product, units)), tile,
         None if team is None else Team(target.team_units, dim_mod(symbol("p"), target.team_units)),
         matrix is not None,
@@ -283,8 +285,8 @@ def _tap_step(product: Product, b: Panels, width: int) -> Dim:
 def _b_index(product: Product, units: _Units, panels: PackedPanels | None) -> Dim:
     column = symbol("column")
     if isinstance(product.b, PitchedRows):
-        row = dim_mul(product.tap, product.depth) + symbol("k")
-        return units.of_product(product.b.base) + dim_mul(row, product.b.pitch) + column
+        row = dim_mul(symbol("k"), product.b.pitch)
+        return units.of_product(product.b.base) + row + column
     assert panels
     width, together, k = panels.columns, panels.together, symbol("k")
     first = 0 if product.has_one_b else dim_mul(units.outer, ceil_div(product.columns, width))

@@ -44,10 +44,11 @@ def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     return fuser.constant(packing.depthwise_weights(weights, together), device)
 
 
-def weights_along_depth(fuser: Fuser, node: Node) -> Leaf:
-    """Constant weights of a ``conv`` to few channels: [O, kernel.., C]."""
-    weights = packing.channels_inside(fuser.values.expression(node.operands[1]))
-    return fuser.constant(weights, fuser.values.device_of(node.results[0]))
+def conv_rows_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
+    """Constant weights of a ``conv``, the channels of a tap beside each other."""
+    values = fuser.values
+    weights = packing.cast_to(values.expression(node.operands[1]), dtype)
+    return fuser.constant(packing.conv_rows_weights(weights), values.device_of(node.results[0]))
 
 
 def _factors(fuser: Fuser, node: Node, dtype: DType) -> Graph:

@@ -167,7 +167,7 @@ def conv_matrix(expression: Graph, groups: int) -> Graph:
     return _reshaped(expression, (groups, channels * math.prod(kernel), own))
 
 
-def channels_inside(expression: Graph) -> Graph:
+def conv_rows_weights(expression: Graph) -> Graph:
     """[O, C, kernel..] -> [O, kernel.., C]."""
     shape = _ints(expression)
     return _rearranged(expression, shape, (0, *range(2, len(shape)), 1))

@@ -1,25 +1,22 @@
 """ONNX Col2Im: overlapping blocks added into an image.
 
-In: columns [N, C * block elements, blocks]; image and block shape. Out: the sum of each block
-element's image where blocks begin at every place and have few elements; elsewhere core
-``conv_transpose`` with weights that are 0 or 1. Not done here: types (``ir/ops``).
+In: columns [N, C * block elements, blocks]; image and block shape. Out: sums of images; core
+``conv_transpose`` with weights that are 0 or 1 where the block is open, or very many overlap. Not
+done here: the sums (``fold_blocks``), types (``ir/ops``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
-from math import prod
 
-from ingot_compiler.frontend.compose import cast, range_mask, reshape, slice_axis
+from ingot_compiler.frontend.compose import cast, range_mask, reshape
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.fold_blocks import SUMMANDS_MAX, FoldAxis, fold_blocks
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import sizes_of
 from ingot_compiler.frontend.windows import span_of, strides_and_dilations
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
 from ingot_compiler.ir.op_type_error import OpTypeError
-
-_TAPS_MAX = 64  # each is a summand
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -44,38 +41,23 @@ def _translate(context: OpContext) -> Sequence[int]:
     batch, rows, _ = sizes_of(context, x, 3)
     channels = dim_floordiv(rows, taps)
     # Every channel is an image of its own, whose elements of a block are the channels.
-    columns = reshape(context, x, (batch * channels, taps, *blocks))
-    known = [size for size in block if isinstance(size, int)]
-    is_dense = len(known) == count and set(strides) <= {1} and min(pads, default=0) >= 0
-    if is_dense and prod(known) <= _TAPS_MAX:
-        joined = _sum_of_taps(context, columns, known, dilations)
-        for axis, entry in enumerate(zip(before, image, strict=True)):
-            joined = slice_axis(context, joined, 1 + axis, *entry)
-        return (reshape(context, joined, (batch, channels, *image)),)
-    weights = _one_hot_weights(context, taps, block)
-    joined = context.add(
-        "conv_transpose", columns, weights, strides=strides, dilations=dilations,
-        pads_before=before, pads_after=after, groups=1, output_padding=rests,
-    )  # fmt: skip
+    images = batch * channels
+    axes = [
+        FoldAxis(*entry)
+        for entry in zip(block, strides, dilations, before, after, image, strict=True)
+        if isinstance(entry[0], int)
+    ]
+    if len(axes) == count and all(len(axis.parts) <= SUMMANDS_MAX for axis in axes):
+        columns = reshape(context, x, (images, *block, *blocks))
+        joined = fold_blocks(context, columns, axes)
+    else:
+        columns = reshape(context, x, (images, taps, *blocks))
+        joined = context.add(
+            "conv_transpose", columns, _one_hot_weights(context, taps, block), strides=strides,
+            dilations=dilations, pads_before=before, pads_after=after, groups=1,
+            output_padding=rests,
+        )  # fmt: skip
     return (reshape(context, joined, (batch, channels, *image)),)
-
-
-def _sum_of_taps(
-    context: OpContext, columns: int, block: Sequence[int], dilations: Sequence[int]
-) -> int:
-    """Images with their pads of [images, taps, *blocks], where blocks begin at every place."""
-    images, _, *blocks = context.shape_of(columns)
-    reaches = [(size - 1) * step for size, step in zip(block, dilations, strict=True)]
-    zero, total = context.scalar(context.dtype_of(columns), 0), -1
-    for number, place in enumerate(product(*map(range, block))):
-        shifts = [tap * step for tap, step in zip(place, dilations, strict=True)]
-        rests = (reach - shift for reach, shift in zip(reaches, shifts, strict=True))
-        own = reshape(context, slice_axis(context, columns, 1, number, 1), (images, *blocks))
-        moved = context.add(
-            "pad", own, zero, before=(0, *shifts), after=(0, *rests), mode="constant"
-        )
-        total = context.add("add", total, moved) if number else moved
-    return total
 
 
 def _one_hot_weights(context: OpContext, taps: Dim, block: Sequence[Dim]) -> int:

@@ -34,14 +34,15 @@ from ingot_compiler.lowering.kinds.radix_sort import RADIX_SORT
 from ingot_compiler.lowering.kinds.radix_sort import workspaces as sort_workspaces
 from ingot_compiler.lowering.kinds.rank_rows import RANK_ROWS
 from ingot_compiler.lowering.kinds.rank_rows import workspaces as rank_workspaces
-from ingot_compiler.lowering.kinds.rank_sort import RANKED_MAX
+from ingot_compiler.lowering.kinds.rank_sort import RANKED_MAX, RANKED_WHOLE_MAX
 from ingot_compiler.lowering.kinds.reduce import REDUCE
 from ingot_compiler.lowering.kinds.resize import RESIZE
 from ingot_compiler.lowering.kinds.rows import ROWS
 from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
-from ingot_compiler.lowering.kinds.select_candidates import SELECT_CANDIDATES, selects
+from ingot_compiler.lowering.kinds.select_candidates import SELECT_CANDIDATES, least_length
 from ingot_compiler.lowering.kinds.select_candidates import workspaces as selection_workspaces
 from ingot_compiler.lowering.kinds.select_least import LISTED_MAX, SELECT_LEAST
+from ingot_compiler.lowering.kinds.select_or_sort import SELECT_OR_SORT
 from ingot_compiler.lowering.kinds.split_pool import is_split
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 from ingot_compiler.lowering.kinds.suppress_overlaps import workspaces as suppression_workspaces
@@ -191,9 +192,11 @@ def _sorting(keys: TensorType, found: TensorType) -> tuple[Kind, list[TensorType
     count, length = found.shape[-1], keys.shape[-1]
     if isinstance(count, int) and count <= LISTED_MAX:
         return SELECT_LEAST, [TensorType(keys.dtype, found.shape)]
-    if selects(count, length):
+    if isinstance(count, int) and not isinstance(length, int):
+        return SELECT_OR_SORT, []
+    if isinstance(count, int) and isinstance(length, int) and length >= least_length(count):
         return SELECT_CANDIDATES, selection_workspaces(keys, count)
-    if isinstance(length, int) and length <= RANKED_MAX:
+    if isinstance(length, int) and length <= (RANKED_MAX if count == length else RANKED_WHOLE_MAX):
         return RANK_ROWS, rank_workspaces(keys, count)
     return RADIX_SORT, sort_workspaces(keys)
 

@@ -21,6 +21,7 @@ from ingot_compiler.lowering.kinds.rows import ROWS
 from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
 from ingot_compiler.lowering.kinds.select_candidates import SELECT_CANDIDATES
 from ingot_compiler.lowering.kinds.select_least import SELECT_LEAST
+from ingot_compiler.lowering.kinds.select_or_sort import SELECT_OR_SORT
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 from ingot_compiler.lowering.kinds.walk_trees import WALK_TREES
 from ingot_compiler.lowering.kinds.write_rows import WRITE_ROWS
@@ -43,6 +44,7 @@ _ALL = (
     SCATTER_ND,
     SELECT_CANDIDATES,
     SELECT_LEAST,
+    SELECT_OR_SORT,
     SUPPRESS_OVERLAPS,
     WALK_TREES,
     WRITE_ROWS,

@@ -1,8 +1,8 @@
 """Writes zeros, or a zero point, into the halo of a buffer, so that convolutions need no edges.
 
 In: a group whose node has the attributes ``before`` and ``after`` (elements per axis of the
-result) and ``value``. Out: its loop program. Not done here: the interior. The padded axes are axes 2 and up of a
-channels-last image.
+result) and ``value``. Out: its loop program. Not done here: the interior. The padded axes are axes 2 and up of an
+image, channels-last or row-major.
 """
 
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
@@ -31,10 +31,10 @@ def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:
     before, after = (group.nodes[0].dims(name) for name in ("before", "after"))
     shape = result.type.shape
     padded = tuple(size + before[axis] + after[axis] for axis, size in enumerate(shape))
-    outer_axes = (0, *range(2, len(shape) - 1))
+    pitch = result.view.strides[-1]
+    outer_axes = (0, *range(2, len(shape) - 1)) if pitch == shape[1] else range(len(shape) - 1)
+    assert pitch in (shape[1], 1)
     outer = tuple(padded[axis] for axis in outer_axes)
-    pitch, channels = result.view.strides[-1], shape[1]
-    assert pitch == channels
     row = dim_mul(symbol("p"), dim_mul(padded[-1], pitch))
     buffers = GroupBuffers(group)
     value = group.nodes[0].integer("value")

@@ -8,18 +8,22 @@ than the result (``transposed_plane``), columns of rows (``gathered_columns``), 
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
+from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.before_loop import before_loop
 from ingot_compiler.lowering.kinds.gathered_columns import (
     find_gathered_columns,
     lower_gathered_columns,
 )
-from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
+from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.padded_axis import PaddedAxis, padded_axis
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.kinds.touched_views import are_one_run, touched_views
+from ingot_compiler.lowering.kinds.run_views import has_picked, run_views
+from ingot_compiler.lowering.kinds.split_repeats import split_repeats
+from ingot_compiler.lowering.kinds.touched_views import are_one_run
 from ingot_compiler.lowering.kinds.transposed_plane import find_plane, lower_plane
 from ingot_compiler.lowering.loops import For, LoopProgram, Statement
 from ingot_compiler.lowering.space import Run, Space, ceil_div
@@ -39,10 +43,15 @@ class _Loops:
     inner: tuple[int, ...]
 
 
-def lower_pointwise(group: Group, target: KernelTarget) -> LoopProgram:
+def lower_pointwise(group: Group, target: KernelTarget) -> LoweredGroup:
+    """One kernel, or two where short rows are repeated."""
+    del target
+    return split_repeats(group, lower_elements) or one_launch(lower_elements(group))
+
+
+def lower_elements(group: Group) -> LoopProgram:
     """One parallel loop over the outer axes, one vector loop over the inner ones, in the result's
     storage order."""
-    del target
     if (plane := find_plane(group)) is not None:
         return lower_plane(group, plane)
     if (columns := find_gathered_columns(group)) is not None:
@@ -123,8 +132,11 @@ def _choose_loops(group: Group) -> _Loops:
     vector_axis = _vector_axis(group, order)
     order.remove(vector_axis)
     inner = [vector_axis]
-    views = touched_views(group)
+    views = run_views(group)
     while order and views is not None and are_one_run(views, shape, order[-1], inner[0]):
+        count = dim_product(tuple(shape[axis] for axis in inner))
+        if has_picked(views) and typical(count) >= BLOCK_ELEMENTS:
+            break  # there may be few slices, and many threads
         inner.insert(0, order.pop())
     return _Loops(tuple(order), tuple(inner))
 
@@ -147,4 +159,4 @@ def _vector_axis(group: Group, order: list[int]) -> int:
     return last
 
 
-POINTWISE = Kind("pointwise", one_kernel(lower_pointwise))
+POINTWISE = Kind("pointwise", lower_pointwise)

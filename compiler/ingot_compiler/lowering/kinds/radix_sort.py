@@ -10,7 +10,7 @@ first. Few keys are ranked instead (``rank_sort``).
 
 from __future__ import annotations
 
-from ingot_compiler.ir.dims import Dim, dim_mul, symbol
+from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.types import TensorType, dtype_size_bytes
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
@@ -42,10 +42,7 @@ def lower_radix_sort(group: Group, target: KernelTarget) -> LoopProgram:
     sort = RowSort(
         table, pairs, key_at, length, dtype, buffers.number(result), count, target.f32_lanes
     )
-    if count == length:
-        body = sort.order(None, length)
-    else:
-        body = (*sort.leave_out(), *sort.order(pairs[0], symbol("length")))
+    body = sort.order(None, length) if count == length else sort.select()
     units = line_count(shape, len(shape) - 1)
     return finish_program(buffers, body, units, grain_for(dim_mul(length, 4 * passes)))
 

@@ -28,8 +28,10 @@ from ingot_compiler.lowering.loops import (
 )
 from ingot_compiler.lowering.space import ceil_div
 
-RANKED_MAX = 128
+RANKED_MAX = 192
 """Keys up to which this is faster than passes."""
+RANKED_WHOLE_MAX = 64
+"""Keys up to which this is faster than leaving out those that are not wanted before."""
 
 
 def rank_each(

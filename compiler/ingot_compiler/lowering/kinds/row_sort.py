@@ -13,7 +13,7 @@ from ingot_compiler.ir.dims import Dim, dim_mul, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.kinds.key_range import KeyRange
 from ingot_compiler.lowering.kinds.program import INDEX
-from ingot_compiler.lowering.kinds.rank_sort import RANKED_MAX, rank_each
+from ingot_compiler.lowering.kinds.rank_sort import RANKED_MAX, RANKED_WHOLE_MAX, rank_each
 from ingot_compiler.lowering.loops import (
     Apply,
     Compare,
@@ -128,7 +128,16 @@ class RowSort:
     count: Dim
     lanes: int
 
-    def leave_out(self) -> tuple[Statement, ...]:
+    def select(self) -> tuple[Statement, ...]:
+        """The first ``count``: of a short row all keys are ranked."""
+        long = (*self._leave_out(), *self.order(self.pairs[0], symbol("length")))
+        if isinstance(self.length, int):
+            return self.rank(None, self.length) if self.length <= RANKED_WHOLE_MAX else long
+        is_short = Compare("less_equal", self.length, RANKED_WHOLE_MAX)
+        is_long = Compare("less", RANKED_WHOLE_MAX, self.length)
+        return If(is_short, self.rank(None, self.length)), If(is_long, long)
+
+    def _leave_out(self) -> tuple[Statement, ...]:
         """Move the keys whose part of the range does not say that they are beyond ``count`` to the
         first pair, in their order, and name their number ``length``."""
         counts, d, i = self.counts, symbol("d"), symbol("i")

@@ -13,7 +13,6 @@ order that is unlucky.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeGuard
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mul, symbol
 from ingot_compiler.ir.types import DType, TensorType
@@ -46,7 +45,6 @@ from ingot_compiler.lowering.loops import (
 from ingot_compiler.lowering.space import ceil_div
 from ingot_runtime.lazy_dataclass import dataclass
 
-_COUNT_MAX = 256  # of results of a row of open length
 _KEYS_SORTED = 11  # in the time that one of the square of ``count`` adds to ranking
 _PART = 32
 _PLACE = symbol(INDEX)  # in workspace
@@ -167,13 +165,10 @@ class _Selection:
         return LetIndex(name, found)
 
 
-def selects(count: Dim, length: Dim) -> TypeGuard[int]:
-    """Whether this is faster than sorting: what ranking takes grows with the square of ``count``."""
-    if not isinstance(count, int):
-        return False
-    if not isinstance(length, int):
-        return count <= _COUNT_MAX
-    return 4 * count <= length and count * count <= _KEYS_SORTED * length
+def least_length(count: int) -> int:
+    """Of rows for which this is faster than sorting: what ranking takes grows with the square of
+    ``count``."""
+    return max(4 * count, -(-count * count // _KEYS_SORTED))
 
 
 def lower_select_candidates(group: Group, target: KernelTarget) -> LoopProgram:

@@ -6,6 +6,7 @@ done here: its tiles and units (``contraction``), depthwise (``depthwise``).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from ingot_compiler.backends.host.anchored_group import AnchoredGroup
@@ -65,22 +66,26 @@ def _product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
     row_offset = flat_offset(symbol("row"), rows, conv.pixel_strides(x))
     g = symbol("g") if conv.groups != 1 else 0
     group_offset = dim_mul(g, conv.channels_per_group)
-    in_rows = PitchedRows(
-        w.view.offset + dim_mul(symbol("g"), w.view.strides[0]), w.view.strides[-2]
-    )
     panels = Panels(together)
     has_runs = may_share_address(target) and coefficient(row_offset, "row") is None
-    return Product(
+    product = Product(
         outer=conv.groups,
         rows=dim_product(rows),
         columns=channels,
         taps=taps,
         depth=depth,
         a_index=conv.origin(x) + group_offset + row_offset + tap_offset,
-        b=panels if "packed" in anchored.node.table else in_rows,
+        b=panels,
         axes=((), (0, *range(2, len(shape))), (1,)),
         column_shift=dim_mul(g, channels),
         run=shape[-1] if has_runs else 0,
+    )
+    if "packed" in anchored.node.table:
+        return product
+    pitch = w.view.strides[-2]
+    first = w.view.offset + dim_mul(symbol("g"), w.view.strides[0])
+    return replace(
+        product, b=PitchedRows(first + dim_mul(product.tap, dim_mul(depth, pitch)), pitch)
     )
 
 
