@@ -61,7 +61,9 @@ def test_the_joined_value_may_be_added_to_another() -> None:
     check_graph(builder, [total], [normal(3, *SHAPE)], 1e-5, RUNNABLE)
 
 
-@pytest.mark.parametrize("reader", ["the model", "another op", "a value of a run beside it"])
+@pytest.mark.parametrize(
+    "reader", ["the model", "another op", "nobody joins them", "a value of a run beside it"]
+)
 def test_what_somebody_else_reads_is_computed_once(reader: str) -> None:
     """Else the sums would be made again for each reader."""
     builder = Builder([f32(*SHAPE), f32(*SHAPE)])
@@ -71,6 +73,8 @@ def test_what_somebody_else_reads_is_computed_once(reader: str) -> None:
         outputs.append(value)
     elif reader == "another op":
         outputs.append(builder.op("reduce", value, function="sum", axes=(1,), keepdims=False))
+    elif reader == "nobody joins them":
+        outputs = [builder.op("relu", value), builder.op("neg", value)]
     else:
         less = builder.op("less", value, builder.literal(0.0))
         outputs = [builder.op("select", less, builder.op("mul", value, 1), value)]

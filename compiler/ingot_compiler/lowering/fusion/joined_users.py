@@ -32,8 +32,13 @@ def joins_in_one(values: FusionValues, value: int) -> bool:
         len(nodes) <= _NODES_MAX
         and nodes[last] in users
         and all(_is_plain(values, node, value, nodes) for node in nodes.values())
-        and all(values.use_count(made) == 1 for made in nodes if made != last)
+        and all(_has_one_user(values, made) for made in nodes if made != last)
     )
+
+
+def _has_one_user(values: FusionValues, value: int) -> bool:
+    """Whether one op reads a value, and nothing returns it."""
+    return values.use_count(value) == len(values.users(value)) == 1
 
 
 def _joined(values: FusionValues, node: Node, last: int) -> list[Node]:
