@@ -3,7 +3,9 @@ ours and two of other engines.
 
 In: a folder of models (``NAME/model.onnx``, ``inputs.npz``), an interpreter with the engines. Out:
 a table; the exit code is 1 where two threads of ours take more than ``OWN_MAX`` of the time of one,
-or longer than the better engine. Not done here: quiet machines (``bench_zoo``).
+or longer than the better engine. Not done here: quiet machines (``bench_zoo``), real-time priority:
+there a thread that sleeps between two calls waits for a whole slice of the stranger's, 0.1 seconds,
+so that who spins has two processors half of the time, and who sleeps one.
 
     taskset -c 0,1 python tests/benchmarks/bench_stranger.py --models FOLDER [--peer-python PYTHON]
     [--rounds N] [NAME ...]
@@ -66,6 +68,8 @@ def main() -> int:
     parser.add_argument("--peer-python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=12)
     options = parser.parse_args()
+    if os.sched_getscheduler(0) != os.SCHED_OTHER:
+        parser.error("expected an ordinary priority, got a real-time one: leave out chrt")
     print(f"{'network':16}  1 thread  2 threads  {'  '.join(PEERS)}  by own  by better peer")
     good = True
     with tempfile.TemporaryDirectory() as work:

@@ -159,6 +159,7 @@ def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
     shape = fuser.values.type_of(node.results[0]).shape
     parts: list[Deferred] = []
     anchored: int | None = None
+    anchor = -1
     for position, operand in enumerate(node.operands):
         part = None
         if position not in INDEXED_OPERANDS.get(node.op, ()):
@@ -166,15 +167,17 @@ def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
                 operand, shape, anchor_allowed=fuser.values.type_of(operand).shape == shape
             )
         if part is not None and part.anchored:
-            if anchored is not None and anchored != operand:
+            if anchored is not None and part.anchor != anchor:
                 # Two anchors: the earlier one becomes an operand.
                 fuser.store_because(anchored, "its user takes in another operand's loops")
-            anchored = operand
+            anchored, anchor = operand, part.anchor
     leaves: list[Leaf] = []
     for position, operand in enumerate(node.operands):
         part = None
         if position not in INDEXED_OPERANDS.get(node.op, ()):
-            part = fuser.absorb(operand, shape, anchor_allowed=operand == anchored)
+            deferred = fuser.deferred(operand)
+            is_own = deferred is not None and deferred.anchor == anchor
+            part = fuser.absorb(operand, shape, anchor_allowed=is_own)
         if part is None:
             if (node.op, position) == ("gather_nd", 0):
                 lay_slices_together(fuser, node, operand)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingot_compiler.ir.dims import Dim, dim_add, symbol
+from ingot_compiler.ir.dims import Dim, coefficient, dim_add, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_scope import LoopScope
 from ingot_compiler.lowering.loops import (
@@ -42,6 +42,13 @@ class BlockParts:
     inside: LoopScope
     made: tuple[tuple[str, DType], ...]
     masks: tuple[tuple[LoopScope, Value], ...] = ()
+
+
+def lies_along_depth(statement: Contraction) -> bool:
+    """Whether columns of B are no neighbours, but the elements of one are."""
+    index = statement.b_index
+    are_apart = statement.b_panels is None and coefficient(index, statement.column) != 1
+    return are_apart and coefficient(index, statement.depth) == 1
 
 
 def block_parts(scope: LoopScope, block: Block) -> BlockParts:

@@ -6,6 +6,8 @@ In: runs of axes, each enumerated by one flat variable. Out: buffer offsets and 
 
 from __future__ import annotations
 
+from itertools import chain
+
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.mixed_radix import recombined
 from ingot_compiler.lowering.fused import View
@@ -59,6 +61,19 @@ class Space:
     def offset_of(self, view: View, shape: Shape) -> Dim:
         """Offset in a view of a smaller ``shape`` that is broadcast to this one."""
         return self.offset(broadcast_view(view, shape, self.shape))
+
+    def split(self, axis: int, shape: Shape) -> Space:
+        """The same point of a tensor of ``shape``, which has several axes in the place of one."""
+        more = len(shape) - len(self.shape)
+
+        def renumbered(run: Run) -> Run:
+            places = (
+                range(axis, axis + more + 1) if each == axis else (each + more * (each > axis),)
+                for each in run.axes
+            )
+            return Run(tuple(chain.from_iterable(places)), run.variable)
+
+        return Space(shape, tuple(map(renumbered, self.runs)))
 
     def narrowed(self, shape: Shape) -> Space:
         """The point of a tensor of ``shape`` that broadcasts to this one."""

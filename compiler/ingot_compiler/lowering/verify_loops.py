@@ -26,7 +26,7 @@ from ingot_compiler.ir.dims import (
 )
 from ingot_compiler.ir.problem import Problem, require_none
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loop_blocks import BlockParts, block_parts
+from ingot_compiler.lowering.loop_blocks import BlockParts, block_parts, lies_along_depth
 from ingot_compiler.lowering.loop_scope import LoopScope
 from ingot_compiler.lowering.loops import (
     Address,
@@ -224,6 +224,8 @@ def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
     yield from _ranges(scope, name, parts)
     if isinstance(block, Contraction) and block.b_panels:
         yield from _panels(scope, block, block.b_panels)
+    if isinstance(block, Contraction) and lies_along_depth(block):
+        yield from _along_depth(scope, block)
     if isinstance(block, Contraction) and block.in_matrix_tiles:
         yield from _matrix_tiles(scope, block)
     if isinstance(block, Contraction) and block.split:
@@ -326,6 +328,18 @@ def _panels(scope: LoopScope, s: Contraction, panels: PackedPanels) -> Iterator[
         first, second = (substitute(s.b_index, {name: at}) for at in (0, distance))
         if second - first != wanted:
             yield scope.problem("contraction", format_dim(wanted), format_dim(second - first), rule)
+
+
+def _along_depth(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
+    """Products of one element are in lanes: of f32, as many as are known, for rows that one tile
+    has."""
+    beside = coefficient(s.a_index, s.depth)
+    if s.dtype != "f32" or beside != 1 or not isinstance(s.depth_extent, int):
+        got = f"{s.dtype}, A {format_dim(s.a_index)}, depth {format_dim(s.depth_extent)}"
+        yield scope.problem("contraction", "f32 side by side, a number", got, "summands in lanes")
+    if (s.rows, s.row_start, s.row_block) != (s.tile.rows, 0, s.tile.rows):
+        got = f"rows={format_dim(s.rows)} row_start={format_dim(s.row_start)}"
+        yield scope.problem("contraction", f"{s.tile.rows} from 0 on", got, "rows of such sums")
 
 
 def _matrix_tiles(scope: LoopScope, s: Contraction) -> Iterator[Problem]:

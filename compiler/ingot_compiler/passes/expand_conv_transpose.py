@@ -208,9 +208,11 @@ def _rearranged(
     groups, wanted = node.integer("groups"), state.shape_of(node.results[0])
     if any(axis.stride > 1 for axis in axes):
         phases = [axis.stride for axis in axes]
-        value = in_shape(state, value, (batch, groups, *phases, own, *sizes), source)
-        pairs = [part for axis in range(count) for part in (3 + count + axis, 2 + axis)]
-        order = (0, 1, 2 + count, *pairs)
+        outer = (batch, groups) if groups > 1 else (batch,)
+        value = in_shape(state, value, (*outer, *phases, own, *sizes), source)
+        first = len(outer)
+        pairs = [part for axis in range(count) for part in (first + count + 1 + axis, first + axis)]
+        order = (*range(first), first + count, *pairs)
         value = state.emit("transpose", (value,), {"permutation": order}, source)
         whole = [dim_mul(size, axis.stride) for size, axis in zip(sizes, axes, strict=True)]
         value = in_shape(state, value, (batch, dim_mul(own, groups), *whole), source)

@@ -16,6 +16,7 @@ from ingot_compiler.passes import (
     fuse_rms_norm,
     fuse_silu,
 )
+from ingot_compiler.passes.before_pixel_blocks import before_pixel_blocks
 from ingot_compiler.passes.canonicalise import canonicalise
 from ingot_compiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
@@ -24,6 +25,7 @@ from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
 from ingot_compiler.passes.integer_products import integer_products
 from ingot_compiler.passes.move_quantised import move_quantised
+from ingot_compiler.passes.order_pixel_blocks import order_pixel_blocks
 from ingot_compiler.passes.products_in_floats import products_in_floats
 from ingot_compiler.passes.repeat_channels import repeat_channels
 from ingot_compiler.passes.rewrite import RewriteRule, RootOps, refusals_of
@@ -56,6 +58,8 @@ PASSES: tuple[Pass, ...] = (
     fold_batch_norm,
     expand_conv_transpose,
     repeat_channels,
+    before_pixel_blocks,
+    order_pixel_blocks,
 )
 PATTERNS: tuple[tuple[str, RewriteRule, RootOps], ...] = (
     ("layer normalisation", fuse_layer_norm.rule, fuse_layer_norm.ROOTS),

@@ -53,11 +53,17 @@ class AnchoredGroup:
         return self.store(value, elements, space)
 
     def store(self, value: Value, elements: Elements, space: Space) -> tuple[Statement, ...]:
-        """The fused nodes and the store, for the anchor's ``value`` at a point of the result."""
+        """The fused nodes and the store, for the anchor's ``value`` at a point of the result, whose
+        channels may be split."""
         elements.given[self.node.results[0]] = value
         result = self.group.results[0]
-        stored = elements.value(result.value, space)
-        place = space.offset_of(result.view, result.type.shape)
+        maker = elements.nodes[result.value]
+        if maker.op == "reshape":
+            stored = elements.value(maker.operands[0], space)
+            place = space.split(1, result.type.shape).offset(result.view)
+        else:
+            stored = elements.value(result.value, space)
+            place = space.offset_of(result.view, result.type.shape)
         return (*elements.take(), Store(self.buffers.number(result), place, stored))
 
     @property

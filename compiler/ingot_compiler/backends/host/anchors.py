@@ -14,8 +14,10 @@ from dataclasses import replace
 from ingot_compiler.backends.host import packing
 from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
 from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.backends.host.few_channels import has_few_channels
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
-from ingot_compiler.backends.host.kinds.conv import CONV_BF16, CONV_PARTS
+from ingot_compiler.backends.host.kinds.conv import CONV, CONV_BF16, CONV_PARTS
+from ingot_compiler.backends.host.kinds.conv_few_channels import CONV_FEW_CHANNELS
 from ingot_compiler.backends.host.kinds.conv_rows import CONV_ROWS
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
@@ -145,7 +147,10 @@ def _conv_of_parts(
 
 
 def _direct_kind(fuser: Fuser, node: Node) -> Kind:
-    return CONV_BF16 if rounds_factors(fuser, node) else conv_kind(node, _conv_facts(fuser, node))
+    if rounds_factors(fuser, node):
+        return CONV_BF16
+    kind = conv_kind(node, _conv_facts(fuser, node))
+    return CONV_FEW_CHANNELS if kind is CONV and has_few_channels(fuser, node) else kind
 
 
 def _conv_weights(
@@ -155,7 +160,7 @@ def _conv_weights(
     w = node.operands[1]
     dtype, shape = _factor_of_conv(fuser, w), fuser.values.type_of(w).shape
     dtype = "bf16" if kind is CONV_BF16 else dtype
-    if kind is CONV_ROWS:
+    if kind in (CONV_FEW_CHANNELS, CONV_ROWS):
         return conv_rows_weights(fuser, node, dtype), _with(node, node.operands, weight_shape=shape)
     if kind in (DEPTHWISE, DEPTHWISE_PLANE):
         return depthwise_weights(fuser, node, dtype), _with(node, node.operands, weight_shape=shape)

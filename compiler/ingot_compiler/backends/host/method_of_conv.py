@@ -14,6 +14,7 @@ from ingot_compiler.backends.host.choose_winograd import (
     shape_of_method,
 )
 from ingot_compiler.backends.host.dense_values import is_dense
+from ingot_compiler.backends.host.few_channels import has_few_channels
 from ingot_compiler.backends.host.split_products import speed_of_parts
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.ir.graph import Node
@@ -27,7 +28,7 @@ _PAIR_SPEED = 2.0  # of a direct convolution that multiplies bf16 two at a time
 def winograd_shape(fuser: Fuser, node: Node) -> WinogradShape | None:
     """The tiles of a convolution by Winograd's algorithm; None where it is direct."""
     values, (x, w), (result,) = fuser.values, node.operands[:2], node.results
-    if fuser.optimize == SIZE or not values.is_constant(w):
+    if fuser.optimize == SIZE or not values.is_constant(w) or has_few_channels(fuser, node):
         return None
     facts = WinogradFacts(
         values.type_of(x),

@@ -22,6 +22,7 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.lowering.fused import Requirement, Step
 from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf, join
 from ingot_compiler.lowering.fusion.grouping import refusal
+from ingot_compiler.lowering.fusion.joined_users import joins_in_one
 from ingot_compiler.lowering.fusion.layout import Halo, natural_order
 from ingot_compiler.lowering.fusion.lift_scales import lift_scales
 from ingot_compiler.lowering.fusion.make_group import (
@@ -254,9 +255,9 @@ class Fuser:
         if tree is None or self.is_cheap(tree):
             return tree
         same_shape = self.values.type_of(value).shape == shape
-        reason = refusal(
-            tree, self.values.use_count(value), same_shape=same_shape, anchor_allowed=anchor_allowed
-        )
+        is_joined = tree.anchored and joins_in_one(self.values, value)
+        count = 1 if is_joined else self.values.use_count(value)
+        reason = refusal(tree, count, same_shape=same_shape, anchor_allowed=anchor_allowed)
         if not reason:
             return tree
         self._ends[value] = reason

@@ -15,6 +15,7 @@ from ingot_compiler.ir.ranges import upper_bound
 from ingot_compiler.lowering.fused import SymbolRead, SymbolSet
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import IMAGE_RANK_MIN, channels_last
+from ingot_compiler.lowering.fusion.pixel_blocks import stores_pixel_blocks
 from ingot_compiler.lowering.fusion.relayout import dense, transfer
 from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.kinds.kind import ResultLayout
@@ -24,8 +25,10 @@ MovementRule = Callable[[Fuser, Node], None]
 
 
 def reshape(fuser: Fuser, node: Node) -> None:
-    """A view where the elements lie evenly, else one copy; a size as a number is no element of
-    memory: kernels are told it."""
+    """A view where the elements lie evenly, else one copy; channels may go where they belong, and a
+    size as a number is no element of memory: kernels are told it."""
+    if stores_pixel_blocks(fuser, node):
+        return
     operand, result = node.operands[0], node.results[0]
     shape, wanted = fuser.values.type_of(operand).shape, fuser.values.type_of(result).shape
     made = fuser.values.maker(operand)

@@ -45,11 +45,14 @@ class _Loops:
 
 def lower_pointwise(group: Group, target: KernelTarget) -> LoweredGroup:
     """One kernel, or two where short rows are repeated."""
-    del target
-    return split_repeats(group, lower_elements) or one_launch(lower_elements(group))
+
+    def lower(part: Group) -> LoopProgram:
+        return _lower_elements(part, target)
+
+    return split_repeats(group, lower) or one_launch(lower(group))
 
 
-def lower_elements(group: Group) -> LoopProgram:
+def _lower_elements(group: Group, target: KernelTarget) -> LoopProgram:
     """One parallel loop over the outer axes, one vector loop over the inner ones, in the result's
     storage order."""
     if (plane := find_plane(group)) is not None:

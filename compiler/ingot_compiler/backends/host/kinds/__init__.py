@@ -6,6 +6,7 @@ In: nothing. Out: ``KINDS`` by name, ``ROUNDED_KINDS``. Not done here: forming g
 
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
 from ingot_compiler.backends.host.kinds.conv import CONV, CONV_BF16, CONV_PARTS
+from ingot_compiler.backends.host.kinds.conv_few_channels import CONV_FEW_CHANNELS
 from ingot_compiler.backends.host.kinds.conv_rows import CONV_ROWS
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
@@ -25,6 +26,7 @@ _TILED = (
     ATTENTION,
     CONV,
     CONV_BF16,
+    CONV_FEW_CHANNELS,
     CONV_ROWS,
     DEPTHWISE,
     DEPTHWISE_PLANE,

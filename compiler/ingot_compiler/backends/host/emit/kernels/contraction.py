@@ -22,6 +22,7 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     AccumulatorTile,
     Pointers,
 )
+from ingot_compiler.backends.host.emit.kernels.along_depth import emit_along_depth
 from ingot_compiler.backends.host.emit.kernels.byte_products import flips_signs, sign_bits
 from ingot_compiler.backends.host.emit.kernels.contraction_rows import emit_rows
 from ingot_compiler.backends.host.emit.kernels.contraction_unit import (
@@ -39,6 +40,7 @@ from ingot_compiler.backends.host.emit.lanes import known_tail_mask, tail_mask
 from ingot_compiler.backends.host.emit.operands import Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import lanes_of_rest
+from ingot_compiler.lowering.loop_blocks import lies_along_depth
 from ingot_compiler.lowering.loops import Contraction
 
 
@@ -52,6 +54,9 @@ def emit_contraction(context: EmitContext, statement: Contraction) -> None:
         return
     if statement.strassen is not None:
         emit_strassen(context, statement, statement.strassen, emit_contraction)
+        return
+    if lies_along_depth(statement):
+        emit_along_depth(context, statement)
         return
     unit = contraction_unit(context, statement)
     start = emit_index(context, statement.column_start)

@@ -204,8 +204,7 @@ def _steps_ahead(unit: Unit) -> int:
     size = dim_mul(statement.columns, statement.depth_extent)
     for _, extent in statement.taps:
         size = dim_mul(size, extent)
-    is_large = isinstance(size, int) and size > _CACHED_ELEMENTS_MAX
-    if not is_large or unit.factors.sum != "f32":
+    if not isinstance(size, int) or size <= _CACHED_ELEMENTS_MAX or unit.factors.sum != "f32":
         return 0
     is_near = unit.factors.b == "f32" and size <= _NEAR_ELEMENTS_MAX
     return _NEAR_STEPS if is_near else _STEPS_AHEAD.get(unit.factors.b, 0)

@@ -1,0 +1,56 @@
+"""Convolutions to few channels: channels of the image, not of the result, in lanes.
+
+In: a group anchored by ``conv`` whose weights lie as [O, kernel.., C]. Out: its loop program. Not
+done here: when it is chosen (``few_channels``).
+"""
+
+from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
+from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
+from ingot_compiler.lowering.loops import Contraction, LoopProgram, RegisterTile
+from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_compiler.lowering.views import flat_offset
+
+_VECTORS = 4  # of pixels, in one unit
+
+
+def lower_few_channels(group: Group, target: KernelTarget) -> LoopProgram:
+    """Rows are channels of the result, columns the pixels of one of its rows; units are (row of
+    pixels, part of it)."""
+    anchored = AnchoredGroup(group)
+    x, shape = anchored.operand(0), anchored.result.shape
+    conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
+    taps, depth, tap_offset = conv.reduction(x)
+    last, channels, pixels = len(shape) - 1, shape[1], shape[-1]
+    assert isinstance(channels, int)
+    width = _VECTORS * target.f32_lanes
+    parts = ceil_div(pixels, width)
+    line, start = dim_floordiv(symbol(INDEX), parts), dim_mod(symbol(INDEX), parts)
+    lines, strides = (shape[0], *shape[2:last]), conv.pixel_strides(x)
+    image = conv.origin(x) + flat_offset(line, lines, strides[:-1]) + tap_offset
+    tap: Dim = symbol("row")
+    for name, extent in (*taps, ("k", depth)):
+        tap = dim_mul(tap, extent) + symbol(name)
+    summands = dim_mul(dim_product(tuple(extent for _, extent in taps)), depth)
+    runs = (((1,), symbol("row")), ((last,), symbol("column")), ((0, *range(2, last)), line))
+    space = Space(shape, tuple(Run(axes, variable) for axes, variable in runs))
+    statement = Contraction(
+        "row", channels, 0, channels,
+        "column", pixels, dim_mul(start, width),
+        taps, "k", depth,
+        anchored.number(1), tap,
+        anchored.number(0), image + dim_mul(strides[-1], symbol("column")), None,
+        "f32", ACCUMULATOR, anchored.epilogue(space), RegisterTile(channels, _VECTORS),
+    )  # fmt: skip
+    grain = grain_for(dim_floordiv(dim_mul(summands, channels * width), 16))
+    extent = dim_mul(dim_product(lines), parts)
+    return finish_program(anchored.buffers, (statement,), extent, grain)
+
+
+CONV_FEW_CHANNELS = Kind(
+    "conv_few_channels", one_kernel(lower_few_channels), ResultLayout.ROW_MAJOR
+)
