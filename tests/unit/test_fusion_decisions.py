@@ -155,6 +155,7 @@ DEPTHWISE = ConvFacts(
     False,
     16,
     False,
+    False,
 )
 
 
@@ -181,6 +182,7 @@ def test_the_kind_of_a_convolution() -> None:
     assert kind_of(full, groups=1) == "conv"
     assert kind_of(replace(full, lanes=8), groups=1) == "conv_rows"
     assert kind_of(replace(full, lanes=8, has_team=True), groups=1) == "conv"
+    assert kind_of(replace(full, lanes=8), groups=1, dilations=(6, 1)) == "conv"
     assert kind_of(replace(full, lanes=8, becomes_output=False), groups=1) == "conv"
 
 

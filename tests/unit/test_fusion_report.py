@@ -75,7 +75,7 @@ def test_fused_chain_saves_its_inner_tensors(tmp_path: Path) -> None:
     """Conv, Relu and Neg are one kernel; two tensors of 512 bytes never reach memory; the result is
     returned."""
     launches, refusals = report(tmp_path, conv_relu(shared=False))
-    (kernel,) = [launch for launch in launches if launch["kind"] == "conv"]
+    (kernel,) = [launch for launch in launches if launch["kind"] == "conv_rows"]
     assert [name for name, _ in kernel["nodes"]] == ["conv", "activation", "negated"]
     assert kernel["saved_bytes"] == 2 * 8 * 16 * 4
     assert kernel["ends"] == "the model returns it"
@@ -85,7 +85,7 @@ def test_fused_chain_saves_its_inner_tensors(tmp_path: Path) -> None:
 def test_shared_value_ends_its_kernel(tmp_path: Path) -> None:
     """A value with two users is stored, and the report names both."""
     launches, _ = report(tmp_path, conv_relu(shared=True))
-    (kernel,) = [launch for launch in launches if launch["kind"] == "conv"]
+    (kernel,) = [launch for launch in launches if launch["kind"] == "conv_rows"]
     assert (kernel["ends"], kernel["users"]) == ("the value has 2 users", ["activation", "negated"])
     assert kernel["saved_bytes"] == 0
 

@@ -65,7 +65,8 @@ def _contraction(shape: tuple[Dim, ...], stride: int) -> Contraction:
     w = builder.constant(normal(1, 16, channels, 3, 3))
     pads = {"pads_before": (1, 1), "pads_after": (1, 1)}
     y = builder.op("conv", 0, w, strides=(stride,) * 2, dilations=(1, 1), groups=1, **pads)
-    compiled = compile_graph(builder.finish([y]))
+    turned = builder.op("transpose", y, permutation=(0, 2, 3, 1))  # channels are to lie together
+    compiled = compile_graph(builder.finish([turned]))
     return next(found for program in compiled.programs for found in _contractions(program))
 
 

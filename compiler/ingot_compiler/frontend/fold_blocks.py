@@ -87,7 +87,7 @@ def _fold(context: OpContext, columns: int, axes: Sequence[FoldAxis], chosen: Se
     """Of the chosen axes, the image is where the blocks were, and the block has one element."""
     total = -1
     for number, parts in enumerate(product(*(axes[index].parts for index in chosen))):
-        own, pads = columns, {}
+        own, pads = columns, dict[int, tuple[int, int]]()
         for index, part in zip(chosen, parts, strict=True):
             axis = axes[index]
             own = _side_by_side(context, own, (1 + index, 1 + len(axes) + index), axis, part)

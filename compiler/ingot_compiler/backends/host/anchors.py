@@ -96,7 +96,7 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     depthwise)."""
     dtype = sum_dtype(fuser.values.type_of(node.operands[0]).dtype)
     x, shape = _image_factor(fuser, index, node), winograd_shape(fuser, node)
-    kind = _direct_kind(fuser, node)
+    kind = _direct_kind(fuser, node, is_by_tiles=shape is not None)
     if shape and (kind is not CONV_ROWS or fuser.methods.of(node) or fuser.methods.of_all):
         kind = WINOGRAD_KINDS[shape.tile]
     else:
@@ -146,10 +146,10 @@ def _conv_of_parts(
     return True
 
 
-def _direct_kind(fuser: Fuser, node: Node) -> Kind:
+def _direct_kind(fuser: Fuser, node: Node, *, is_by_tiles: bool) -> Kind:
     if rounds_factors(fuser, node):
         return CONV_BF16
-    kind = conv_kind(node, _conv_facts(fuser, node))
+    kind = conv_kind(node, _conv_facts(fuser, node, is_by_tiles=is_by_tiles))
     return CONV_FEW_CHANNELS if kind is CONV and has_few_channels(fuser, node) else kind
 
 
@@ -195,7 +195,7 @@ def _factor_of_conv(fuser: Fuser, value: int) -> DType:
     return dtype if dtype in BYTES else sum_dtype(dtype)
 
 
-def _conv_facts(fuser: Fuser, node: Node) -> ConvFacts:
+def _conv_facts(fuser: Fuser, node: Node, *, is_by_tiles: bool) -> ConvFacts:
     values, (x, w) = fuser.values, node.operands[:2]
     stored = fuser.storage.find(x) if fuser.storage.find_image(x) is None else None
     target = fuser.targets[values.device_of(x)]
@@ -209,6 +209,7 @@ def _conv_facts(fuser: Fuser, node: Node) -> ConvFacts:
         target.vector_bits >= MASKED_LOAD_BITS_MIN,
         target.f32_lanes,
         target.team_units > 1,
+        is_by_tiles,
     )
 
 

@@ -25,7 +25,9 @@ _PLANE_RANKS = (3, 4)
 _WIDE: tuple[DType, ...] = ("f32", "f64")
 # Cycles: of a vector's multiply-adds where channels are in lanes, where pixels are and one channel
 # or several share each load; of an element that is copied, or turned.
+_TILES_SPEED = 1.5  # of Winograd's algorithm, transforms included
 _IN_CHANNELS, _IN_PIXELS, _SHARED, _COPIED, _TURNED = 0.55, 1.0, 0.7, 0.2, 1.6
+_NEAR_TAPS = 4  # elements apart: of taps further apart, many lie outside of the image
 # More channels of more products are a product whose second factor should be packed.
 _ROWS_CHANNELS_MAX, _ROWS_PRODUCTS_MAX = 32, 64
 
@@ -35,7 +37,8 @@ class ConvFacts:
     """Types of a convolution; ``x_view``: how its image lies if it is stored and in no
     channels-last form; ``becomes_output``: nothing but elementwise ops stands between the result
     and the graph's outputs; ``masks_loads``: vectors are loaded under masks of the run time;
-    ``lanes``: of f32; ``has_team``: units work together."""
+    ``lanes``: of f32; ``has_team``: units work together; ``is_by_tiles``: Winograd's algorithm is the
+    other way."""
 
     x: TensorType
     weights: TensorType
@@ -46,6 +49,7 @@ class ConvFacts:
     masks_loads: bool
     lanes: int
     has_team: bool
+    is_by_tiles: bool
 
 
 def conv_kind(node: Node, facts: ConvFacts) -> Kind:
@@ -76,7 +80,8 @@ def _gains_rows(node: Node, facts: ConvFacts) -> bool:
     if to > _ROWS_CHANNELS_MAX and products > _ROWS_PRODUCTS_MAX:
         return False
     half = facts.lanes // 2
-    in_channels = _IN_CHANNELS * products * -(-to // half) * half / facts.lanes
+    speed = _TILES_SPEED if facts.is_by_tiles else 1.0
+    in_channels = _IN_CHANNELS / speed * products * -(-to // half) * half / facts.lanes
     in_channels += _TURNED * (channels + to)
     in_pixels = (_IN_PIXELS if to == 1 else _SHARED) * products * to / facts.lanes
     if any(pad != 0 for pad in (*node.dims("pads_before"), *node.dims("pads_after"))):
@@ -90,7 +95,8 @@ def _may_have_rows(node: Node, facts: ConvFacts) -> bool:
     if view is None or view.strides[-1] != 1 or (channels != 1 and view.strides[1] == 1):
         return False
     is_kept = facts.becomes_output or facts.weights.shape[0] == 1
-    is_plain = facts.x.dtype in _WIDE and facts.constant_weights and not facts.has_team
+    are_near = max(node.ints("dilations"), default=1) <= _NEAR_TAPS
+    is_plain = are_near and facts.x.dtype in _WIDE and facts.constant_weights and not facts.has_team
     return is_kept and is_plain and node.integer("groups") == 1 and node.ints("strides")[-1] == 1
 
 
