@@ -66,7 +66,10 @@ MOVEMENTS: dict[str, tuple[Inputs, Build]] = {
         lambda b: b.op("gather_elements", 0, 1, axis=1),
     ),
     "gather_nd": ([normal(0, 3, 4, 5), integers([1, -1], [0, 3])], lambda b: b.op("gather_nd", 0, 1, batch_dims=0)),
-    "gather slices": ([normal(0, 4, 3, 5, 2), integers([1, -1], [0, 2])], lambda b: b.op("gather", 0, 1, axis=1)),
+    "gather slices": (
+        [normal(0, 4, 3, 5, 2), integers([1, -1], [0, 2])],
+        lambda b: b.op("gather", 0, 1, axis=1),
+    ),
     "gather slices of a transpose": (
         [normal(0, 5, 2, 4), integers(3, 0)],
         lambda b: b.op("neg", b.op("gather", b.op("transpose", 0, permutation=(2, 0, 1)), 1, axis=0)),
@@ -75,12 +78,18 @@ MOVEMENTS: dict[str, tuple[Inputs, Build]] = {
         [normal(0, 4, 5, 2), integers(3, 0), normal(1, 2, 5, 2)],
         lambda b: b.op("add", b.op("gather", 0, b.op("sub", 1, b.literal(1, "i64")), axis=0), 2),
     ),
-    "gather long slices": ([normal(0, 3, 3, 2100), integers(2, 2)], lambda b: b.op("gather", 0, 1, axis=0)),
+    "gather long slices": (
+        [normal(0, 3, 3, 2100), integers(2, 2)],
+        lambda b: b.op("gather", 0, 1, axis=0),
+    ),
     "gather_elements of slices": (
         [normal(0, 3, 4, 5), np.tile(integers(2, 0)[:, None, None], (1, 4, 5))],
         lambda b: b.op("gather_elements", 0, 1, axis=0),
     ),
-    "gather_nd of slices": ([normal(0, 3, 4, 5, 2), integers([1], [-1])], lambda b: b.op("gather_nd", 0, 1, batch_dims=0)),
+    "gather_nd of slices": (
+        [normal(0, 3, 4, 5, 2), integers([1], [-1])],
+        lambda b: b.op("gather_nd", 0, 1, batch_dims=0),
+    ),
     "gather_nd of batches": (
         [normal(0, 2, 4, 5), integers([[1]], [[-1]])],
         lambda b: b.op("gather_nd", 0, 1, batch_dims=1),

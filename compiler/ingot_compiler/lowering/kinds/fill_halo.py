@@ -1,8 +1,8 @@
 """Writes zeros, or a zero point, into the halo of a buffer, so that convolutions need no edges.
 
 In: a group whose node has the attributes ``before`` and ``after`` (elements per axis of the
-result) and ``value``. Out: its loop program. Not done here: the interior. The padded axes are axes 2 and up of an
-image, channels-last or row-major.
+result) and ``value``. Out: its loop program. Not done here: the interior. The padded axes are axes
+2 and up of an image, channels-last or row-major.
 """
 
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol

@@ -10,16 +10,15 @@ indices and pads: these are part of no run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from ingot_compiler.ir.dims import Dim, symbol
-from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import Group, View
-from ingot_compiler.lowering.ops import INDEXED_OPERANDS
+from ingot_compiler.lowering.ops import INDEXED_OPERANDS, STRIDES
+from ingot_compiler.lowering.ops.element import PICKED
 from ingot_compiler.lowering.views import broadcast_view
 
-_PICKED = symbol("picked")  # a stride that is a multiple of no other one
+# Ops whose second operand is read at the point of the result, or is one number.
+_READ_THERE = ("gather_elements", "pad")
 
 
 def run_views(group: Group) -> list[View] | None:
@@ -41,10 +40,10 @@ def run_views(group: Group) -> list[View] | None:
         node = made[value]
         if types[value].shape not in (shape, ()):
             return None
-        if (strides_of := _PICKED_STRIDES.get(node.op)) is not None:
+        if (strides_of := STRIDES.get(node.op)) is not None:
             data, other = node.operands
             views.append(View(strides_of(node, stored[data].view, types[other])))
-            pending += [other] if node.op in _COMPUTED_THERE else []
+            pending += [other] if node.op in _READ_THERE else []
         elif node.op in ("iota", "dim_values", *INDEXED_OPERANDS):
             return None
         else:
@@ -54,38 +53,4 @@ def run_views(group: Group) -> list[View] | None:
 
 def has_picked(views: Sequence[View]) -> bool:
     """Whether indices or pads change what lies along an axis."""
-    return any(_PICKED in view.strides for view in views)
-
-
-def _gather(node: Node, data: View, indices: TensorType) -> tuple[Dim, ...]:
-    axis = node.integer("axis")
-    return (*data.strides[:axis], *[_PICKED] * indices.rank, *data.strides[axis + 1 :])
-
-
-def _gather_elements(node: Node, data: View, indices: TensorType) -> tuple[Dim, ...]:
-    axis = node.integer("axis")
-    del indices
-    return (*data.strides[:axis], _PICKED, *data.strides[axis + 1 :])
-
-
-def _gather_nd(node: Node, data: View, indices: TensorType) -> tuple[Dim, ...]:
-    first, depth = node.integer("batch_dims"), indices.shape[-1]
-    assert isinstance(depth, int)
-    picked = [_PICKED] * (indices.rank - 1 - first)
-    return (*data.strides[:first], *picked, *data.strides[first + depth :])
-
-
-def _pad(node: Node, data: View, value: TensorType) -> tuple[Dim, ...]:
-    del value
-    pads = zip(data.strides, node.dims("before"), node.dims("after"), strict=True)
-    return tuple(stride if pad == [0, 0] else _PICKED for stride, *pad in pads)
-
-
-_COMPUTED_THERE = ("gather_elements", "pad")
-"""Ops whose second operand is read at the point of the result, or is one number."""
-_PICKED_STRIDES: dict[str, Callable[[Node, View, TensorType], tuple[Dim, ...]]] = {
-    "gather": _gather,
-    "gather_elements": _gather_elements,
-    "gather_nd": _gather_nd,
-    "pad": _pad,
-}
+    return any(PICKED in view.strides for view in views)

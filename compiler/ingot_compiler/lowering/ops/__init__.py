@@ -25,7 +25,7 @@ from ingot_compiler.lowering.ops import (
     pad,
     require,
 )
-from ingot_compiler.lowering.ops.element import ElementRule, apply_rule
+from ingot_compiler.lowering.ops.element import ElementRule, StridesRule, apply_rule
 
 ELEMENTS: dict[str, ElementRule] = {
     "batch_norm": batch_norm.element,
@@ -61,3 +61,10 @@ INDEXED_OPERANDS: dict[str, tuple[int, ...]] = {
     "pad": (0,),
 }
 """Ops that read operands at computed positions: those operands must be stored, not fused."""
+STRIDES: dict[str, StridesRule] = {
+    "gather": gather.strides_along,
+    "gather_elements": gather_elements.strides_along,
+    "gather_nd": gather_nd.strides_along,
+    "pad": pad.strides_along,
+}
+"""How the first of these operands lies along the axes of the result."""

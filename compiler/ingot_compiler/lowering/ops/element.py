@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.fused import Operand
+from ingot_compiler.lowering.fused import Operand, View
 from ingot_compiler.lowering.index_range import Extents
 from ingot_compiler.lowering.loops import Apply, Load, Local, Value
 from ingot_compiler.lowering.space import Space
@@ -77,6 +77,10 @@ class ElementScope(Protocol):
 
 
 ElementRule = Callable[[ElementScope, Node, Space], Value]
+StridesRule = Callable[[Node, View, TensorType], tuple[Dim, ...]]
+"""(node, where its first operand lies, the second one) -> strides along the axes of the result."""
+PICKED = symbol("picked")
+"""A stride where positions are computed: a multiple of no other one."""
 
 
 def apply_rule(function: str) -> ElementRule:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.loops import Apply, Constant, FromIndex, Load, Value
-from ingot_compiler.lowering.ops.element import ElementScope
+from ingot_compiler.lowering.ops.element import PICKED, ElementScope
 from ingot_compiler.lowering.space import Space, point
 
 
@@ -34,3 +36,9 @@ def element(elements: ElementScope, node: Node, space: Space) -> Value:
     chosen = wrapped_index(elements, elements.value(node.operands[1], at), data.type.shape[axis])
     source = point(data.type.shape, (*where[:axis], chosen, *where[axis + len(index_shape) :]))
     return Load(elements.buffers.number(data), source.offset(data.view))
+
+
+def strides_along(node: Node, data: View, indices: TensorType) -> tuple[Dim, ...]:
+    """How slices lie along the axes of the result."""
+    axis = node.integer("axis")
+    return (*data.strides[:axis], *[PICKED] * indices.rank, *data.strides[axis + 1 :])

@@ -6,9 +6,12 @@ reports).
 
 from __future__ import annotations
 
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.loops import Load, Value
-from ingot_compiler.lowering.ops.element import ElementScope
+from ingot_compiler.lowering.ops.element import PICKED, ElementScope
 from ingot_compiler.lowering.ops.gather import wrapped_index
 from ingot_compiler.lowering.space import Space, point
 
@@ -23,3 +26,10 @@ def element(elements: ElementScope, node: Node, space: Space) -> Value:
     return Load(
         elements.buffers.number(data), point(data.type.shape, tuple(where)).offset(data.view)
     )
+
+
+def strides_along(node: Node, data: View, indices: TensorType) -> tuple[Dim, ...]:
+    """How the tensor lies along the axes of the result."""
+    axis = node.integer("axis")
+    del indices
+    return (*data.strides[:axis], PICKED, *data.strides[axis + 1 :])

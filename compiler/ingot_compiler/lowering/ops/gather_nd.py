@@ -6,9 +6,12 @@ reports).
 
 from __future__ import annotations
 
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.loops import Load, Value
-from ingot_compiler.lowering.ops.element import ElementScope
+from ingot_compiler.lowering.ops.element import PICKED, ElementScope
 from ingot_compiler.lowering.ops.gather import wrapped_index
 from ingot_compiler.lowering.space import Space, point
 
@@ -32,3 +35,11 @@ def element(elements: ElementScope, node: Node, space: Space) -> Value:
     )
     source = point(data.type.shape, (*where[:batch], *chosen, *where[outer:]))
     return Load(elements.buffers.number(data), source.offset(data.view))
+
+
+def strides_along(node: Node, data: View, indices: TensorType) -> tuple[Dim, ...]:
+    """How slices lie along the axes of the result."""
+    first, depth = node.integer("batch_dims"), indices.shape[-1]
+    assert isinstance(depth, int)
+    picked = [PICKED] * (indices.rank - 1 - first)
+    return (*data.strides[:first], *picked, *data.strides[first + depth :])

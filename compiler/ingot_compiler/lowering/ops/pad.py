@@ -8,10 +8,12 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ranges import at_most
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.guards import all_of, clamped, is_within
 from ingot_compiler.lowering.index_range import Extents, index_range, stays_within
 from ingot_compiler.lowering.loops import Apply, Value
-from ingot_compiler.lowering.ops.element import ElementScope
+from ingot_compiler.lowering.ops.element import PICKED, ElementScope
 from ingot_compiler.lowering.space import Space, point
 
 
@@ -84,3 +86,10 @@ def element(elements: ElementScope, node: Node, space: Space) -> Value:
 def _stays_outside(index: Dim, extent: Dim, extents: Extents) -> bool:
     found = index_range(index, extents)
     return found is not None and (at_most(found[1], -1) or at_most(extent, found[0]))
+
+
+def strides_along(node: Node, data: View, value: TensorType) -> tuple[Dim, ...]:
+    """How the tensor lies along the axes that have no pads."""
+    del value
+    pads = zip(data.strides, node.dims("before"), node.dims("after"), strict=True)
+    return tuple(stride if pad == [0, 0] else PICKED for stride, *pad in pads)
