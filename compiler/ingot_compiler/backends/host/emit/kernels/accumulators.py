@@ -59,8 +59,9 @@ class AccumulatorTile:
     each of the last vectors, what it is multiplied by: the rows of ``a`` by pointers of which LLVM
     does not know it. ``steps_ahead``: how far B is prefetched, into L2 or, where ``is_near``, L1; 0
     leaves it to the rule for panels. ``b_added`` or ``b_subtracted``, where they are not empty, lie
-    as B does: each vector of B is the sum or difference of both. ``b_addends``, ``other_addends``: i32 that are added to the
-    integers of the vectors of B, and of ``b_added`` or ``b_subtracted``; none: nothing is."""
+    as B does: each vector of B is the sum or difference of both. ``b_addends``, ``other_addends``:
+    i32 that are added to the integers of the vectors of B, and of ``b_added`` or ``b_subtracted``;
+    none: nothing is."""
 
     writer: Writer
     a: Pointers

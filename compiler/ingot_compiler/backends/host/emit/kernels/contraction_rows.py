@@ -183,9 +183,10 @@ def _pointers_again(
     w, factors, is_one = unit.context.writer, unit.factors, len(dict(pointers)) == 1
     is_widened = factors.a == "f32" != factors.b and factors.together == 1
     is_whole = w.target.f32_lanes == _LANES_OF_OPERANDS and w.target.arch == "x86-64"
+    count = 1 if last_lanes else 0
     if is_widened and is_whole and is_one and len(pointers) > 1:
-        return tuple(hidden(w, pointers) for _ in range(vectors - 1))
-    return (hidden(w, pointers),) if last_lanes else ()
+        count = max(count, vectors - 1)
+    return tuple(hidden(w, pointers) for _ in range(count))
 
 
 def _last_lanes(panel: Panel, pointers: Pointers) -> int:
