@@ -57,11 +57,10 @@ class AccumulatorTile:
     ``mask`` (None: whole). ``fixed`` stands for every element of A, which then is not read.
     ``last_lanes``: the last vector of B has so many (0: as many as the others). ``a_again``: for
     each of the last vectors, what it is multiplied by: the rows of ``a`` by pointers of which LLVM
-    does not know it. ``steps_ahead``: how far B is prefetched, into L2 or, where ``is_near``, L1; 0
-    leaves it to the rule for panels. ``b_added`` or ``b_subtracted``, where they are not empty, lie
-    as B does: each vector of B is the sum or difference of both. ``b_addends``, ``other_addends``:
-    i32 that are added to the integers of the vectors of B, and of ``b_added`` or ``b_subtracted``;
-    none: nothing is."""
+    does not know it. ``steps_ahead``: how far B is prefetched into L2; 0 leaves it to the rule for
+    panels. ``b_added`` or ``b_subtracted``, where they are not empty, lie as B does: each vector of
+    B is the sum or difference of both. ``b_addends``, ``other_addends``: i32 that are added to the
+    integers of the vectors of B, and of ``b_added`` or ``b_subtracted``; none: nothing is."""
 
     writer: Writer
     a: Pointers
@@ -71,7 +70,6 @@ class AccumulatorTile:
     mask: LlvmValue | None = None
     fixed: LlvmValue | None = None
     steps_ahead: int = 0
-    is_near: bool = False
     last_lanes: int = 0
     a_again: tuple[Pointers, ...] = ()
     b_added: Pointers = ()

@@ -31,12 +31,10 @@ from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import coefficient, dim_min, dim_mod, dim_mul
 from ingot_compiler.lowering.loops import Contraction
 
-# Measured on a Zen 4, beside no prefetch: one row times weights from DRAM takes 0.88 of the time
-# where they are fetched into L2, 0.9 where into L1; from L3 1.2 and 1.0. Rows of bytes are a quarter
-# as long: twice as many take 0.89 to 0.94 of the time from DRAM.
+# Measured on a Zen 4: one row times weights from DRAM takes 0.87 of the time, from L3 up to 1.2.
+# Two steps ahead into L1 would take 0.8 from L3, but 1.01 to 1.07 for a token of decoders. Rows of
+# bytes are a quarter as long: twice as many take 0.89 to 0.94 of the time from DRAM.
 _STEPS_AHEAD = {"f32": 32, "bf16": 32, "f16": 32, "i8": 64, "u8": 64}
-_NEAR_STEPS = 2
-_NEAR_ELEMENTS_MAX = 1 << 22  # 16 MiB: more comes from DRAM
 _CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB
 _LANES_OF_OPERANDS = 16  # AVX-512: an operand in memory may be one element for all lanes
 _FEW = 6  # rows that have a tile of their own
@@ -153,11 +151,11 @@ def _emit_tile(
     """Emit one register tile and its epilogue; `valid` rows of it exist (None: all)."""
     statement, context = unit.statement, unit.context
     pointers = row_pointers(unit, row, count, valid)
-    w, last, ahead = context.writer, _last_lanes(panel, pointers), _steps_ahead(unit)
+    w, last = context.writer, _last_lanes(panel, pointers)
     tile = AccumulatorTile(
         w, pointers, panel.b, unit.lanes, unit.factors, _mask_of_b(unit, panel, last),
         last_lanes=last, a_again=_pointers_again(unit, pointers, panel.vectors, last),
-        steps_ahead=ahead, is_near=ahead == _NEAR_STEPS,
+        steps_ahead=_steps_ahead(unit),
         b_addends=_narrowed(w, panel.addends, last),
     )  # fmt: skip
     sums = widened(w, emit_sum(tile, unit.sum, panel.starts * count), unit.lanes)
@@ -196,19 +194,17 @@ def _last_lanes(panel: Panel, pointers: Pointers) -> int:
 
 
 def _steps_ahead(unit: Unit) -> int:
-    """How far B is prefetched: where one row is multiplied, each element is needed once, and a
-    large B comes from memory or, of f32 and at most 16 MiB, perhaps from L3. Not in a recurrence,
-    which reads it again in each step; its A is what the kernel wrote before."""
+    """How far B is prefetched into L2: where one row is multiplied, each element is needed once,
+    and a large B comes from memory. Not in a recurrence, which reads it again in each step; its A
+    is what the kernel wrote before."""
     statement = unit.statement
     if statement.rows != 1 or not unit.context.read_only[statement.a]:
         return 0
     size = dim_mul(statement.columns, statement.depth_extent)
     for _, extent in statement.taps:
         size = dim_mul(size, extent)
-    if not isinstance(size, int) or size <= _CACHED_ELEMENTS_MAX or unit.factors.sum != "f32":
-        return 0
-    is_near = unit.factors.b == "f32" and size <= _NEAR_ELEMENTS_MAX
-    return _NEAR_STEPS if is_near else _STEPS_AHEAD.get(unit.factors.b, 0)
+    is_large = isinstance(size, int) and size > _CACHED_ELEMENTS_MAX
+    return _STEPS_AHEAD.get(unit.factors.b, 0) if is_large and unit.factors.sum == "f32" else 0
 
 
 def _mask_of_b(unit: Unit, panel: Panel, last_lanes: int) -> LlvmValue | None:

@@ -242,8 +242,7 @@ def _prefetch_b(tile: AccumulatorTile, axis: Axis, vectors: Pointers) -> None:
     if not isinstance(axis.b_step, int):
         return
     if tile.steps_ahead:
-        locality = _INTO_L1 if tile.is_near else _INTO_L2
-        _prefetch(tile, vectors, tile.steps_ahead * axis.b_step, locality)
+        _prefetch(tile, vectors, tile.steps_ahead * axis.b_step, _INTO_L2)
         return
     if len(tile.a) == 1:
         return
