@@ -23,9 +23,9 @@ from ingot_runtime.lazy_dataclass import dataclass
 PLANE_STRIDE_MAX = 2  # pixels further apart share no vectors
 _PLANE_RANKS = (3, 4)
 _WIDE: tuple[DType, ...] = ("f32", "f64")
+_TILES_SPEED = 1.5  # of Winograd's algorithm, transforms included
 # Cycles: of a vector's multiply-adds where channels are in lanes, where pixels are and one channel
 # or several share each load; of an element that is copied, or turned.
-_TILES_SPEED = 1.5  # of Winograd's algorithm, transforms included
 _IN_CHANNELS, _IN_PIXELS, _SHARED, _COPIED, _TURNED = 0.55, 1.0, 0.7, 0.2, 1.6
 _NEAR_TAPS = 4  # elements apart: of taps further apart, many lie outside of the image
 # More channels of more products are a product whose second factor should be packed.
