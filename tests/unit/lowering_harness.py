@@ -34,7 +34,7 @@ from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
-from ingot_compiler.ir.dims import evaluate, symbols_of
+from ingot_compiler.ir.dims import Dim, evaluate, symbols_of
 from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.ir.interpret import bind_symbols, interpret
 from ingot_compiler.ir.precision import F32
@@ -388,8 +388,8 @@ def normal(seed: int, *shape: int) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def f32(*shape: int) -> TensorType:
-    """The type of an f32 input of fixed shape."""
+def f32(*shape: Dim) -> TensorType:
+    """The type of an f32 input."""
     return TensorType("f32", shape)
 
 

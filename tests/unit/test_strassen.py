@@ -40,10 +40,13 @@ def kind_of(builder: Builder, output: int, precision: str = F32) -> str:
     return kind
 
 
-def run_product(target: Target, x: Array, weights: Array, kind: str = STRASSEN) -> Array:
-    """A product in machine code: weights that only a run knows make it direct."""
-    is_direct = kind == DIRECT
-    builder = Builder([f32(*x.shape), *([f32(*weights.shape)] if is_direct else [])])
+def run_product(
+    target: Target, x: Array, weights: Array, kind: str = STRASSEN, *, is_open: bool = False
+) -> Array:
+    """A product in machine code, perhaps of an open number of rows: weights that only a run knows
+    make it direct."""
+    is_direct, rows = kind == DIRECT, symbol("n") if is_open else x.shape[0]
+    builder = Builder([f32(rows, x.shape[1]), *([f32(*weights.shape)] if is_direct else [])])
     result = builder.op("matmul", 0, 1 if is_direct else builder.constant(weights))
     graph = builder.finish([result])
     compiled = compile_graph(graph, target)
@@ -105,6 +108,18 @@ def test_results_are_those_of_the_interpreter(
     check_graph(builder, [result], inputs, RELATIVE, WIDE)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 15, 63, 64, 65, 79, 200])
+def test_an_open_number_of_rows(any_size: pytest.MonkeyPatch, rows: int) -> None:
+    """Few rows, one or some, are a direct product; of more those behind the last tile are."""
+    for name, number in (("_ROWS_MIN", 64), ("_SCRATCH_BYTES_MAX", 1)):  # units of one tile
+        any_size.setattr(choose_strassen, name, number)
+    builder = Builder([f32(symbol("n"), 64), f32(symbol("n"), 192)])
+    product = builder.op("matmul", 0, builder.constant(normal(1, 64, 192)))
+    result = builder.op("relu", builder.op("add", product, 1))
+    assert kind_of(builder, result) == STRASSEN
+    check_graph(builder, [result], [normal(2, rows, 64), normal(3, rows, 192)], RELATIVE, WIDE)
+
+
 @on_wide
 @pytest.mark.parametrize("dtype", ["bf16", "f16"])
 def test_weights_of_16_bits_are_widened(
@@ -153,14 +168,16 @@ def test_error_beside_rows_that_are_large(target: Target) -> None:
 
 
 @on_wide
+@pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40])
-def test_numbers_at_the_edge(target: Target, number: float) -> None:
+def test_numbers_at_the_edge(target: Target, number: float, is_open: bool) -> None:
     """A result is finite, infinite or NaN where the direct product has one of the same kind; results
     that see a number that is not finite have its bits, in a whole tile and in the rows behind."""
     x, weights = normal(7, 69, 768), normal(8, 768, 192) / 64
     for row, column in ((3, 5), (8, 700), (40, 64), (67, 1)):
         x[row, column] = number
-    found, direct = (run_product(target, x, weights, kind) for kind in (STRASSEN, DIRECT))
+    found = run_product(target, x, weights, is_open=is_open)
+    direct = run_product(target, x, weights, DIRECT)
     np.testing.assert_array_equal(np.isnan(found), np.isnan(direct))
     odd = ~np.isfinite(direct)
     assert odd.any() == (not np.isfinite(number))
@@ -227,12 +244,23 @@ def test_what_it_is_for(sizes: tuple[int, int, int]) -> None:
         (128, 512, 768),  # one chain is nearer to the truth
         (128, 768, 1000),  # no tiles
         (128, 800, 768),  # no blocks of the depth
-        (symbol("n"), 768, 768), (128, symbol("k"), 768),
+        (symbol("n"), 768, 1000), (128, symbol("k"), 768),
     ],
 )  # fmt: skip
 def test_what_it_is_not_for(sizes: tuple[Dim, Dim, Dim]) -> None:
     """Sizes at which it loses, or is not precise enough."""
     assert not chosen(*sizes)
+
+
+def test_how_many_of_an_open_number_of_rows_gain() -> None:
+    """From the number that a shape says on, every fixed number of rows has the algorithm, too; few
+    columns need more rows."""
+    for depth, columns, least in ((768, 768, 64), (1024, 2816, 64), (2048, 128, 168)):
+        facts = StrassenFacts(symbol("n"), depth, columns, is_dense=False, allows_more=False)
+        shape = strassen_shape(facts, V4)
+        assert shape is not None
+        assert shape.rows_min == least
+        assert all(chosen(rows, depth, columns) for rows in range(least, 600))
 
 
 def test_inputs_and_precision_decide_at_a_short_depth() -> None:

@@ -367,7 +367,7 @@ def _strassen(scope: LoopScope, s: Contraction, tile: StrassenTile) -> Iterator[
     if not isinstance(depth, int) or not deep or depth % deep or s.taps:
         expected, got = f"a multiple of {deep}, no taps", format_dim(depth)
         yield scope.problem("contraction", expected, got, "halves of the depth")
-    plain = isinstance(s.rows, int) and isinstance(s.columns, int) and s.b_panels is not None
+    plain = isinstance(s.columns, int) and s.b_panels is not None
     if s.dtype != "f32" or not plain or coefficient(s.a_index, s.depth) != 1:
         got = f"{s.dtype}, A {format_dim(s.a_index)}"
         yield scope.problem("contraction", "f32 in rows, panels, numbers", got, "halves of factors")

@@ -19,6 +19,7 @@ Errors against float64, relative to those of one chain of multiply-adds, as meas
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ingot_compiler.backends.host.strassen_scratch import scratch_of
 from ingot_compiler.backends.host.tiles import cycles_of_step, panel_columns
@@ -44,6 +45,7 @@ _PRODUCT_CYCLES, _DIRECT_CYCLES = 1.06, 1.04
 _SUM_CYCLES, _RESULT_CYCLES = 0.4, 8.0
 _GAIN_MIN = 1.03
 _UNITS_WANTED = 16
+_OPEN_ROWS = 256  # for which the tiles of an open number of rows are chosen
 _SCRATCH_BYTES_MAX = 3 << 20  # per thread
 
 
@@ -61,16 +63,18 @@ class StrassenFacts:
 
 @dataclass(frozen=True, slots=True)
 class StrassenShape:
-    """Rows of a tile, and those of a unit, which has so many tiles below each other."""
+    """Rows of a tile, and those of a unit, which has so many tiles below each other. ``rows_min``:
+    fewer rows, where their number is open, are faster without the algorithm."""
 
     rows: int
     block: int
     tile: StrassenTile
+    rows_min: int = _ROWS_MIN
 
     @property
     def ints(self) -> tuple[int, ...]:
         """As an attribute of a node."""
-        return self.rows, self.block, self.tile.vectors, self.tile.depth
+        return self.rows, self.block, self.tile.vectors, self.tile.depth, self.rows_min
 
     @property
     def vectors(self) -> int:
@@ -80,8 +84,8 @@ class StrassenShape:
     @classmethod
     def of(cls, ints: tuple[int, ...]) -> StrassenShape:
         """The shape that ``ints`` say."""
-        rows, block, vectors, depth = ints
-        return cls(rows, block, StrassenTile(vectors, depth))
+        rows, block, vectors, depth, rows_min = ints
+        return cls(rows, block, StrassenTile(vectors, depth), rows_min)
 
 
 def strassen_shape(facts: StrassenFacts, target: KernelTarget) -> StrassenShape | None:
@@ -91,17 +95,36 @@ def strassen_shape(facts: StrassenFacts, target: KernelTarget) -> StrassenShape 
     if not is_measured or not target.has_fma or target.multiplies_by_element:
         return None
     rows, depth, columns = facts.rows, facts.depth, facts.columns
-    if not isinstance(rows, int) or not isinstance(depth, int) or not isinstance(columns, int):
+    if not isinstance(depth, int) or not isinstance(columns, int) or target.team_units > 1:
         return None
     block = _block(depth, facts)
-    if target.team_units > 1 or rows < _ROWS_MIN or block is None:
+    if block is None:
         return None
-    shapes = list(_shapes(rows, depth, columns, block))
-    best = min(shapes, key=lambda shape: _cycles(shape, rows, depth, columns), default=None)
+    if not isinstance(rows, int):
+        return _open_shape(depth, columns, block)
+    best = _best_shape(rows, depth, columns, block)
+    return best if best and rows >= _ROWS_MIN and _gains(best, rows, depth, columns) else None
+
+
+def _open_shape(depth: int, columns: int, block: int) -> StrassenShape | None:
+    """The tiles for an open number of rows, and the number from which on they always gain."""
+    best = _best_shape(_OPEN_ROWS, depth, columns, block)
+    if best is None or not _gains(best, _OPEN_ROWS, depth, columns):
+        return None
+    rows = (rows for rows in reversed(range(_ROWS_MIN, _OPEN_ROWS)))
+    slower = next((some for some in rows if not _gains(best, some, depth, columns)), _ROWS_MIN - 1)
+    return replace(best, rows_min=slower + 1)
+
+
+def _best_shape(rows: int, depth: int, columns: int, block: int) -> StrassenShape | None:
+    shapes = _shapes(rows, depth, columns, block)
+    return min(shapes, key=lambda shape: _cycles(shape, rows, depth, columns), default=None)
+
+
+def _gains(shape: StrassenShape, rows: int, depth: int, columns: int) -> bool:
+    """Whether a direct product takes longer, by the model of cost."""
     direct = rows * columns / _LANES * _DIRECT_CYCLES
-    if best is None or _GAIN_MIN * _cycles(best, rows, depth, columns) > direct:
-        return None
-    return best
+    return _GAIN_MIN * _cycles(shape, rows, depth, columns) <= direct
 
 
 def _block(depth: int, facts: StrassenFacts) -> int | None:

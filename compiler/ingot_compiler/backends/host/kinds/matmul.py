@@ -17,13 +17,12 @@ from ingot_compiler.backends.host.contraction import (
 )
 from ingot_compiler.backends.host.product_of_parts import lower_parts
 from ingot_compiler.backends.host.tiles import factors_together
-from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.views import Shape, flat_offset
 
 _ONE_ROW_ELEMENTS_MIN = 1 << 14  # of B: a smaller product is not worth two kernels
@@ -46,11 +45,16 @@ def lower_matmul_parts(group: Group, target: KernelTarget) -> LoweredGroup:
     return lower_parts(group, target, _product(AnchoredGroup(group)))
 
 
-def lower_matmul_strassen(group: Group, target: KernelTarget) -> LoopProgram:
-    """One kernel whose node says which tiles."""
+def lower_matmul_strassen(group: Group, target: KernelTarget) -> LoweredGroup:
+    """One kernel whose node says which tiles; fewer rows than these gain from, where the number is
+    open, have the kernels of a direct product."""
     anchored = AnchoredGroup(group)
-    shape = StrassenShape.of(anchored.node.ints("strassen"))
-    return contraction_program(anchored, target, _product(anchored), strassen=shape)
+    shape, product = StrassenShape.of(anchored.node.ints("strassen")), _product(anchored)
+    kernel = one_launch(contraction_program(anchored, target, product, strassen=shape))
+    if isinstance(product.rows, int):
+        return kernel
+    has_enough = dim_floordiv(product.rows, shape.rows_min)
+    return choose(has_enough, kernel, lower_matmul(group, target))
 
 
 def _product(anchored: AnchoredGroup) -> Product:
@@ -108,7 +112,7 @@ def _batch_offset(operand: Operand, batch: Shape) -> Dim:
 
 
 MATMUL = Kind("matmul", lower_matmul, ResultLayout.ROW_MAJOR)
-MATMUL_STRASSEN = Kind(STRASSEN, one_kernel(lower_matmul_strassen), ResultLayout.ROW_MAJOR)
+MATMUL_STRASSEN = Kind(STRASSEN, lower_matmul_strassen, ResultLayout.ROW_MAJOR)
 """Seven products of halves for eight."""
 MATMUL_BF16 = Kind("matmul_bf16", lower_matmul, ResultLayout.ROW_MAJOR)
 """The same loops over factors in bf16: the name tells it."""

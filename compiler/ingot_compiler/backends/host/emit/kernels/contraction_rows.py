@@ -50,17 +50,17 @@ def emit_rows(unit: Unit, panel: Panel) -> None:
     count, start = emit_index(context, left), emit_index(context, statement.row_start)
     if _has_whole_tiles(statement):
         _emit_whole_tiles(unit, panel, start, count)
-    elif not isinstance(statement.rows, int) and _is_row_of_pixels(unit):
-        _emit_pixels(unit, panel, start, count)
-    elif not isinstance(statement.rows, int):
-        _emit_clamped_tiles(unit, panel, start, count)
-    elif count.integer is None:
-        _emit_tiles_and_rest(unit, panel, start, count, statement.rows)
-    else:
+    elif count.integer is not None:
         whole = count.integer // statement.tile.rows * statement.tile.rows
         _emit_whole_tiles(unit, panel, start, i64(whole))
         if whole < count.integer:
             _emit_tile(unit, panel, context.writer.add(start, i64(whole)), count.integer - whole)
+    elif isinstance(statement.rows, int):
+        _emit_tiles_and_rest(unit, panel, start, count, statement.rows)
+    elif _is_row_of_pixels(unit):
+        _emit_pixels(unit, panel, start, count)
+    else:
+        _emit_clamped_tiles(unit, panel, start, count)
 
 
 def _has_whole_tiles(statement: Contraction) -> bool:

@@ -27,7 +27,7 @@ from ingot_compiler.backends.host.emit.kernels.strassen_results import (
 from ingot_compiler.backends.host.emit.kernels.strassen_unit import StrassenUnit, strassen_unit
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.ir.dims import dim_min, symbol
+from ingot_compiler.ir.dims import Dim, dim_min, symbol
 from ingot_compiler.lowering.loops import Contraction, RegisterTile
 from ingot_compiler.lowering.strassen import StrassenTile
 
@@ -53,7 +53,8 @@ def emit_strassen(
             _emit_tile(unit.at_tile(row), at, direct)
 
         for_each(w, ZERO, whole, statement.tile.rows, tile_of)
-        if_below(w, whole, count, lambda: _emit_direct(unit.at_tile(whole), at, direct))
+        rest = unit.at_tile(whole)
+        if_below(w, whole, count, lambda: _emit_direct(rest, at, statement.rows, direct))
 
     with context.scope():
         load_numbers(context, statement.epilogue, unit.lanes)
@@ -61,20 +62,23 @@ def emit_strassen(
 
 
 def _emit_tile(unit: StrassenUnit, column: LlvmValue, direct: Emit) -> None:
+    behind = symbol(_ROW) + unit.statement.tile.rows
     emit_products(unit, column)
     unit.writer.if_else(
         emit_results(unit),
-        lambda: _emit_direct(unit, column, direct),
+        lambda: _emit_direct(unit, column, behind, direct),
         lambda: emit_stored_results(unit, column),
     )
 
 
-def _emit_direct(unit: StrassenUnit, column: LlvmValue, direct: Emit) -> None:
-    """The tile as a direct product, one half of its columns after the other."""
+def _emit_direct(unit: StrassenUnit, column: LlvmValue, behind: Dim, direct: Emit) -> None:
+    """The tile's rows, of which those from ``behind`` on do not exist, as a direct product, one half
+    of its columns after the other."""
     s, w, width = unit.statement, unit.writer, unit.width // 2
     product = replace(
         s,
         strassen=None,
+        rows=behind,
         tile=RegisterTile(unit.height, unit.tile.vectors),
         row_start=symbol(_ROW),
         row_block=s.tile.rows,
