@@ -456,18 +456,39 @@ def test_planes_of_several_blocks(shape: tuple[int, int], dtype: DType) -> None:
         check_graph(builder, [builder.op("max", turned, turned)], [x], 0, RUNNABLE)
 
 
+def numbers(dtype: DType, *shape: int) -> Array:
+    """Some of both signs; truths of both kinds."""
+    names = {"f64": "f8", "i64": "i8", "f16": "f2", "u8": "u1"}
+    drawn = 9 * normal(0, *shape)
+    return drawn > 0 if dtype == "bool" else drawn.astype(names.get(dtype, "f4"))
+
+
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "f16", "u8", "bool"])
 @pytest.mark.parametrize("columns", [2, 3, 5, 6])
 def test_rows_of_few_elements_are_interleaved(columns: int, dtype: DType) -> None:
     """Whole tiles of columns, the rows that are left, and what is no copy."""
-    names = {"f64": "f8", "i64": "i8", "f16": "f2", "u8": "u1", "bool": "?"}
-    x = (9 * normal(0, 2, columns, 70)).astype(names.get(dtype, "f4"))
+    x = numbers(dtype, 2, columns, 70)
     builder = Builder([TensorType(dtype, x.shape)])
     turned = builder.op("transpose", 0, permutation=(0, 2, 1))
     check_graph(builder, [turned], [x], 0, RUNNABLE)
     builder = Builder([TensorType(dtype, x.shape)])
     turned = builder.op("transpose", 0, permutation=(0, 2, 1))
     check_graph(builder, [builder.op("equal", turned, turned)], [x], 0, RUNNABLE)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "f16", "u8", "bool"])
+@pytest.mark.parametrize("channels", [2, 3, 4, 5, 6, 7])
+def test_pixels_of_few_channels_are_separated(channels: int, dtype: DType) -> None:
+    """Whole tiles of pixels, those that are left, of a known and an open number; a conversion on the
+    way."""
+    x = numbers(dtype, 2, 7, 11, channels)
+    for height in (7, symbol("h")):
+        builder = Builder([TensorType(dtype, (2, height, 11, channels))])
+        planes = builder.op("transpose", 0, permutation=(0, 3, 1, 2))
+        check_graph(builder, [planes], [x], 0, RUNNABLE)
+        builder = Builder([TensorType(dtype, (2, height, 11, channels))])
+        planes = builder.op("transpose", 0, permutation=(0, 3, 1, 2))
+        check_graph(builder, [builder.op("cast", planes, dtype="f32")], [x], 0, RUNNABLE)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "i64", "u8"])

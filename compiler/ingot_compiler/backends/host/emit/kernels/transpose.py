@@ -18,6 +18,7 @@ from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import is_light
 from ingot_compiler.backends.host.emit.kernels.few_columns import plain_copy, store_interleaved
+from ingot_compiler.backends.host.emit.kernels.few_rows import has_few_rows, load_separated
 from ingot_compiler.backends.host.emit.kernels.shuffles import transposed, transposed_bytes
 from ingot_compiler.backends.host.emit.lanes import load_lanes, tail_mask
 from ingot_compiler.backends.host.emit.memory import emit_address
@@ -130,7 +131,12 @@ def _emit_tile(tile: _Tile) -> None:
 
 
 def _transposed(tile: _Tile, buffer: int, index: Dim) -> list[LlvmValue]:
-    vectors, writer = _load(tile, buffer, index), tile.context.writer
+    context, writer = tile.context, tile.context.writer
+    rows = None if tile.rows is None else tile.rows.integer
+    if rows == tile.statement.rows and tile.columns is None and has_few_rows(tile.statement, index):
+        pointer = emit_address(context, buffer, index)
+        return load_separated(writer, pointer, MEMORY[context.dtypes[buffer]], tile.lanes, rows)
+    vectors = _load(tile, buffer, index)
     if _is_byte(tile.context.dtypes[buffer]):
         return transposed_bytes(writer, vectors)
     return transposed(writer, vectors)
