@@ -10,7 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ingot_compiler.backends.host.emit.math import arithmetic, inverse, inverse_f32, logic
+from ingot_compiler.backends.host.emit.math import (
+    arithmetic,
+    inverse,
+    inverse_f32,
+    logic,
+    trigonometric_f32,
+)
 from ingot_compiler.backends.host.emit.math.emitter import (
     Emitter,
     binary,
@@ -42,7 +48,7 @@ FUNCTIONS: Mapping[str, Emitter] = {
     "bitwise_or": instruction("or"),
     "bitwise_xor": instruction("xor"),
     "ceil": intrinsic("ceil"),
-    "cos": in_double(cos),
+    "cos": by_width(trigonometric_f32.cos, cos),
     "cosh": in_double(cosh),
     "div": arithmetic.divide,
     "equal": logic.compare("equal"),
@@ -79,11 +85,11 @@ FUNCTIONS: Mapping[str, Emitter] = {
     "sigmoid": unary(sigmoid),
     "sign": arithmetic.sign,
     "silu": unary(silu),
-    "sin": in_double(sin),
+    "sin": by_width(trigonometric_f32.sin, sin),
     "sinh": in_double(sinh),
     "softplus": unary(softplus),
     "sqrt": intrinsic("sqrt"),
     "sub": binary("sub"),
-    "tan": in_double(tan),
+    "tan": by_width(trigonometric_f32.tan, tan),
     "tanh": unary(tanh),
 }

@@ -3,11 +3,13 @@
 In: ``Number`` in f64. Out: the number of the quadrant (i64), and the rest in [-pi/4, pi/4] as high
 + low. Not done here: sine and cosine of the rest (``trigonometric``).
 
-In three steps up to 2**20; for larger angles one long product with the bits of 2/pi (Payne and
+In three steps up to 2**20, of f32 in two; for larger angles one long product with the bits of 2/pi (Payne and
 Hanek), in a block that runs rarely.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from ingot_compiler.backends.host.emit.control import values_if
 from ingot_compiler.backends.host.emit.lanes import all_lanes
@@ -18,6 +20,7 @@ from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.lowering.fdlibm import HALF_PI_PARTS, SMALL_ANGLE_MAX, TWO_OVER_PI
 
 _HALF_PI_REST = 8.47842766036889956997e-32
+_HALF_PI_OTHERS = 6.077100506506192e-11  # all of pi/2 behind the first part
 _HALF_PI, _HALF_PI_LOW = 1.5707963267948966, 6.123233995736766e-17
 # The first 1216 bits of 2/pi behind the binary point, in 64-bit words, after one word of zeros.
 _WORDS = (
@@ -36,17 +39,30 @@ Reduced = tuple[Number, Number, Number]  # quadrant, high, low
 
 def in_quarter_turns(x: Number) -> Reduced:
     """Split a finite angle; what infinities and NaN give is NaN."""
+    quadrant, high, low = _exactly_if_large(x, _reduce_small(x), _reduce_large)
+    return quadrant, high, low
+
+
+def f32_in_quarter_turns(x: Number) -> tuple[Number, Number]:
+    """The same for f32 numbers, widened: the number of the quadrant, and the rest in one part, off
+    by 2**-36 of it at most."""
+    quadrant, rest = _exactly_if_large(x, _reduce_single(x), _reduce_large_single)
+    return quadrant, rest
+
+
+def _exactly_if_large(
+    x: Number, small: Sequence[Number], exactly: Callable[[Number], Sequence[Number]]
+) -> tuple[Number, ...]:
+    """What was made of small angles, and of large ones where a lane has one."""
     w, size = x.writer, x.abs()
     large = (size > SMALL_ANGLE_MAX) & (size < float("inf"))
-    small = _reduce_small(x)
 
     def exact() -> Operands:
-        pairs = zip(_reduce_large(x), small, strict=True)
+        pairs = zip(exactly(x), small, strict=True)
         return tuple(large.choose(new, old).operand for new, old in pairs)
 
-    operands = tuple(number.operand for number in small)
-    quadrant, high, low = values_if(w, large.any_lane(), operands, exact)
-    return Number(w, quadrant), Number(w, high), Number(w, low)
+    operands = values_if(w, large.any_lane(), tuple(each.operand for each in small), exact)
+    return tuple(Number(w, operand) for operand in operands)
 
 
 def negated_if(x: Number, condition: Number) -> Number:
@@ -66,6 +82,20 @@ def _reduce_small(x: Number) -> Reduced:
     low = error + more - n * _HALF_PI_REST
     high, low = _two_sum(total, low)
     return shifted.bits() - MAGIC_F64_BITS, high, low
+
+
+def _reduce_single(x: Number) -> tuple[Number, Number]:
+    """Subtract the multiple of pi/2 in two parts: an f32 number up to 2**20 is 2**-31 of a turn or
+    more away from it, far more than is lost."""
+    shifted = x * TWO_OVER_PI + MAGIC_F64
+    n = shifted - MAGIC_F64
+    rest = (-n).fma(_HALF_PI_OTHERS, (-n).fma(HALF_PI_PARTS[0], x))
+    return shifted.bits() - MAGIC_F64_BITS, rest
+
+
+def _reduce_large_single(x: Number) -> tuple[Number, Number]:
+    quadrant, high, low = _reduce_large(x)
+    return quadrant, high + low
 
 
 def _two_sum(left: Number, right: Number) -> tuple[Number, Number]:
