@@ -53,6 +53,21 @@ def test_nearest_of_integers(tmp_path: Path, nearest: str) -> None:
     check_model(model, [{"x": x}], tmp_path)
 
 
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_halves_are_rounded_once(tmp_path: Path, mode: str) -> None:
+    """Their results have the bits of the same numbers in f32, rounded at the end."""
+    x = image(1, 3, 17, 19).astype(np.float16)
+    found: list[Array] = []
+    for name, values, kind in (("halves", x, 10), ("singles", x.astype(np.float32), 1)):
+        sizes = {"sizes": np.array([1, 3, 34, 41])}
+        nodes = [node("Resize", "x - - sizes", "y", mode=mode)]
+        model = make_model(nodes, [tensor("x", x.shape, kind)], [tensor("y", None, kind)], sizes)
+        path = tmp_path / f"{name}.ingot"
+        ingot.compile(model).save(path)
+        found.append(run_all_ways(path, [{"x": values}])[0]["y"])
+    np.testing.assert_array_equal(found[0], found[1].astype(np.float16))
+
+
 @pytest.mark.parametrize(
     "attributes",
     [

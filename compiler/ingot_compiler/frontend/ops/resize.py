@@ -18,7 +18,6 @@ from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.resize import COORDINATES, NEAREST_MODES
-from ingot_compiler.ir.types import FLOATS
 from ingot_runtime.lazy_dataclass import dataclass
 
 _FOR_NEAREST = "tf_half_pixel_for_nn"
@@ -111,15 +110,15 @@ def resample(
     sampling: Sampling,
     roi: int | None = None,
 ) -> int:
-    """Core ``resize`` over the axes that change; integers are interpolated in f32. ``roi``: f64
-    starts, then ends."""
+    """Core ``resize`` over the axes that change; integers and halves are interpolated in f32. ``roi``:
+    f64 starts, then ends."""
     mode = context.string_attribute("mode", "nearest", _MODES)
     mode = "linear" if mode.endswith("linear") else mode
     kept = _changing(context.shape_of(x), axes, target, every=roi is not None)
     if not kept:
         return x
     dtype = context.dtype_of(x)
-    operands = [x if mode == "nearest" or dtype in FLOATS else cast(context, x, "f32")]
+    operands = [x if mode == "nearest" or dtype in ("f32", "f64") else cast(context, x, "f32")]
     if target.later is not None or roi is not None:
         old = [context.shape_of(x)[axis] for axis in axes]
         operands += _vectors(context, target, roi, kept, old)
