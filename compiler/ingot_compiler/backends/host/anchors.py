@@ -51,6 +51,7 @@ from ingot_compiler.backends.host.quantised_rows import quantised_rows
 from ingot_compiler.backends.host.rounded_factors import rounded, rounds_factors
 from ingot_compiler.backends.host.split_products import fits_tiles, lies_alone, part_count
 from ingot_compiler.backends.host.tiles import MASKED_LOAD_BITS_MIN, sum_dtype
+from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
@@ -95,19 +96,11 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     """ONNX Conv: input channels-last with halo, weights in panels (or [kernel.., C] for
     depthwise)."""
     dtype = sum_dtype(fuser.values.type_of(node.operands[0]).dtype)
-    x, shape = _image_factor(fuser, index, node), winograd_shape(fuser, node)
-    kind = _direct_kind(fuser, node, is_by_tiles=shape is not None)
-    if shape and (kind is not CONV_ROWS or fuser.methods.of(node) or fuser.methods.of_all):
-        kind = WINOGRAD_KINDS[shape.tile]
-    else:
-        shape = None
+    x, (kind, shape) = _image_factor(fuser, index, node), _kind_and_tiles(fuser, node)
     image_leaf = _image_leaf(fuser, x, kind, node_halo(node))
     biases = [fuser.leaf(_converted(fuser, index, bias, dtype)) for bias in node.operands[2:]]
-    if (
-        not shape
-        and kind is not CONV_ROWS
-        and _conv_of_parts(fuser, index, node, image_leaf, biases)
-    ):
+    may_be_parts = shape is None and kind is not CONV_ROWS
+    if may_be_parts and _conv_of_parts(fuser, index, node, image_leaf, biases):
         return
     weights, anchor = _conv_weights(fuser, index, node, kind, image_leaf)
     leaves = [image_leaf, weights, *biases]
@@ -116,6 +109,17 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
         anchor = _with(anchor, anchor.operands, tile=shape.tile)
     operands = tuple(leaf for leaf, _ in leaves)
     fuser.defer_anchor(index, replace(anchor, operands=operands), kind, leaves)
+
+
+def _kind_and_tiles(fuser: Fuser, node: Node) -> tuple[Kind, WinogradShape | None]:
+    """The kind of a convolution, and its tiles by Winograd's algorithm (None: another method). Few
+    channels are faster along rows, unless the algorithm is asked for."""
+    shape = winograd_shape(fuser, node)
+    kind = _direct_kind(fuser, node, is_by_tiles=shape is not None)
+    is_asked_for = fuser.methods.of(node) or fuser.methods.of_all
+    if shape is None or (kind is CONV_ROWS and not is_asked_for):
+        return kind, None
+    return WINOGRAD_KINDS[shape.tile], shape
 
 
 def _image_leaf(fuser: Fuser, x: int, kind: Kind, halo: Halo) -> Leaf:
