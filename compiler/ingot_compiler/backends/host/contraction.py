@@ -55,6 +55,8 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 # A B that stays in L2 beside the rows: iterate rows outside, panels inside.
 _SMALL_B_BYTES = 192 * 1024
+_CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB of f32
+_PANEL_VECTORS_MAX = 4
 _ADDENDS = 2  # operand of a matmul with a packed B
 Axes = tuple[int, ...]
 
@@ -165,6 +167,8 @@ def contraction_program(
     )  # fmt: skip
     if target.team_units > 1 and product.rows == 1:
         tile = replace(tile, vectors=1)  # units enough for a machine that runs thousands of them
+    elif _is_one_stream(product, b.type.dtype):
+        tile = _panel_tile(dtype, target) or tile
     width = tile.vectors * lanes_of(dtype, target)
     block = tile.rows
     if product.spans is None and target.team_units == 1:
@@ -200,6 +204,20 @@ def contraction_program(
     grain = grain_for(dim_floordiv(work, 16 * together))
     scratch = scratch_of(block, product.depth).size_bytes if strassen else 0
     return finish_program(anchored.buffers, (statement,), units.extent, grain, scratch)
+
+
+def _is_one_stream(product: Product, dtype: DType) -> bool:
+    """Whether one row is multiplied by f32 weights that do not stay in the second cache. Panel behind
+    panel they are one stream, which processors fetch ahead by themselves."""
+    elements = dim_mul(product.total_depth, product.columns)
+    is_large = isinstance(elements, int) and elements > _CACHED_ELEMENTS_MAX
+    return product.rows == 1 and isinstance(product.b, Panels) and is_large and dtype == "f32"
+
+
+def _panel_tile(dtype: DType, target: KernelTarget) -> RegisterTile | None:
+    """One row by one panel; None where that is too many vectors."""
+    vectors = panel_columns(dtype) // lanes_of(dtype, target)
+    return RegisterTile(1, vectors) if 0 < vectors <= _PANEL_VECTORS_MAX else None
 
 
 def _split_factors(
