@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto
+from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.test_passes_constant_expression import Weights
 
 import ingot
@@ -38,37 +39,33 @@ def test_steps_are_those_of_the_interpreter(op: str, dtype: str) -> None:
     np.testing.assert_array_equal(found, interpret(expression, (), weights.read)[0])
 
 
-def _network(stored: bool) -> bytes:
+def _network(*, stored: bool) -> ModelProto:
     """One quantised convolution; its weights are integers in the file, or floats and a
     QuantizeLinear, as quantisers write them on demand (AddQDQPairToWeight)."""
     floats = np.random.default_rng(5).normal(size=(8, 4, 3, 3)).astype(np.float32)
-    scales = [
-        numpy_helper.from_array(np.float32(0.05), "s"),
-        numpy_helper.from_array(np.uint8(128), "x_zero"),
-        numpy_helper.from_array(np.int8(0), "w_zero"),
-    ]
     integers = np.clip(np.rint(floats / np.float32(0.05)), -128, 127).astype(np.int8)
-    weights = numpy_helper.from_array(integers if stored else floats, "q" if stored else "w")
+    constants = {
+        "s": np.array(0.05, np.float32),
+        "x_zero": np.array(128, np.uint8),
+        "w_zero": np.array(0, np.int8),
+        **({"q": integers} if stored else {"w": floats}),
+    }
     nodes = [
-        helper.make_node("QuantizeLinear", ["x", "s", "x_zero"], ["xq"]),
-        helper.make_node("DequantizeLinear", ["xq", "s", "x_zero"], ["xd"]),
-        *(() if stored else [helper.make_node("QuantizeLinear", ["w", "s", "w_zero"], ["q"])]),
-        helper.make_node("DequantizeLinear", ["q", "s", "w_zero"], ["wd"]),
-        helper.make_node("Conv", ["xd", "wd"], ["y"]),
+        node("QuantizeLinear", "x s x_zero", "xq"),
+        node("DequantizeLinear", "xq s x_zero", "xd"),
+        *(() if stored else [node("QuantizeLinear", "w s w_zero", "q")]),
+        node("DequantizeLinear", "q s w_zero", "wd"),
+        node("Conv", "xd wd", "y"),
     ]
-    ends = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("x", [1, 4, 9, 9]), ("y", [1, 8, 7, 7]))
-    ]
-    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [*scales, weights])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    return model.SerializeToString()
+    return make_model(nodes, [tensor("x", [1, 4, 9, 9])], [tensor("y", None)], constants)
 
 
 def test_weights_that_the_model_quantises_are_integers_in_the_bundle() -> None:
     """The same kernels as with integers in the file: none quantises weights in a call."""
     counts = {
-        stored: ingot.compile(_network(stored), targets="x86-64-v3").text("fused").count("kernel ")
+        stored: ingot.compile(_network(stored=stored), targets="x86-64-v3")
+        .text("fused")
+        .count("kernel ")
         for stored in (False, True)
     }
     assert counts[False] == counts[True]

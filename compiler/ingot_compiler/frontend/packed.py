@@ -150,7 +150,7 @@ def element_at(context: OpContext, sequence: PackedSequence, position: int) -> i
         return add_value(context, Shaped(flat_slice(context, sequence.data, start, count), row))
     read = context.read_dims(row)
     common = sequence.common or (None,) * len(read)
-    shape = [own if size is None else size for own, size in zip(read, common, strict=True)]
+    shape = tuple(own if size is None else size for own, size in zip(read, common, strict=True))
     data = flat_slice(context, sequence.data, start, dim_product(shape))
     return shaped(context, data, shape)
 
