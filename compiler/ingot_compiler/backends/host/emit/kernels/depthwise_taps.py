@@ -76,10 +76,13 @@ def all_taps(loops: TapLoops) -> list[Tap]:
 
 
 def emit_taps(row: DepthwiseRow, loops: TapLoops, fixed: Fixed, sums: Operands) -> Operands:
-    """Emit `loops`: straight while short, else the outermost as a loop at run time."""
-    if not loops or prod(extent for _, extent in loops) * len(sums) <= BLOCK_CHAINS_MAX:
+    """Emit `loops`: straight while short, else the outermost as a loop at run time; of bytes the
+    innermost, for the last step of the outermost may have fewer taps together."""
+    is_short = prod(extent for _, extent in loops) * len(sums) <= BLOCK_CHAINS_MAX
+    if not loops or is_short or (row.factors.together > 1 and len(loops) == 1):
         return _emit_block(row, loops, fixed, sums)
-    (name, extent), inner = loops[0], loops[1:]
+    at = 0 if row.factors.together == 1 else -1
+    (name, extent), inner = loops[at], [loop for loop in loops if loop is not loops[at]]
 
     def body(index: LlvmValue, carried: Operands) -> Operands:
         with row.context.scope():
