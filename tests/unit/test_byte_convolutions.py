@@ -103,6 +103,7 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((1, 7, 9), (7, 1, 5), window(1, pad=2, groups=7, pad_value=9)),
     ((1, 6, 4, 3, 5), (6, 1, 2, 3, 3), window(3, groups=6, pad_value=9)),
     ((1, 3, 20, 20), (3, 1, 17, 18), window(2, groups=3, pad_value=9)),
+    ((1, 18, 22, 21), (18, 1, 30, 27), window(2, pad=13, groups=18, pad_value=9)),
     ((1, 6, 7, 6), (12, 1, 3, 3), window(2, groups=6, pad_value=9)),
     ((1, 6, 9, 9), (7, 6, 3, 3), window(2, pad=2, dilation=2, pad_value=5)),
     ((2, 7, 11), (4, 7, 3), window(1, pad_value=2)),
@@ -120,6 +121,16 @@ def test_machine_code_is_exact(
     number = SHAPES.index(case)
     check_conv(case, PAIRS[number % 4], TARGETS)
     check_conv(case, PAIRS[(number + 1) % 4], TARGETS[:1])
+
+
+@pytest.mark.parametrize("side", [3, 14, 31, 51])
+def test_depthwise_kernels_of_many_taps_have_channels_in_lanes(side: int) -> None:
+    """Sums too long for a block are a loop over taps."""
+    builder = Builder([TensorType("u8", (1, 16, 60, 60))])
+    weights = builder.constant(drawn((16, 1, side, side), "i8", 2), "i8")
+    total = builder.op("conv", 0, weights, **window(2, groups=16, pad_value=0))
+    fused = compile_graph(builder.finish([total])).fused
+    assert "depthwise" in [launch.group.kind for launch in launches_of(fused)]
 
 
 @pytest.mark.parametrize("dtypes", PAIRS, ids="-".join)

@@ -9,7 +9,7 @@ from tests.unit.kernels_harness import BEST, LEVELS, Array, Kernel, empty, norma
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import parse_target
-from ingot_compiler.backends.host.tiles import choose_pixels
+from ingot_compiler.backends.host.tiles import choose_pixels, taps_together
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import (
@@ -74,6 +74,8 @@ def reference(image: Array, weights: Array, out: int, stride: int) -> Array:
         (11, 20, (7, 7), 11),
         (5, 33, (1, 4), 3),
         (6, 8, (3, 1), 2),
+        (9, 20, (3, 13), 9),
+        (7, 17, (2, 31), 4),
     ],
 )
 def test_rows_of_all_tails(
@@ -146,15 +148,17 @@ def test_f64(level: str) -> None:
 
 
 def test_pixels_fit_the_registers() -> None:
-    """A chosen group leaves room for a row of weights and two inputs, and never is longer than the
-    row."""
+    """A chosen group leaves room for weights of a row and two inputs, and never is longer than the
+    row; it has as many sums as multiply-adds are under way, for long rows of weights, too."""
     for name in (*LEVELS, "aarch64"):
         target = parse_target(name)
         for extent in (1, 7, 14, 56, 113, symbol("n")):
-            for taps in ((3, 3), (5, 5), (7, 7), (1, 31)):
+            for taps in ((3, 3), (5, 5), (7, 7), (11, 11), (5, 23), (1, 31), (31, 51)):
                 pixels = choose_pixels(extent, taps, target)
                 assert 1 <= pixels <= (extent if isinstance(extent, int) else 14)
-                assert pixels == 1 or pixels + taps[-1] + 2 <= target.vector_register_count
+                held = taps_together(taps[-1], target)
+                assert pixels + held + 2 <= target.vector_register_count
+                assert pixels >= 7 or (isinstance(extent, int) and extent < 7)
 
 
 def test_foreign_targets_compile() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import check_model, make_model, node, run_all_ways, tensor
 from tests.unit.lowering_harness import assert_close
@@ -227,3 +227,19 @@ def test_equal_rows_of_a_large_result(tmp_path: Path) -> None:
             expected = np.maximum(x, 0).repeat(2, 2).repeat(2, 3)
             for found in run_all_ways(tmp_path / "m", [{"x": x}]):
                 np.testing.assert_array_equal(found["y"], expected)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_scales_that_a_converter_made_halves_are_known(tmp_path: Path, mode: str) -> None:
+    """Converters to f16 write scales as f16 and a Cast: the size of the result is known all the
+    same, and no call works out positions and weights for each element."""
+    x = image(1, 2, 5, 4)
+    nodes = [
+        node("Cast", "halves", "scales", to=TensorProto.FLOAT),
+        node("Resize", "x - scales", "y", mode=mode),
+    ]
+    scales = {"halves": np.array([1, 1, 2, 1.7], np.float16)}
+    model = make_model(nodes, [tensor("x", x.shape)], [tensor("y", None)], scales)
+    (result,) = check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-5)
+    assert result["y"].shape == (1, 2, 10, 6)
+    assert "read_dim" not in ingot.compile(model).text("graph")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import check_model, make_model, node, run_all_ways, tensor
 
@@ -290,3 +290,35 @@ def test_eye_like(tmp_path: Path, k: int, dtype: int, *, is_open: bool) -> None:
             expected = np.eye(*shape, k, dtype=helper.tensor_dtype_to_np_dtype(dtype))
             np.testing.assert_array_equal(result["z"], expected)
             assert result["z"].dtype == expected.dtype
+
+
+_BAGS = """<ir_version: 9, opset_import: ["" : 20]>
+m (float[n,4] x, int64[b] offsets, int64 i) => (float[4] y) {{
+ one = Constant<value = int64[1] {{1}}>()
+ flat = Constant<value = int64[1] {{-1}}>()
+ from = Reshape(i, flat)
+ to = Add(from, one)
+ behind = Add(to, one)
+ start = Slice(offsets, from, to)
+ end = Slice(offsets, to, behind)
+ first = Constant<value = int64[1] {{0}}>()
+ rows = Slice(x, start, end{axes})
+ y = ReduceSum<keepdims = 0>(rows, first)
+}}"""
+
+
+@pytest.mark.parametrize("axes", ["", ", first"])
+def test_bounds_that_are_slices_of_a_list(tmp_path: Path, axes: str) -> None:
+    """An EmbeddingBag as PyTorch exports it: only a run knows how many bounds a part of a list has.
+    They are as many as axes, else one; other numbers are refused by the call."""
+    x = np.arange(20, dtype=np.float32).reshape(5, 4)
+    offsets = np.array([0, 2, 3, 5])
+    source = parser.parse_model(_BAGS.format(axes=axes))
+    feeds = [{"x": x, "offsets": offsets, "i": np.array(i)} for i in range(3)]
+    check_model(source, feeds, tmp_path)
+    ingot.compile(source).save(tmp_path / "m.ingot")
+    with (
+        ingot_runtime.load(tmp_path / "m.ingot") as session,
+        pytest.raises(ingot_runtime.InputError, match="expected 1 bounds"),
+    ):
+        session.run({"x": x, "offsets": offsets, "i": np.array(4)})

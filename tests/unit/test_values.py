@@ -120,6 +120,53 @@ def test_split_by_sizes_that_are_inputs(axis: int, split: Array) -> None:
     assert agrees(one, {"x": x}) == AGREES
 
 
+def test_rows_that_are_repeated_as_often_as_a_run_says() -> None:
+    """``torch.repeat_interleave`` of a tensor, as PyTorch's exporter writes it: sizes of the parts
+    decide how many dimensions the results of Expand have, and are known though their number is
+    not."""
+    source = model("""m (float[n,3] x, int64[n] k) => (float[d,3] y) {
+ shape = Shape(k)
+ ones = ConstantOfShape<value = int64[1] {1}>(shape)
+ rows = SplitToSequence<axis = 0>(x, ones)
+ counts = SplitToSequence<axis = 0>(k, ones)
+ zero = Constant<value = int64 {0}>()
+ length = Gather(shape, zero)
+ go = Constant<value = bool {1}>()
+ none = SequenceEmpty()
+ parts = Loop(length, go, none) <body = b (int64 t, bool c, seq(float) q) => (bool d, seq(float) r) {
+  d = Identity(c)
+  one = Constant<value = int64[1] {1}>()
+  width = Constant<value = int64[1] {3}>()
+  row = SequenceAt(rows, t)
+  count = SequenceAt(counts, t)
+  tall = Unsqueeze(row, one)
+  wanted = Concat<axis = 0>(one, count, width)
+  wide = Expand(tall, wanted)
+  flat = Constant<value = int64[2] {-1, 3}>()
+  p = Reshape(wide, flat)
+  r = SequenceInsert(q, p) }>
+ y = ConcatFromSequence<axis = 0>(parts)
+}""")
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    assert agrees(source, {"x": x, "k": np.array([2, 1, 3, 1])}) == AGREES
+
+
+def test_sizes_that_all_parts_have_are_known() -> None:
+    """The axes that were not split, and parts of size 1 without their axis: a product needs them."""
+    text = """m (float[a,4] x, int64[n] k, int64 i) => (float[b,2] y, float[c] z) {
+ w = Constant<value = float[4,2] {1, 2, 3, 4, 5, 6, 7, 8}>()
+ s = SplitToSequence<axis = 0>(x, k)
+ p = SequenceAt(s, i)
+ y = MatMul(p, w)
+ t = SplitToSequence<axis = 0, keepdims = 0>(x)
+ r = SequenceAt(t, i)
+ z = MatMul(r, w)
+}"""
+    x = np.arange(20, dtype=np.float32).reshape(5, 4)
+    values = {"x": x, "k": np.array([2, 3]), "i": np.array(1)}
+    assert agrees(model(text), values) == AGREES
+
+
 def test_a_loop_that_collects() -> None:
     """A trip count that is an input; elements of growing sizes behind those of an input, and an empty
     sequence to begin with."""

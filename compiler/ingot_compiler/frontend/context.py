@@ -305,7 +305,7 @@ class OpContext(OnnxNode):
         result = self._append("constant", weight=source.weight, dtype=dtype, shape=shape)
         if dtype not in FLOATS:
             self.translation.stored[result] = source
-        if dtype in ("f32", "f64") and count <= _FLOAT_COUNT_MAX:
+        if dtype in ("f32", "f64", "f16") and count <= _FLOAT_COUNT_MAX:
             find = cache(partial(self.translation.known_floats, source))
             self.translation.known_values[result] = DeferredValue(find)
         return result

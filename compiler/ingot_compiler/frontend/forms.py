@@ -29,7 +29,7 @@ def form_of(context: OpContext, value: int) -> str:
             return "s"
         case Shaped(data, _):
             return f"d{form_of(context, data)}"
-        case PackedSequence(data, _, _):
+        case PackedSequence(data=data):
             return f"q{form_of(context, data)}"
         case Maybe(inner, _):
             return f"o{form_of(context, inner)}"

@@ -142,16 +142,17 @@ def _at(context: OpContext, vector: int, position: int) -> int:
 def element_at(context: OpContext, sequence: PackedSequence, position: int) -> int:
     """The element at a position from ``counted``."""
     counts = counts_of(context, sequence.shapes)
-    start, count = (
-        context.read_dims(_at(context, vector, position))[0]
-        for vector in (starts_of(context, counts), counts)
-    )
+    (start,) = context.read_dims(_at(context, starts_of(context, counts), position))
     row = context.add("gather", sequence.shapes, reshape(context, position, (1,)), axis=0)
     row = reshape(context, row, context.shape_of(sequence.shapes)[1:])
-    data = flat_slice(context, sequence.data, start, count)
     if sequence.rank is None:
-        return add_value(context, Shaped(data, row))
-    return shaped(context, data, context.read_dims(row))
+        (count,) = context.read_dims(_at(context, counts, position))
+        return add_value(context, Shaped(flat_slice(context, sequence.data, start, count), row))
+    read = context.read_dims(row)
+    common = sequence.common or (None,) * len(read)
+    shape = tuple(own if size is None else size for own, size in zip(read, common, strict=True))
+    data = flat_slice(context, sequence.data, start, dim_product(shape))
+    return shaped(context, data, shape)
 
 
 def inserted(

@@ -57,8 +57,11 @@ def concatenated(context: OpContext, sequence: PackedSequence, axis: int, *, sta
     )
 
 
-def split(context: OpContext, x: int, axis: int, sizes: int) -> PackedSequence:
-    """Parts of those sizes, i64[n], along an axis, as a sequence."""
+def split(
+    context: OpContext, x: int, axis: int, sizes: int, size: int | None = None
+) -> PackedSequence:
+    """Parts of those sizes, i64[n], along an axis, as a sequence; ``size``: what all sizes are, where
+    that is known."""
     shape = shape_of(context, x)
     (count,) = context.shape_of(sizes)
     total = reduce(context, sizes, "sum", (0,))
@@ -81,7 +84,8 @@ def split(context: OpContext, x: int, axis: int, sizes: int) -> PackedSequence:
             "scatter_elements", target, places, iota(context, elements), axis=0, reduction="none"
         )
         data = _picked(context, data, order)
-    return PackedSequence(data, concat(context, columns, 1), len(shape))
+    common = (*shape[:axis], size, *shape[axis + 1 :])
+    return PackedSequence(data, concat(context, columns, 1), len(shape), common)
 
 
 def without_axis(context: OpContext, sequence: PackedSequence, axis: int) -> PackedSequence:
@@ -93,7 +97,8 @@ def without_axis(context: OpContext, sequence: PackedSequence, axis: int) -> Pac
         if parts
         else full(context, "i64", 0, (length_of(context, sequence), 0))
     )
-    return PackedSequence(sequence.data, shapes, rank - 1)
+    common = (*sequence.common[:axis], *sequence.common[axis + 1 :])
+    return PackedSequence(sequence.data, shapes, rank - 1, common)
 
 
 def equal_sizes(context: OpContext, step: int, size: Dim) -> int:

@@ -39,7 +39,7 @@ _DEFERRED_DEPTH_MAX = 100  # each is some calls deep in Python
 _NUMPY: dict[DType, type[np.generic]] = {
     "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-    "bool": np.bool_, "f32": np.float32, "f64": np.float64,
+    "bool": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64,
 }  # fmt: skip
 
 _Array = npt.NDArray[Any]

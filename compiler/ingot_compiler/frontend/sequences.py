@@ -60,7 +60,7 @@ def parts_of(context: OpContext, value: int) -> tuple[int, ...]:
             return (value,)
         case KnownSequence(items):
             return tuple(part for item in items for part in parts_of(context, item))
-        case PackedSequence(data, shapes, _):
+        case PackedSequence(data=data, shapes=shapes):
             return (*parts_of(context, data), shapes)
         case Shaped(data, shape):
             return (*parts_of(context, data), shape)

@@ -11,6 +11,7 @@ has it.
 
 from __future__ import annotations
 
+from ingot_compiler.ir.dims import Dim
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -25,11 +26,13 @@ class KnownSequence:
 class PackedSequence:
     """A sequence whose length a run decides: ``data``: the elements of all, one after the other, of
     rank 1; ``shapes``: i64[length, r], what an element of a smaller rank lacks is -1; ``rank``: of
-    each element, None where a run decides."""
+    each element, None where a run decides; ``common``: sizes that all elements are known to have,
+    None along the other axes; empty where none is known."""
 
     data: int
     shapes: int
     rank: int | None
+    common: tuple[Dim | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ingot_compiler.ir.op import Array
-from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
-from ingot_compiler.ir.types import FLOATS, DType
+from ingot_compiler.ir.reference_rules import STORAGE_DTYPES, float_to_integer
+from ingot_compiler.ir.types import FLOATS, SIGNED, UNSIGNED, DType
 
 Arithmetic = Callable[[Sequence[Array], Array], Array]
 """(operands, buffer of the result's shape and type, which may be one of the operands) -> the
@@ -75,6 +75,10 @@ def _extreme(function: np.ufunc, negative_zero_wins: bool) -> Arithmetic:
     return compute
 
 
+def _relu(operands: Sequence[Array], out: Array) -> Array:
+    return _extreme(np.maximum, False)((*operands, out.dtype.type(0)), out)
+
+
 ARITHMETIC: Mapping[str, Arithmetic] = {
     "add": _by(np.add),
     "sub": _by(np.subtract),
@@ -83,7 +87,11 @@ ARITHMETIC: Mapping[str, Arithmetic] = {
     "sqrt": _by(np.sqrt),
     "neg": _by(np.negative),
     "abs": _by(np.absolute),
+    "ceil": _by(np.ceil),
+    "floor": _by(np.floor),
+    "round": _by(np.rint),
     "reciprocal": _reciprocal,
+    "relu": _relu,
     "bit_cast": _same_bits,
     "bitwise_xor": _by(np.bitwise_xor),
     "bitwise_and": _by(np.bitwise_and),
@@ -107,21 +115,26 @@ COMPARISONS: Mapping[str, Arithmetic] = {
 """Of operands whose arrays hold their numbers; the results are bool."""
 
 
-def may_cast(source: DType, target: DType) -> bool:
-    """Whether a cast is the same on every machine: not from floats to integers, where what does not
-    fit differs."""
-    return source not in FLOATS or target in FLOATS
-
-
 def cast(array: Array, source: DType, target: DType) -> Array:
     """A new array of type ``target``; floats round to nearest even, integers wrap, bool is
-    ``!= 0``."""
+    ``!= 0``, and what fits into no integer is what kernels of every target make of it."""
     if source == "bf16":
         array = (array.astype(np.uint32) << 16).view(np.float32)
     if target == "bf16":
         return _to_bf16(array)
+    if source in FLOATS and target in SIGNED | UNSIGNED:
+        return _to_integers(array, STORAGE_DTYPES[target])
     with np.errstate(all="ignore"):
         return with_one_nan(array.astype(STORAGE_DTYPES[target], order="C"))
+
+
+def _to_integers(array: Array, dtype: np.dtype[np.generic]) -> Array:
+    found, flat = np.empty(array.shape, dtype), array.reshape(-1)
+    for start in range(0, flat.size, _CHUNK_ELEMENTS):
+        part = slice(start, start + _CHUNK_ELEMENTS)
+        with np.errstate(all="ignore"):
+            found.reshape(-1)[part] = float_to_integer(flat[part], dtype)
+    return found
 
 
 def _to_bf16(array: Array) -> Array:

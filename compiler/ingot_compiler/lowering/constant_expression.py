@@ -16,7 +16,7 @@ from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, SIGNED, UNSIGNED
-from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, COMPARISONS, may_cast
+from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, COMPARISONS
 from ingot_compiler.lowering.constant_functions import FUNCTIONS
 from ingot_compiler.lowering.constant_movement import MOVEMENT
 from ingot_compiler.lowering.widened_factors import widened_factors
@@ -101,7 +101,7 @@ def _is_foldable(graph: Graph, node: Node) -> bool:
     result, traits = graph.types[node.results[0]], OPS_BY_NAME[node.op].traits
     if not all(isinstance(dim, int) for dim in result.shape):
         return False
-    if Trait.SOURCE in traits or node.op in MOVEMENT:
+    if Trait.SOURCE in traits or node.op in MOVEMENT or node.op == "cast":
         return True
     if node.op == "reduce":
         return _may_reduce(graph, node)
@@ -109,8 +109,6 @@ def _is_foldable(graph: Graph, node: Node) -> bool:
         depth, dtype = graph.types[node.operands[0]].shape[-1], result.dtype
         work = dim_mul(result.element_count, depth)
         return dtype in _ARITHMETIC_DTYPES and isinstance(work, int) and work <= PRODUCT_WORK_MAX
-    if node.op == "cast":
-        return may_cast(graph.types[node.operands[0]].dtype, result.dtype)
     if node.op in COMPARISONS:
         return graph.types[node.operands[0]].dtype in _COMPARED_DTYPES
     if node.op in FUNCTIONS:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.kinds.conv import CONV
 from ingot_compiler.backends.host.kinds.conv_rows import CONV_ROWS
-from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE, byte_steps
+from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE, has_byte_blocks
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
-from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX
 from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
@@ -62,7 +61,7 @@ def conv_kind(node: Node, facts: ConvFacts) -> Kind:
     if not one_each or not facts.constant_weights:
         return CONV_ROWS if _gains_rows(node, facts) else CONV
     if facts.x.dtype in BYTES:
-        return DEPTHWISE if byte_steps(facts.weights.shape[2:]) <= BLOCK_CHAINS_MAX else CONV
+        return DEPTHWISE if has_byte_blocks(facts.weights.shape[2:]) else CONV
     if facts.x.dtype not in FLOATS:
         return CONV
     return DEPTHWISE_PLANE if _stays_row_major(node, facts) else DEPTHWISE

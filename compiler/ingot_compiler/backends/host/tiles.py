@@ -31,6 +31,8 @@ _ROWS_SYMBOLIC = 840  # stands for unknown extents: divisible by every height up
 _UNITS_WANTED = 16  # row blocks x panels: enough to split evenly over threads
 _ROW_BLOCK_MAX = 1024
 _PIXELS_MAX = 14
+_PIXELS_MIN = 7  # sums at once: a multiply-add takes four cycles, and up to two begin in one
+_INPUTS = 2  # vectors of an image in flight
 # Rows so many bytes apart share a set of a first cache, which has 8 places: more rows at once push
 # one another out (784x1024x32: 14x2 74 % of the peak, 6x4 and 8x2 95 %).
 _CACHE_WAY_BYTES = 4096
@@ -195,14 +197,24 @@ def cycles_of_step(rows: int, vectors: float, panel: float = _PANEL_CYCLES) -> f
     return busy + panel * vectors + _BROADCAST_CYCLES * rows
 
 
+def taps_together(taps: int, target: KernelTarget) -> int:
+    """How many weights of a row of a kernel wait in registers at a time: all, or even parts where
+    all would leave fewer sums than multiply-adds are under way."""
+    registers = target.vector_register_count
+    if registers - taps - _INPUTS >= _PIXELS_MIN:
+        return taps
+    parts = math.ceil(taps / (registers // 2 - 1))
+    return math.ceil(taps / parts)
+
+
 def choose_pixels(extent: Dim, taps: tuple[int, ...], target: KernelTarget) -> int:
     """Choose how many neighbouring pixels of a depthwise row are summed together.
 
     ``extent`` is the row's length in pixels, ``taps`` the extents of the kernel, outer to inner. As
-    many as the registers hold beside one row of weights and two inputs, at most 14, spread evenly.
+    many as the registers hold beside weights of one row and two inputs, at most 14, spread evenly.
     """
-    inner = taps[-1] if taps else 1
-    largest = max(1, min(_PIXELS_MAX, target.vector_register_count - inner - 2))
+    inner = taps_together(taps[-1], target) if taps else 1
+    largest = max(1, min(_PIXELS_MAX, target.vector_register_count - inner - _INPUTS))
     if not isinstance(extent, int):
         return largest
     groups = -(-max(extent, 1) // largest)

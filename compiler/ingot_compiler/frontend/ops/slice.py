@@ -14,6 +14,7 @@ from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.index_checks import not_zero
 from ingot_compiler.frontend.onnx_node import counted_axis
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.operand_sizes import with_count
 from ingot_compiler.frontend.run_time_shapes import per_axis, slice_bounds, slice_by_gather
 from ingot_compiler.frontend.slices import axis_bounds
 from ingot_compiler.ir.dims import Dim
@@ -43,14 +44,27 @@ def _vectors(context: OpContext) -> _Vectors:
     starts, ends = _operand(context, 1, "starts"), _operand(context, 2, "ends")
     assert starts is not None
     assert ends is not None
-    count = context.count_of(starts)
     axes, steps = _operand(context, 3, "axes"), _operand(context, 4, "steps")
+    vectors = [vector for vector in (starts, ends, axes, steps) if vector is not None]
+    count = _count(context, vectors)
+    starts, ends = (with_count(context, item, count, "bounds") for item in (starts, ends))
     axes = context.integers(range(count)) if axes is None else axes
     steps = context.integers([1] * count) if steps is None else steps
-    counts = [context.count_of(vector) for vector in (starts, ends, axes, steps)]
-    if len(set(counts)) > 1:
-        raise OpTypeError("as many starts, ends, axes and steps", counts)
+    axes, steps = (with_count(context, item, count, "axes") for item in (axes, steps))
     return starts, ends, axes, steps
+
+
+def _count(context: OpContext, vectors: Sequence[int]) -> int:
+    """How many axes are sliced: as many as one of the vectors tells. Where only a run knows all of
+    their lengths it is one, which the run checks: a bound is often a slice of a list of bounds."""
+    counts = {
+        context.count_of(vector)
+        for vector in vectors
+        if isinstance(context.type_of(vector).element_count, int)
+    }
+    if len(counts) > 1:
+        raise OpTypeError("as many starts, ends, axes and steps", sorted(counts))
+    return counts.pop() if counts else 1
 
 
 def _per_axis(context: OpContext, vectors: _Vectors, rank: int) -> tuple[int, int, int]:

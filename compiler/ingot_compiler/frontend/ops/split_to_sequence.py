@@ -47,10 +47,22 @@ def _packed(context: OpContext, x: int, axis: int, *, keeps: bool) -> PackedSequ
     if given is None or context.rank_of(given) == 0:
         step = context.scalar("i64", 1) if given is None else cast(context, given, "i64")
         sizes = equal_sizes(context, step, shape_of(context, x)[axis])
+        size = 1 if context.known_ints(step) == (1,) else None  # else the last may be smaller
     else:
         sizes = cast(context, given, "i64")
-    found = split(context, x, axis, sizes)
+        size = _repeated(context, given)
+    found = split(context, x, axis, sizes, size)
     return found if keeps else without_axis(context, found, axis)
+
+
+def _repeated(context: OpContext, vector: int) -> int | None:
+    """The number that all elements of a vector are, whose length only a run knows; None for any
+    other vector. Exporters split into parts of size 1 by a ConstantOfShape."""
+    for node in reversed(context.translation.builder.nodes):
+        if vector in node.results and node.op in ("broadcast_to", "reshape"):
+            (vector,) = node.operands
+    known = context.known_ints(vector)
+    return known[0] if known is not None and len(known) == 1 else None
 
 
 def _known_sizes(context: OpContext, given: int | None, size: Dim) -> tuple[int, ...] | None:

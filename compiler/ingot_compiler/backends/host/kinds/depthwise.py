@@ -25,6 +25,9 @@ from ingot_compiler.lowering.loops import Depthwise, LoopProgram
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import Shape, flat_offset
 
+_STRAIGHT_PIXELS_MIN = 2  # one sum at a time is slower than a loop over taps (21x21: 1.8 times)
+_BYTE_STEPS_MAX = 700
+
 
 def lower_depthwise(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are (image, every output axis but the last)."""
@@ -34,7 +37,7 @@ def lower_depthwise(group: Group, target: KernelTarget) -> LoopProgram:
     conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
     pixels = choose_pixels(shape[-1], conv.kernel, target)
     if is_byte:
-        pixels = min(pixels, BLOCK_CHAINS_MAX // byte_steps(conv.kernel))
+        pixels = min(pixels, _byte_pixels(conv.kernel))
     outer_axes = (0, *range(2, len(shape) - 1))
     outer_shape = tuple(shape[axis] for axis in outer_axes)
     runs = (
@@ -65,10 +68,27 @@ def _image_index(conv: ConvShape, x: Operand, outer_shape: Shape) -> Dim:
     )
 
 
+def _byte_pixels(kernel: Shape) -> int:
+    """How many sums of bytes a block has room for: of all steps, or where these are many, of those
+    along the first axis."""
+    together = BLOCK_CHAINS_MAX // byte_steps(kernel)
+    return (
+        together if together >= _STRAIGHT_PIXELS_MIN else BLOCK_CHAINS_MAX // _first_steps(kernel)
+    )
+
+
 def byte_steps(kernel: Shape) -> int:
     """Steps of a sum of bytes: four taps of the first axis at a time."""
-    first, *others = ints(kernel)
-    return -(-first // rows_together("i8")) * math.prod(others)
+    return _first_steps(kernel) * math.prod(ints(kernel)[1:])
+
+
+def has_byte_blocks(kernel: Shape) -> bool:
+    """Whether blocks of code have room for a sum of bytes, and for the sum of all its weights."""
+    return _first_steps(kernel) <= BLOCK_CHAINS_MAX and byte_steps(kernel) <= _BYTE_STEPS_MAX
+
+
+def _first_steps(kernel: Shape) -> int:
+    return -(-ints(kernel)[0] // rows_together("i8"))
 
 
 def _weight_index(w: Operand, *, together: bool) -> Dim:

@@ -5,7 +5,8 @@ function. Not done here: channels in lanes (``depthwise``), choosing between the
 (``choose_kind``).
 
 A vector of pixels is computed for several rows together, so that a vector of the image serves all
-rows that it is a tap of; the weights of one kernel column wait in registers. Every element is one
+rows that it is a tap of; the weights of one kernel column, or of a part of it, wait in registers.
+Every element is one
 chain: kernel columns, within them kernel rows. There is no halo: blocks at the edges are written
 apart, with masks and without the rows outside. Where a size is not known, they find out at run time
 which these are.
@@ -13,7 +14,7 @@ which these are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ingot_compiler.backends.host.emit.context import EmitContext
@@ -31,7 +32,12 @@ from ingot_compiler.backends.host.emit.lanes import known_tail_mask, lane_number
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
-from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, MASKED_LOAD_BITS_MIN, lanes_of
+from ingot_compiler.backends.host.tiles import (
+    BLOCK_CHAINS_MAX,
+    MASKED_LOAD_BITS_MIN,
+    lanes_of,
+    taps_together,
+)
 from ingot_compiler.ir.dims import Dim, substitute, symbol
 from ingot_compiler.lowering.loops import DepthwisePlane
 from ingot_runtime.lazy_dataclass import dataclass
@@ -116,10 +122,20 @@ def _emit_sums(block: _Block) -> Operands:
 
 
 def _emit_column(block: _Block, column: Dim, sums: Operands) -> Operands:
-    """Add the taps of one kernel column, image row by image row."""
+    """Add the taps of one kernel column, as many as have their weights in registers at a time."""
+    (_, rows), _ = block.statement.taps
+    together = taps_together(rows, block.context.target)
+    for first in range(0, rows, together):
+        taps = range(first, min(first + together, rows))
+        sums = _emit_taps(block, taps, column, sums)
+    return sums
+
+
+def _emit_taps(block: _Block, taps: range, column: Dim, sums: Operands) -> Operands:
+    """Add some taps of a kernel column, image row by image row."""
     w = block.context.writer
-    weights = [w.splat(weight, block.lanes) for weight in _load_weights(block, column)]
-    for row, uses in sorted(_uses(block).items()):
+    weights = {tap: w.splat(_load_weight(block, tap, column), block.lanes) for tap in taps}
+    for row, uses in sorted(_uses(block, taps).items()):
         added = partial(_emit_row, block, (row, column), uses, weights, sums)
         if block.rows.inside or block.rows.first is not None:
             sums = added()
@@ -132,7 +148,7 @@ def _emit_row(
     block: _Block,
     place: tuple[int, Dim],
     uses: Sequence[tuple[int, int]],
-    weights: Sequence[LlvmValue],
+    weights: Mapping[int, LlvmValue],
     sums: Operands,
 ) -> Operands:
     """Add what an image row adds; ``place``: the row, the kernel column."""
@@ -151,25 +167,22 @@ def _is_row(block: _Block, row: int) -> LlvmValue:
     return context.writer.compare("ult", number, emit_index(context, statement.image[0]))
 
 
-def _load_weights(block: _Block, column: Dim) -> list[LlvmValue]:
-    """Load the weights of one kernel column."""
+def _load_weight(block: _Block, tap: int, column: Dim) -> LlvmValue:
+    """Load a weight of one kernel column."""
     context, statement = block.context, block.statement
-    (row_tap, taps), (column_tap, _) = statement.taps
-    weights: list[LlvmValue] = []
-    for tap in range(taps):
-        index = substitute(statement.w_index, {row_tap: tap, column_tap: column})
-        pointer = emit_address(context, statement.w, index)
-        weights.append(context.writer.load(pointer, block.element))
-    return weights
+    (row_tap, _), (column_tap, _) = statement.taps
+    index = substitute(statement.w_index, {row_tap: tap, column_tap: column})
+    pointer = emit_address(context, statement.w, index)
+    return context.writer.load(pointer, block.element)
 
 
-def _uses(block: _Block) -> dict[int, list[tuple[int, int]]]:
-    """By image row, from ``y * stride`` on: the (result, tap) that multiply it."""
+def _uses(block: _Block, taps: range) -> dict[int, list[tuple[int, int]]]:
+    """By image row, from ``y * stride`` on: the (result, tap) of ``taps`` that multiply it."""
     statement = block.statement
     stride, dilation, pad = statement.strides[0], statement.dilations[0], statement.pads[0]
     uses: dict[int, list[tuple[int, int]]] = {}
     for result in range(block.rows.count):
-        for tap in range(statement.taps[0][1]):
+        for tap in taps:
             row = result * stride + tap * dilation - pad
             if _may_be_there(block, row):
                 uses.setdefault(row, []).append((result, tap))

@@ -25,7 +25,7 @@ from ingot_compiler.backends.host.emit.lanes import load_lanes
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
+from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of, taps_together
 from ingot_compiler.ir.dims import Dim, coefficient, dim_mul, substitute, symbol
 from ingot_compiler.lowering.loops import Depthwise
 from ingot_runtime.lazy_dataclass import dataclass
@@ -76,10 +76,13 @@ def all_taps(loops: TapLoops) -> list[Tap]:
 
 
 def emit_taps(row: DepthwiseRow, loops: TapLoops, fixed: Fixed, sums: Operands) -> Operands:
-    """Emit `loops`: straight while short, else the outermost as a loop at run time."""
-    if not loops or prod(extent for _, extent in loops) * len(sums) <= BLOCK_CHAINS_MAX:
+    """Emit `loops`: straight while short, else the outermost as a loop at run time; of bytes the
+    innermost, for the last step of the outermost may have fewer taps together."""
+    is_short = prod(extent for _, extent in loops) * len(sums) <= BLOCK_CHAINS_MAX
+    if not loops or is_short or (row.factors.together > 1 and len(loops) == 1):
         return _emit_block(row, loops, fixed, sums)
-    (name, extent), inner = loops[0], loops[1:]
+    at = 0 if row.factors.together == 1 else -1
+    (name, extent), inner = loops[at], [loop for loop in loops if loop is not loops[at]]
 
     def body(index: LlvmValue, carried: Operands) -> Operands:
         with row.context.scope():
@@ -90,11 +93,14 @@ def emit_taps(row: DepthwiseRow, loops: TapLoops, fixed: Fixed, sums: Operands) 
 
 
 def _emit_block(row: DepthwiseRow, loops: TapLoops, fixed: Fixed, sums: Operands) -> Operands:
-    """Emit the sums over `loops` as straight code, one outer tap at a time, inputs in order of
-    address."""
+    """Emit the sums over `loops` as straight code, one outer tap at a time, as many inner ones as
+    have their weights in registers, inputs in order of address."""
     result = list(sums)
-    for outer in all_taps(loops[:-1]):
-        taps = [(*outer, *inner) for inner in all_taps(loops[-1:])]
+    inner = all_taps(loops[-1:])
+    together = taps_together(len(inner), row.context.target)
+    parts = [inner[first : first + together] for first in range(0, len(inner), together)]
+    for outer, part in product(all_taps(loops[:-1]), parts):
+        taps = [(*outer, *tap) for tap in part]
         weights = row.weights or load_weights(row, taps, fixed)
         inputs: dict[tuple[Dim, int], LlvmValue] = {}
         for tap, pixel in _in_order(row, taps, len(sums)):
