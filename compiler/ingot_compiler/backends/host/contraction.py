@@ -165,10 +165,8 @@ def contraction_program(
         product.rows, product.columns, target, dtype, together, pitch_bytes,
         product.run, product.total_depth,
     )  # fmt: skip
-    if target.team_units > 1 and product.rows == 1:
-        tile = replace(tile, vectors=1)  # units enough for a machine that runs thousands of them
-    elif _is_one_stream(product, b.type.dtype):
-        tile = _panel_tile(dtype, target) or tile
+    if product.rows == 1:
+        tile = _tile_of_one_row(product, b.type.dtype, target) or tile
     width = tile.vectors * lanes_of(dtype, target)
     block = tile.rows
     if product.spans is None and target.team_units == 1:
@@ -207,17 +205,21 @@ def contraction_program(
 
 
 def _is_one_stream(product: Product, dtype: DType) -> bool:
-    """Whether one row is multiplied by f32 weights that do not stay in the second cache. Panel behind
-    panel they are one stream, which processors fetch ahead by themselves."""
+    """Whether one row is multiplied by f32 weights that do not stay in the second cache. Panel
+    behind panel they are one stream, which processors fetch ahead by themselves."""
     elements = dim_mul(product.total_depth, product.columns)
     is_large = isinstance(elements, int) and elements > _CACHED_ELEMENTS_MAX
     return product.rows == 1 and isinstance(product.b, Panels) and is_large and dtype == "f32"
 
 
-def _panel_tile(dtype: DType, target: KernelTarget) -> RegisterTile | None:
-    """One row by one panel; None where that is too many vectors."""
+def _tile_of_one_row(product: Product, dtype: DType, target: KernelTarget) -> RegisterTile | None:
+    """One vector on a machine that runs thousands of units, which are enough then; one panel of a
+    stream; None: as many vectors as the cost model says."""
+    if target.team_units > 1:
+        return RegisterTile(1, 1)
     vectors = panel_columns(dtype) // lanes_of(dtype, target)
-    return RegisterTile(1, vectors) if 0 < vectors <= _PANEL_VECTORS_MAX else None
+    is_stream = _is_one_stream(product, dtype) and 0 < vectors <= _PANEL_VECTORS_MAX
+    return RegisterTile(1, vectors) if is_stream else None
 
 
 def _split_factors(

@@ -110,8 +110,8 @@ def resample(
     sampling: Sampling,
     roi: int | None = None,
 ) -> int:
-    """Core ``resize`` over the axes that change; integers and halves are interpolated in f32. ``roi``:
-    f64 starts, then ends."""
+    """Core ``resize`` over the axes that change; integers and halves are interpolated in f32.
+    ``roi``: f64 starts, then ends."""
     mode = context.string_attribute("mode", "nearest", _MODES)
     mode = "linear" if mode.endswith("linear") else mode
     kept = _changing(context.shape_of(x), axes, target, every=roi is not None)

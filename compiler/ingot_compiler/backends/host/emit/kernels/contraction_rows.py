@@ -31,9 +31,9 @@ from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import coefficient, dim_min, dim_mod, dim_mul
 from ingot_compiler.lowering.loops import Contraction
 
-# Measured on a Zen 4: one row times rows or narrow weights from DRAM takes 0.87 of the time, from L3
-# up to 1.2. Two steps ahead into L1 would take 0.8 from L3, but 1.01 to 1.07 for a token of decoders.
-# Rows of bytes are a quarter as long: twice as many take 0.89 to 0.94 of the time from DRAM.
+# Measured on a Zen 4: one row times rows or narrow weights from DRAM takes 0.87 of the time, from
+# L3 up to 1.2. Two steps ahead into L1 would take 0.8 from L3, but 1.01 to 1.07 for a token of
+# decoders. Rows of bytes are a quarter as long: twice as many take 0.89 to 0.94 of the time from DRAM.
 _STEPS_AHEAD = {"f32": 32, "bf16": 32, "f16": 32, "i8": 64, "u8": 64}
 _CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB
 _LANES_OF_OPERANDS = 16  # AVX-512: an operand in memory may be one element for all lanes

@@ -1,4 +1,4 @@
-"""Columns of few elements that lie behind one another are read as whole vectors: rows are separated.
+"""Columns of few elements, one behind the other, are read as whole vectors: rows are separated.
 
 In: a ``Transpose``, where a tile of it begins. Out: the vectors of its rows. Not done here: tiles
 that are not whole, the epilogue (``transpose``), the opposite way (``few_columns``).
@@ -31,7 +31,7 @@ def has_few_rows(statement: Transpose, index: Dim) -> bool:
 def load_separated(
     w: Writer, pointer: LlvmValue, element: str, lanes: int, rows: int
 ) -> list[LlvmValue]:
-    """A vector of each row: as many columns as there are lanes, the first of them at ``pointer``."""
+    """A vector of each row: as many columns as there are lanes, the first at ``pointer``."""
     starts = (w.offset(pointer, i64(number * lanes), element) for number in range(rows))
     loaded = [load_lanes(w, start, element, lanes, None) for start in starts]
     return [_separated(w, loaded, row) for row in range(rows)]

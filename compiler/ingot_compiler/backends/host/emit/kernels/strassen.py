@@ -72,8 +72,8 @@ def _emit_tile(unit: StrassenUnit, column: LlvmValue, direct: Emit) -> None:
 
 
 def _emit_direct(unit: StrassenUnit, column: LlvmValue, behind: Dim, direct: Emit) -> None:
-    """The tile's rows, of which those from ``behind`` on do not exist, as a direct product, one half
-    of its columns after the other."""
+    """The tile's rows, of which those from ``behind`` on do not exist, as a direct product, one
+    half of its columns after the other."""
     s, w, width = unit.statement, unit.writer, unit.width // 2
     product = replace(
         s,

@@ -133,7 +133,8 @@ def _emit_tile(tile: _Tile) -> None:
 def _transposed(tile: _Tile, buffer: int, index: Dim) -> list[LlvmValue]:
     context, writer = tile.context, tile.context.writer
     rows = None if tile.rows is None else tile.rows.integer
-    if rows == tile.statement.rows and tile.columns is None and has_few_rows(tile.statement, index):
+    is_whole = tile.columns is None and rows == tile.statement.rows
+    if rows and is_whole and has_few_rows(tile.statement, index):
         pointer = emit_address(context, buffer, index)
         return load_separated(writer, pointer, MEMORY[context.dtypes[buffer]], tile.lanes, rows)
     vectors = _load(tile, buffer, index)

@@ -3,8 +3,8 @@
 In: ``Number`` in f64. Out: the number of the quadrant (i64), and the rest in [-pi/4, pi/4] as high
 + low. Not done here: sine and cosine of the rest (``trigonometric``).
 
-In three steps up to 2**20, of f32 in two; for larger angles one long product with the bits of 2/pi (Payne and
-Hanek), in a block that runs rarely.
+In three steps up to 2**20, of f32 in two; for larger angles one long product with the bits of 2/pi
+(Payne and Hanek), in a block that runs rarely.
 """
 
 from __future__ import annotations
