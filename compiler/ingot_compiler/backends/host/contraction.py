@@ -56,7 +56,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 # A B that stays in L2 beside the rows: iterate rows outside, panels inside.
 _SMALL_B_BYTES = 192 * 1024
 _CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB of f32
-_PANEL_VECTORS_MAX = 4
+_FEW_REGISTERS, _OTHER_REGISTERS = 16, 2  # of these: an element of A, a product
 _ADDENDS = 2  # operand of a matmul with a packed B
 Axes = tuple[int, ...]
 
@@ -204,22 +204,20 @@ def contraction_program(
     return finish_program(anchored.buffers, (statement,), units.extent, grain, scratch)
 
 
-def _is_one_stream(product: Product, dtype: DType) -> bool:
-    """Whether one row is multiplied by f32 weights that do not stay in the second cache. Panel
-    behind panel they are one stream, which processors fetch ahead by themselves."""
-    elements = dim_mul(product.total_depth, product.columns)
-    is_large = isinstance(elements, int) and elements > _CACHED_ELEMENTS_MAX
-    return product.rows == 1 and isinstance(product.b, Panels) and is_large and dtype == "f32"
-
-
 def _tile_of_one_row(product: Product, dtype: DType, target: KernelTarget) -> RegisterTile | None:
-    """One vector on a machine that runs thousands of units, which are enough then; one panel of a
-    stream; None: as many vectors as the cost model says."""
+    """One vector on a machine that runs thousands of units, which are enough then; of large weights
+    as many panels as there are registers for, since a core reads streams beside each other sooner
+    than a few; None: what the cost model says, which keeps a register for each vector of B."""
     if target.team_units > 1:
         return RegisterTile(1, 1)
+    elements = dim_mul(product.total_depth, product.columns)
+    is_large = isinstance(elements, int) and elements > _CACHED_ELEMENTS_MAX
+    if not is_large or dtype != "f32" or not isinstance(product.b, Panels):
+        return None
     vectors = panel_columns(dtype) // lanes_of(dtype, target)
-    is_stream = _is_one_stream(product, dtype) and 0 < vectors <= _PANEL_VECTORS_MAX
-    return RegisterTile(1, vectors) if is_stream else None
+    panels = (target.vector_register_count - _OTHER_REGISTERS) // max(vectors, 1)
+    is_short = target.vector_register_count <= _FEW_REGISTERS
+    return RegisterTile(1, panels * vectors) if is_short and panels and vectors else None
 
 
 def _split_factors(

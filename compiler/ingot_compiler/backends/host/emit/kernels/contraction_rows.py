@@ -31,9 +31,9 @@ from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import coefficient, dim_min, dim_mod, dim_mul
 from ingot_compiler.lowering.loops import Contraction
 
-# Measured on a Zen 4: one row times rows or narrow weights from DRAM takes 0.87 of the time, from
-# L3 up to 1.2. Two steps ahead into L1 would take 0.8 from L3, but 1.01 to 1.07 for a token of
-# decoders. Rows of bytes are a quarter as long: twice as many take 0.89 to 0.94 of the time from DRAM.
+# Measured on a Zen 4: one row times weights from DRAM takes 0.87 of the time, from L3 up to 1.2.
+# Two steps ahead into L1 would take 0.8 from L3, but 1.01 to 1.07 for a token of decoders. Rows of
+# bytes are a quarter as long: twice as many take 0.89 to 0.94 of the time from DRAM.
 _STEPS_AHEAD = {"f32": 32, "bf16": 32, "f16": 32, "i8": 64, "u8": 64}
 _CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB
 _LANES_OF_OPERANDS = 16  # AVX-512: an operand in memory may be one element for all lanes
@@ -195,11 +195,10 @@ def _last_lanes(panel: Panel, pointers: Pointers) -> int:
 
 def _steps_ahead(unit: Unit) -> int:
     """How far B is prefetched into L2: where one row is multiplied, each element is needed once,
-    and a large B comes from memory. Not one panel at a time, which is a stream without it, nor in a
-    recurrence, which reads B again in each step; its A is what the kernel wrote before."""
-    statement, panels = unit.statement, unit.statement.b_panels
-    is_stream = panels is not None and unit.width == panels.columns
-    if statement.rows != 1 or is_stream or not unit.context.read_only[statement.a]:
+    and a large B comes from memory. Not in a recurrence, which reads it again in each step; its A
+    is what the kernel wrote before."""
+    statement = unit.statement
+    if statement.rows != 1 or not unit.context.read_only[statement.a]:
         return 0
     size = dim_mul(statement.columns, statement.depth_extent)
     for _, extent in statement.taps:
