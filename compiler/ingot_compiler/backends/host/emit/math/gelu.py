@@ -98,7 +98,8 @@ def gelu_tanh(x: Number) -> Number:
 
 
 def _from_tables(x: Number, tables: _Tables) -> Number:
-    """NaN passes by the maximum; what it looks up does not matter."""
+    """NaN passes by the maximum, and so does what -inf times 0 is; what they look up does not
+    matter."""
     size = x.abs()
     s = (size < _LIMIT).choose(size, size.constant(_LIMIT))
     shifted = s.fma(1.0 / _WIDTH, MAGIC_F32)
@@ -106,4 +107,4 @@ def _from_tables(x: Number, tables: _Tables) -> Number:
     q = look_up(tables[0], number)
     for table in tables[1:]:
         q = q.fma(rest, look_up(table, number))
-    return (-s).fma(q, (x < 0).choose(0, x))
+    return (-s).fma(q, (x < 0).choose(x * 0.0, x))
