@@ -12,31 +12,48 @@ from ingot_compiler.backends.host.emit.math.quarter_turns import in_quarter_turn
 from ingot_compiler.backends.host.emit.number import Number
 from ingot_compiler.lowering.fdlibm import COS_SERIES, SIN_SERIES
 
+Parts = tuple[Number, Number, Number]
+"""The number of the quadrant (i64), and sine and cosine of the rest in [-pi/4, pi/4]."""
+
 
 def sin(x: Number) -> Number:
     """Sine, f64; NaN for infinities."""
-    quadrant, sine, cosine = _parts(x)
-    chosen = ((quadrant & 1).equals(0)).choose(sine, cosine)
     # Keep -0.0, which the sum of the parts loses.
-    return x.equals(0).choose(x, negated_if(chosen, (quadrant & 2).compare("ne", 0)))
+    return x.equals(0).choose(x, sine_of(_parts(x)))
 
 
 def cos(x: Number) -> Number:
     """Cosine, f64; NaN for infinities."""
-    quadrant, sine, cosine = _parts(x)
-    chosen = ((quadrant & 1).equals(0)).choose(cosine, sine)
-    return negated_if(chosen, ((quadrant + 1) & 2).compare("ne", 0))
+    return cosine_of(_parts(x))
 
 
 def tan(x: Number) -> Number:
     """Tangent, f64; NaN for infinities."""
-    quadrant, sine, cosine = _parts(x)
+    return x.equals(0).choose(x, tangent_of(_parts(x)))
+
+
+def sine_of(parts: Parts) -> Number:
+    """Sine, from parts."""
+    quadrant, sine, cosine = parts
+    chosen = ((quadrant & 1).equals(0)).choose(sine, cosine)
+    return negated_if(chosen, (quadrant & 2).compare("ne", 0))
+
+
+def cosine_of(parts: Parts) -> Number:
+    """Cosine, from parts."""
+    quadrant, sine, cosine = parts
+    chosen = ((quadrant & 1).equals(0)).choose(cosine, sine)
+    return negated_if(chosen, ((quadrant + 1) & 2).compare("ne", 0))
+
+
+def tangent_of(parts: Parts) -> Number:
+    """Tangent, from parts."""
+    quadrant, sine, cosine = parts
     even = (quadrant & 1).equals(0)
-    return x.equals(0).choose(x, even.choose(sine, -cosine) / even.choose(cosine, sine))
+    return even.choose(sine, -cosine) / even.choose(cosine, sine)
 
 
-def _parts(x: Number) -> tuple[Number, Number, Number]:
-    """The number of the quadrant (i64), and sine and cosine of the rest in [-pi/4, pi/4]."""
+def _parts(x: Number) -> Parts:
     quadrant, high, low = in_quarter_turns(x)
     z = high * high
     cube = z * high

@@ -9,7 +9,13 @@ cosine within 2**-32.
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.math.quarter_turns import f32_in_quarter_turns, negated_if
+from ingot_compiler.backends.host.emit.math.quarter_turns import f32_in_quarter_turns
+from ingot_compiler.backends.host.emit.math.trigonometric import (
+    Parts,
+    cosine_of,
+    sine_of,
+    tangent_of,
+)
 from ingot_compiler.backends.host.emit.number import Number
 
 # (sin(r) - r) / r**3 and (cos(r) - 1) / r**2 in r*r, for r up to pi/4.
@@ -23,30 +29,21 @@ _COS = (
 
 def sin(x: Number) -> Number:
     """Sine; NaN for infinities."""
-    quadrant, sine, cosine = _parts(x)
-    chosen = ((quadrant & 1).equals(0)).choose(sine, cosine)
     # Keep -0.0, which the sum of the parts loses.
-    found = negated_if(chosen, (quadrant & 2).compare("ne", 0)).to("float")
-    return x.equals(0).choose(x, found)
+    return x.equals(0).choose(x, sine_of(_parts(x)).to("float"))
 
 
 def cos(x: Number) -> Number:
     """Cosine; NaN for infinities."""
-    quadrant, sine, cosine = _parts(x)
-    chosen = ((quadrant & 1).equals(0)).choose(cosine, sine)
-    return negated_if(chosen, ((quadrant + 1) & 2).compare("ne", 0)).to("float")
+    return cosine_of(_parts(x)).to("float")
 
 
 def tan(x: Number) -> Number:
     """Tangent; NaN for infinities."""
-    quadrant, sine, cosine = _parts(x)
-    even = (quadrant & 1).equals(0)
-    found = (even.choose(sine, -cosine) / even.choose(cosine, sine)).to("float")
-    return x.equals(0).choose(x, found)
+    return x.equals(0).choose(x, tangent_of(_parts(x)).to("float"))
 
 
-def _parts(x: Number) -> tuple[Number, Number, Number]:
-    """The number of the quadrant (i64), and sine and cosine of the rest in [-pi/4, pi/4], f64."""
+def _parts(x: Number) -> Parts:
     quadrant, rest = f32_in_quarter_turns(x.to("double"))
     square = rest * rest
     sine = (rest * square).fma(square.polynomial(_SIN), rest)
