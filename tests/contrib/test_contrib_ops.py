@@ -10,6 +10,7 @@ from tests.conformance import coverage
 from tests.contrib import (
     cases_attention,
     cases_elementwise,
+    cases_experts,
     cases_products,
     cases_quantised,
     cases_shapes,
@@ -22,7 +23,14 @@ from ingot_compiler.frontend.op_table import OPS
 from ingot_compiler.frontend.ops import microsoft
 from ingot_compiler.ir.errors import ModelError, UnsupportedError
 
-MODULES = (cases_attention, cases_elementwise, cases_products, cases_quantised, cases_shapes)
+MODULES = (
+    cases_attention,
+    cases_elementwise,
+    cases_experts,
+    cases_products,
+    cases_quantised,
+    cases_shapes,
+)
 CASES: dict[str, ContribCase] = {case.name: case for module in MODULES for case in module.CASES}
 
 # unit/test_block_weights.py, unit/test_tokenizer.py

@@ -117,6 +117,8 @@ OpName = Literal[
     "average_pool",
     "conv",
     "conv_transpose",
+    "grouped_matmul",
+    "grouped_matmul_blocks",
     "matmul",
     "matmul_blocks",
     "matmul_integer",
