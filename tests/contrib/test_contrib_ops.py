@@ -14,6 +14,7 @@ from tests.contrib import (
     cases_products,
     cases_quantised,
     cases_shapes,
+    cases_states,
 )
 from tests.contrib.contrib_case import ContribCase, drawn, opened
 from tests.hostile.model_builder import graph_of
@@ -30,6 +31,7 @@ MODULES = (
     cases_products,
     cases_quantised,
     cases_shapes,
+    cases_states,
 )
 CASES: dict[str, ContribCase] = {case.name: case for module in MODULES for case in module.CASES}
 

@@ -107,6 +107,7 @@ OpName = Literal[
     "cumsum",
     "group_norm",
     "layer_norm",
+    "linear_attention",
     "log_softmax",
     "recurrent",
     "reduce",
