@@ -27,6 +27,7 @@ from ingot_compiler.lowering.kinds.gather_true import GATHER_TRUE, WORKSPACES
 from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.linear_attention import LINEAR_ATTENTION
+from ingot_compiler.lowering.kinds.linear_attention import workspace as state_columns
 from ingot_compiler.lowering.kinds.pool import POOL
 from ingot_compiler.lowering.kinds.pool_lanes import is_written_out
 from ingot_compiler.lowering.kinds.pool_planes import has_small_planes
@@ -135,10 +136,12 @@ def stored_only(kind: Kind) -> AnchorRule:
 
 
 def linear_attention(fuser: Fuser, index: int, node: Node) -> None:
-    """Operands as they lie; the kernel has two results."""
+    """Operands as they lie; the kernel has two results, and a workspace."""
     del index
+    values, *_, state = fuser.values, *node.operands
     leaves = [fuser.leaf(operand) for operand in node.operands]
-    fuser.compute_results(LINEAR_ATTENTION, node, leaves)
+    work = values.add(state_columns(values.type_of(state)), values.device_of(state))
+    fuser.compute_results(LINEAR_ATTENTION, node, leaves, [work])
 
 
 def scatter(kind: Kind) -> AnchorRule:
