@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from onnx import ModelProto, TensorProto
 from tests.unit.codegen_harness import RUNNABLE, Array
-from tests.unit.lowering_harness import Builder, check_graph, f32, normal
+from tests.unit.end_to_end_harness import check_model, make_model, node, tensor
+from tests.unit.frontend_harness import MemoryStore, translate
+from tests.unit.lowering_harness import (
+    Builder,
+    Compiled,
+    check_graph,
+    compile_graph,
+    f32,
+    normal,
+)
 
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.fused import launches_of
 
 _SHAPES = ((3, 1, 24, 5), (4, 7, 40, 33), (2, 70, 100, 130), (5, 3, 300, 272), (1, 4, 8, 16))
 """Groups, rows, depth, columns."""
@@ -82,3 +95,32 @@ def test_matrices_in_blocks(
     result = builder.op("silu", product)
     feeds = [normal(0, rows, depth), _groups("outside", rows, count)]
     check_graph(builder, (result,), feeds, 2e-4, targets=[target])
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_matrices_that_indices_pick_are_not_copied(tmp_path: Path, side: str) -> None:
+    """As PyTorch exports mixtures of experts, with an open number of tokens: the result of ONNX's
+    reference, and indices from the end."""
+    weights = normal(4, 6, 64, 96)
+    moved = {"w": weights if side == "right" else weights.transpose(0, 2, 1).copy()}
+    operands = ("row", "matrix") if side == "right" else ("matrix", "row")
+    nodes = [
+        node("Gather", "w i", "matrix", axis=0),
+        node("Unsqueeze", "x axis", "row"),
+        node("MatMul", " ".join(operands), "product"),
+        node("Relu", "product", "y"),
+    ]
+    axis = np.array([1 if side == "right" else 2])
+    inputs = [tensor("x", ["pairs", 64]), tensor("i", ["pairs"], TensorProto.INT64)]
+    model = make_model(nodes, inputs, [tensor("y", None)], {**moved, "axis": axis})
+    kinds = {step.group.kind for step in launches_of(_compiled(model).fused)}
+    assert "grouped_matmul" in kinds
+    feeds = [
+        {"x": normal(rows, rows, 64), "i": np.random.default_rng(rows).integers(-6, 6, rows)}
+        for rows in (1, 9, 40)
+    ]
+    check_model(model, feeds, tmp_path)
+
+
+def _compiled(model: ModelProto) -> Compiled:
+    return compile_graph(translate(model, MemoryStore())[0])

@@ -34,7 +34,7 @@ def read_constant(digest: str) -> memoryview:
     the goldens."""
     seed = int.from_bytes(hashlib.sha256(digest.encode()).digest()[:4], "little")
     return memoryview(
-        (np.random.default_rng(seed).random(4096, np.float32) + np.float32(0.5)).tobytes()
+        (np.random.default_rng(seed).random(1 << 16, np.float32) + np.float32(0.5)).tobytes()
     )
 
 

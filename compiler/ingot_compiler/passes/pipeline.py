@@ -23,6 +23,7 @@ from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
 from ingot_compiler.passes.expand_conv_transpose import expand_conv_transpose
 from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
+from ingot_compiler.passes.group_products import group_products
 from ingot_compiler.passes.integer_products import integer_products
 from ingot_compiler.passes.move_quantised import move_quantised
 from ingot_compiler.passes.order_pixel_blocks import order_pixel_blocks
@@ -56,6 +57,7 @@ PASSES: tuple[Pass, ...] = (
     fuse_silu.fuse_silu,
     fuse_attention.fuse_attention,
     fold_batch_norm,
+    group_products,
     expand_conv_transpose,
     repeat_channels,
     before_pixel_blocks,

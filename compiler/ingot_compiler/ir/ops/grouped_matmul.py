@@ -47,10 +47,11 @@ def _reference(operands: Sequence[Array], _attributes: Attributes) -> tuple[Arra
     a, groups, b = operands
     of_rows = nearest_group(groups, len(b))
     result = np.zeros((len(a), b.shape[2]), widen(a).dtype)
-    for group in np.unique(of_rows):
-        rows = of_rows == group
-        result[rows] = widen(a[rows]) @ widen(b[group])
-    return (narrow(result, a),)
+    with np.errstate(all="ignore"):
+        for group in np.unique(of_rows):
+            rows = of_rows == group
+            result[rows] = widen(a[rows]) @ widen(b[group])
+        return (narrow(result, a),)
 
 
 def nearest_group(groups: Array, count: int) -> Array:
