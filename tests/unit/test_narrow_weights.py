@@ -89,7 +89,11 @@ def test_nan_keeps_its_bits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "array",
-    [np.ones((512, 512), np.float32), np.ones((2, 512, 1024), np.float32), np.ones(1 << 20, "f4")],
+    [
+        np.ones((512, 512), np.float32),
+        np.ones((2, 2, 512, 512), np.float32),
+        np.ones(1 << 20, "f4"),
+    ],
 )
 def test_small_ones_and_others_stay(array: Array) -> None:
     """A small matrix is read from a cache; what is no matrix is no factor and no table."""
@@ -103,6 +107,10 @@ def test_small_ones_and_others_stay(array: Array) -> None:
         ("turned", True),
         ("moved", True),
         ("right", True),
+        ("first", True),
+        ("last", True),
+        ("first_bias", False),
+        ("picked", True),
         ("both", False),
         ("left", False),
         ("bias", False),
@@ -130,6 +138,8 @@ def test_who_reads_it_decides(name: str, *, is_narrow: bool) -> None:
         node("Add", "g added_on", "a"),
         node("MatMul", "rows given", "m"),
         node("Transpose", "unread", "unread_on"),
+        node("MoE", "rows scores first first_bias last", "e"),
+        node("GatherND", "picked places", "p"),
     ]
     assert (name in factors_and_tables(nodes, ["given"])) == is_narrow
 

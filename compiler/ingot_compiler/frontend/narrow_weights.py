@@ -10,7 +10,7 @@ on the way. Nothing is rounded: every number is the same, with its sign, and so 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
 from typing import TypeVar
 
@@ -21,8 +21,16 @@ from onnx import NodeProto
 from ingot_compiler.frontend.sort_nodes import names_read
 from ingot_compiler.ir.types import DType, TensorType
 
-_PLACES = {"FusedMatMul": 1, "Gather": 0, "Gemm": 1, "MatMul": 1}
-"""The operand that is the right factor or the table; of others a cast is folded back to f32."""
+_PLACES: Mapping[str, tuple[int, ...]] = {
+    "FusedMatMul": (1,),
+    "Gather": (0,),
+    "GatherND": (0,),
+    "Gemm": (1,),
+    "MatMul": (1,),
+    "MoE": (2, 4, 6),
+}
+"""The operands that are right factors or tables; of others a cast is folded back to f32."""
+_RANKS = (2, 3)  # a matrix, or one for each expert of a mixture
 _MOVES = ("Identity", "Transpose")
 _COUNT_MIN = 1 << 19  # 2 MiB of f32: a smaller one stays in the cache of a core
 _BLOCK = 1 << 15
@@ -40,11 +48,11 @@ def factors_and_tables(nodes: Sequence[NodeProto], outputs: Collection[str]) -> 
     """
     read, elsewhere = set[str](), set[str](outputs)
     for node in reversed(nodes):
-        place = _PLACES.get(node.op_type, -1)
+        places = _PLACES.get(node.op_type, ())
         if node.op_type in _MOVES and node.output[0] in read - elsewhere:
-            place = 0
+            places = (0,)
         for position, name in enumerate(names_read(node)):
-            (read if position == place else elsewhere).add(name)
+            (read if position in places else elsewhere).add(name)
     return frozenset(read - elsewhere)
 
 
@@ -57,7 +65,7 @@ def in_16_bits(kind: TensorType, content: memoryview) -> tuple[DType, memoryview
     need.
     """
     sizes = [size for size in kind.shape if isinstance(size, int)]
-    if kind.dtype != "f32" or kind.rank != 2 or prod(sizes) < _COUNT_MIN:
+    if kind.dtype != "f32" or kind.rank not in _RANKS or prod(sizes) < _COUNT_MIN:
         return None
     bits = np.frombuffer(content, "<u4")
     return _as_bf16(bits) or _as_f16(bits)
