@@ -177,10 +177,17 @@ def _shift(left: Array, by: Array, *, is_left: bool) -> Array:
 
 
 def _field(value: Array, start: Array, length: Array) -> Array:
-    """``bfe`` without sign."""
-    wide = value >> start.astype(value.dtype)
-    mask = (np.uint64(1) << np.minimum(length, 63).astype(np.uint64)) - np.uint64(1)
-    answer: Array = np.where(length >= 64, wide, wide & mask.astype(value.dtype))
+    """``bfe``: the highest bit of a field of a signed number is its sign."""
+    bits = 8 * value.dtype.itemsize
+    wide = value >> np.minimum(start, bits - 1).astype(value.dtype)
+    if value.dtype.kind == "i":
+        above = np.clip(bits - length.astype(np.int64), 0, bits - 1).astype(value.dtype)
+        wide = np.right_shift(np.left_shift(wide, above), above)
+        found = np.where(length == 0, value.dtype.type(0), wide)
+    else:
+        mask = (np.uint64(1) << np.minimum(length, 63).astype(np.uint64)) - np.uint64(1)
+        found = np.where(length >= 64, wide, wide & mask.astype(value.dtype))
+    answer: Array = found
     return answer
 
 

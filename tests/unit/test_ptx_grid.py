@@ -62,6 +62,15 @@ def test_blocks_have_memory_of_their_own_and_a_barrier(lanes: tuple[int, ...]) -
     assert found == [*range(63, -1, -1), *range(127, 63, -1)]
 
 
+@pytest.mark.parametrize(("sign", "expected"), [("u", [9, 2, 3]), ("s", [-7, 2, -1])])
+def test_fields_of_signed_numbers_have_a_sign(sign: str, expected: list[int]) -> None:
+    """The highest bit of the field is it, not that of the number."""
+    fields = ((0, 4), (4, 3), (8, 2))
+    for (start, length), want in zip(fields, expected, strict=True):
+        body = f"mov.b32 %r8, 0x329;\n\tbfe.{sign}32 %r9, %r8, {start}, {length};"
+        assert set(run(body)) == {want}
+
+
 def test_a_missing_barrier_is_seen() -> None:
     """Threads that run one place after the other read what is not there yet."""
     assert run(_REVERSED.replace("WAIT", ""), tuple(range(8))) != run(
