@@ -30,9 +30,10 @@ def _compute(context: RuleContext, inputs: OptimizeInputs) -> Artifact[Optimized
     from ingot_compiler.passes import pipeline
     from ingot_compiler.passes.hold_rows import hold_rows
     from ingot_compiler.passes.hold_state import hold_state
+    from ingot_compiler.passes.hold_whole import hold_whole
 
     # First: all versions have the same states.
-    graph = hold_rows(hold_state(inputs.graph.value()))
+    graph = hold_rows(hold_whole(hold_state(inputs.graph.value())))
     if inputs.profile:
         graph = specialise(graph, inputs.profile)
         check_sizes(graph, inputs.profile)

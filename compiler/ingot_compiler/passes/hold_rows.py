@@ -6,21 +6,24 @@ whose result is an output says so. Not done here: caches that grow (``hold_state
 
 What a call has written stays written, so nothing may refuse the call afterwards: every requirement is
 asked for again where the places of the rows are computed, before the first row is written. Where one
-depends on a cache that was written, or a size is read from data, no cache is kept.
+depends on a cache that was written, or a size is read from data, no cache is kept, unless writing it
+is the last that a call does.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.dims import symbols_of
 from ingot_compiler.ir.graph import Graph, Node, captured, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.renumber import first_free_id
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
+from ingot_compiler.passes.hold_whole import replaces_all
 from ingot_compiler.passes.rows_of_scatter import SCATTERS, rows_of_scatter
 
 _WRITES = ("write_rows", *SCATTERS)
@@ -37,19 +40,24 @@ def hold_rows(graph: Graph) -> Graph:
         return graph
     behind = _behind(graph, held)
     late = [node for node in graph.nodes if node.results and node.results[0] in behind]
-    if any(node.op in _REFUSES for node in late) or any(map(_reads_sizes, graph.nodes)):
+    if any(node.op in _REFUSES for node in late):
+        return graph
+    if any(map(_reads_sizes, graph.nodes)) and not _ends_with(graph, late, held):
         return graph
     return _Held(graph, held, behind).graph_with_checks()
 
 
 def _held(graph: Graph) -> Iterator[int]:
-    """Results of ``write_rows`` of an input that nothing else reads, which are one output."""
+    """Results of ``write_rows`` of an input that nothing else reads, or whose rows are all new and
+    computed by what reads it; they are one output."""
     users, outputs = graph.users(), Counter(graph.outputs)
     for index, node in enumerate(graph.nodes):
         if node.op != "write_rows":
             continue
         past, *others = node.operands
-        alone = users[past] == [index] and past not in (*others, *graph.outputs)
+        readers = [graph.nodes[user] for user in users[past] if user != index]
+        alone = not readers or (len(readers) == 1 and replaces_all(graph, node, readers[0]))
+        alone = alone and past not in (*others, *graph.outputs)
         if past in graph.inputs and alone and outputs[node.results[0]] == 1:
             yield node.results[0]
 
@@ -61,6 +69,19 @@ def _behind(graph: Graph, held: frozenset[int]) -> set[int]:
         if not found.isdisjoint((*node.operands, *captured(node))):
             found.update(node.results)
     return found
+
+
+def _ends_with(graph: Graph, late: Sequence[Node], held: frozenset[int]) -> bool:
+    """Whether writing caches is the last that a call does: all sizes were read by then, and those of
+    the outputs are no sizes that data decide."""
+    read = {node.text("symbol") for node in graph.nodes if node.op == "read_dim"}
+    sizes = {
+        name
+        for output in graph.outputs
+        for size in graph.types[output].shape
+        for name in symbols_of(size)
+    }
+    return len(late) == len(held) and read.isdisjoint(sizes)
 
 
 def _reads_sizes(node: Node) -> bool:
