@@ -13,6 +13,7 @@ from tests.contrib import (
     cases_products,
     cases_quantised,
     cases_shapes,
+    cases_window_cache,
 )
 from tests.contrib.contrib_case import ContribCase, drawn, opened
 from tests.hostile.model_builder import graph_of
@@ -22,7 +23,8 @@ from ingot_compiler.frontend.op_table import OPS
 from ingot_compiler.frontend.ops import microsoft
 from ingot_compiler.ir.errors import ModelError, UnsupportedError
 
-MODULES = (cases_attention, cases_elementwise, cases_products, cases_quantised, cases_shapes)
+ATTENTION = (cases_attention, cases_window_cache)
+MODULES = (*ATTENTION, cases_elementwise, cases_products, cases_quantised, cases_shapes)
 CASES: dict[str, ContribCase] = {case.name: case for module in MODULES for case in module.CASES}
 
 # unit/test_block_weights.py, unit/test_tokenizer.py
@@ -56,7 +58,7 @@ def test_an_op_gives_what_numpy_gives(name: str) -> None:
 @pytest.mark.parametrize("name", [case.name for case in CASES.values() if not case.needs_sizes])
 def test_an_op_gives_what_numpy_gives_with_unknown_sizes(name: str) -> None:
     """Right with sizes that no one knows; the sizes of heads are known."""
-    is_attention = name in {case.name for case in cases_attention.CASES}
+    is_attention = name in {case.name for module in ATTENTION for case in module.CASES}
     _check(CASES[name], (opened if is_attention else symbolic)(CASES[name].model()))
 
 
