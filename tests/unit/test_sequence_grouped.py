@@ -47,7 +47,8 @@ def decoder(*, rotary: bool) -> ModelProto:
         do_rotary=int(rotary),
     )
     attention.domain = "com.microsoft"
-    cache: list[int | str] = ["batch", GROUPS, "past", DEPTH]
+    # The builder leaves the size of heads open.
+    cache: list[int | str] = ["batch", GROUPS, "past", "kv_cache_dim"]
     inputs = [tensor(name, ["batch", "length", size]) for name, size in parts.items()]
     inputs += [tensor(f"past.{name}", cache) for name in NAMES]
     inputs += [tensor("mask", ["batch", "total"], TensorProto.INT64)]

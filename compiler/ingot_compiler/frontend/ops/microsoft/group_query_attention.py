@@ -32,7 +32,7 @@ from ingot_compiler.frontend.compose import (
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.imported import ABSENT
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import require_dim, sizes_of
+from ingot_compiler.frontend.operand_sizes import require_dim, sizes_of, with_fixed_size
 from ingot_compiler.frontend.ops.microsoft.rotary_embedding import rotated
 from ingot_compiler.frontend.whole_cache import WholeCache
 from ingot_compiler.frontend.window_cache import WindowCache
@@ -52,7 +52,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     is_window = context.bool_attribute("sliding_window_cache")
     cache = (WindowCache if is_window else WholeCache).of(context, lengths)
     (k, present_k), (v, present_v) = (
-        cache.extended(context, x, context.optional(position)) for x, position in ((k, 3), (v, 4))
+        cache.extended(context, x, _past(context, x, position)) for x, position in ((k, 3), (v, 4))
     )
     softmax = Softmax(
         context.float_attribute("softcap", 0.0), _sink(context, q), _wants_scores(context)
@@ -99,6 +99,15 @@ def _width(context: OpContext, q: int, parts: int) -> Dim:
         raise OpTypeError(expected, context.type_of(q))
     require_dim(context, dim_mod(size, parts), expected, size)
     return dim_floordiv(size, parts)
+
+
+def _past(context: OpContext, new: int, position: int) -> int | None:
+    """A cache, whose heads have the size of the new ones, which the GenAI builder leaves open."""
+    past, size = context.optional(position), context.shape_of(new)[3]
+    if past is None or not isinstance(size, int):
+        return past
+    sizes_of(context, past, 4)
+    return with_fixed_size(context, past, 3, size, f"a cache of heads of {size} numbers")
 
 
 def _normalised(context: OpContext, x: int, name: str, position: int) -> int:
