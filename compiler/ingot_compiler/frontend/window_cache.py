@@ -6,7 +6,8 @@ Not done here: caches of all keys (``whole_cache``).
 
 Row i of a cache is position e + i of its sample. Of T positions the first e(T) are evicted, those of
 G * (max(T - W, 0) div G) for a window W and G = C - W + 1. Rows behind the last position are
-unspecified: a past may have NaN there, a present has zeros.
+unspecified: a past may have NaN there, a present has zeros. Queries read the first M rows of the
+past, as many as the longest sample may have: none in a prompt.
 """
 
 from __future__ import annotations
@@ -19,23 +20,25 @@ from ingot_compiler.frontend.compose import (
     concat,
     range_mask,
     size_scalar,
+    slice_axis,
     transpose,
 )
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.operand_sizes import require_dim
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.message import message
-from ingot_compiler.ir.ranges import maximum
+from ingot_compiler.ir.ranges import maximum, minimum
 from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class WindowCache:
-    """``held``: C; ``slack``: G. ``rows``: i64 [B, 1, C + S, 1], the position of each row of the past
-    and of the new ones, the number of all positions for a row that is none."""
+    """``held``: C; ``most``: M; ``slack``: G. ``rows``: i64 [B, 1, M + S, 1], the position of each row
+    of the past and of the new ones, the number of all positions for a row that is none."""
 
     lengths: CacheLengths
     held: Dim
+    most: Dim
     window: int
     slack: int
     rows: int
@@ -51,21 +54,24 @@ class WindowCache:
         expected = message("a cache of at least ", window, " rows, as the window has")
         require_dim(context, beyond, expected, held)
         slack = size_scalar(context, maximum(held, window) - window + 1)
+        # Lengths of its own tell of a sample that has no new rows.
+        has_own = context.optional(16) is not None
+        most = minimum(held, maximum(lengths.most - (0 if has_own else lengths.new), 0))
         evicted = _evicted(context, lengths.past, window, slack)
-        before = context.add("add", evicted, range_mask(context, (1, 1, held, 1), 2))
+        before = context.add("add", evicted, range_mask(context, (1, 1, most, 1), 2))
         is_row = context.add("less", before, lengths.past)
         before = context.add("select", is_row, before, lengths.total)
         rows = concat(context, [before, lengths.places(context, 2)], 2)
-        return cls(lengths, held, window, slack, rows)
+        return cls(lengths, held, most, window, slack, rows)
 
     def places(self, context: OpContext) -> int:
-        """i64 [B, 1, 1, C + S]: which position each row that queries read is."""
+        """i64 [B, 1, 1, M + S]: which position each row that queries read is."""
         return transpose(context, self.rows, (0, 1, 3, 2))
 
     def extended(self, context: OpContext, new: int, past: int | None) -> tuple[int, int]:
-        """The rows that queries read [B, groups, C + S, D], and the present [B, groups, C, D]."""
+        """The rows that queries read [B, groups, M + S, D], and the present [B, groups, C, D]."""
         assert past is not None
-        both = concat(context, [past, new], 2)
+        both = concat(context, [slice_axis(context, past, 2, 0, self.most), new], 2)
         nothing = context.scalar(context.dtype_of(new), 0)
         is_row = context.add("less", self.rows, self.lengths.total)
         read = context.add("select", is_row, both, nothing)
@@ -78,17 +84,17 @@ class WindowCache:
     def _sources(self, context: OpContext) -> tuple[int, int]:
         """i64 [B, 1, C, 1]: which position each row of the present is, and which of the rows that
         queries read."""
-        lengths, held = self.lengths, size_scalar(context, self.held)
+        lengths, most = self.lengths, size_scalar(context, self.most)
         before, after = (
             _evicted(context, count, self.window, self.slack)
             for count in (lengths.past, lengths.total)
         )
         place = context.add("add", after, range_mask(context, (1, 1, self.held, 1), 2))
         of_past = context.add("sub", place, before)
-        of_new = context.add("add", held, context.add("sub", place, lengths.past))
+        of_new = context.add("add", most, context.add("sub", place, lengths.past))
         is_past = context.add("less", place, lengths.past)
         source = context.add("select", is_past, of_past, of_new)
-        last = context.add("add", held, size_scalar(context, lengths.new - 1))
+        last = context.add("add", most, size_scalar(context, lengths.new - 1))
         return place, clamp(context, source, context.scalar("i64", 0), last)
 
 
