@@ -29,7 +29,8 @@ def _sample(
 ) -> Array:
     """Queries [1, H, S, D] at positions from ``past``, those behind the last one as if there, of the
     keys and values of all positions."""
-    places = np.minimum(np.arange(q.shape[2]) + past, total - 1)[:, None]
+    queries: Array = np.arange(int(q.shape[2])) + past
+    places = np.minimum(queries, total - 1)[:, None]
     keys: Array = np.arange(total)
     kept: Any = (keys <= places) & ((keys > places - window) if window else True)
     scores = scores_of(q, rows[0])

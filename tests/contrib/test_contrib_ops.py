@@ -10,9 +10,12 @@ from tests.conformance import coverage
 from tests.contrib import (
     cases_attention,
     cases_elementwise,
+    cases_generation,
+    cases_images,
     cases_products,
     cases_quantised,
     cases_shapes,
+    cases_tables,
     cases_window_cache,
 )
 from tests.contrib.contrib_case import ContribCase, drawn, opened
@@ -24,7 +27,16 @@ from ingot_compiler.frontend.ops import microsoft
 from ingot_compiler.ir.errors import ModelError, UnsupportedError
 
 ATTENTION = (cases_attention, cases_window_cache)
-MODULES = (*ATTENTION, cases_elementwise, cases_products, cases_quantised, cases_shapes)
+MODULES = (
+    *ATTENTION,
+    cases_elementwise,
+    cases_generation,
+    cases_images,
+    cases_products,
+    cases_quantised,
+    cases_shapes,
+    cases_tables,
+)
 CASES: dict[str, ContribCase] = {case.name: case for module in MODULES for case in module.CASES}
 
 # unit/test_block_weights.py, unit/test_tokenizer.py

@@ -1,0 +1,165 @@
+"""Ops of com.microsoft that decoders of text and their loops have.
+
+In: nothing. Out: ``CASES``. Not done here: running them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tests.contrib.cases_attention import attention, heads_of, merged, scores_of
+from tests.contrib.contrib_case import Array, ContribCase, drawn, f32
+
+_H, _D = 4, 16
+_ANGLES = np.outer(np.arange(16), 10000.0 ** -(np.arange(8) / 8))
+_COS, _SIN = f32(np.cos(_ANGLES)), f32(np.sin(_ANGLES))
+_PLACES = np.array([[[0, 1, 2], [4, 5, 6]], [[0, 3, 3], [1, 2, 2]], [[0, 7, 8], [9, 1, 0]]])
+_X = drawn(2, 3, _H * _D)
+
+
+def _turned(x: Array, streams: list[int], *, interleaved: bool = False) -> Array:
+    """x[B, heads, S, D] turned; column j by the position in stream ``streams[j]``."""
+    columns = len(streams)
+    cos, sin = (
+        np.stack([table[_PLACES[stream], j] for j, stream in enumerate(streams)], -1)[:, None]
+        for table in (_COS, _SIN)
+    )
+    part, rest = x[..., : 2 * columns], x[..., 2 * columns :]
+    if interleaved:
+        a, b = part[..., 0::2], part[..., 1::2]
+        pair = np.stack([a * cos - b * sin, b * cos + a * sin], -1).reshape(part.shape)
+    else:
+        a, b = part[..., :columns], part[..., columns:]
+        pair = np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
+    return f32(np.concatenate([pair, rest], -1))
+
+
+def _rotary(
+    name: str, x: Array, streams: list[int], sections: list[int], **how: Any
+) -> ContribCase:
+    columns = len(streams)
+    own = x if x.ndim == 4 else heads_of(x, _H)
+    turned = _turned(own, streams, interleaved=bool(how.get("interleaved")))
+    return ContribCase(
+        f"MRotaryEmbedding {name}",
+        "MRotaryEmbedding",
+        [x, _PLACES, _COS[:, :columns].copy(), _SIN[:, :columns].copy()],
+        [turned if x.ndim == 4 else merged(turned)],
+        {"mrope_section": sections, **how},
+    )
+
+
+_PART = {"num_heads": _H, "rotary_embedding_dim": 8}
+_ROTARY = [
+    _rotary("in sections", _X, [0, 0, 1, 1, 1, 2, 2, 2], [2, 3, 3], num_heads=_H),
+    _rotary("of four dimensions", heads_of(_X, _H), [0, 0, 1, 1, 1, 2, 2, 2], [2, 3, 3]),
+    _rotary(
+        "of interleaved sections",
+        _X,
+        [0, 1, 2, 0, 1, 2, 0, 0],
+        [4, 2, 2],
+        num_heads=_H,
+        mrope_layout=1,
+    ),
+    _rotary("of a part", _X, [0, 1, 2, 0], [2, 1, 1], mrope_layout=1, **_PART),
+    _rotary("of pairs", _X, [0, 0, 0, 0, 1, 1, 2, 2], [4, 2, 2], num_heads=_H, interleaved=1),
+]
+
+_ONE, _KEY, _VALUE = (drawn(2, 1, _H * _D, seed=seed) for seed in range(3))
+_PAST_K, _PAST_V = drawn(2, _H, 5, _D, seed=4), drawn(2, _H, 5, _D, seed=5)
+_Q1, _K1, _V1 = (heads_of(x, _H) for x in (_ONE, _KEY, _VALUE))
+_ALL_K, _ALL_V = np.concatenate([_PAST_K, _K1], 2), np.concatenate([_PAST_V, _V1], 2)
+_BIAS = drawn(192, seed=3)
+_BIASED = [
+    heads_of(x + b, _H) for x, b in zip((_ONE, _KEY, _VALUE), np.split(_BIAS, 3), strict=True)
+]
+_KEPT = np.array([[1, 1, 0, 1, 1, 1], [0, 1, 1, 1, 0, 1]], np.int32)
+_FILLED = np.where(_KEPT > 0, 0.0, -10000.0)[:, None, None]
+_BIASED_K = np.concatenate([_PAST_K, _BIASED[1]], 2)
+_BIASED_V = np.concatenate([_PAST_V, _BIASED[2]], 2)
+
+
+_LONG_K, _LONG_V = drawn(2, _H, 8, _D, seed=6), drawn(2, _H, 8, _D, seed=7)
+_LONG_K[:, :, :5], _LONG_V[:, :, :5] = _PAST_K, _PAST_V
+_HELD = np.array([5], np.int32)
+
+
+def _in_place(past: Array, row: Array) -> Array:
+    """A buffer with the row behind five others replaced."""
+    return f32(np.concatenate([past[:, :, :5], row, past[:, :, 6:]], 2))
+
+
+def _token(
+    name: str,
+    operands: list[Array | None],
+    expected: list[Array | None],
+    *,
+    is_numpy_only: bool = False,
+    **attributes: Any,
+) -> ContribCase:
+    op = "DecoderMaskedMultiHeadAttention"
+    attributes = {"num_heads": _H, **attributes}
+    return ContribCase(
+        f"{op} {name}", op, operands, expected, attributes, is_numpy_only=is_numpy_only
+    )
+
+
+_TOKENS = [
+    _token(
+        "of itself",
+        [_ONE, _KEY, _VALUE, None, None, _PAST_K, _PAST_V],
+        [attention(scores_of(_Q1, _ALL_K), _ALL_V), _ALL_K, _ALL_V],
+        is_numpy_only=True,
+    ),
+    _token(
+        "of an encoder",
+        [_ONE, _PAST_K, _PAST_V],
+        [attention(scores_of(_Q1, _PAST_K), _PAST_V)],
+    ),
+    _token(
+        "in a shared buffer",
+        [_ONE, _KEY, _VALUE, None, None, _LONG_K, _LONG_V, _HELD],
+        [
+            attention(scores_of(_Q1, _ALL_K), _ALL_V),
+            _in_place(_LONG_K, _K1),
+            _in_place(_LONG_V, _V1),
+        ],
+        past_present_share_buffer=1,
+    ),
+    _token(
+        "mask and bias",
+        [_ONE, _KEY, _VALUE, _KEPT, None, _LONG_K, _LONG_V, _HELD, None, None, _BIAS],
+        [
+            attention(scores_of(_BIASED[0], _BIASED_K), _BIASED_V, _FILLED),
+            _in_place(_LONG_K, _BIASED[1]),
+            _in_place(_LONG_V, _BIASED[2]),
+        ],
+        past_present_share_buffer=1,
+    ),
+]
+
+_TEXT = np.array([[1, 2, 3, 1, 2], [4, 4, 4, 0, 4]])
+_SCORES = drawn(2, 6)
+
+
+def _blocked(size: int, *places: tuple[int, int]) -> ContribCase:
+    expected = _SCORES.copy()
+    for row, token in places:
+        expected[row, token] = -np.inf
+    return ContribCase(
+        f"NGramRepeatBlock of {size}",
+        "NGramRepeatBlock",
+        [_TEXT, _SCORES],
+        [expected],
+        {"ngram_size": size},
+    )
+
+
+_LOOPS = [
+    _blocked(1, (0, 1), (0, 2), (0, 3), (1, 4), (1, 0)),
+    _blocked(2, (0, 3), (1, 4), (1, 0)),
+    _blocked(3, (0, 3)),
+    _blocked(7),
+]
+CASES = [*_ROTARY, *_TOKENS, *_LOOPS]
