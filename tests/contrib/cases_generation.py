@@ -162,4 +162,48 @@ _LOOPS = [
     _blocked(3, (0, 3)),
     _blocked(7),
 ]
-CASES = [*_ROTARY, *_TOKENS, *_LOOPS]
+_BLOCK, _BUFFER = 16, 48
+_BLOCKS: Array = np.array(
+    [[[1, 0, 0], [1, 1, 0], [0, 1, 1]], [[1, 0, 0], [0, 1, 0], [1, 0, 1]]], np.bool_
+)
+_STARTS = np.array([[0, 1, 3, 5], [0, 1, 2, 4]], np.int32)
+_COLUMNS = np.array([[0, 0, 1, 1, 2], [0, 1, 0, 2, -1]], np.int32)
+
+
+def _sparse(name: str, rows: int, totals: list[int]) -> ContribCase:
+    """``rows`` new ones of each sample, all of them or behind a past."""
+    groups, batch = 2, len(totals)
+    q, k, v = (drawn(batch, rows, n * _D, seed=n) for n in (_H, groups, 3))
+    v = v[..., : groups * _D].copy()
+    caches = [drawn(batch, groups, _BUFFER, _D, seed=seed) for seed in (8, 9)]
+    presents = [np.zeros_like(cache) for cache in caches]
+    results: list[Array] = []
+    for b, total in enumerate(totals):
+        past = total - rows
+        for present, cache, new in zip(presents, caches, (k, v), strict=True):
+            present[b, :, :past] = cache[b, :, :past]
+            present[b, :, past:total] = heads_of(new, groups)[b]
+        places: Array = np.arange(past, total)[:, None]
+        keys: Array = np.arange(total)
+        seen = _BLOCKS[:, places // _BLOCK, keys // _BLOCK] & (keys <= places)
+        added = np.where(np.tile(seen, (_H // 2, 1, 1)), 0.0, -np.inf)
+        own = [present[b : b + 1, :, :total] for present in presents]
+        results.append(attention(scores_of(heads_of(q[b : b + 1], _H), own[0]), own[1], added))
+    lengths = [np.array([max(totals)], np.int32), np.array(totals, np.int32)]
+    return ContribCase(
+        f"SparseAttention {name}",
+        "SparseAttention",
+        [q, k, v, *caches, _STARTS, _COLUMNS, *lengths],
+        [np.concatenate(results), *presents],
+        {"num_heads": _H, "kv_num_heads": groups, "sparse_block_size": _BLOCK},
+        constant=(5, 6),
+        is_numpy_only=True,  # ONNX Runtime wants past and present in one buffer.
+    )
+
+
+_BLOCKWISE = [
+    _sparse("prompt", 40, [40, 40]),
+    _sparse("tokens", 1, [41, 18]),
+    _sparse("tokens of a short text", 1, [3, 2]),
+]
+CASES = [*_ROTARY, *_TOKENS, *_LOOPS, *_BLOCKWISE]

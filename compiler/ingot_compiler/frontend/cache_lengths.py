@@ -39,11 +39,10 @@ class CacheLengths:
         return context.add("add", self.past, rows)
 
 
-def cache_lengths(context: OpContext, q: int) -> CacheLengths:
-    """Those of a node whose queries are q[B, heads, S, D]."""
-    batch, _, new, _ = context.shape_of(q)
+def cache_lengths(context: OpContext, batch: Dim, new: Dim) -> CacheLengths:
+    """Those of a node of ``batch`` samples with ``new`` rows each."""
     total = binary_scalar(context, "add", _of_samples(context, context.operand(5), batch), 1)
-    most = read_size(context, context.operand(6))
+    most = read_size(context, reshape(context, context.operand(6), ()))
     own = context.optional(16)
     if context.optional(3) is None:
         past = full(context, "i64", 0, (batch, 1, 1, 1))

@@ -45,7 +45,8 @@ from ingot_compiler.ir.ranges import maximum
 def _translate(context: OpContext) -> Sequence[int]:
     _refuse(context)
     q, k, v = _heads(context)
-    lengths = cache_lengths(context, q)
+    batch, _, new, _ = context.shape_of(q)
+    lengths = cache_lengths(context, batch, new)
     q, k = _normalised(context, q, "q", 14), _normalised(context, k, "k", 15)
     if context.bool_attribute("do_rotary"):
         q, k = _rotated(context, q, k, lengths)
