@@ -2,7 +2,7 @@
 ONNX Runtime: one thread, medians of calls in turns.
 
 In: an interpreter with ONNX Runtime. Out: a table; the exit code is 1 when a row is above its
-limit. Not done here: the ops (``algorithm_cases``,
+limit. Not done here: the ops (``algorithm_cases``, ``decoder_cases``,
 ``everyday_cases``, ``further_cases``, ``tree_cases``).
 
     taskset -c 1 python tests/benchmarks/bench_algorithms.py [--peer-python PYTHON] [--rounds N]
@@ -21,6 +21,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
 from tests.benchmarks.algorithm_cases import ALGORITHMS
+from tests.benchmarks.decoder_cases import DECODERS
 from tests.benchmarks.everyday_cases import EVERYDAY
 from tests.benchmarks.further_cases import FURTHER
 from tests.benchmarks.peers import interleave
@@ -28,7 +29,7 @@ from tests.benchmarks.tree_cases import TREES
 
 from ingot_build_rules.view.peer import Peer
 
-CASES = {**ALGORITHMS, **EVERYDAY, **FURTHER, **TREES}
+CASES = {**ALGORITHMS, **DECODERS, **EVERYDAY, **FURTHER, **TREES}
 RATIO_MAX = 1.1
 _SLICE_SECONDS = 0.03
 

@@ -15,7 +15,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 Array = npt.NDArray[Any]
 Case = tuple[ModelProto, Mapping[str, Array]]
-_OPSET, _ML_OPSET = 20, 4
+_VERSIONS = {"": 20, "ai.onnx.ml": 4}
 
 
 def random(seed: int = 0) -> np.random.Generator:
@@ -44,7 +44,8 @@ def one(
     kept = {name: array for name, array in constants.items() if not name.startswith("-")}
     results = {f"y{at or ''}": kind for at, kind in enumerate((result, *more))}
     node = helper.make_node(op, names, list(results), domain=domain, **attributes)
-    opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
+    versions = {domain: 1, **_VERSIONS}
+    opsets = [helper.make_opsetid(name, version) for name, version in versions.items()]
 
     def case() -> Case:
         declared = [

@@ -8,64 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from tests.contrib.cases_attention import attention, heads_of, merged, scores_of
+from tests.contrib.cases_attention import attention, heads_of, scores_of
 from tests.contrib.contrib_case import Array, ContribCase, drawn, f32
 
 _H, _D = 4, 16
-_ANGLES = np.outer(np.arange(16), 10000.0 ** -(np.arange(8) / 8))
-_COS, _SIN = f32(np.cos(_ANGLES)), f32(np.sin(_ANGLES))
-_PLACES = np.array([[[0, 1, 2], [4, 5, 6]], [[0, 3, 3], [1, 2, 2]], [[0, 7, 8], [9, 1, 0]]])
-_X = drawn(2, 3, _H * _D)
-
-
-def _turned(x: Array, streams: list[int], *, interleaved: bool = False) -> Array:
-    """x[B, heads, S, D] turned; column j by the position in stream ``streams[j]``."""
-    columns = len(streams)
-    cos, sin = (
-        np.stack([table[_PLACES[stream], j] for j, stream in enumerate(streams)], -1)[:, None]
-        for table in (_COS, _SIN)
-    )
-    part, rest = x[..., : 2 * columns], x[..., 2 * columns :]
-    if interleaved:
-        a, b = part[..., 0::2], part[..., 1::2]
-        pair = np.stack([a * cos - b * sin, b * cos + a * sin], -1).reshape(part.shape)
-    else:
-        a, b = part[..., :columns], part[..., columns:]
-        pair = np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
-    return f32(np.concatenate([pair, rest], -1))
-
-
-def _rotary(
-    name: str, x: Array, streams: list[int], sections: list[int], **how: Any
-) -> ContribCase:
-    columns = len(streams)
-    own = x if x.ndim == 4 else heads_of(x, _H)
-    turned = _turned(own, streams, interleaved=bool(how.get("interleaved")))
-    return ContribCase(
-        f"MRotaryEmbedding {name}",
-        "MRotaryEmbedding",
-        [x, _PLACES, _COS[:, :columns].copy(), _SIN[:, :columns].copy()],
-        [turned if x.ndim == 4 else merged(turned)],
-        {"mrope_section": sections, **how},
-    )
-
-
-_PART = {"num_heads": _H, "rotary_embedding_dim": 8}
-_ROTARY = [
-    _rotary("in sections", _X, [0, 0, 1, 1, 1, 2, 2, 2], [2, 3, 3], num_heads=_H),
-    _rotary("of four dimensions", heads_of(_X, _H), [0, 0, 1, 1, 1, 2, 2, 2], [2, 3, 3]),
-    _rotary(
-        "of interleaved sections",
-        _X,
-        [0, 1, 2, 0, 1, 2, 0, 0],
-        [4, 2, 2],
-        num_heads=_H,
-        mrope_layout=1,
-    ),
-    _rotary("of a part", _X, [0, 1, 2, 0], [2, 1, 1], mrope_layout=1, **_PART),
-    _rotary("of pairs", _X, [0, 0, 0, 0, 1, 1, 2, 2], [4, 2, 2], num_heads=_H, interleaved=1),
-]
-
 _ONE, _KEY, _VALUE = (drawn(2, 1, _H * _D, seed=seed) for seed in range(3))
 _PAST_K, _PAST_V = drawn(2, _H, 5, _D, seed=4), drawn(2, _H, 5, _D, seed=5)
 _Q1, _K1, _V1 = (heads_of(x, _H) for x in (_ONE, _KEY, _VALUE))
@@ -206,4 +152,4 @@ _BLOCKWISE = [
     _sparse("tokens", 1, [41, 18]),
     _sparse("tokens of a short text", 1, [3, 2]),
 ]
-CASES = [*_ROTARY, *_TOKENS, *_LOOPS, *_BLOCKWISE]
+CASES = [*_TOKENS, *_LOOPS, *_BLOCKWISE]

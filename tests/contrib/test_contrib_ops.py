@@ -10,11 +10,13 @@ from tests.conformance import coverage
 from tests.contrib import (
     cases_attention,
     cases_elementwise,
+    cases_experts,
     cases_generation,
     cases_images,
     cases_products,
     cases_quantised,
     cases_shapes,
+    cases_states,
     cases_tables,
     cases_window_cache,
 )
@@ -30,11 +32,13 @@ ATTENTION = (cases_attention, cases_window_cache)
 MODULES = (
     *ATTENTION,
     cases_elementwise,
+    cases_experts,
     cases_generation,
     cases_images,
     cases_products,
     cases_quantised,
     cases_shapes,
+    cases_states,
     cases_tables,
 )
 CASES: dict[str, ContribCase] = {case.name: case for module in MODULES for case in module.CASES}

@@ -28,7 +28,7 @@ def in_blocks(context: OpContext, a: int, weights: BlockWeights) -> BlockWeights
     axis = 1 if weights.is_turned else 0
     shape = list(context.shape_of(weights.numbers))
     depth = shape[axis]
-    block = next((size for size in _BLOCKS if isinstance(depth, int) and depth % size == 0), None)
+    block = block_of_column(depth)
     along_depth = context.rank_of(weights.scale) == 1 and weights.axis == axis
     if block is None or along_depth or _has_many_rows(context, a) or _is_quantised(context, a):
         return None
@@ -40,6 +40,11 @@ def in_blocks(context: OpContext, a: int, weights: BlockWeights) -> BlockWeights
     )
     assert scale is not None
     return replace(weights, scale=scale, zero=zero, axis=axis, block=block)
+
+
+def block_of_column(depth: Dim) -> int | None:
+    """The length of the blocks in which columns of a depth are read; None where none divides it."""
+    return next((size for size in _BLOCKS if isinstance(depth, int) and depth % size == 0), None)
 
 
 def _repeated(context: OpContext, part: int, axis: int, shape: list[Dim]) -> int:

@@ -25,6 +25,15 @@ def sizes_of(context: OpContext, x: int, *ranks: int) -> tuple[Dim, ...]:
     return context.shape_of(x)
 
 
+def known_sizes(context: OpContext, x: int, rank: int) -> tuple[int, ...]:
+    """The shape of an operand of ``rank`` whose sizes are numbers, as those of constants are."""
+    shape = sizes_of(context, x, rank)
+    known = tuple(size for size in shape if isinstance(size, int))
+    if len(known) < rank:
+        raise OpTypeError("sizes that are numbers", context.type_of(x))
+    return known
+
+
 def sizes_from(context: OpContext, x: int, rank_min: int) -> tuple[Dim, ...]:
     """The shape of ``x``; OpTypeError when its rank is below ``rank_min``."""
     if context.rank_of(x) < rank_min:

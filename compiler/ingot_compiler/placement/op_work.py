@@ -216,6 +216,8 @@ _CONTRACTIONS: Mapping[str, Callable[[Node, Sequence[TensorType], TensorType], i
     "attention": _attention,
     "conv": _conv,
     "conv_transpose": _conv_transpose,
+    "grouped_matmul": _matmul,
+    "grouped_matmul_blocks": _matmul,
     "matmul": _matmul,
     "matmul_blocks": _matmul,
     "matmul_integer": _matmul,

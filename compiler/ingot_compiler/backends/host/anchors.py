@@ -21,6 +21,8 @@ from ingot_compiler.backends.host.kinds.conv_few_channels import CONV_FEW_CHANNE
 from ingot_compiler.backends.host.kinds.conv_rows import CONV_ROWS
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
+from ingot_compiler.backends.host.kinds.grouped_matmul import GROUPED_MATMUL
+from ingot_compiler.backends.host.kinds.grouped_matmul_blocks import GROUPED_MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.matmul import (
     MATMUL,
     MATMUL_BF16,
@@ -41,6 +43,8 @@ from ingot_compiler.backends.host.packed_weights import (
     conv_rows_weights,
     conv_weights_at_run_time,
     depthwise_weights,
+    group_blocks_in_panels,
+    group_panels,
     matrix_panels,
     matrix_part_panels,
     recurrent_panels,
@@ -298,6 +302,31 @@ def matmul_blocks(fuser: Fuser, index: int, node: Node) -> None:
     fuser.defer_anchor(index, anchor, MATMUL_BLOCKS, leaves)
 
 
+def grouped_matmul(fuser: Fuser, index: int, node: Node) -> None:
+    """Rows as they lie, for they are copied; constant matrices in panels, others with contiguous
+    rows."""
+    values, (a, groups, b) = fuser.values, node.operands
+    dtype = sum_dtype(values.type_of(a).dtype)
+    a = _converted(fuser, index, a, dtype)
+    is_packed = values.is_constant(b)
+    if is_packed:
+        b_leaf = group_panels(fuser, node, b, dtype)
+    else:
+        b = _converted(fuser, index, b, dtype)
+        b_leaf = fuser.leaf_at(b, dense(fuser, b))
+    leaves = [fuser.leaf(a), fuser.leaf(groups), b_leaf]
+    form = "packed" if is_packed else ""
+    _defer_product(fuser, index, node, GROUPED_MATMUL, leaves, form)
+
+
+def grouped_matmul_blocks(fuser: Fuser, index: int, node: Node) -> None:
+    """Rows as they lie, for they are copied; the matrices are constant and in panels."""
+    a, groups = map(fuser.leaf, node.operands[:2])
+    leaves = [a, groups, *group_blocks_in_panels(fuser, node)]
+    anchor = _with(node, tuple(leaf for leaf, _ in leaves))
+    fuser.defer_anchor(index, anchor, GROUPED_MATMUL_BLOCKS, leaves)
+
+
 def attention(fuser: Fuser, index: int, node: Node) -> None:
     """q, k, v in f32 with contiguous rows; the mask as it lies."""
     values = [_converted(fuser, index, operand, "f32") for operand in node.operands[:3]]
@@ -338,6 +367,8 @@ ANCHORS: dict[str, Anchor] = {
     **LOOP_ANCHORS,
     "attention": Anchor(attention),
     "conv": Anchor(conv, reads_image=True, reads_halo=True),
+    "grouped_matmul": Anchor(grouped_matmul),
+    "grouped_matmul_blocks": Anchor(grouped_matmul_blocks),
     "matmul": Anchor(matmul),
     "matmul_blocks": Anchor(matmul_blocks),
     "matmul_integer": Anchor(matmul),

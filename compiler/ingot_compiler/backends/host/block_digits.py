@@ -50,12 +50,14 @@ _NONE = -1
 @dataclass(frozen=True, slots=True)
 class BlockDigits:
     """Rows of ``a`` in ``blocks`` blocks of ``block`` numbers, ``count`` digits each; ``parts`` of
-    a block lie after each other: number i in part i mod ``parts``."""
+    a block lie after each other: number i in part i mod ``parts``. ``first``: the number of the
+    first workspace."""
 
     a: Operand
     block: int
     parts: int
     count: int
+    first: int = 0
 
     @property
     def rows(self) -> Dim:
@@ -80,7 +82,7 @@ class BlockDigits:
         )
         first, second, third = (
             _workspace(number, TensorType(dtype, (size,)))
-            for number, (dtype, size) in enumerate(kinds)
+            for number, (dtype, size) in enumerate(kinds, self.first)
         )
         return first, second, third
 

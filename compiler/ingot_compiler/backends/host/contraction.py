@@ -177,7 +177,7 @@ def contraction_program(
     if strassen is not None:
         tile, block = RegisterTile(strassen.rows, strassen.vectors), strassen.block
         width = tile.vectors * lanes_of(dtype, target)
-    panels = _packed_panels(anchored, product, dtype)
+    panels = packed_panels(anchored, product, dtype)
     b_count = typical(dim_mul(product.total_depth, product.columns))
     is_b_small = b_count * dtype_size_bytes(b.type.dtype) <= _SMALL_B_BYTES
     units = _units(product, width, block, rows_outside=is_b_small or strassen is not None)
@@ -190,7 +190,7 @@ def contraction_program(
         "column", product.columns, column_start,
         taps, "k", product.depth,
         anchored.buffers.number(a), substitute(units.of_product(product.a_index), moved),
-        anchored.buffers.number(b), substitute(_b_index(product, units, panels), moved), panels,
+        anchored.buffers.number(b), substitute(b_index(product, units.outer, panels), moved), panels,
         dtype, ACCUMULATOR, anchored.epilogue(_result_space(anchored, product, units)), tile,
         None if team is None else Team(target.team_units, dim_mod(symbol("p"), target.team_units)),
         matrix is not None,
@@ -291,7 +291,7 @@ def _split(within: Dim, fast: Dim) -> tuple[Dim, Dim]:
     return dim_mod(within, fast), dim_floordiv(within, fast)
 
 
-def _packed_panels(anchored: AnchoredGroup, product: Product, dtype: DType) -> PackedPanels | None:
+def packed_panels(anchored: AnchoredGroup, product: Product, dtype: DType) -> PackedPanels | None:
     """How B lies, if it is packed."""
     b, width = product.b, panel_columns(dtype)
     if not isinstance(b, Panels):
@@ -307,14 +307,15 @@ def _tap_step(product: Product, b: Panels, width: int) -> Dim:
     return dim_mul(ceil_div(product.depth, b.together), b.together * width)
 
 
-def _b_index(product: Product, units: _Units, panels: PackedPanels | None) -> Dim:
+def b_index(product: Product, outer: Dim, panels: PackedPanels | None) -> Dim:
+    """Where B has a row and a column of product ``outer``."""
     column = symbol("column")
     if isinstance(product.b, PitchedRows):
         row = dim_mul(symbol("k"), product.b.pitch)
-        return units.of_product(product.b.base) + row + column
+        return substitute(product.b.base, {"g": outer}) + row + column
     assert panels
     width, together, k = panels.columns, panels.together, symbol("k")
-    first = 0 if product.has_one_b else dim_mul(units.outer, ceil_div(product.columns, width))
+    first = 0 if product.has_one_b else dim_mul(outer, ceil_div(product.columns, width))
     base = dim_mul(first + dim_floordiv(column, width), panels.step)
     base = base + dim_mul(product.tap, _tap_step(product, product.b, width))
     row = dim_mul(dim_floordiv(k, together), together * width) + dim_mod(k, together)

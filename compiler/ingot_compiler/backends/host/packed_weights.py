@@ -6,6 +6,7 @@ In: a node, the fuser. Out: a leaf for the packed weights. Not done here: the pa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
@@ -51,16 +52,16 @@ def conv_rows_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     return fuser.constant(packing.conv_rows_weights(weights), values.device_of(node.results[0]))
 
 
-def _factors(fuser: Fuser, node: Node, dtype: DType) -> Graph:
-    """The constant second operand, as kernels of the node's device read factors of ``dtype``."""
+def _factors(fuser: Fuser, node: Node, weights: int, dtype: DType) -> Graph:
+    """A constant operand, as kernels of the node's device read factors of ``dtype``."""
     values = fuser.values
     target = fuser.targets[values.device_of(node.results[0])]
-    return packing.factors_of(values.expression(node.operands[1]), dtype, target)
+    return packing.factors_of(values.expression(weights), dtype, target)
 
 
 def conv_panels(fuser: Fuser, node: Node, dtype: DType, depth: int) -> Leaf:
     """Constant weights of a ``conv`` in panels; ``depth`` of a tap."""
-    weights = _factors(fuser, node, dtype)
+    weights = _factors(fuser, node, node.operands[1], dtype)
     return _conv_panels(fuser, node, weights, dtype, depth)
 
 
@@ -157,8 +158,14 @@ def _with_whole_panels(fuser: Fuser, b: int, together: int, width: int) -> int:
 
 def matrix_panels(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
     """A constant matrix in panels."""
-    matrix = _factors(fuser, node, dtype)
+    matrix = _factors(fuser, node, node.operands[1], dtype)
     return _matrix_panels(fuser, node, matrix, dtype)
+
+
+def group_panels(fuser: Fuser, node: Node, b: int, dtype: DType) -> Leaf:
+    """Constant matrices [G, K, N] in panels."""
+    panels = packing.pack_panels(_factors(fuser, node, b, dtype), panel_columns(dtype))
+    return fuser.constant(panels, fuser.values.device_of(node.results[0]))
 
 
 def byte_matrix_panels(fuser: Fuser, node: Node) -> list[Leaf]:
@@ -190,9 +197,19 @@ def _matrix_panels(fuser: Fuser, node: Node, matrix: Graph, dtype: DType) -> Lea
 
 def blocks_in_panels(fuser: Fuser, node: Node) -> list[Leaf]:
     """The numbers of ``matmul_blocks``, their scales and zero points."""
-    values, width = fuser.values, panel_columns("f32")
-    device = values.device_of(node.results[0])
-    numbers, *parameters = (values.expression(operand) for operand in node.operands[1:])
+    return _blocks_in_panels(fuser, node, map(fuser.values.expression, node.operands[1:]))
+
+
+def group_blocks_in_panels(fuser: Fuser, node: Node) -> list[Leaf]:
+    """The same of ``grouped_matmul_blocks``, whose matrices follow each other."""
+    weights = map(fuser.values.expression, node.operands[2:])
+    width = panel_columns("f32")
+    return _blocks_in_panels(fuser, node, (packing.in_one_matrix(each, width) for each in weights))
+
+
+def _blocks_in_panels(fuser: Fuser, node: Node, weights: Iterable[Graph]) -> list[Leaf]:
+    (numbers, *parameters), width = weights, panel_columns("f32")
+    device = fuser.values.device_of(node.results[0])
     panels = [packing.block_panels(numbers, width)]
     panels += [packing.parameter_panels(parameter, width) for parameter in parameters]
     return [fuser.constant(panel, device) for panel in panels]

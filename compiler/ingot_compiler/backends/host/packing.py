@@ -160,6 +160,14 @@ def pack_matrix(expression: Graph, width: int, together: int = 1) -> Graph:
     return pack_panels(_reshaped(expression, (1, *_ints(expression))), width, together)
 
 
+def in_one_matrix(expression: Graph, width: int) -> Graph:
+    """[G, N, size] -> [G * ceil(N/width) * width, size]: zeros behind the columns of each."""
+    groups, columns, size = _ints(expression)
+    left = -columns % width
+    padded = _with_zeros(expression, (0, left, 0))
+    return _reshaped(padded, (groups * (columns + left), size))
+
+
 def block_panels(expression: Graph, width: int) -> Graph:
     """[N, bytes] -> [ceil(N/width), bytes/4, width, 4]: a word of each column beside the others."""
     columns, size = _ints(expression)

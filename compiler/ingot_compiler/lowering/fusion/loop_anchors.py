@@ -26,6 +26,8 @@ from ingot_compiler.lowering.kinds.cumsum import CUMSUM
 from ingot_compiler.lowering.kinds.gather_true import GATHER_TRUE, WORKSPACES
 from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
 from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.linear_attention import LINEAR_ATTENTION
+from ingot_compiler.lowering.kinds.linear_attention import workspace as state_columns
 from ingot_compiler.lowering.kinds.pool import POOL
 from ingot_compiler.lowering.kinds.pool_lanes import is_written_out
 from ingot_compiler.lowering.kinds.pool_planes import has_small_planes
@@ -133,6 +135,15 @@ def stored_only(kind: Kind) -> AnchorRule:
     return rule
 
 
+def linear_attention(fuser: Fuser, index: int, node: Node) -> None:
+    """Operands as they lie; the kernel has two results, and a workspace."""
+    del index
+    values, *_, state = fuser.values, *node.operands
+    leaves = [fuser.leaf(operand) for operand in node.operands]
+    work = values.add(state_columns(values.type_of(state)), values.device_of(state))
+    fuser.compute_results(LINEAR_ATTENTION, node, leaves, [work])
+
+
 def scatter(kind: Kind) -> AnchorRule:
     """Updates of a copy of the first operand: the kernel runs at once, on the copy."""
 
@@ -217,6 +228,7 @@ LOOP_ANCHORS: dict[str, Anchor] = {
     "cumsum": Anchor(stored_only(CUMSUM)),
     "group_norm": Anchor(stored_only(GROUP_NORM)),
     "layer_norm": Anchor(rows),
+    "linear_attention": Anchor(linear_attention),
     "log_softmax": Anchor(rows),
     "max_pool": Anchor(pool, reads_image=True),
     "positions_of_true": Anchor(positions_of_true),

@@ -11,6 +11,7 @@ from ingot_compiler.lowering.kinds.fill_halo import FILL_HALO
 from ingot_compiler.lowering.kinds.gather_true import GATHER_TRUE
 from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
 from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.linear_attention import LINEAR_ATTENTION
 from ingot_compiler.lowering.kinds.pointwise import POINTWISE
 from ingot_compiler.lowering.kinds.pool import POOL
 from ingot_compiler.lowering.kinds.radix_sort import RADIX_SORT
@@ -33,6 +34,7 @@ _ALL = (
     FILL_HALO,
     GATHER_TRUE,
     GROUP_NORM,
+    LINEAR_ATTENTION,
     POINTWISE,
     POOL,
     RADIX_SORT,

@@ -10,6 +10,8 @@ from ingot_compiler.backends.host.kinds.conv_few_channels import CONV_FEW_CHANNE
 from ingot_compiler.backends.host.kinds.conv_rows import CONV_ROWS
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
+from ingot_compiler.backends.host.kinds.grouped_matmul import GROUPED_MATMUL
+from ingot_compiler.backends.host.kinds.grouped_matmul_blocks import GROUPED_MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.matmul import (
     MATMUL,
     MATMUL_BF16,
@@ -30,6 +32,8 @@ _TILED = (
     CONV_ROWS,
     DEPTHWISE,
     DEPTHWISE_PLANE,
+    GROUPED_MATMUL,
+    GROUPED_MATMUL_BLOCKS,
     MATMUL,
     MATMUL_BF16,
     MATMUL_BLOCKS,

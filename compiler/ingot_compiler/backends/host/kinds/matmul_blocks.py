@@ -14,6 +14,7 @@ from ingot_compiler.backends.host.block_digits import (
 )
 from ingot_compiler.backends.host.tiles import panel_columns
 from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.digits import Digits
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
@@ -34,10 +35,9 @@ def lower_matmul_blocks(group: Group, target: KernelTarget) -> LoweredGroup:
     """One launch; one before it that makes bytes of A where the processor multiplies bytes or the
     model rounds A to them."""
     anchored = AnchoredGroup(group)
-    node = anchored.node
-    block, bits = node.integer("block"), node.integer("bits")
-    count = ROUNDED if node.flag("rounded") else EXACT
-    if count == EXACT and (not target.multiplies_bytes or block > _BLOCK_MAX):
+    block, bits = anchored.node.integer("block"), anchored.node.integer("bits")
+    count = digit_count(anchored.node, target)
+    if not count:
         return one_launch(_program(group, None))
     digits = BlockDigits(anchored.operand(0), block, 8 // bits, count)
     before, behind = with_operands(group, digits)
@@ -45,25 +45,40 @@ def lower_matmul_blocks(group: Group, target: KernelTarget) -> LoweredGroup:
     return launches_in_turn(group, (before, behind), programs, *digits.operands)
 
 
+def digit_count(node: Node, target: KernelTarget) -> int:
+    """How many bytes stand for a number of A; 0 where A is multiplied as it is."""
+    if node.flag("rounded"):
+        return ROUNDED
+    return EXACT if target.multiplies_bytes and node.integer("block") <= _BLOCK_MAX else 0
+
+
 def _program(group: Group, bytes_of_a: BlockDigits | None) -> LoopProgram:
     """Units are (panel of columns, block of rows)."""
     anchored = AnchoredGroup(group)
+    statement = blocked_product(anchored, bytes_of_a)
+    row_blocks, width = ceil_div(statement.rows, _ROW_BLOCK), panel_columns("f32")
+    grain = grain_for(statement.blocks * statement.block * width // 4)
+    extent = dim_mul(ceil_div(statement.columns, width), row_blocks)
+    return finish_program(anchored.buffers, (statement,), extent, grain)
+
+
+def blocked_product(anchored: AnchoredGroup, bytes_of_a: BlockDigits | None) -> BlockedProduct:
+    """A block of rows by a panel of columns."""
     digits = None
     if bytes_of_a is not None:
         numbers = map(anchored.buffers.number, bytes_of_a.operands)
         digits = Digits(bytes_of_a.count, *numbers)
     node, a, shape = anchored.node, anchored.operand(0), anchored.result.shape
-    width, last = panel_columns("f32"), len(shape) - 1
-    depth = a.type.shape[-1]
+    depth, last = a.type.shape[-1], len(shape) - 1
     assert isinstance(depth, int)
-    rows, columns = dim_product(shape[:-1]), shape[-1]
+    rows = dim_product(shape[:-1])
     row_blocks = ceil_div(rows, _ROW_BLOCK)
     row_unit = dim_mod(symbol(INDEX), row_blocks)
     panel = dim_floordiv(symbol(INDEX), row_blocks)
     space = Space(shape, (Run(tuple(range(last)), symbol("row")), Run((last,), symbol("column"))))
-    statement = BlockedProduct(
+    return BlockedProduct(
         "row", rows, dim_mul(row_unit, _ROW_BLOCK), _ROW_BLOCK,
-        "column", columns, dim_mul(panel, width),
+        "column", shape[-1], dim_mul(panel, panel_columns("f32")),
         depth // node.integer("block"), node.integer("block"),
         anchored.number(0),
         a.view.offset + flat_offset(symbol("row"), a.type.shape[:-1], a.view.strides[:-1]),
@@ -72,9 +87,6 @@ def _program(group: Group, bytes_of_a: BlockDigits | None) -> LoopProgram:
         node.integer("bits"), node.flag("signed"),
         ACCUMULATOR, anchored.store(Local(ACCUMULATOR, "f32"), anchored.elements(), space), digits,
     )  # fmt: skip
-    grain = grain_for(depth * width // 4)
-    extent = dim_mul(ceil_div(columns, width), row_blocks)
-    return finish_program(anchored.buffers, (statement,), extent, grain)
 
 
 MATMUL_BLOCKS = Kind("matmul_blocks", lower_matmul_blocks, ResultLayout.ROW_MAJOR)

@@ -35,7 +35,9 @@ def rotated(
     )
 
 
-def _translate(context: OpContext) -> Sequence[int]:
+def turned(context: OpContext, tables: tuple[int, int], positions: int | None) -> int:
+    """The first operand, [B, S, hidden] or [B, heads, S, D], by the rows of the tables at
+    ``positions`` [B, S], or by those of tables [B, S, half]."""
     if context.bool_attribute("is_packed_batching"):
         raise Unsupported("ragged batches, which ONNX Runtime has for GPUs alone")
     if context.float_attribute("scale", 1.0) != 1.0:
@@ -46,25 +48,28 @@ def _translate(context: OpContext) -> Sequence[int]:
         for name in ("interleaved", "num_heads", "rotary_embedding_dim")
     }
     shape = sizes_of(context, x, 3, 4)
-    rank = len(shape)
+    if len(shape) == 4 or attributes["num_heads"]:
+        return as_onnx(context, "RotaryEmbedding", x, *tables, positions, **attributes)
+    split = (*shape[:2], *_heads(context, x, context.shape_of(tables[0])[-1]))
+    apart = transpose(context, reshape(context, x, split), (0, 2, 1, 3))
+    result = as_onnx(context, "RotaryEmbedding", apart, *tables, positions, **attributes)
+    return reshape(context, transpose(context, result, (0, 2, 1, 3)), shape)
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    shape = sizes_of(context, context.operand(0), 3, 4)
     positions = context.operand(1)
     if context.rank_of(positions) == 1:
-        batch, rows = shape[0], shape[1 if rank == 3 else 2]
+        batch, rows = shape[0], shape[1 if len(shape) == 3 else 2]
         places = context.add("add", reshape(context, positions, (1,)), iota(context, rows))
         positions = broadcast_to(context, reshape(context, places, (1, rows)), (batch, rows))
-    tables = context.operand(2), context.operand(3)
-    if rank == 4 or attributes["num_heads"]:
-        return (as_onnx(context, "RotaryEmbedding", x, *tables, positions, **attributes),)
-    split = (*shape[:2], *_heads(context, x))
-    apart = transpose(context, reshape(context, x, split), (0, 2, 1, 3))
-    turned = as_onnx(context, "RotaryEmbedding", apart, *tables, positions, **attributes)
-    return (reshape(context, transpose(context, turned, (0, 2, 1, 3)), shape),)
+    sizes_of(context, context.operand(2), 2)
+    return (turned(context, (context.operand(2), context.operand(3)), positions),)
 
 
-def _heads(context: OpContext, x: int) -> tuple[Dim, Dim]:
+def _heads(context: OpContext, x: int, half: Dim) -> tuple[Dim, Dim]:
     """How many heads there are, and their size, by the width of the tables."""
-    size, half = context.shape_of(x)[2], sizes_of(context, context.operand(2), 2)[1]
-    own = dim_mul(half, 2)
+    size, own = context.shape_of(x)[2], dim_mul(half, 2)
     if own == 0:
         raise Unsupported("tables without columns, where nothing tells the number of heads")
     return dim_floordiv(size, own), own
