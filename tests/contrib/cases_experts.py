@@ -102,10 +102,10 @@ def _gated(fusion: int, activation: str = "swiglu", **numbers: float) -> Contrib
 
     def inner(expert: int, row: Array) -> Array:
         named = {key.rpartition("_")[2]: number for key, number in numbers.items()}
-        factors = _FIRST.of(expert, row), _SECOND.of(expert, row)
+        gate, factor = _FIRST.of(expert, row), _SECOND.of(expert, row)
         if activation == "geglu":
-            return np.asarray(tanh_gelu(factors[0]) * factors[1])
-        return _swiglu(*factors, **named)
+            return np.asarray(tanh_gelu(gate) * factor)
+        return _swiglu(gate, factor, **named)
 
     first, second = (_FIRST.weights, _FIRST.bias), (_SECOND.weights, _SECOND.bias)
     joined = [

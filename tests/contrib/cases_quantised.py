@@ -107,11 +107,11 @@ _CONVOLUTIONS = [
     _case("channels last", "QLinearConv", [*_LAST, *_FILTERS, *_result(0.11, 120), _SHIFTS],
           _quantised(np.moveaxis(_FILTERED, 1, -1), 0.11, 120), channels_last=1),
 ]  # fmt: skip
-_WORDS = np.array([[300, -32768, 7], [32767, 1, -1]], np.int16)
+_SHORTS = np.array([[300, -32768, 7], [32767, 1, -1]], np.int16)
 _WIDE = [
     ContribCase(
-        "MatMulInteger16", "MatMulInteger16", [_WORDS, _WORDS.T.copy()],
-        [_WORDS.astype(np.int32) @ _WORDS.T.astype(np.int32)],
+        "MatMulInteger16", "MatMulInteger16", [_SHORTS, _SHORTS.T.copy()],
+        [_SHORTS.astype(np.int32) @ _SHORTS.T.astype(np.int32)],
     ),
 ]  # fmt: skip
 

@@ -70,7 +70,8 @@ def activation_of(context: OpContext) -> str | Gate:
     if context.bool_attribute("swiglu_limit_after_activation"):
         raise Unsupported("swiglu_limit_after_activation")
     numbers = (("activation_alpha", 1.0), ("activation_beta", 0.0), ("swiglu_limit", math.inf))
-    return Gate(fusion, *(context.float_attribute(*number) for number in numbers))
+    alpha, beta, limit = (context.float_attribute(*number) for number in numbers)
+    return Gate(fusion, alpha, beta, limit)
 
 
 def widths_of(activation: str | Gate) -> int:
