@@ -26,7 +26,7 @@ def carried(session: ingot_runtime.Session, window: int) -> tuple[dict[str, np.n
     it, both in the model's order: caches of ``window`` rows, states of linear attention."""
     given = [it for it in session.inputs if it.name not in session.states and it.name not in TOKENS]
     made = [it.name for it in session.outputs if it.name not in session.states.values()]
-    begun = {}
+    begun: dict[str, np.ndarray] = {}
     for it in given:
         batch, *sizes = (size if isinstance(size, int) else 0 for size in it.shape)
         begun[it.name] = np.zeros((batch or 1, *(size or window for size in sizes)), it.dtype)

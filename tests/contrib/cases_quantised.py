@@ -99,8 +99,9 @@ _WHOLE = [
 _FILTERS = _numbers(8, 4, 3, 2, 3, dtype=np.int8, scale=0.0131)
 _SHIFTS = np.array([-900, 100, 0, 700], np.int32)
 _STEP = np.float64(_IMAGE[1]) * np.float64(_FILTERS[1])
-_FILTERED = np.einsum("nchwij,ocij->nohw", _WINDOWS, _floats(_FILTERS))
-_FILTERED = _FILTERED + (_SHIFTS * _STEP)[:, None, None]
+_FILTERED = (
+    np.einsum("nchwij,ocij->nohw", _WINDOWS, _floats(_FILTERS)) + (_SHIFTS * _STEP)[:, None, None]
+)
 _CONVOLUTIONS = [
     _case("", "QLinearConv", [*_IMAGE, *_FILTERS, *_result(0.11, 120), _SHIFTS],
           _quantised(_FILTERED, 0.11, 120)),

@@ -15,6 +15,7 @@ from tests.contrib import (
     cases_images,
     cases_products,
     cases_quantised,
+    cases_quantised_cache,
     cases_shapes,
     cases_states,
     cases_tables,
@@ -28,7 +29,7 @@ from ingot_compiler.frontend.op_table import OPS
 from ingot_compiler.frontend.ops import microsoft
 from ingot_compiler.ir.errors import ModelError, UnsupportedError
 
-ATTENTION = (cases_attention, cases_window_cache)
+ATTENTION = (cases_attention, cases_quantised_cache, cases_window_cache)
 MODULES = (
     *ATTENTION,
     cases_elementwise,
@@ -129,13 +130,11 @@ def test_a_cache_written_in_place_is_refused() -> None:
     case = ContribCase("x", "MultiHeadAttention", operands, [x], {"num_heads": 2})
     with pytest.raises(UnsupportedError, match="written in place"):
         graph_of(case.model())
-    scale = np.ones(1, np.float32)
     operands = [x, x, x, cache, cache, np.array([4], np.int32), np.array(5, np.int32)]
-    operands += [None, None, None, None, None, scale, scale]
-    case = ContribCase(
-        "x", "GroupQueryAttention", operands, [x], {"num_heads": 2, "kv_num_heads": 2}
-    )
-    with pytest.raises(UnsupportedError, match="a quantised cache"):
+    operands += [None, None, None, None, None, np.ones(1, np.float32), np.ones(1, np.float32)]
+    attributes = {"num_heads": 2, "kv_num_heads": 2, "k_quant_type": "PER_TENSOR"}
+    case = ContribCase("x", "GroupQueryAttention", operands, [x], attributes)
+    with pytest.raises(UnsupportedError, match="neither of 8 bits in i8 nor of 4 in u8"):
         graph_of(case.model())
 
 

@@ -42,6 +42,8 @@ class WholeCache:
         if past is None:
             return cls(lengths, maximum(lengths.most, lengths.new), 0)
         held = context.shape_of(past)[2]
+        if held == 0:
+            return cls(lengths, lengths.most, 0)
         batch = context.shape_of(lengths.past)[0]
         kept = _least(context, reshape(context, lengths.past, (batch,)), held)
         return cls(lengths, maximum(lengths.most, held), kept)

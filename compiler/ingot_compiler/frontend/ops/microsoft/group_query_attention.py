@@ -3,8 +3,7 @@
 In: q[B, S, heads * D] with k and v [B, S, groups * D], or all of them packed; perhaps a past
 [B, groups, P, D]; how many keys each sample has, less one, and how many the longest one has; tables
 of the rotation. Out: [B, S, heads * D], the keys and values with their past, the scores. Not done
-here: the caches (``frontend.whole_cache``, ``frontend.window_cache``), quantised ones (reported as
-unsupported).
+here: the caches (``frontend.whole_cache``, ``frontend.window_cache``, ``frontend.quantised_cache``).
 """
 
 from __future__ import annotations
@@ -34,6 +33,7 @@ from ingot_compiler.frontend.imported import ABSENT
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import require_dim, sizes_of, with_fixed_size
 from ingot_compiler.frontend.ops.microsoft.rotary_embedding import rotated
+from ingot_compiler.frontend.quantised_cache import QuantisedCache
 from ingot_compiler.frontend.whole_cache import WholeCache
 from ingot_compiler.frontend.window_cache import WindowCache
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul
@@ -43,33 +43,24 @@ from ingot_compiler.ir.ranges import maximum
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    _refuse(context)
+    is_window = context.bool_attribute("sliding_window_cache")
+    if is_window and _wants_scores(context):
+        raise Unsupported("the scores of a cache of the size of the window")
     q, k, v = _heads(context)
     batch, _, new, _ = context.shape_of(q)
     lengths = cache_lengths(context, batch, new)
     q, k = _normalised(context, q, "q", 14), _normalised(context, k, "k", 15)
     if context.bool_attribute("do_rotary"):
         q, k = _rotated(context, q, k, lengths)
-    is_window = context.bool_attribute("sliding_window_cache")
     cache = (WindowCache if is_window else WholeCache).of(context, lengths)
-    (k, present_k), (v, present_v) = (
-        cache.extended(context, x, _past(context, x, position)) for x, position in ((k, 3), (v, 4))
-    )
+    k, present_k = _extended(context, cache, k, "k")
+    v, present_v = _extended(context, cache, v, "v")
     softmax = Softmax(
         context.float_attribute("softcap", 0.0), _sink(context, q), _wants_scores(context)
     )
     masks = _masks(context, q, lengths, cache.places(context))
     result, scores = attend(context, q, k, v, masks, softmax)
     return merge_heads(context, result), present_k, present_v, ABSENT if scores is None else scores
-
-
-def _refuse(context: OpContext) -> None:
-    if context.optional(12) is not None or context.optional(13) is not None:
-        raise Unsupported("a quantised cache")
-    if context.bool_attribute("sliding_window_cache") and _wants_scores(context):
-        raise Unsupported("the scores of a cache of the size of the window")
-    for name in ("k_quant_type", "v_quant_type"):
-        context.string_attribute(name, "NONE", ("NONE",))
 
 
 def _wants_scores(context: OpContext) -> int:
@@ -102,13 +93,21 @@ def _width(context: OpContext, q: int, parts: int) -> Dim:
     return dim_floordiv(size, parts)
 
 
-def _past(context: OpContext, new: int, position: int) -> int | None:
-    """A cache, whose heads have the size of the new ones, which the GenAI builder leaves open."""
-    past, size = context.optional(position), context.shape_of(new)[3]
-    if past is None or not isinstance(size, int):
-        return past
-    sizes_of(context, past, 4)
-    return with_fixed_size(context, past, 3, size, f"a cache of heads of {size} numbers")
+def _extended(
+    context: OpContext, cache: WholeCache | WindowCache, new: int, name: str
+) -> tuple[int, int]:
+    """The keys or values that queries read, and the present. The heads of a past have the size of
+    the new ones, which the GenAI builder leaves open."""
+    position, depth = {"k": 3, "v": 4}[name], context.shape_of(new)[3]
+    past, codes = context.optional(position), QuantisedCache.of(context, name, new, position + 9)
+    if past is not None and isinstance(depth, int):
+        sizes_of(context, past, 4)
+        size = codes.width(depth) if codes else depth
+        past = with_fixed_size(context, past, 3, size, f"a cache of heads of {size} numbers")
+    if codes is None:
+        return cache.extended(context, new, past)
+    read, present = cache.extended(context, codes.integers(new), past)
+    return codes.floats(read), present
 
 
 def _normalised(context: OpContext, x: int, name: str, position: int) -> int:
