@@ -42,8 +42,8 @@ def generated(
     end: int | None = None,
     window: int = 0,
 ) -> Iterator[int]:
-    """Yield up to ``count`` tokens behind a prompt, until the token ``end`` comes; ``window``: rows of
-    caches that have the size of a sliding window, at least that of the model."""
+    """Yield up to ``count`` tokens behind a prompt, until the token ``end`` comes; ``window``: rows
+    of caches that have the size of a sliding window, at least that of the model."""
     ranks = {tensor.name: len(tensor.shape) for tensor in session.inputs}
     sequence, rng = session.sequence(), np.random.default_rng(seed)
     others, made = carried(session, window)

@@ -27,8 +27,8 @@ def _kept(total: int, window: int, held: int) -> int:
 def _sample(
     q: Array, rows: Sequence[Array], past: int, total: int, window: int, added: Any, **how: Any
 ) -> Array:
-    """Queries [1, H, S, D] at positions from ``past``, those behind the last one as if there, of the
-    keys and values of all positions."""
+    """Queries [1, H, S, D] at positions from ``past``, those behind the last one as if there, of
+    the keys and values of all positions."""
     queries: Array = np.arange(int(q.shape[2])) + past
     places = np.minimum(queries, total - 1)[:, None]
     keys: Array = np.arange(total)

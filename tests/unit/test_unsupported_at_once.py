@@ -85,7 +85,7 @@ def test_absent_operands_are_no_absent_results() -> None:
     sound.domain = "com.microsoft"
     nodes = [
         sound, node("Cast", "x", "g", name="cast", to=TensorProto.COMPLEX64),
-        node("Clip", "g - top", "h", name="of_refused"), node("Neg", "normed", "y", name="of_sound"),
+        node("Clip", "g - top", "h", name="of_refused"), node("Neg", "normed", "y"),
         node("Cast", "x", "other", name="cast_too", to=TensorProto.COMPLEX128),
     ]  # fmt: skip
     constants = {"top": np.array(1, np.float32), "scale": normal(0, 4)}

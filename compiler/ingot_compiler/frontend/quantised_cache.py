@@ -1,7 +1,7 @@
 """Rows of a decoder's cache as integers of 8 or 4 bits.
 
-In: a node of GroupQueryAttention, the scale of its keys or of its values: one, or one for each element
-of a head. Out: rows as integers, and what integers stand for. Not done here: the cache that holds
+In: a node of GroupQueryAttention, the scale of its keys or of its values: one, or one for each
+element of a head. Out: rows as integers, and what integers stand for. Not done here: the cache that holds
 them (``whole_cache``, ``window_cache``).
 
 Integers of 8 bits are i8; two of 4 bits, less their least one, are a byte, the first one its lower

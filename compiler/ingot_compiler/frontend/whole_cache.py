@@ -53,8 +53,8 @@ class WholeCache:
         return range_mask(context, (1, 1, 1, self.keys), 3)
 
     def extended(self, context: OpContext, new: int, past: int | None) -> tuple[int, int]:
-        """[B, groups, keys, D]: what queries read, and the present, which is the same. The rows that
-        every sample has from the past stay as they are, so that they need not be moved
+        """[B, groups, keys, D]: what queries read, and the present, which is the same. The rows
+        that every sample has from the past stay as they are, so that they need not be moved
         (``passes.hold_state``)."""
         present = self._present(context, new, past)
         return present, present

@@ -1,11 +1,11 @@
 """A cache that holds little more than the window of a decoder's attention, and evicts the rest.
 
 In: the past [B, groups, C, D] and new rows [B, groups, S, D] of a node of GroupQueryAttention with
-``sliding_window_cache``. Out: the rows that queries read, which positions they are, and the present.
-Not done here: caches of all keys (``whole_cache``).
+``sliding_window_cache``. Out: the rows that queries read, which positions they are, and the
+present. Not done here: caches of all keys (``whole_cache``).
 
-Row i of a cache is position e + i of its sample. Of T positions the first e(T) are evicted, those of
-G * (max(T - W, 0) div G) for a window W and G = C - W + 1. Rows behind the last position are
+Row i of a cache is position e + i of its sample. Of T positions the first e(T) are evicted, that
+is G * (max(T - W, 0) div G) for a window W and G = C - W + 1. Rows behind the last position are
 unspecified: a past may have NaN there, a present has zeros. Queries read the first M rows of the
 past, as many as the longest sample may have: none in a prompt.
 """
@@ -33,8 +33,8 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WindowCache:
-    """``held``: C; ``most``: M; ``slack``: G. ``rows``: i64 [B, 1, M + S, 1], the position of each row
-    of the past and of the new ones, the number of all positions for a row that is none."""
+    """``held``: C; ``most``: M; ``slack``: G. ``rows``: i64 [B, 1, M + S, 1], the position of each
+    row of the past and of the new ones, the number of all positions for a row that is none."""
 
     lengths: CacheLengths
     held: Dim

@@ -1,7 +1,7 @@
 """ONNX Runtime CropAndResize: regions of images, sampled on a grid whose corners are theirs.
 
-In: x[N, C, H, W], regions [R, 4] as shares of an image's height and width (y, x, y, x), the image of
-each, how many rows and columns a crop has. Out: [R, C, rows, columns]. Not done here: types
+In: x[N, C, H, W], regions [R, 4] as shares of an image's height and width (y, x, y, x), the image
+of each, how many rows and columns a crop has. Out: [R, C, rows, columns]. Not done here: types
 (``ir/ops``).
 """
 

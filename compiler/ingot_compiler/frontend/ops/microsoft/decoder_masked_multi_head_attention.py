@@ -1,8 +1,8 @@
 """ONNX Runtime DecoderMaskedMultiHeadAttention: MultiHeadAttention of one token.
 
 In: q[B, 1, hidden], k and v of the same form or those of an encoder per head, all of them packed;
-perhaps masks, a past, a bias. Out: what ``MultiHeadAttention`` gives. Not done here: beams that read
-each other's caches (reported as unsupported).
+perhaps masks, a past, a bias. Out: what ``MultiHeadAttention`` gives. Not done here: beams that
+read each other's caches (reported as unsupported).
 
 A past in a shared buffer has all its rows from the beginning. The present is the past with the row
 behind its length replaced, and only the rows up to that are read.

@@ -3,7 +3,7 @@
 In: q[B, S, heads * D] with k and v [B, S, groups * D], or all of them packed; perhaps a past
 [B, groups, P, D]; how many keys each sample has, less one, and how many the longest one has; tables
 of the rotation. Out: [B, S, heads * D], the keys and values with their past, the scores. Not done
-here: the caches (``frontend.whole_cache``, ``frontend.window_cache``, ``frontend.quantised_cache``).
+here: the caches (``whole_cache``, ``window_cache``, ``quantised_cache`` of ``frontend``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ONNX Runtime NGramRepeatBlock: scores without the tokens that would repeat a run of tokens.
 
-In: tokens so far [B, S], scores [B, vocabulary]. Out: the scores, minus infinity for each token that
-followed the last ``ngram_size`` - 1 tokens before. Not done here: types (``ir/ops``).
+In: tokens so far [B, S], scores [B, vocabulary]. Out: the scores, minus infinity for each token
+that followed the last ``ngram_size`` - 1 tokens before. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ONNX Runtime QEmbedLayerNormalization: EmbedLayerNormalization of quantised tables.
 
-In: word and perhaps segment numbers; tables, scale and shift of 8 bits, each with a scale and a zero
-point; perhaps a mask. Out: what ``EmbedLayerNormalization`` gives of what they stand for. Not done
+In: word and perhaps segment numbers; tables, scale and shift of 8 bits, each with a scale and a
+zero point; perhaps a mask. Out: what ``EmbedLayerNormalization`` gives of what they stand for. Not done
 here: that (``embed_layer_normalization``).
 """
 
@@ -37,8 +37,8 @@ def _floats(context: OpContext, position: int) -> int | None:
 OP = OnnxOp(
     "QEmbedLayerNormalization",
     _translate,
-    signature="input_ids segment_ids? word_embedding_quant position_embedding_quant segment_embedding? "
-    "gamma_quant beta_quant mask? word_embedding_scale position_embedding_scale "
+    signature="input_ids segment_ids? word_embedding_quant position_embedding_quant "
+    "segment_embedding? gamma_quant beta_quant mask? word_embedding_scale position_embedding_scale "
     "segment_embedding_scale? gamma_scale beta_scale word_embedding_zero_point "
     "position_embedding_zero_point segment_embedding_zero_point? gamma_zero_point "
     "beta_zero_point -> layernorm_out mask_index_out; epsilon:float",
