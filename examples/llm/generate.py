@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=32, help="most tokens to make")
     parser.add_argument("--temperature", type=float, default=0.0, help="0: the most probable token")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--window", type=int, default=0, help="rows of caches of a sliding window")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     if options.ids is None and options.tokenizer is None:
@@ -43,7 +44,7 @@ def answer(options: argparse.Namespace) -> None:
     session = ingot_runtime.load(options.bundle, threads=options.threads)
     if not session.states:
         sys.exit(f"error: {options.bundle} is no decoder: it continues no input by an output")
-    settings = options.count, options.temperature, options.seed
+    settings = options.count, options.temperature, options.seed, None, options.window
     if options.tokenizer is None:
         for token in generated(session, options.ids, *settings):
             print(token, end=" ", flush=True)
@@ -52,7 +53,10 @@ def answer(options: argparse.Namespace) -> None:
 
 
 def speak(
-    session: ingot_runtime.Session, path: str, text: str, settings: tuple[int, float, int]
+    session: ingot_runtime.Session,
+    path: str,
+    text: str,
+    settings: tuple[int, float, int, None, int],
 ) -> None:
     """Print the text that the tokens so far have added, whenever one is there."""
     from tokenizers import Tokenizer

@@ -95,14 +95,17 @@ def _plain(activation: str, count: int, *, normalizes: bool, constant: bool = Tr
     )
 
 
-def _gated(fusion: int, **numbers: float) -> ContribCase:
-    """``swiglu`` by one product of both factors, or by two."""
+def _gated(fusion: int, activation: str = "swiglu", **numbers: float) -> ContribCase:
+    """``swiglu`` or ``geglu`` by one product of both factors, or by two."""
     experts = _chosen(_SCORES, 2)
     shares = _softmax(np.take_along_axis(_SCORES, experts, 1))
 
     def inner(expert: int, row: Array) -> Array:
         named = {key.rpartition("_")[2]: number for key, number in numbers.items()}
-        return _swiglu(_FIRST.of(expert, row), _SECOND.of(expert, row), **named)
+        gate, factor = _FIRST.of(expert, row), _SECOND.of(expert, row)
+        if activation == "geglu":
+            return np.asarray(tanh_gelu(gate) * factor)
+        return _swiglu(gate, factor, **named)
 
     first, second = (_FIRST.weights, _FIRST.bias), (_SECOND.weights, _SECOND.bias)
     joined = [
@@ -113,15 +116,15 @@ def _gated(fusion: int, **numbers: float) -> ContribCase:
     ]
     others = second if fusion == 0 else ()
     operands = [*(joined if fusion else first), _LAST.weights, _LAST.bias, *others]
-    attributes = {"activation_type": "swiglu", "k": 2, "swiglu_fusion": fusion, **numbers}
+    attributes = {"activation_type": activation, "k": 2, "swiglu_fusion": fusion, **numbers}
     return ContribCase(
-        f"MoE swiglu, fusion {fusion}{', with limits' if numbers else ''}",
+        f"MoE {activation}, fusion {fusion}{', with limits' if numbers else ''}",
         "MoE",
         [_X[0], _SCORES[:7], *operands],
         [_mixed(_X[0], experts, shares, inner, _LAST)],
         {**attributes, "normalize_routing_weights": 1},
         constant=tuple(range(2, 2 + len(operands))),
-        is_numpy_only=fusion != 1,
+        is_numpy_only=fusion != 1 or activation == "geglu",
     )
 
 
@@ -204,6 +207,7 @@ CASES: list[ContribCase] = [
     _plain("silu", 3, normalizes=False),
     _plain("silu", 1, normalizes=False, constant=False),
     *(_gated(fusion) for fusion in (0, 1, 2)),
+    *(_gated(fusion, "geglu") for fusion in (1, 2)),
     _gated(1, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=0.75),
     *(_quantised(bits, block) for bits in (4, 8) for block in (0, 16)),
     *(_quantised(4, block, has_zeros=True) for block in (0, 16)),

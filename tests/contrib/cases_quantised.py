@@ -96,6 +96,26 @@ _WHOLE = [
     _case("", "DequantizeLinear", [*_A], _X.astype(np.float32)),
 ]  # fmt: skip
 
+_FILTERS = _numbers(8, 4, 3, 2, 3, dtype=np.int8, scale=0.0131)
+_SHIFTS = np.array([-900, 100, 0, 700], np.int32)
+_STEP = np.float64(_IMAGE[1]) * np.float64(_FILTERS[1])
+_FILTERED = (
+    np.einsum("nchwij,ocij->nohw", _WINDOWS, _floats(_FILTERS)) + (_SHIFTS * _STEP)[:, None, None]
+)
+_CONVOLUTIONS = [
+    _case("", "QLinearConv", [*_IMAGE, *_FILTERS, *_result(0.11, 120), _SHIFTS],
+          _quantised(_FILTERED, 0.11, 120)),
+    _case("channels last", "QLinearConv", [*_LAST, *_FILTERS, *_result(0.11, 120), _SHIFTS],
+          _quantised(np.moveaxis(_FILTERED, 1, -1), 0.11, 120), channels_last=1),
+]  # fmt: skip
+_SHORTS = np.array([[300, -32768, 7], [32767, 1, -1]], np.int16)
+_WIDE = [
+    ContribCase(
+        "MatMulInteger16", "MatMulInteger16", [_SHORTS, _SHORTS.T.copy()],
+        [_SHORTS.astype(np.int32) @ _SHORTS.T.astype(np.int32)],
+    ),
+]  # fmt: skip
+
 _LEFT, _RIGHT = _numbers(5, 7, 9), _numbers(6, 9, 5, dtype=np.int8, scale=0.011)
 _ZERO = np.array(0, np.int8)
 _COLUMNS = np.linspace(0.004, 0.012, 5).astype(np.float32)
@@ -241,4 +261,4 @@ _HEADS = [
           [_WORDS[0], _PROJECTION[0], _OFFSETS, _WORDS[1], _WIDTHS, None, _WORDS[2]],
           [_attended(_PROJECTION[0] * _WIDTHS)], {"num_heads": 2}, (1, 2, 3, 4, 6)),
 ]  # fmt: skip
-CASES = [*_HEADS, *_LAYERS, *_ELEMENTWISE, *_WHOLE, *_PRODUCTS]
+CASES = [*_HEADS, *_LAYERS, *_ELEMENTWISE, *_WHOLE, *_CONVOLUTIONS, *_WIDE, *_PRODUCTS]

@@ -11,10 +11,15 @@ from tests.contrib import (
     cases_attention,
     cases_elementwise,
     cases_experts,
+    cases_generation,
+    cases_images,
     cases_products,
     cases_quantised,
+    cases_quantised_cache,
     cases_shapes,
     cases_states,
+    cases_tables,
+    cases_window_cache,
 )
 from tests.contrib.contrib_case import ContribCase, drawn, opened
 from tests.hostile.model_builder import graph_of
@@ -24,14 +29,18 @@ from ingot_compiler.frontend.op_table import OPS
 from ingot_compiler.frontend.ops import microsoft
 from ingot_compiler.ir.errors import ModelError, UnsupportedError
 
+ATTENTION = (cases_attention, cases_quantised_cache, cases_window_cache)
 MODULES = (
-    cases_attention,
+    *ATTENTION,
     cases_elementwise,
     cases_experts,
+    cases_generation,
+    cases_images,
     cases_products,
     cases_quantised,
     cases_shapes,
     cases_states,
+    cases_tables,
 )
 CASES: dict[str, ContribCase] = {case.name: case for module in MODULES for case in module.CASES}
 
@@ -66,7 +75,7 @@ def test_an_op_gives_what_numpy_gives(name: str) -> None:
 @pytest.mark.parametrize("name", [case.name for case in CASES.values() if not case.needs_sizes])
 def test_an_op_gives_what_numpy_gives_with_unknown_sizes(name: str) -> None:
     """Right with sizes that no one knows; the sizes of heads are known."""
-    is_attention = name in {case.name for case in cases_attention.CASES}
+    is_attention = name in {case.name for module in ATTENTION for case in module.CASES}
     _check(CASES[name], (opened if is_attention else symbolic)(CASES[name].model()))
 
 
@@ -121,13 +130,11 @@ def test_a_cache_written_in_place_is_refused() -> None:
     case = ContribCase("x", "MultiHeadAttention", operands, [x], {"num_heads": 2})
     with pytest.raises(UnsupportedError, match="written in place"):
         graph_of(case.model())
-    scale = np.ones(1, np.float32)
     operands = [x, x, x, cache, cache, np.array([4], np.int32), np.array(5, np.int32)]
-    operands += [None, None, None, None, None, scale, scale]
-    case = ContribCase(
-        "x", "GroupQueryAttention", operands, [x], {"num_heads": 2, "kv_num_heads": 2}
-    )
-    with pytest.raises(UnsupportedError, match="a quantised cache"):
+    operands += [None, None, None, None, None, np.ones(1, np.float32), np.ones(1, np.float32)]
+    attributes = {"num_heads": 2, "kv_num_heads": 2, "k_quant_type": "PER_TENSOR"}
+    case = ContribCase("x", "GroupQueryAttention", operands, [x], attributes)
+    with pytest.raises(UnsupportedError, match="neither of 8 bits in i8 nor of 4 in u8"):
         graph_of(case.model())
 
 

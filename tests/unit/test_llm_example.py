@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import ModelProto, helper
+from tests.models.genai_decoder import GenaiSizes, genai_decoder
 from tests.tidy.source import ROOT
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
@@ -89,3 +91,27 @@ def test_text_by_a_real_tokenizer(bundle: Path, tmp_path: Path) -> None:
     )
     expected = tokenizer.decode([2, 0, 1, *_greedy(bundle, [2, 0, 1], 5)])
     assert printed == f"{expected}\n"
+
+
+def _of_window(model: ModelProto, *, is_own_size: bool) -> ModelProto:
+    """A decoder whose first layer has a cache of the size of its window, or of all keys."""
+    node = next(node for node in model.graph.node if node.op_type == "GroupQueryAttention")
+    node.attribute.append(helper.make_attribute("sliding_window_cache", int(is_own_size)))
+    own = {*node.input[3:5], *node.output[1:3]} if is_own_size else set[str]()
+    for value in (*model.graph.input, *model.graph.output):
+        if value.name in own:
+            value.type.tensor_type.shape.dim[2].dim_param = "window"
+    return model
+
+
+def test_a_cache_of_the_size_of_the_window_is_carried(tmp_path: Path) -> None:
+    """A decoder with such a cache beside states chooses what one with whole caches chooses."""
+    printed: list[str] = []
+    for is_own_size in (False, True):
+        model = _of_window(genai_decoder(GenaiSizes(window=4)), is_own_size=is_own_size)
+        bundle = tmp_path / f"{is_own_size}.ingot"
+        ingot.compile(model, targets=["x86-64-v3"]).save(bundle)
+        assert len(ingot_runtime.load(bundle).states) == (2 if is_own_size else 4)
+        printed.append(_run("generate.py", bundle, "--ids", "5,6,7,8,9,1", "--window", 6))
+    assert printed[0] == printed[1]
+    assert len(set(printed[0].split())) > 1

@@ -76,3 +76,21 @@ def test_wrong_nodes_do_not_hide_others() -> None:
     ]  # fmt: skip
     constants = {"w": normal(0, 9, 9), "large": np.ones(9000, np.int64)}
     assert listed(nodes, constants) == ["unknown", "rank"]
+
+
+def test_absent_operands_are_no_absent_results() -> None:
+    """What a refused node leaves without an operand says nothing of nodes without a result."""
+    sound = node("SkipSimplifiedLayerNormalization", "x x scale", "normed", name="sound")
+    sound.output.extend(["", "", "total"])
+    sound.domain = "com.microsoft"
+    nodes = [
+        sound, node("Cast", "x", "g", name="cast", to=TensorProto.COMPLEX64),
+        node("Clip", "g - top", "h", name="of_refused"), node("Neg", "normed", "y"),
+        node("Cast", "x", "other", name="cast_too", to=TensorProto.COMPLEX128),
+    ]  # fmt: skip
+    constants = {"top": np.array(1, np.float32), "scale": normal(0, 4)}
+    ends = [tensor(name, None) for name in ("h", "y", "total", "other")]
+    model = make_model(nodes, [tensor("x", ["n", 4])], ends, constants)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    with pytest.raises(UnsupportedError, match="the model uses 2 things"):
+        translate(model, MemoryStore())

@@ -34,13 +34,15 @@ _INTERLEAVED = 1
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What ``swiglu`` multiplies, and how: ``fusion`` 0 where another product makes the second
-    factor, 1 where pairs of rows of the weights belong together, 2 where halves do."""
+    """What ``swiglu`` and ``geglu`` multiply, and how: ``fusion`` 0 where another product makes the
+    second factor, 1 where pairs of rows of the weights belong together, 2 where halves do;
+    ``is_gelu``: the first factor goes through the tanh form of GELU, and the numbers play no part."""
 
     fusion: int
     alpha: float
     beta: float
     limit: float
+    is_gelu: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +60,18 @@ def activation_of(context: OpContext) -> str | Gate:
         Unsupported: a gate that ONNX Runtime has on GPUs alone.
     """
     name = context.string_attribute("activation_type", "relu")
-    if name != "swiglu":
+    if name not in ("swiglu", "geglu"):
         return name
     fusion = context.int_attribute("swiglu_fusion", 0)
     if fusion not in (0, _INTERLEAVED, 2):
         raise OpTypeError("swiglu_fusion of 0, 1 or 2", fusion)
+    if name == "geglu":
+        return Gate(fusion, 1.0, 0.0, math.inf, is_gelu=True)
     if context.bool_attribute("swiglu_limit_after_activation"):
         raise Unsupported("swiglu_limit_after_activation")
     numbers = (("activation_alpha", 1.0), ("activation_beta", 0.0), ("swiglu_limit", math.inf))
-    return Gate(fusion, *(context.float_attribute(*number) for number in numbers))
+    alpha, beta, limit = (context.float_attribute(*number) for number in numbers)
+    return Gate(fusion, alpha, beta, limit)
 
 
 def widths_of(activation: str | Gate) -> int:
@@ -165,12 +170,14 @@ def _gated(context: OpContext, x: int, other: int | None, gate: Gate) -> int:
         half = dim_floordiv(context.shape_of(x)[1], 2)
         x, other = (slice_axis(context, x, 1, start, half) for start in (0, half))
     elif other is None:
-        raise OpTypeError("fc3_experts_weights, without which swiglu has no second factor", "none")
+        raise OpTypeError("fc3_experts_weights, without which a gate has no second factor", "none")
     assert other is not None
     if gate.limit < math.inf:
         x = binary_scalar(context, "min", x, gate.limit)
         other = binary_scalar(context, "min", other, gate.limit)
         other = binary_scalar(context, "max", other, -gate.limit)
+    if gate.is_gelu:
+        return context.add("mul", context.add("gelu", x, approximate="tanh"), other)
     inner = x if gate.alpha == 1 else binary_scalar(context, "mul", x, gate.alpha)
     activated = context.add("mul", x, context.add("sigmoid", inner))
     if gate.beta:

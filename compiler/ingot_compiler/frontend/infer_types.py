@@ -56,17 +56,17 @@ def infer_types(
     ``custom_ops``: definitions of the user by domain and name."""
     same_names = SameNames(model.alike)
     while True:
-        joined = len(same_names.joined)
-        typed = _translated(_with_joined(model, same_names), read, same_names, custom_ops or {})
+        bindings = same_names.bindings()
+        typed = _translated(_with_bindings(model, same_names), read, same_names, custom_ops or {})
         same_names.note_graph(typed.graph)
-        if len(same_names.joined) == joined:
+        if same_names.bindings() == bindings:
             return typed
 
 
-def _with_joined(model: ImportedModel, same_names: SameNames) -> ImportedModel:
-    """The model where one symbol stands for those that are one size with it."""
+def _with_bindings(model: ImportedModel, same_names: SameNames) -> ImportedModel:
+    """The model where one symbol stands for those that are one size with it, or a number."""
     bindings = same_names.bindings()
-    same_names.groups = left_apart(model.alike, same_names.joined)
+    same_names.groups = left_apart(model.alike, bindings)
     inputs = tuple(
         replace(kind, shape=tuple(substitute(dim, bindings) for dim in kind.shape))
         for kind in model.inputs

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from ingot_compiler.frontend.compose import as_vector, reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.attributes import text_attribute
+from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min
 from ingot_compiler.ir.message import Text, message
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -71,6 +72,15 @@ def with_size(context: OpContext, x: int, axis: int, size: int, expected: Text) 
     require_dim(context, dim_add(own, -size), expected, own)
     shape[axis] = size
     return reshape(context, x, shape)
+
+
+def with_fixed_size(context: OpContext, x: int, axis: int, size: int, expected: Text) -> int:
+    """As ``with_size``; where ``x`` is an input of the model, it has that size from now on, so that
+    no caller is asked for it."""
+    name = bare_symbol(context.shape_of(x)[axis])
+    if name is not None and x in context.translation.builder.inputs:
+        context.translation.same_names.fix(name, size)
+    return with_size(context, x, axis, size, expected)
 
 
 def with_count(context: OpContext, x: int, count: int, what: str) -> int:

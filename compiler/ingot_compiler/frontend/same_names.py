@@ -1,8 +1,9 @@
-"""Dimensions of inputs that the file calls by one name: which of them are one size.
+"""Dimensions of inputs that the file calls by one name: which of them are one size; and those that
+an op fixes, which the file might as well have said.
 
 In: groups of symbols, one for each name that several dimensions have; the sizes that ops compare.
-Out: which symbol stands for which others. Not done here: the symbols (``input_types``), the
-translation that compares (``context``).
+Out: which symbol or number stands for which others. Not done here: the symbols (``input_types``),
+the translation that compares (``context``).
 
 A name alone is no evidence: files call dimensions by one name that differ in a call, and others run
 them. So each dimension has a symbol of its own, and two of one name become one size where an op
@@ -30,10 +31,15 @@ Groups = tuple[tuple[str, ...], ...]
 @dataclass(slots=True)
 class SameNames:
     """``groups``: symbols that are not one size yet; ``joined``: symbol -> the one that stands for
-    it."""
+    it; ``numbers``: symbol -> the only size that it may have."""
 
     groups: Groups = ()
     joined: dict[str, str] = field(default_factory=dict[str, str])
+    numbers: dict[str, int] = field(default_factory=dict[str, int])
+
+    def fix(self, name: str, size: int) -> None:
+        """Note that a node which every call runs refuses any other size."""
+        self.numbers.setdefault(name, size)
 
     def compare(self, left: Dim, right: Dim) -> None:
         """Note that an op compares two sizes."""
@@ -100,8 +106,10 @@ class SameNames:
         return name
 
     def bindings(self) -> dict[str, Dim]:
-        """What takes the place of each symbol that another one stands for."""
-        return {name: symbol(self.representative(name)) for name in self.joined}
+        """What takes the place of each symbol that another one or a number stands for."""
+        numbers = {self.representative(name): size for name, size in self.numbers.items()}
+        names = {name: self.representative(name) for name in (*self.joined, *numbers)}
+        return {name: numbers.get(first, symbol(first)) for name, first in names.items()}
 
     def note_graph(self, graph: Graph) -> None:
         """Note what the expressions of a graph compare: arguments of functions such as max."""
@@ -136,14 +144,14 @@ class SameNames:
                     self._note(atom.right, seen)
 
 
-def left_apart(groups: Groups, joined: Mapping[str, str]) -> Groups:
-    """The groups without the symbols that another one stands for."""
-    left = (tuple(name for name in group if name not in joined) for group in groups)
+def left_apart(groups: Groups, bindings: Mapping[str, Dim]) -> Groups:
+    """The groups without the symbols that something else stands for."""
+    left = (tuple(name for name in group if name not in bindings) for group in groups)
     return tuple(group for group in left if len(group) > 1)
 
 
 def own_sizes(profile: Profile, inputs: Sequence[TensorType]) -> Profile:
-    """A profile without the sizes of symbols that another one stands for."""
+    """A profile without the sizes of symbols that something else stands for."""
     free = {name for kind in inputs for dim in kind.shape for name in symbol_set(dim)}
     return tuple(item for item in profile if item.symbol in free)
 

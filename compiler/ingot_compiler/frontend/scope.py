@@ -174,7 +174,7 @@ class Scope:
             lacking = [
                 position
                 for position, result in enumerate(node.results)
-                if result in reads and result not in self.values
+                if result != ABSENT and result in reads and result not in self.values
             ]
             if lacking and node.results[0] in self.values and NodeRef(maker) not in refused:
                 reason = f"its optional result {lacking[0]} has no translation"

@@ -38,7 +38,7 @@ from ingot_compiler.ir.op_type_error import OpTypeError, require
 def _translate(context: OpContext) -> Sequence[int]:
     if context.optional(8) is not None or context.optional(9) is not None:
         raise Unsupported("a cache that is written in place, which ONNX Runtime has for GPUs alone")
-    q, k, v = _heads(context)
+    q, k, v = projected_heads(context)
     past = [context.optional(6), context.optional(7)]
     k, v = (
         x if before is None else concat(context, [before, x], 2)
@@ -50,7 +50,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     return merge_heads(context, result), k, v, ABSENT if scores is None else scores
 
 
-def _heads(context: OpContext) -> tuple[int, int, int]:
+def projected_heads(context: OpContext) -> tuple[int, int, int]:
     """q, k and v per head, with their biases."""
     heads = context.int_attribute("num_heads", 0)
     q, k, v = context.operand(0), context.optional(1), context.optional(2)
