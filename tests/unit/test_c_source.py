@@ -17,6 +17,7 @@ from onnx import helper, numpy_helper
 from tests.c_source import CModel, compile_c, export
 from tests.json_schemas import checked
 from tests.unit.codegen_harness import Array
+from tests.unit.ml_harness import classic_trees, ml_model, ml_node, rows
 from tests.unit.test_models import STATIC, Cases
 
 import ingot
@@ -112,6 +113,18 @@ def test_narrow_weights(form: CForm, dtype: type[np.generic], tmp_path: Path) ->
     header = export(path, tmp_path / "c", "--target", form.name, "--name", "m")
     facts = json.loads(header.with_suffix(".json").read_text())
     assert facts["weights_bytes"] == matrix.size * (4 if dtype is np.float16 else 2)
+
+
+@pytest.mark.parametrize("form", C_FORMS, ids=lambda form: form.name)
+def test_trees(form: CForm, tmp_path: Path) -> None:
+    """Every branch goes the way that it goes by machine code."""
+    x = rows()
+    attributes = classic_trees(5, 5, "target", 1, 3)
+    tree = ml_node("TreeEnsembleRegressor", "x", "y", n_targets=1, **attributes)
+    (tmp_path / "m.onnx").write_bytes(ml_model([tree], {"x": x}, "y").SerializeToString())
+    made = CModel(export(tmp_path / "m.onnx", tmp_path / "c", "--target", form.name, "--name", "m"))
+    expected = bundle_run(tmp_path / "m.onnx", form.loops_for, {"x": x}, tmp_path)
+    assert made.run({"x": x})["y"].tobytes() == expected["y"].tobytes()
 
 
 def test_memory_is_that_of_the_plan(tmp_path: Path) -> None:
