@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -15,8 +16,10 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 from tests.c_source import CModel, compile_c, export
+from tests.cortex_board import CORTEX_M4
 from tests.json_schemas import checked
 from tests.unit.codegen_harness import Array
+from tests.unit.ml_harness import classic_trees, ml_model, ml_node, rows
 from tests.unit.test_models import STATIC, Cases
 
 import ingot
@@ -114,6 +117,18 @@ def test_narrow_weights(form: CForm, dtype: type[np.generic], tmp_path: Path) ->
     assert facts["weights_bytes"] == matrix.size * (4 if dtype is np.float16 else 2)
 
 
+@pytest.mark.parametrize("form", C_FORMS, ids=lambda form: form.name)
+def test_trees(form: CForm, tmp_path: Path) -> None:
+    """Every branch goes the way that it goes by machine code."""
+    x = rows()
+    attributes = classic_trees(5, 5, "target", 1, 3)
+    tree = ml_node("TreeEnsembleRegressor", "x", "y", n_targets=1, **attributes)
+    (tmp_path / "m.onnx").write_bytes(ml_model([tree], {"x": x}, "y").SerializeToString())
+    made = CModel(export(tmp_path / "m.onnx", tmp_path / "c", "--target", form.name, "--name", "m"))
+    expected = bundle_run(tmp_path / "m.onnx", form.loops_for, {"x": x}, tmp_path)
+    assert made.run({"x": x})["y"].tobytes() == expected["y"].tobytes()
+
+
 def test_memory_is_that_of_the_plan(tmp_path: Path) -> None:
     """What is printed before anything is flashed is what the plan has, and what the file takes."""
     path = Cases("lstm", dynamic=False).path
@@ -124,6 +139,19 @@ def test_memory_is_that_of_the_plan(tmp_path: Path) -> None:
     assert f"#define m_RAM_BYTES {made.facts['ram_bytes']}\n" in header
     words = made.facts["ram_bytes"] // 8
     assert f"workspace[{words}];" in (tmp_path / "c" / "m.c").read_text()
+
+
+def test_kernels_share_no_frame(tmp_path: Path) -> None:
+    """Compilers keep each kernel a function of its own: the stack that is told holds one of them."""
+    nodes = [helper.make_node("Sin", ["x"], ["y"])]
+    nodes += [helper.make_node("CumSum", ["y", "axis"], ["z"])]
+    path = save(tmp_path, nodes, {"x": [2, 5]}, {"axis": np.array(1)})
+    export(path, tmp_path / "c", "--target", "c-small", "--name", "m")
+    kernels = re.findall(r" int (k_\w+)\(", (tmp_path / "c" / "m.c").read_text())
+    assert len(kernels) == 2
+    compile_c(tmp_path / "c", *CORTEX_M4, "-O2", "-S", "m.c", "-o", "m.s")
+    assembly = (tmp_path / "c" / "m.s").read_text()
+    assert all(f"\n{kernel}:" in assembly for kernel in kernels)
 
 
 def test_same_bytes(tmp_path: Path) -> None:

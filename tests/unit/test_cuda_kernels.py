@@ -58,7 +58,7 @@ def test_every_cast_is_the_interpreters() -> None:
 
 
 def test_some_programs_are_the_interpreters() -> None:
-    """Halves, saturation, masks, sums in lanes: one program of each sort."""
+    """Halves, saturation, masks, sums in lanes, choices: one program of each sort."""
     programs, inputs = some_programs()
     check(programs, inputs, cuda_harness.open_programs(programs))
 

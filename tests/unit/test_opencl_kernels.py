@@ -160,6 +160,15 @@ def total() -> LoopProgram:
     return LoopProgram((Buffer("i32", False), Buffer("i32", True)), (), "i", 30, 1, (found, store))
 
 
+def chosen() -> LoopProgram:
+    """One of two numbers that are loaded both, without lanes: a step of a tree."""
+    place = symbol("i")
+    condition = Apply("less", (Load(0, place), Constant(0, "i32")), "bool")
+    value = Apply("select", (condition, Load(0, place + 1), Load(0, place + 2)), "i32")
+    buffers = (Buffer("i32", False), Buffer("i32", True))
+    return LoopProgram(buffers, (), "i", COUNT - 2, 1, (Store(1, place, value),))
+
+
 def required() -> LoopProgram:
     """Numbers that must not be negative."""
     condition = Apply("less_equal", (Constant(0, "i32"), Load(0, _J)), "bool")
@@ -168,7 +177,7 @@ def required() -> LoopProgram:
 
 
 def test_some_programs_are_the_interpreters() -> None:
-    """Halves, saturation, masks, sums in lanes: one program of each sort."""
+    """Halves, saturation, masks, sums in lanes, choices: one program of each sort."""
     check(*some_programs())
 
 
@@ -178,7 +187,7 @@ def some_programs() -> tuple[list[LoopProgram], list[list[Array]]]:
     programs = [cast("f32", "f16"), cast("f64", "bf16"), cast("f32", "u8"), cast("f64", "i64"), cast("f16", "f32"),
                 cast("bf16", "f32"), strided(), elementwise(given, ("f32", "f32"))]  # fmt: skip
     inputs = [[numbers(program.buffers[0].dtype, 1)] for program in programs]
-    return [*programs, total()], [*inputs, [numbers("i32", 2)]]
+    return [*programs, total(), chosen()], [*inputs, [numbers("i32", 2)], [numbers("i32", 4)]]
 
 
 def test_a_requirement_is_reported() -> None:

@@ -3,8 +3,8 @@
 In: a loop program, a form. Out: its symbol, the text. Not done here: who calls it (``main_text``),
 what the text names (``support.h``).
 
-``static int SYMBOL(buffers..., scalars..., first, last, scratch)`` returns 0, or the code of a
-requirement that did not hold.
+``static NO_INLINE int SYMBOL(buffers..., scalars..., first, last, scratch)`` returns 0, or the code
+of a requirement that did not hold.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def kernel_text(program: LoopProgram, form: CForm) -> tuple[str, str]:
     used = "\n".join(body)
     unused = [f"  (void){name};" for name, _ in _parameters(program) if name not in used.split()]
     parameters = ", ".join(f"{kind}{name}" for name, kind in _parameters(program))
-    lines = [*source.tables, f"static int {symbol}({parameters}) {{", *unused, *body, "}"]
+    lines = [*source.tables, f"static NO_INLINE int {symbol}({parameters}) {{", *unused, *body, "}"]
     return symbol, "\n".join([*lines, ""])
 
 

@@ -9,13 +9,16 @@
 #define __has_builtin(name) 0
 #endif
 
-/* Numbers lie in arrays of bytes: compilers that look at types must know. */
+/* Numbers lie in arrays of bytes: compilers that look at types must know. Kernels share no frame:
+   the stack holds one at a time. */
 #ifdef __GNUC__
 #define OVER_ANY __attribute__((may_alias))
 #define ALIGNED(bytes) __attribute__((aligned(bytes)))
+#define NO_INLINE __attribute__((noinline))
 #else
 #define OVER_ANY
 #define ALIGNED(bytes)
+#define NO_INLINE
 #endif
 typedef int8_t OVER_ANY i8_at;
 typedef int16_t OVER_ANY i16_at;

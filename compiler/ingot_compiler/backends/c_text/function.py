@@ -152,6 +152,11 @@ def _negate(scope: CScope, name: str, rest: str) -> None:
     scope.define(name, value.element, value.lanes, [f"-{piece}" for piece in value.pieces])
 
 
+def _freeze(scope: CScope, name: str, rest: str) -> None:
+    """The same value: C has no poison."""
+    scope.values[name] = scope.value(typed(rest))
+
+
 def _select(scope: CScope, name: str, rest: str) -> None:
     condition, left, right = (scope.value(operand) for operand in operands(rest))
     if left.space:
@@ -249,6 +254,7 @@ _STATEMENTS: dict[str, Callable[[CScope, str, str], None]] = {
     "call": _call,
     "extractelement": _extract,
     "fneg": _negate,
+    "freeze": _freeze,
     "getelementptr": memory.address,
     "insertelement": _insert,
     "load": memory.load,

@@ -97,7 +97,7 @@ def _instruction(line: str) -> Instruction:
     if not equals or not result.startswith("%"):
         result, rest = "", line
     opcode, _, operands = rest.partition(" ")
-    return Instruction(result, opcode, operands)
+    return Instruction(result, opcode, operands.partition(", !")[0])  # metadata advises LLVM alone
 
 
 def parts(text: str) -> list[str]:
