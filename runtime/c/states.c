@@ -46,13 +46,6 @@ static u64 product(const i64 *shape, u32 first, u32 end) {
   return count;
 }
 
-static i64 longest(const struct states *states, u32 count) {
-  i64 length = 0;
-  for (u32 index = 0; index < count; index++)
-    if (states->held[index].length > length) length = states->held[index].length;
-  return length;
-}
-
 static bool grows_along(const struct ingot_state *state, u32 axis) { return axis == state->axis && !state->is_fixed; }
 
 static const char *first_fixed(const struct plan *plan) {
@@ -65,6 +58,16 @@ static bool is_any_growing(const struct plan *plan) {
   for (u32 index = 0; index < plan->state_count; index++)
     if (!plan->states[index].is_fixed) return true;
   return false;
+}
+
+// Whether a state's rows are those that are counted: of states of fixed length only where no other has any.
+static bool counts_rows(const struct plan *plan, u32 index) { return !plan->states[index].is_fixed || !is_any_growing(plan); }
+
+static i64 longest(const struct states *states, const struct plan *plan) {
+  i64 length = 0;
+  for (u32 index = 0; index < plan->state_count; index++)
+    if (counts_rows(plan, index) && states->held[index].length > length) length = states->held[index].length;
+  return length;
 }
 
 // Notes what the rows that are there say of symbols, then what the user says.
@@ -159,7 +162,7 @@ static bool reserve_states(ingot_session *session, error *error) {
   for (u32 index = 0; index < plan->state_count; index++) {
     const struct ingot_state *state = plan->states + index;
     const i64 *shape = session->outputs[state->output].shape, *before = session->inputs[state->input].shape;
-    if (shape[state->axis] > rows) rows = shape[state->axis];
+    if (counts_rows(plan, index) && shape[state->axis] > rows) rows = shape[state->axis];
     const char *row = TEXT("section state 0, row %u", index), *another = "a state whose output is another tensor";
     if (!REQUIRE(error, !session->outputs[state->output].is_open, another, row, "its size depends on the data")) return false;
     for (u32 axis = 0; axis < TOLD(index)->rank; axis++) {
@@ -169,7 +172,7 @@ static bool reserve_states(ingot_session *session, error *error) {
       states->next[index].shape[axis] = shape[axis];
     }
   }
-  const i64 most = states->max_length, had = longest(states, plan->state_count);
+  const i64 most = states->max_length, had = longest(states, plan);
   if (most && rows > most) {
     const char *why = TEXT("max_length is %lld: it has %lld rows, this call makes them %lld", NUMBER(most), NUMBER(had), NUMBER(rows));
     return refuse(error, INGOT_INPUT_ERROR, "a state outgrows its bound", "ingot_run", why, "begin anew with ingot_keep, or ask for more with max_length");
@@ -281,7 +284,7 @@ static bool reorder_states(ingot_session *session, const i64 *entries, u64 count
 static bool keep(ingot_session *session, i64 length, const i64 *entries, u64 count, error *error) {
   const struct plan *plan = &session->bundle->plan;
   struct states *states = session->states;
-  i64 most = states ? longest(states, plan->state_count) : 0;
+  i64 most = states ? longest(states, plan) : 0;
   if (!states)
     return refuse(error, INGOT_INPUT_ERROR, "the session keeps no states", "ingot_keep", "it was opened without keeps_states", "open one with keeps_states");
   if (length < -1 || length > most)
@@ -292,7 +295,7 @@ static bool keep(ingot_session *session, i64 length, const i64 *entries, u64 cou
   }
   if (entries && !reorder_states(session, entries, count, error)) return false;
   for (u32 index = 0; index < plan->state_count; index++)
-    if (length >= 0 && states->held[index].length > length) states->held[index].length = length;
+    if (length >= 0 && states->held[index].length > length && (!length || !plan->states[index].is_fixed)) states->held[index].length = length;
   session->is_prepared = false;
   return true;
 }

@@ -126,6 +126,16 @@ class OpContext(OnnxNode):
             return self._append(op, operands, **attributes)
         return self._add_or_know(op, operands, attributes, results[0])
 
+    def add_many(self, op: OpName, *operands: int, **attributes: Attribute) -> tuple[int, ...]:
+        """Append a core op of several results."""
+        self._compare(op, operands, attributes)
+        operands = self._agreeing(op, attributes, operands)
+        add = self.translation.builder.add_many
+        results = add(op, operands, attributes, self.source, self.mark)
+        for result in results:
+            self._check_size(self.type_of(result))
+        return results
+
     def _compare(
         self, op: OpName, operands: tuple[int, ...], attributes: dict[str, Attribute]
     ) -> None:

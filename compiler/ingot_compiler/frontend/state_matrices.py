@@ -53,12 +53,9 @@ def linear_attention(context: OpContext, heads: Heads) -> tuple[int, int]:
     if state is None:
         state = full(context, "f32", 0, (batch, count, depth, columns))
     scale = context.float_attribute("scale", 0.0) or 1 / math.sqrt(depth)
-    result, last = context.translation.builder.add_many(
-        "linear_attention",
-        (q, k, v, decay, beta, cast(context, state, "f32")),
-        {"corrects": "delta" in rule, "scale": scale},
-        context.source,
-        context.mark,
+    operands = (q, k, v, decay, beta, cast(context, state, "f32"))
+    result, last = context.add_many(
+        "linear_attention", *operands, corrects="delta" in rule, scale=scale
     )
     return result, last
 

@@ -90,9 +90,7 @@ def _axis(kind: TensorType) -> int:
     return min(sizes)[1] if sizes and min(sizes)[0] else 0
 
 
-def _write(
-    types: list[TensorType], past: int, value: int, maker: Node
-) -> tuple[list[Node], int]:
+def _write(types: list[TensorType], past: int, value: int, maker: Node) -> tuple[list[Node], int]:
     """The nodes that write ``value`` into ``past``, and their result."""
     axis = _axis(types[past])
     rows = types[past].shape[axis]

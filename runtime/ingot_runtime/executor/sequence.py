@@ -60,7 +60,7 @@ class Sequence:
         self._sizes = dict(_numbered(plan.symbols, sizes))
 
     def __len__(self) -> int:
-        return max(self._memory.lengths)
+        return self._memory.longest(self._memory.lengths)
 
     @property
     def capacity(self) -> int:
@@ -116,7 +116,8 @@ class Sequence:
                 why = f"{self._memory.fixed!r} has a fixed length"
                 do = "write over the rows, or reset it"
                 raise InputError("no rows to take back", "sequence.truncate", why, do)
-            self._memory.truncate(length)
+            if length < len(self):
+                self._memory.truncate(length)
 
     def fork(self) -> "Sequence":
         """Return another sequence that has what this one has, in memory of its own."""

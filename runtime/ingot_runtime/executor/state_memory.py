@@ -47,9 +47,14 @@ class StateMemory:
         """Bytes of all states with their room."""
         return 0 if self._block is None else self._block.size_bytes
 
+    def longest(self, rows: "list[int]") -> int:
+        """Return the most rows of a state that grows, or of all."""
+        states = self._plan.states
+        return max([n for state, n in zip(states, rows, strict=True) if not state.fixed] or rows)
+
     @property
     def fixed(self) -> str:
-        """The input of the first state whose length is fixed, or ""."""
+        """The input of the first state of fixed length, or ""."""
         plan = self._plan
         return next((plan.inputs[state.input].name for state in plan.states if state.fixed), "")
 
@@ -99,10 +104,12 @@ class StateMemory:
             InputError: more than ``max_length`` rows. ResourceError: no memory.
         """
         states = self._plan.states
-        rows = max(shape[state.axis] for shape, state in zip(shapes, states, strict=True))
+        rows = self.longest(
+            [shape[state.axis] for shape, state in zip(shapes, states, strict=True)]
+        )
         most = self._max_length
         if most is not None and rows > most:
-            has = max(self.lengths)
+            has = self.longest(self.lengths)
             why = f"max_length is {most}: it has {has} rows, this call makes them {rows}"
             do = "reset it, or ask for more: session.sequence(max_length=...)"
             raise InputError("a state outgrows its bound", "sequence.run", why, do)
