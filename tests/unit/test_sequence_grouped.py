@@ -210,3 +210,9 @@ def test_keys_beyond_the_tables_of_the_rotation_are_refused(bundle: Path) -> Non
             assert len(sequence) == 256
             sequence.truncate(255)
             call(1)
+
+
+def test_heads_of_another_size_are_refused() -> None:
+    """The size of the heads of a cache, which the file leaves open, is that of the new ones."""
+    with pytest.raises(ingot.IngotError, match="expected kv_cache_dim = 16, got 32"):
+        ingot.compile(decoder(rotary=False), shapes={"past.key": (2, GROUPS, 5, 32)})
