@@ -10,8 +10,6 @@ import numpy as np
 
 import ingot_runtime
 
-TOKENS = ("input_ids", "attention_mask", "position_ids")
-
 
 def chosen(logits: np.ndarray, temperature: float, rng: np.random.Generator) -> int:
     """The most probable token, or with a temperature one by chance."""
@@ -21,18 +19,6 @@ def chosen(logits: np.ndarray, temperature: float, rng: np.random.Generator) -> 
     return int(rng.choice(len(weights), p=weights / weights.sum()))
 
 
-def carried(session: ingot_runtime.Session, window: int) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Return what a model continues beside its states, as it begins, and the outputs that continue
-    it, both in the model's order: caches of ``window`` rows, states of linear attention."""
-    given = [it for it in session.inputs if it.name not in session.states and it.name not in TOKENS]
-    made = [it.name for it in session.outputs if it.name not in session.states.values()]
-    begun: dict[str, np.ndarray] = {}
-    for it in given:
-        batch, *sizes = (size if isinstance(size, int) else 0 for size in it.shape)
-        begun[it.name] = np.zeros((batch or 1, *(size or window for size in sizes)), it.dtype)
-    return begun, [name for name in made if name != "logits"]
-
-
 def generated(
     session: ingot_runtime.Session,
     prompt: list[int],
@@ -40,14 +26,13 @@ def generated(
     temperature: float = 0.0,
     seed: int = 0,
     end: int | None = None,
-    window: int = 0,
+    sizes: dict[str, int] | None = None,
 ) -> Iterator[int]:
-    """Yield up to ``count`` tokens behind a prompt, until the token ``end`` comes; ``window``: rows
-    of caches that have the size of a sliding window, at least that of the model."""
+    """Yield up to ``count`` tokens behind a prompt, until the token ``end`` comes; ``sizes``: those
+    that the model leaves open, by name, such as the length of caches of a sliding window."""
     ranks = {tensor.name: len(tensor.shape) for tensor in session.inputs}
-    sequence, rng = session.sequence(), np.random.default_rng(seed)
-    others, made = carried(session, window)
-    tokens, stop = prompt, 0
+    sequence, rng = session.sequence(sizes=sizes), np.random.default_rng(seed)
+    tokens, stop = prompt, 0  # a sequence whose caches have one length does not tell it
     for _ in range(count):
         start, stop = stop, stop + len(tokens)
         positions = np.arange(start, stop)[None]
@@ -55,12 +40,12 @@ def generated(
             "input_ids": np.array([tokens]),
             "attention_mask": np.ones((1, stop), np.int64),
             # Models that see have three: in time, down and across.
-            "position_ids": np.stack([positions] * 3) if ranks.get(TOKENS[2]) == 3 else positions,
+            "position_ids": np.stack([positions] * 3)
+            if ranks.get("position_ids") == 3
+            else positions,
         }
         # Of the three, a model has those that its exporter kept.
-        given = {name: inputs[name] for name in TOKENS if name in ranks}
-        result = sequence.run(given | others)
-        others = dict(zip(others, (result[name] for name in made), strict=True))
+        result = sequence.run({name: inputs[name] for name in inputs if name in ranks})
         token = chosen(result["logits"][0, -1], temperature, rng)
         if token == end:
             return

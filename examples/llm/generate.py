@@ -22,7 +22,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=32, help="most tokens to make")
     parser.add_argument("--temperature", type=float, default=0.0, help="0: the most probable token")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--window", type=int, default=0, help="rows of caches of a sliding window")
+    parser.add_argument(
+        "--size",
+        type=size,
+        action="append",
+        default=[],
+        help="one that the model leaves open: NAME=N",
+    )
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     if options.ids is None and options.tokenizer is None:
@@ -39,12 +45,18 @@ def numbers(text: str) -> list[int]:
     return [int(item) for item in text.split(",")]
 
 
+def size(text: str) -> tuple[str, int]:
+    """Read a size and its name."""
+    name, _, number = text.partition("=")
+    return name, int(number)
+
+
 def answer(options: argparse.Namespace) -> None:
     """Print what follows the prompt."""
     session = ingot_runtime.load(options.bundle, threads=options.threads)
     if not session.states:
         sys.exit(f"error: {options.bundle} is no decoder: it continues no input by an output")
-    settings = options.count, options.temperature, options.seed, None, options.window
+    settings = options.count, options.temperature, options.seed, None, dict(options.size)
     if options.tokenizer is None:
         for token in generated(session, options.ids, *settings):
             print(token, end=" ", flush=True)
@@ -56,7 +68,7 @@ def speak(
     session: ingot_runtime.Session,
     path: str,
     text: str,
-    settings: tuple[int, float, int, None, int],
+    settings: tuple[int, float, int, None, dict[str, int]],
 ) -> None:
     """Print the text that the tokens so far have added, whenever one is there."""
     from tokenizers import Tokenizer

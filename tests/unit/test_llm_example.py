@@ -104,14 +104,15 @@ def _of_window(model: ModelProto, *, is_own_size: bool) -> ModelProto:
     return model
 
 
-def test_a_cache_of_the_size_of_the_window_is_carried(tmp_path: Path) -> None:
-    """A decoder with such a cache beside states chooses what one with whole caches chooses."""
+def test_a_cache_of_the_size_of_the_window(tmp_path: Path) -> None:
+    """A decoder with such a cache chooses what one with whole caches chooses."""
     printed: list[str] = []
     for is_own_size in (False, True):
         model = _of_window(genai_decoder(GenaiSizes(window=4)), is_own_size=is_own_size)
         bundle = tmp_path / f"{is_own_size}.ingot"
         ingot.compile(model, targets=["x86-64-v3"]).save(bundle)
-        assert len(ingot_runtime.load(bundle).states) == (2 if is_own_size else 4)
-        printed.append(_run("generate.py", bundle, "--ids", "5,6,7,8,9,1", "--window", 6))
+        assert len(ingot_runtime.load(bundle).states) == 4
+        size = ("--size", "window=6") if is_own_size else ()
+        printed.append(_run("generate.py", bundle, "--ids", "5,6,7,8,9,1", *size))
     assert printed[0] == printed[1]
     assert len(set(printed[0].split())) > 1

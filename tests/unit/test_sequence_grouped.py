@@ -106,6 +106,30 @@ def test_every_call_gives_the_bits_of_one_with_all_caches(bundle: Path, executor
         assert len(sequence) == longest
 
 
+@pytest.mark.parametrize("executor", ["aot", "vm"])
+def test_a_cache_of_the_size_of_its_window_stays_in_its_place(
+    executor: str, tmp_path: Path
+) -> None:
+    """Calls evict, at different places of each sample, and replace what was there: a sequence gives
+    the bits of calls with all caches, from rows of zeros."""
+    model = decoder(rotary=True)
+    window = {"local_window_size": 4, "sliding_window_cache": 1}
+    model.graph.node[-1].attribute.extend(
+        helper.make_attribute(name, value) for name, value in window.items()
+    )
+    ingot.compile(model, targets=["x86-64-v3"]).save(tmp_path / "window.ingot")
+    with ingot_runtime.load(tmp_path / "window.ingot", threads=2, executor=executor) as session:
+        assert session.states == {f"past.{name}": f"present.{name}" for name in NAMES}
+        sequence = session.sequence(sizes={"past": 6})
+        caches = {f"past.{n}": np.zeros((BATCH, GROUPS, 6, DEPTH), np.float32) for n in NAMES}
+        for inputs, _ in steps(session):
+            expected, got = session.run({**inputs, **caches}), sequence.run(inputs)
+            assert got["y"].any()
+            assert (got["y"] == expected["y"]).all()
+            caches = {f"past.{name}": expected[f"present.{name}"] for name in NAMES}
+            assert all((sequence.state(name) == cache).all() for name, cache in caches.items())
+
+
 def test_rows_of_a_sample_are_its_own(bundle: Path) -> None:
     """Row by row, the cache of a sample has what its calls gave, whatever the other sample does."""
     with ingot_runtime.load(bundle) as session:
@@ -186,3 +210,9 @@ def test_keys_beyond_the_tables_of_the_rotation_are_refused(bundle: Path) -> Non
             assert len(sequence) == 256
             sequence.truncate(255)
             call(1)
+
+
+def test_heads_of_another_size_are_refused() -> None:
+    """The size of the heads of a cache, which the file leaves open, is that of the new ones."""
+    with pytest.raises(ingot.IngotError, match="expected kv_cache_dim = 16, got 32"):
+        ingot.compile(decoder(rotary=False), shapes={"past.key": (2, GROUPS, 5, 32)})

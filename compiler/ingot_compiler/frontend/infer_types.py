@@ -25,9 +25,10 @@ from ingot_compiler.frontend.sequences import parts_of
 from ingot_compiler.frontend.translation import Translation
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
-from ingot_compiler.ir.dims import substitute
+from ingot_compiler.ir.dims import Dim, substitute, symbol
+from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.message import Text
+from ingot_compiler.ir.message import OptionRef, Text, message
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.value_forms import TENSOR, count_of
 from ingot_runtime.lazy_dataclass import dataclass
@@ -60,7 +61,18 @@ def infer_types(
         typed = _translated(_with_bindings(model, same_names), read, same_names, custom_ops or {})
         same_names.note_graph(typed.graph)
         if same_names.bindings() == bindings:
+            _require_given(model, bindings)
             return typed
+
+
+def _require_given(model: ImportedModel, bindings: Mapping[str, Dim]) -> None:
+    """Refuse a size of the user where the model has another one."""
+    for item in (item for profile in model.profiles for item in profile):
+        size = bindings.get(item.symbol)
+        if isinstance(size, int) and not item.least <= size <= item.most:
+            what, option = "the model has another size than the one given", OptionRef("shape")
+            why = message("expected ", symbol(item.symbol), f" = {size}, got {item.span}")
+            raise ModelError(what, message(option), why, message("correct ", option))
 
 
 def _with_bindings(model: ImportedModel, same_names: SameNames) -> ImportedModel:

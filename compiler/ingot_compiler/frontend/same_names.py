@@ -31,11 +31,17 @@ Groups = tuple[tuple[str, ...], ...]
 @dataclass(slots=True)
 class SameNames:
     """``groups``: symbols that are not one size yet; ``joined``: symbol -> the one that stands for
-    it; ``numbers``: symbol -> the only size that it may have."""
+    it; ``numbers``: symbol -> the only size that it may have; ``firsts``: the first of some sizes
+    that are alike."""
 
     groups: Groups = ()
     joined: dict[str, str] = field(default_factory=dict[str, str])
     numbers: dict[str, int] = field(default_factory=dict[str, int])
+    firsts: dict[str, Dim] = field(default_factory=dict[str, Dim])
+
+    def compare_alike(self, what: str, size: Dim) -> None:
+        """Note that a size is one of several that would be alike if the file calls them so."""
+        self.compare(self.firsts.setdefault(what, size), size)
 
     def fix(self, name: str, size: int) -> None:
         """Note that a node which every call runs refuses any other size."""

@@ -6,8 +6,11 @@ present. Not done here: caches of all keys (``whole_cache``).
 
 Row i of a cache is position e + i of its sample. Of T positions the first e(T) are evicted, that
 is G * (max(T - W, 0) div G) for a window W and G = C - W + 1. Rows behind the last position are
-unspecified: a past may have NaN there, a present has zeros. Queries read the first M rows of the
-past, as many as the longest sample may have: none in a prompt.
+unspecified: a past may have NaN there, a present has zeros. Queries read the new rows and the first
+M rows of the past, as many as the longest sample may have: none in a prompt.
+
+The past is read once, by the ``concat`` behind the new rows, so that a session may keep the present
+in its place (``passes.hold_whole``).
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from ingot_compiler.frontend.compose import (
     transpose,
 )
 from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.operand_sizes import require_dim
+from ingot_compiler.frontend.operand_sizes import require_dim, sizes_of
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.ranges import maximum, minimum
@@ -33,8 +36,8 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WindowCache:
-    """``held``: C; ``most``: M; ``slack``: G. ``rows``: i64 [B, 1, M + S, 1], the position of each
-    row of the past and of the new ones, the number of all positions for a row that is none."""
+    """``held``: C; ``most``: M; ``slack``: G. ``rows``: i64 [B, 1, S + M, 1], the position of each
+    new row and of those of the past, the number of all positions for a row that is none."""
 
     lengths: CacheLengths
     held: Dim
@@ -46,10 +49,14 @@ class WindowCache:
     @classmethod
     def of(cls, context: OpContext, lengths: CacheLengths) -> WindowCache:
         """That of a node."""
-        past, window = context.optional(3), context.int_attribute("local_window_size", -1)
-        if past is None or context.optional(4) is None or window < 1:
+        past, values = context.optional(3), context.optional(4)
+        window = context.int_attribute("local_window_size", -1)
+        if past is None or values is None or window < 1:
             raise Unsupported("a cache of the size of the window without a past or a window")
-        held = context.shape_of(past)[2]
+        held = sizes_of(context, past, 4)[2]
+        for size in (held, sizes_of(context, values, 4)[2]):
+            # All layers then share their masks, and a session asks for one size.
+            context.translation.same_names.compare_alike(f"caches of a window of {window}", size)
         beyond = maximum(held, window) - held
         expected = message("a cache of at least ", window, " rows, as the window has")
         require_dim(context, beyond, expected, held)
@@ -61,40 +68,40 @@ class WindowCache:
         before = context.add("add", evicted, range_mask(context, (1, 1, most, 1), 2))
         is_row = context.add("less", before, lengths.past)
         before = context.add("select", is_row, before, lengths.total)
-        rows = concat(context, [before, lengths.places(context, 2)], 2)
+        rows = concat(context, [lengths.places(context, 2), before], 2)
         return cls(lengths, held, most, window, slack, rows)
 
     def places(self, context: OpContext) -> int:
-        """i64 [B, 1, 1, M + S]: which position each row that queries read is."""
+        """i64 [B, 1, 1, S + M]: which position each row that queries read is."""
         return transpose(context, self.rows, (0, 1, 3, 2))
 
     def extended(self, context: OpContext, new: int, past: int | None) -> tuple[int, int]:
-        """The rows that queries read [B, groups, M + S, D], and the present [B, groups, C, D]."""
+        """The rows that queries read [B, groups, S + M, D], and the present [B, groups, C, D]."""
         assert past is not None
-        both = concat(context, [slice_axis(context, past, 2, 0, self.most), new], 2)
-        nothing = context.scalar(context.dtype_of(new), 0)
+        both, nothing = concat(context, [new, past], 2), context.scalar(context.dtype_of(new), 0)
         is_row = context.add("less", self.rows, self.lengths.total)
-        read = context.add("select", is_row, both, nothing)
-        shape = (*context.shape_of(past)[:2], self.held, context.shape_of(past)[3])
+        seen = slice_axis(context, both, 2, 0, self.lengths.new + self.most)
+        read = context.add("select", is_row, seen, nothing)
         place, source = self._sources(context)
-        moved = context.add("gather_elements", read, broadcast_to(context, source, shape), axis=2)
+        wide = broadcast_to(context, source, context.shape_of(past))
+        moved = context.add("gather_elements", both, wide, axis=2)
         is_row = context.add("less", place, self.lengths.total)
         return read, context.add("select", is_row, moved, nothing)
 
     def _sources(self, context: OpContext) -> tuple[int, int]:
-        """i64 [B, 1, C, 1]: which position each row of the present is, and which of the rows that
-        queries read."""
-        lengths, most = self.lengths, size_scalar(context, self.most)
+        """i64 [B, 1, C, 1]: which position each row of the present is, and which of the new rows and
+        of the past."""
+        lengths, new = self.lengths, size_scalar(context, self.lengths.new)
         before, after = (
             _evicted(context, count, self.window, self.slack)
             for count in (lengths.past, lengths.total)
         )
         place = context.add("add", after, range_mask(context, (1, 1, self.held, 1), 2))
-        of_past = context.add("sub", place, before)
-        of_new = context.add("add", most, context.add("sub", place, lengths.past))
+        of_past = context.add("add", new, context.add("sub", place, before))
+        of_new = context.add("sub", place, lengths.past)
         is_past = context.add("less", place, lengths.past)
         source = context.add("select", is_past, of_past, of_new)
-        last = context.add("add", most, size_scalar(context, lengths.new - 1))
+        last = size_scalar(context, lengths.new + self.held - 1)
         return place, clamp(context, source, context.scalar("i64", 0), last)
 
 

@@ -4,9 +4,10 @@ length, all of whose rows are new.
 In: a graph, before it is specialised. Out: the same graph, in which such an output is ``write_rows``
 of its input. Not done here: which of them a session may keep (``hold_rows``).
 
-Two ops replace a state: ``linear_attention`` the matrices of its heads, and a ``concat`` behind an
-input whose last elements are returned, as a convolution along a sequence keeps them. Names are not
-looked at.
+Three ops replace a state: ``linear_attention`` the matrices of its heads, a ``concat`` behind an
+input whose last elements are returned, as a convolution along a sequence keeps them, and a ``concat``
+before an input from which rows are picked, as a cache of the size of a window keeps them. Names are
+not looked at.
 """
 
 from __future__ import annotations
@@ -74,6 +75,10 @@ def _past(graph: Graph, makers: Mapping[int, Node], value: int) -> int | None:
     node = makers.get(value)
     if node is not None and node.op == "linear_attention" and value == node.results[1]:
         return node.operands[-1]
+    picked = makers.get(node.operands[1]) if node is not None and node.op == "select" else None
+    if picked is not None and picked.op == "gather_elements":
+        joined = makers.get(picked.operands[0])
+        return joined.operands[-1] if joined is not None and joined.op == "concat" else None
     joined = makers.get(node.operands[0]) if node is not None and node.op == "slice" else None
     if node is None or joined is None or joined.op != "concat":
         return None
