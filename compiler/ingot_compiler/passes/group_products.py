@@ -1,8 +1,8 @@
 """Pass: products of single rows by matrices that indices pick are products by groups.
 
-In: a graph. Out: a graph where ``x @ gather(w, i)`` of constant matrices is ``grouped_matmul``, which
-reads the matrices where they lie: mixtures of experts as PyTorch exports them copy those of every
-token. Not done here: several rows by one matrix, matrices that something else reads too.
+In: a graph. Out: a graph where ``x @ gather(w, i)`` of constant matrices is ``grouped_matmul``,
+which reads the matrices where they lie: mixtures of experts as PyTorch exports them copy those of
+every token. Not done here: several rows by one matrix, matrices that something else reads too.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ In: a graph, before it is specialised. Out: the same graph, in which each ``writ
 whose result is an output says so. Not done here: caches that grow (``hold_state``), where the two lie
 (``lowering.states``).
 
-What a call has written stays written, so nothing may refuse the call afterwards: every requirement is
-asked for again where the places of the rows are computed, before the first row is written. Where one
-depends on a cache that was written, or a size is read from data, no cache is kept, unless writing it
-is the last that a call does.
+What a call has written stays written, so nothing may refuse the call afterwards: every
+requirement is asked for again where the places of the rows are computed, before the first row is
+written. Where one depends on a cache that was written, or a size is read from data, no cache is
+kept, unless writing it is the last that a call does.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Pass: a state of one size that each call replaces as a whole is written like a cache of fixed
 length, all of whose rows are new.
 
-In: a graph, before it is specialised. Out: the same graph, in which such an output is ``write_rows``
-of its input. Not done here: which of them a session may keep (``hold_rows``).
+In: a graph, before it is specialised. Out: the same graph, in which such an output is
+``write_rows`` of its input. Not done here: which of them a session may keep (``hold_rows``).
 
 Three ops replace a state: ``linear_attention`` the matrices of its heads, a ``concat`` behind an
-input whose last elements are returned, as a convolution along a sequence keeps them, and a ``concat``
-before an input from which rows are picked, as a cache of the size of a window keeps them. Names are
-not looked at.
+input whose last elements are returned, as a convolution along a sequence keeps them, and a
+``concat`` before an input from which rows are picked, as a cache of the size of a window keeps
+them. Names are not looked at.
 """
 
 from __future__ import annotations

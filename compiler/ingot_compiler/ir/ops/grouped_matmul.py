@@ -1,8 +1,8 @@
 """``grouped_matmul(a, groups, b)``: each row by the matrix that its group names, as the experts of a
 mixture multiply tokens (torch._grouped_mm, with rows in any order).
 
-In: a [P, K] and b [G, K, N] of one float type; groups i64 [P], of which one outside of [0, G) stands
-for the nearest one inside. Out: [P, N]. Not done here: which rows belong to a group
+In: a [P, K] and b [G, K, N] of one float type; groups i64 [P], of which one outside of [0, G)
+stands for the nearest one inside. Out: [P, N]. Not done here: which rows belong to a group
 (``backends.host.rows_by_group``).
 """
 

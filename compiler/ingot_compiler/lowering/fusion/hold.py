@@ -85,6 +85,9 @@ def write_rows(fuser: Fuser, index: int, node: Node) -> None:
     """All of the past where it is not there yet, then the rows that are replaced. The places lie in
     memory before that, for reading them may be refused."""
     past, *others = node.operands
+    if _replaces_all(fuser, node):
+        _write_all(fuser, node)
+        return
     leaves = [fuser.leaf(operand) for operand in others]
     held = fuser.held(node.results[0])
     if held is None:
@@ -95,15 +98,48 @@ def write_rows(fuser: Fuser, index: int, node: Node) -> None:
     fuser.compute(node.results[0], place)
 
 
+def _replaces_all(fuser: Fuser, node: Node) -> bool:
+    """Whether the places are all rows in their order, perhaps behind requirements."""
+    past, places, _ = node.operands
+    maker = fuser.values.maker(places)
+    while maker is not None and maker.op == "require":
+        maker = fuser.values.maker(maker.operands[0])
+    if maker is None or maker.op != "literal":
+        return False
+    rows = fuser.values.type_of(past).shape[node.integer("axis")]
+    return isinstance(rows, int) and maker.table["value"] == tuple(range(rows))
+
+
+def _write_all(fuser: Fuser, node: Node) -> None:
+    """The new rows alone, computed where they belong; behind the requirements of the places, for
+    which alone these are read."""
+    _, places, rows = node.operands
+    maker = fuser.values.maker(places)
+    if maker is not None and maker.op == "require":
+        fuser.leaf(places)
+    held, result = fuser.held(node.results[0]), node.results[0]
+    if held is None:
+        fuser.storage.put(result, fuser.where(rows))
+        return
+    place = _memory(fuser, node, held)
+    fuser.store(rows, place)
+    fuser.storage.put(result, place)
+
+
+def _memory(fuser: Fuser, node: Node, held: Held) -> Stored:
+    """The memory of a state's output."""
+    kind = fuser.values.type_of(node.results[0])
+    view, count = _pitched(kind, node.integer("axis"), held.room)
+    return Stored(fuser.storage.add(BufferSpec("output", kind.dtype, count, held.output)), view)
+
+
 def _place(fuser: Fuser, node: Node, held: Held) -> Stored:
     """The memory of a state's output, with the rows of the past."""
-    past, axis = node.operands[0], node.integer("axis")
-    kind, given = (fuser.values.type_of(value) for value in (node.results[0], past))
-    view, count = _pitched(kind, axis, held.room)
-    place = Stored(fuser.storage.add(BufferSpec("output", kind.dtype, count, held.output)), view)
+    past, axis, place = node.operands[0], node.integer("axis"), _memory(fuser, node, held)
+    given = fuser.values.type_of(past)
     rows = dim_mul(given.shape[axis], held.moved)
     shape = (*given.shape[:axis], rows, *given.shape[axis + 1 :])
-    moved = fuser.values.add(TensorType(kind.dtype, shape), fuser.values.device_of(past))
+    moved = fuser.values.add(TensorType(given.dtype, shape), fuser.values.device_of(past))
     fuser.storage.put(moved, fuser.where(past))
     fuser.copy(moved, place)
     return place

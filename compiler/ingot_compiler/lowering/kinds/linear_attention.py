@@ -4,9 +4,9 @@ In: a group of one ``linear_attention``, its workspace. Out: its loop program: u
 head). Not done
 here: several tokens at once.
 
-Columns of the matrix know nothing of each other, so they are in lanes, and some tokens pass over a few
-of them before the next ones. These lie together meanwhile, in a workspace: rows that are whole
-states apart would share few places of the first cache.
+Columns of the matrix know nothing of each other, so they are in lanes, and some tokens pass over
+a few of them before the next ones. These lie together meanwhile, in a workspace: rows that are
+whole states apart would share few places of the first cache.
 """
 
 from __future__ import annotations

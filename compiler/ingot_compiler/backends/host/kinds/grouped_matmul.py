@@ -4,7 +4,8 @@ In: a group anchored by ``grouped_matmul``. Out: its loop programs. Not done her
 rows (``rows_by_group``), the matrix view of one product (``contraction``).
 
 Units are (group, columns): each reads its columns of a matrix once for all rows of the group, and
-nothing where the group has none. A group of one row, as those of a token are, has a tile of its own.
+nothing where the group has none. A group of one row, as those of a token are, has a tile of its
+own.
 """
 
 from __future__ import annotations

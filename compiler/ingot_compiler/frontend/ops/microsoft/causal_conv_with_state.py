@@ -1,10 +1,10 @@
 """ONNX Runtime CausalConvWithState: a depthwise convolution along a sequence that goes on from the
 last elements of the call before.
 
-In: x [B, C, L], weights [C, 1, K], perhaps a bias [C] and the state [B, C, (K - 1) * dilation]; with
-``channels_last`` axis 1 is the last one of x and state, or several. Out: the convolution, and the
-last elements of state and x. Not done here: images and volumes, several states of one call, what
-ONNX Runtime has on GPUs alone (refused).
+In: x [B, C, L], weights [C, 1, K], perhaps a bias [C] and the state [B, C, (K - 1) * dilation];
+with ``channels_last`` axis 1 is the last one of x and state, or several. Out: the convolution,
+and the last elements of state and x. Not done here: images and volumes, several states of one
+call, what ONNX Runtime has on GPUs alone (refused).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ONNX Runtime GatedRMSNorm: groups of elements divided by their root mean square, times a gate.
 
-In: x [.., n * C], scale [C], a gate like x. Out: core ``rms_norm``, ``silu`` or ``sigmoid``, computed
-in f32. Not done here: types (``ir/ops``).
+In: x [.., n * C], scale [C], a gate like x. Out: core ``rms_norm``, ``silu`` or ``sigmoid``,
+computed in f32. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@ columns or in blocks along the depth.
 
 In: tokens [T, H] or [B, S, H], scores [T, E], for each expert rows of two or three matrices as
 bytes, scales, perhaps zero points and biases; perhaps other scores for the shares. Out: what
-``experts.mixture`` gives. An ``accuracy_level`` of 4 allows activations of 8 bits. ``use_sparse_mixer``
-changes nothing, as in ONNX Runtime on processors; without other scores, shares are a softmax of
-those of the chosen experts, as there. Not done here: floats of 4 and 8 bits, numbers of 2 and 3
-bits, packed layouts of GPUs (refused).
+``experts.mixture`` gives. An ``accuracy_level`` of 4 allows activations of 8 bits.
+``use_sparse_mixer`` changes nothing, as in ONNX Runtime on processors; without other scores,
+shares are a softmax of those of the chosen experts, as there. Not done here: floats of 4 and 8
+bits, numbers of 2 and 3 bits, packed layouts of GPUs (refused).
 """
 
 from __future__ import annotations
