@@ -55,7 +55,8 @@ The bits must be the same for 1 and 2 threads, and for the native `main` and the
 Decoders with caches come by both exporters of PyTorch (`tests/models/make_decoders.py`), and in the form of the ONNX Runtime GenAI builder
 (`make_genai_decoders.py`). `tests/unit/test_decoders.py` runs each at ten lengths beside PyTorch or ONNX Runtime, and as a sequence, bit by bit what
 calls with all caches give. Three are kept and have a row here. All 37 are made when the test runs with these packages (`pytest -m contrib`): llama, llama 3, qwen2, qwen3, gemma 1 to 3,
-phi, phi3, gpt2, mistral, mixtral, qwen2_moe, and the decoders of whisper and t5.
+phi, phi3, gpt2, mistral, mixtral, qwen2_moe, and the decoders of whisper and t5. gpt-oss and a Qwen3.5 mixture as the builder of ONNX Runtime GenAI 0.18 itself wrote
+them are kept, too (`test_builder_decoders.py`).
 
 Quantised models (`tests/unit/quantised_models.py`) are written as quantisers write them. `test_quantised_models.py` compares them with `onnx.reference`: all
 integers within one step, 99.9 % equal.
