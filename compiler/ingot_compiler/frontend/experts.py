@@ -8,7 +8,7 @@ groups (core ``grouped_matmul``).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ingot_compiler.frontend.compose import (
     binary_scalar,
@@ -21,9 +21,10 @@ from ingot_compiler.frontend.compose import (
     unsqueeze,
 )
 from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.operand_sizes import sizes_of
+from ingot_compiler.frontend.operand_sizes import require_dim, sizes_from, sizes_of
 from ingot_compiler.frontend.selection import order
-from ingot_compiler.ir.dims import dim_floordiv, dim_product
+from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul, dim_product
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -92,11 +93,29 @@ def in_halves(context: OpContext, weights: int, activation: str | Gate) -> int:
     )
 
 
+def require_each(context: OpContext, scores: int, positions: Iterable[int]) -> None:
+    """Refuse operands, those that are there, that are not for each expert that has a score."""
+    count = sizes_of(context, scores, 2)[1]
+    for position in positions:
+        value = context.optional(position)
+        if value is not None:
+            _require_size(context, sizes_from(context, value, 1)[0], count, "experts")
+
+
+def _require_size(context: OpContext, own: Dim, wanted: Dim, what: str) -> None:
+    expected = message(wanted, f" {what}, as scores have")
+    require_dim(context, dim_add(own, dim_mul(wanted, -1)), expected, own)
+
+
 def route(context: OpContext, scores: int, mixing: int | None, *, of_chosen: bool) -> Routing:
     """The ``k`` experts of the largest scores; their shares are a softmax of scores, ``of_chosen``
     alone or of all, or what ``mixing`` says, perhaps divided by their sum."""
     count = context.int_attribute("k", 1)
-    _, expert_count = sizes_of(context, scores, 2)
+    tokens, expert_count = sizes_of(context, scores, 2)
+    if mixing is not None:
+        pairs = zip(sizes_of(context, mixing, 2), (tokens, expert_count), strict=True)
+        for (own, wanted), what in zip(pairs, ("tokens", "experts"), strict=True):
+            _require_size(context, own, wanted, what)
     if count < 1 or (isinstance(expert_count, int) and count > expert_count):
         raise OpTypeError(f"k of 1 to {expert_count}", count)
     scores = cast(context, scores, "f32")

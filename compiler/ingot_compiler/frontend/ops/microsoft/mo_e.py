@@ -17,17 +17,19 @@ from ingot_compiler.frontend.experts import (
     activation_of,
     in_halves,
     mixture,
+    require_each,
     route,
     with_bias,
 )
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import sizes_of
 
-_FIRST, _LAST, _SECOND = 2, 4, 6
+_FIRST, _LAST, _SECOND, _END = 2, 4, 6, 8
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     activation = activation_of(context)
+    require_each(context, context.operand(1), range(_FIRST, _END))
     routing = route(context, context.operand(1), None, of_chosen=False)
     second = None if context.optional(_SECOND) is None else _product(context, _SECOND)
     products = _product(context, _FIRST, activation), second, _product(context, _LAST)

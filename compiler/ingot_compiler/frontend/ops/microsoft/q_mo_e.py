@@ -23,6 +23,7 @@ from ingot_compiler.frontend.experts import (
     activation_of,
     in_halves,
     mixture,
+    require_each,
     route,
     with_bias,
 )
@@ -44,6 +45,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     if context.int_attribute("weights_prepacked", -1) == 1:
         raise Unsupported("weights that are packed for a GPU")
     activation = activation_of(context)
+    require_each(context, context.operand(1), range(_FIRST, _MIXING))
     routing = route(context, context.operand(1), context.optional(_MIXING), of_chosen=True)
     second = None if context.optional(_SECOND) is None else _product(context, _SECOND)
     products = _product(context, _FIRST, activation), second, _product(context, _LAST)
