@@ -75,11 +75,6 @@ def activation_of(context: OpContext) -> str | Gate:
     return Gate(fusion, alpha, beta, limit)
 
 
-def widths_of(activation: str | Gate) -> int:
-    """How many rows of the first weights belong to an element between the products."""
-    return 2 if isinstance(activation, Gate) and activation.fusion else 1
-
-
 def in_halves(context: OpContext, weights: int, activation: str | Gate) -> int:
     """Rows [E, N, ..] of the first product, or their parameters: all first factors of a gate, then
     all second ones."""
@@ -158,6 +153,16 @@ def mixture(
     results = reshape(context, results, (tokens, count, context.shape_of(results)[1]))
     total = reduce(context, context.add("mul", results, shares), "sum", (1,), keepdims=False)
     return reshape(context, total, (*shape[:-1], context.shape_of(total)[1]))
+
+
+def bias_of(context: OpContext, position: int, activation: str | Gate) -> int | None:
+    """The biases [E, N] of a product at an operand, in the order of its rows; None where it has
+    none."""
+    bias = context.optional(position)
+    if bias is None:
+        return None
+    sizes_of(context, bias, 2)
+    return in_halves(context, bias, activation)
 
 
 def with_bias(context: OpContext, results: int, bias: int | None, experts: int) -> int:

@@ -50,14 +50,16 @@ def hold_rows(graph: Graph) -> Graph:
 def _held(graph: Graph) -> Iterator[int]:
     """Results of ``write_rows`` of an input that nothing else reads, or whose rows are all new and
     computed by what reads it; they are one output."""
-    users, outputs = graph.users(), Counter(graph.outputs)
+    users, outputs, makers = graph.users(), Counter(graph.outputs), graph.makers()
     for index, node in enumerate(graph.nodes):
         if node.op != "write_rows":
             continue
         past, *others = node.operands
         readers = [graph.nodes[user] for user in users[past] if user != index]
-        alone = not readers or (len(readers) == 1 and replaces_all(graph, node, readers[0]))
-        alone = alone and past not in (*others, *graph.outputs)
+        alone = past not in (*others, *graph.outputs)
+        if readers:
+            is_whole = replaces_all(graph, node, makers.get(others[0]), readers[0])
+            alone = alone and len(readers) == 1 and is_whole
         if past in graph.inputs and alone and outputs[node.results[0]] == 1:
             yield node.results[0]
 

@@ -42,11 +42,10 @@ def hold_whole(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes), outputs=returned, types=tuple(types))
 
 
-def replaces_all(graph: Graph, node: Node, reader: Node) -> bool:
-    """Whether a ``write_rows`` writes all of what it writes into, which ``reader`` has read by then:
-    kernels of other ops may read it later."""
-    past, places, rows = node.operands
-    maker = graph.makers().get(places)
+def replaces_all(graph: Graph, node: Node, maker: Node | None, reader: Node) -> bool:
+    """Whether a ``write_rows``, whose places are made by ``maker``, writes all of what it writes
+    into, which ``reader`` has read by then: kernels of other ops may read it later."""
+    past, _, rows = node.operands
     count = graph.types[past].shape[node.integer("axis")]
     is_whole = graph.types[past] == graph.types[rows] and isinstance(count, int)
     if maker is None or maker.op != "literal" or not is_whole:

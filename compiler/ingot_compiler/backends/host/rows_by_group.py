@@ -37,13 +37,11 @@ _ROW, _GROUP = symbol("row"), symbol("group")
 
 @dataclass(frozen=True, slots=True)
 class RowsByGroup:
-    """``rows`` [P, K] and ``groups`` [P] of ``group_count``; ``first``: the number of their first
-    workspace."""
+    """``rows`` [P, K] and ``groups`` [P] of ``group_count``."""
 
     rows: Operand
     groups: Operand
     group_count: Dim
-    first: int = 0
 
     @property
     def starts(self) -> Operand:
@@ -66,7 +64,7 @@ class RowsByGroup:
         return self.starts, self.order, self.sorted_rows
 
     def _workspace(self, number: int, dtype: DType, *shape: Dim) -> Operand:
-        value = workspace_number(self.first + number)
+        value = workspace_number(number)
         return Operand(value, TensorType(dtype, shape), value, dense_view(shape))
 
 

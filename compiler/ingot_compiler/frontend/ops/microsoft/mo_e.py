@@ -15,6 +15,7 @@ from ingot_compiler.frontend.experts import (
     Gate,
     Product,
     activation_of,
+    bias_of,
     in_halves,
     mixture,
     require_each,
@@ -38,12 +39,10 @@ def _translate(context: OpContext) -> Sequence[int]:
 
 def _product(context: OpContext, position: int, activation: str | Gate = "identity") -> Product:
     """The product by the matrices at an operand, whose biases follow them."""
-    weights, bias = context.operand(position), context.optional(position + 1)
+    weights = context.operand(position)
     sizes_of(context, weights, 3)
     weights = in_halves(context, weights, activation)
-    if bias is not None:
-        sizes_of(context, bias, 2)
-        bias = in_halves(context, bias, activation)
+    bias = bias_of(context, position + 1, activation)
     matrices = transpose(context, weights, (0, 2, 1))
 
     def product(rows: int, experts: int) -> int:

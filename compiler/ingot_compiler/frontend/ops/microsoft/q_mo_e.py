@@ -21,6 +21,7 @@ from ingot_compiler.frontend.experts import (
     Gate,
     Product,
     activation_of,
+    bias_of,
     in_halves,
     mixture,
     require_each,
@@ -29,7 +30,7 @@ from ingot_compiler.frontend.experts import (
 )
 from ingot_compiler.frontend.nibbles import spread
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import known_sizes, sizes_of, with_size
+from ingot_compiler.frontend.operand_sizes import known_sizes, with_size
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.matmul_blocks import BITS, WORD_BITS
 from ingot_runtime.lazy_dataclass import dataclass
@@ -56,10 +57,7 @@ def _product(context: OpContext, position: int, activation: str | Gate = "identi
     """The product by the numbers at an operand, whose scales and biases follow them."""
     matrices = _matrices(context, position)
     operands = [in_halves(context, part, activation) for part in matrices.operands]
-    bias = context.optional(position + 2)
-    if bias is not None:
-        sizes_of(context, bias, 2)
-        bias = in_halves(context, bias, activation)
+    bias = bias_of(context, position + 2, activation)
     depth, bits, block = matrices.depth, matrices.bits, matrices.block
     rounded = context.int_attribute("accuracy_level", 0) == _LEVEL_OF_BYTES
 
