@@ -62,7 +62,7 @@ on_wide = pytest.mark.parametrize("target", WIDE[-1:], ids=str)
 def any_size(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Small products run by the algorithm, too, which are quickly interpreted."""
     for name, value in (
-        ("_BLOCK_MIN", 16), ("_DEPTH_MIN", 32), ("_ROWS_MIN", 1), ("_GAIN_MIN", 0.0), ("_SHARE", 4),
+        ("_BLOCK_MIN", 16), ("_DEPTH_MIN", 32), ("_ROWS_MIN", 1), ("_GAIN_MIN", 0.0), ("_SHARE", 2),
     ):  # fmt: skip
         monkeypatch.setattr(choose_strassen, name, value)
     return monkeypatch
@@ -88,6 +88,13 @@ def test_products_and_results_are_those_of_a_matrix_product() -> None:
         (16, 32, 96, 1 << 20),  # one tile of 8x3
         (37, 64, 192, 1 << 20),  # rows that fill no tile, two tiles of columns, two blocks of depth
         (61, 32, 64, 1),  # tiles of two vectors, a unit for each tile of rows
+        (40, 32, 97, 1 << 20),  # one column beside a tile
+        (
+            37,
+            64,
+            191,
+            1,
+        ),  # columns that fill no tile: more than half of one, and a part of a vector
     ],
 )
 def test_results_are_those_of_the_interpreter(
@@ -144,7 +151,9 @@ def rms_error(found: Array, exact: Array) -> float:
 
 @on_wide
 @pytest.mark.sweep(3)
-@pytest.mark.parametrize(("depth", "zeros"), [(768, 0.0), (768, 0.8), (1536, 0.8), (3072, 0.8)])
+@pytest.mark.parametrize(
+    ("depth", "zeros"), [(768, 0.0), (512, 0.8), (672, 0.8), (768, 0.8), (1536, 0.8), (3072, 0.8)]
+)
 def test_error_is_at_most_that_of_one_chain(target: Target, depth: int, zeros: float) -> None:
     """The contract of ``f32``: also where up to 80 % of the inputs are zero."""
     x, weights = normal(5, 64, depth), normal(6, depth, 192)
@@ -152,6 +161,23 @@ def test_error_is_at_most_that_of_one_chain(target: Target, depth: int, zeros: f
     exact = x.astype(np.float64) @ weights.astype(np.float64)
     chain = rms_error(chain_product(x, weights), exact)
     assert 0 < rms_error(run_product(target, x, weights), exact) <= chain
+
+
+@on_wide
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize("depth", [384, 480, 512])
+@pytest.mark.parametrize("shift", [0, 3])
+def test_error_of_dense_inputs_at_a_short_depth(target: Target, depth: int, shift: int) -> None:
+    """The same contract, also where the mean of the inputs is far from 0."""
+    x, weights = normal(5, 64, depth) + np.float32(shift), normal(6, depth, 192)
+    builder = Builder([f32(64, depth)])
+    dense = builder.op("silu", 0)
+    result = builder.op("matmul", dense, builder.constant(weights))
+    assert kind_of(builder, result) == STRASSEN
+    graph = builder.finish([dense, result])
+    inputs, found = run_compiled(compile_graph(graph, target), graph, [x], builder.read)
+    exact = inputs.astype(np.float64) @ weights.astype(np.float64)
+    assert rms_error(found, exact) <= rms_error(chain_product(inputs, weights), exact)
 
 
 @on_wide
@@ -230,9 +256,11 @@ def chosen(rows: Dim, depth: Dim, columns: Dim, target: str = "x86-64-v4", **mor
     return strassen_shape(facts, parse_target(target)) is not None
 
 
-@pytest.mark.parametrize("sizes", [(128, 768, 768), (197, 3072, 768), (1500, 2048, 512)])
+@pytest.mark.parametrize(
+    "sizes", [(128, 768, 768), (197, 3072, 768), (1500, 2048, 512), (16, 768, 50257)]
+)
 def test_what_it_is_for(sizes: tuple[int, int, int]) -> None:
-    """Many rows, a long depth, columns that tiles divide; the levels that were measured."""
+    """Many rows, a long depth, many columns; the levels that were measured."""
     assert chosen(*sizes)
     assert not any(chosen(*sizes, target) for target in ("x86-64-v2", "x86-64-v3", "aarch64"))
 
@@ -240,11 +268,13 @@ def test_what_it_is_for(sizes: tuple[int, int, int]) -> None:
 @pytest.mark.parametrize(
     "sizes",
     [
-        (32, 768, 768),  # weights come from memory all the time
-        (128, 512, 768),  # one chain is nearer to the truth
-        (128, 768, 1000),  # no tiles
+        (15, 768, 768),  # no tiles
+        (128, 480, 768),  # one chain is nearer to the truth
+        (128, 768, 60),  # no tiles
+        (128, 768, 127),  # half of the columns fill no tile
+        (784, 1536, 128),  # sums of rows that are far, for few columns
         (128, 800, 768),  # no blocks of the depth
-        (symbol("n"), 768, 1000), (128, symbol("k"), 768),
+        (symbol("n"), 768, 60), (128, symbol("k"), 768),
     ],
 )  # fmt: skip
 def test_what_it_is_not_for(sizes: tuple[Dim, Dim, Dim]) -> None:
@@ -255,7 +285,7 @@ def test_what_it_is_not_for(sizes: tuple[Dim, Dim, Dim]) -> None:
 def test_how_many_of_an_open_number_of_rows_gain() -> None:
     """From the number that a shape says on, every fixed number of rows has the algorithm, too; few
     columns need more rows."""
-    for depth, columns, least in ((768, 768, 64), (1024, 2816, 64), (2048, 128, 168)):
+    for depth, columns, least in ((768, 768, 32), (1024, 2816, 32), (2048, 256, 140)):
         facts = StrassenFacts(symbol("n"), depth, columns, is_dense=False, allows_more=False)
         shape = strassen_shape(facts, V4)
         assert shape is not None
@@ -265,13 +295,14 @@ def test_how_many_of_an_open_number_of_rows_gain() -> None:
 
 def test_inputs_and_precision_decide_at_a_short_depth() -> None:
     """Dense inputs are allowed less depth, and so is everything with ``fast``."""
-    assert chosen(128, 512, 768, is_dense=True)
-    assert not chosen(128, 384, 768, is_dense=True)
+    assert chosen(128, 384, 768, is_dense=True)
+    assert not chosen(128, 384, 768)
+    assert not chosen(128, 352, 768, is_dense=True)
     assert chosen(128, 384, 768, allows_more=True)
     for producer, precision, wanted in (
         ("relu", F32, DIRECT), ("silu", F32, STRASSEN), ("relu", FAST, STRASSEN),
     ):  # fmt: skip
-        builder = Builder([f32(128, 512)])
-        weights = builder.constant(normal(1, 512, 192))
+        builder = Builder([f32(128, 384)])
+        weights = builder.constant(normal(1, 384, 192))
         result = builder.op("matmul", builder.op(producer, 0), weights)
         assert kind_of(builder, result, precision) == wanted, (producer, precision)

@@ -6,14 +6,14 @@ None for a direct one. Not done here: code (``emit.kernels.strassen``).
 
 Errors against float64, relative to those of one chain of multiply-adds, as measured (decision 47):
 
-| depth | block of it | N(0, 1) | half of them 0 | 80 % zeros |
-|---|---|---|---|---|
-| 384 | 64 | 0.90 | 1.08 | 1.23 |
-| 512 | 64 | 0.82 | 0.97 | 1.10 |
-| 768 | 64 | 0.61 | 0.78 | 0.90 |
-| 768 | 128 | 0.79 | 1.07 | 1.13 |
-| 1536 | 128 | 0.61 | 0.77 | 0.85 |
-| 3072 | 256 | 0.60 | 0.71 | 0.75 |
+| depth | block of it | N(0, 1) | N(3, 1) | half of them 0 | 80 % zeros |
+|---|---|---|---|---|---|
+| 384 | 48 | 0.78 | 0.84 | 0.97 | 1.16 |
+| 512 | 64 | 0.77 | 0.86 | 0.97 | 1.12 |
+| 512 | 32 | 0.61 | 0.67 | 0.79 | 0.99 |
+| 672 | 48 | 0.62 | 0.68 | 0.78 | 0.95 |
+| 768 | 64 | 0.63 | 0.71 | 0.81 | 0.94 |
+| 1024 | 64 | 0.56 | 0.63 | 0.71 | 0.86 |
 """
 
 from __future__ import annotations
@@ -31,18 +31,21 @@ from ingot_runtime.lazy_dataclass import dataclass
 DIRECT, STRASSEN = "matmul", "matmul_strassen"
 METHODS = (DIRECT, STRASSEN)
 """By the kinds of their kernels."""
-_BLOCK_MIN = 64  # of the depth: shorter chains are added too often
-_BLOCK_MAX = 128
-_SHARE, _SHARE_OF_FAST = 12, 6  # of the depth that a block may have, or has at least
-_DEPTH_MIN, _DEPTH_MIN_OF_DENSE, _DEPTH_MIN_OF_FAST = 768, 512, 384
-_ROWS_MIN = 64  # weights that come from memory are the time of fewer
+_BLOCK_MIN, _BLOCK_MAX = 32, 128  # of the depth: shorter chains are added too often
+_DEPTH_MIN, _DEPTH_MIN_OF_DENSE, _DEPTH_LONG = 512, 384, 768
+# By what the depth is divided for the longest block: with ``fast``, of dense inputs, of others, and
+# of a long depth, whose sums of blocks are short beside one chain.
+_SHARE_OF_FAST, _SHARE_OF_DENSE, _SHARE, _SHARE_OF_LONG = 6, 8, 14, 12
+_ROWS_MIN = 16  # of the least tile; weights from memory are there in time for it
 _TILES = ((8, 3), (14, 2), (13, 2), (12, 2), (11, 2), (10, 2))
 """Rows of a block, vectors of its columns: what fills 32 registers, and with little B per step."""
 _REGISTERS, _LANES = 32, 16  # measured on no other targets
-# Cycles of a vector unit, measured on a 512-bit core: a product with what surrounds it; an element
-# of A, of which sums are made; a vector of results.
-_PRODUCT_CYCLES, _DIRECT_CYCLES = 1.06, 1.04
-_SUM_CYCLES, _RESULT_CYCLES = 0.4, 8.0
+# Cycles of a vector unit, measured on a 512-bit core: a product with what surrounds it; adding the
+# sum of a block; an element of A, of which sums are made, and of one that the second cache does not
+# keep beside them; a vector of results.
+_PRODUCT_CYCLES, _DIRECT_CYCLES = 1.04, 1.04
+_BLOCK_CYCLES, _SUM_CYCLES, _FAR_SUM_CYCLES, _RESULT_CYCLES = 1.3, 0.4, 0.8, 8.0
+_NEAR_BYTES_MAX = 1 << 19
 _GAIN_MIN = 1.03
 _UNITS_WANTED = 16
 _OPEN_ROWS = 256  # for which the tiles of an open number of rows are chosen
@@ -103,7 +106,7 @@ def strassen_shape(facts: StrassenFacts, target: KernelTarget) -> StrassenShape 
     if not isinstance(rows, int):
         return _open_shape(depth, columns, block)
     best = _best_shape(rows, depth, columns, block)
-    return best if best and rows >= _ROWS_MIN and _gains(best, rows, depth, columns) else None
+    return best if best and _gains(best, rows, depth, columns) else None
 
 
 def _open_shape(depth: int, columns: int, block: int) -> StrassenShape | None:
@@ -129,21 +132,26 @@ def _gains(shape: StrassenShape, rows: int, depth: int, columns: int) -> bool:
 
 def _block(depth: int, facts: StrassenFacts) -> int | None:
     """The longest block of the depth that is precise enough; None: none is."""
-    least = _DEPTH_MIN_OF_DENSE if facts.is_dense else _DEPTH_MIN
-    if depth < (_DEPTH_MIN_OF_FAST if facts.allows_more else least):
+    is_short_enough = facts.is_dense or facts.allows_more
+    if depth < (_DEPTH_MIN_OF_DENSE if is_short_enough else _DEPTH_MIN):
         return None
-    share = _SHARE_OF_FAST if facts.allows_more else _SHARE
-    longest = min(_BLOCK_MAX, max(_BLOCK_MIN, depth // share))
+    if facts.allows_more:
+        share = _SHARE_OF_FAST
+    elif depth >= _DEPTH_LONG:
+        share = _SHARE_OF_LONG
+    else:
+        share = _SHARE_OF_DENSE if facts.is_dense else _SHARE
+    longest = min(_BLOCK_MAX, depth // share)
     step = panel_columns("f32")
     fits = (block for block in range(longest, _BLOCK_MIN - 1, -1) if depth % (2 * block) == 0)
     return next((block for block in fits if block % step == 0), None)
 
 
 def _shapes(rows: int, depth: int, columns: int, block: int) -> Iterator[StrassenShape]:
-    """Those of whose tiles the columns are a multiple."""
+    """Those of which the rows and columns have one tile or more."""
     for height, vectors in _TILES:
         width, high = 2 * vectors * _LANES, 2 * height
-        if columns % width == 0 and rows >= high:
+        if columns >= width and rows >= high:
             tiles = -(-rows // high)
             most = max(1, _SCRATCH_BYTES_MAX // scratch_of(high, depth).size_bytes)
             wanted = -(-_UNITS_WANTED * width // columns)
@@ -152,11 +160,17 @@ def _shapes(rows: int, depth: int, columns: int, block: int) -> Iterator[Strasse
 
 
 def _cycles(shape: StrassenShape, rows: int, depth: int, columns: int) -> float:
-    """Cycles for each step of depth; rows that fill no tile are direct."""
+    """Cycles for each step of depth; rows and columns that fill no tile are direct."""
     height, vectors = shape.rows // 2, shape.tile.vectors
     whole, rest = divmod(rows, shape.rows)
+    beside = columns % (shape.vectors * _LANES)
+    columns -= beside
     step = cycles_of_step(height, vectors) / (height * vectors)
     best = min(cycles_of_step(*tile) / (tile[0] * tile[1]) for tile in _TILES)
-    products = shape.rows * 7 / 8 * columns / _LANES * _PRODUCT_CYCLES * step / best
-    sums = shape.rows * (_SUM_CYCLES + columns / _LANES * _RESULT_CYCLES / depth)
-    return whole * (products + sums) + rest * columns / _LANES * _DIRECT_CYCLES * 1.1
+    product = _PRODUCT_CYCLES + _BLOCK_CYCLES / shape.tile.depth
+    products = shape.rows * 7 / 8 * columns / _LANES * product * step / best
+    is_near = 4 * rows * depth <= _NEAR_BYTES_MAX
+    sum_cycles = _SUM_CYCLES if is_near else _FAR_SUM_CYCLES
+    sums = shape.rows * (sum_cycles + columns / _LANES * _RESULT_CYCLES / depth)
+    direct = rest * columns + rows * beside
+    return whole * (products + sums) + direct / _LANES * _DIRECT_CYCLES * 1.1

@@ -5,8 +5,8 @@ a direct product. Out: LLVM IR in the kernel's function. Not done here: choosing
 (``choose_strassen``), the parts (``strassen_factors``, ``strassen_products``,
 ``strassen_results``).
 
-Rows that fill no tile, and tiles with a result that is not finite, are computed without it: the bits
-of the latter are those of a direct product.
+Rows and columns that fill no tile, and tiles with a result that is not finite, are computed without
+it: the bits of the latter are those of a direct product.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def emit_strassen(
     w, unit = context.writer, strassen_unit(context, statement, tile)
     left = dim_min(statement.row_block, statement.rows - statement.row_start)
     count = emit_index(context, left)
-    whole = multiple_below(w, count, statement.tile.rows)
-    emit_new_factors(unit, whole)
     first = emit_index(context, statement.column_start)
     last = w.add(first, i64(statement.tile.vectors * unit.lanes))
+    whole = _whole_rows(unit, count, last)
+    emit_new_factors(unit, whole)
 
     def column(at: LlvmValue) -> None:
         def tile_of(row: LlvmValue) -> None:
@@ -61,6 +61,16 @@ def emit_strassen(
         for_each(w, first, last, unit.width, column)
 
 
+def _whole_rows(unit: StrassenUnit, count: LlvmValue, behind: LlvmValue) -> LlvmValue:
+    """How many of ``count`` rows have tiles; none in a unit that has fewer columns than a tile.
+    ``behind``: its last column and one."""
+    w, s = unit.writer, unit.statement
+    whole = multiple_below(w, count, s.tile.rows)
+    if unit.columns % unit.width == 0:
+        return whole
+    return w.select(w.compare("sle", behind, i64(unit.columns)), whole, ZERO)
+
+
 def _emit_tile(unit: StrassenUnit, column: LlvmValue, direct: Emit) -> None:
     behind = symbol(_ROW) + unit.statement.tile.rows
     emit_products(unit, column)
@@ -72,8 +82,8 @@ def _emit_tile(unit: StrassenUnit, column: LlvmValue, direct: Emit) -> None:
 
 
 def _emit_direct(unit: StrassenUnit, column: LlvmValue, behind: Dim, direct: Emit) -> None:
-    """The tile's rows, of which those from ``behind`` on do not exist, as a direct product, one
-    half of its columns after the other."""
+    """The rows from the tile's first one on, without those from ``behind`` on, as a direct product,
+    one half of the tile's columns after the other."""
     s, w, width = unit.statement, unit.writer, unit.width // 2
     product = replace(
         s,
@@ -81,7 +91,6 @@ def _emit_direct(unit: StrassenUnit, column: LlvmValue, behind: Dim, direct: Emi
         rows=behind,
         tile=RegisterTile(unit.height, unit.tile.vectors),
         row_start=symbol(_ROW),
-        row_block=s.tile.rows,
         column_start=symbol(_COLUMN),
     )
 
@@ -90,4 +99,7 @@ def _emit_direct(unit: StrassenUnit, column: LlvmValue, behind: Dim, direct: Emi
             unit.context.bind({_ROW: unit.start, _COLUMN: first})
             direct(unit.context, product)
 
-    for_each(w, column, w.add(column, i64(unit.width)), width, half)
+    end = w.add(column, i64(unit.width))
+    if unit.columns % unit.width:
+        end = w.intrinsic("smin", end, i64(unit.columns))
+    for_each(w, column, end, width, half)

@@ -26,11 +26,11 @@ def emit_new_factors(unit: StrassenUnit, count: LlvmValue) -> None:
         w.store(i64(_NO_ROW), last)
 
     def tile(row: LlvmValue) -> None:
+        w.store(unit.start, last)
         here = unit.at_tile(row)
         for_each(w, ZERO, i64(unit.height), 1, lambda line: _emit_row(here, line))
 
     def add() -> None:
-        w.store(unit.start, last)
         for_each(w, ZERO, count, unit.statement.tile.rows, tile)
 
     w.if_then(w.compare("ne", unit.start, w.load(last, "i64")), add)

@@ -16,7 +16,6 @@ from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.strassen_scratch import StrassenScratch, scratch_of
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import Contraction
 from ingot_compiler.lowering.strassen import PRODUCTS, StrassenTile
 from ingot_runtime.lazy_dataclass import dataclass
@@ -66,6 +65,13 @@ class StrassenUnit:
         return 2 * self.tile.vectors * self.lanes
 
     @property
+    def columns(self) -> int:
+        """Columns of the result."""
+        columns = self.statement.columns
+        assert isinstance(columns, int)
+        return columns
+
+    @property
     def blocks(self) -> int:
         """How many times the depth of both halves goes into the depth."""
         depth = self.statement.depth_extent
@@ -91,15 +97,8 @@ class StrassenUnit:
 
 
 def strassen_unit(context: EmitContext, statement: Contraction, tile: StrassenTile) -> StrassenUnit:
-    """Emit where the unit begins, and its places on the stack.
-
-    Raises:
-        InternalError: columns are left behind the last whole tile.
-    """
+    """Emit where the unit begins, and its places on the stack."""
     w, unit = context.writer, contraction_unit(context, statement)
-    if not isinstance(statement.columns, int) or statement.columns % unit.width:
-        why = f"{statement.columns} columns, {unit.width} of a unit"
-        raise InternalError("no whole tiles for Strassen's algorithm", why=why)
     block = statement.tile.rows // 2 * tile.vectors * unit.lanes
     scratch = scratch_of(statement.row_block, statement.depth_extent)
     return StrassenUnit(
