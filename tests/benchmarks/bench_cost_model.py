@@ -27,12 +27,11 @@ import ingot
 from ingot_build_rules.compilation.tuning_file import tuning_text
 from ingot_build_rules.view.tune_methods import TunedLayer, tune_methods
 from ingot_compiler.backends.host.choose_winograd import (
-    DIRECT,
-    METHODS,
     WinogradFacts,
     direct_cycles,
     winograd_cycles,
 )
+from ingot_compiler.backends.host.conv_methods import DIRECT, METHODS
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.ir.types import TensorType

@@ -67,13 +67,13 @@ def kernel_costs(
     return KernelCosts(round(count.operations), round(touched))
 
 
-def _product_share(tile: Contraction, rows: float) -> float:
+def _product_share(tile: Contraction, rows: int, columns: int, width: int) -> float:
     """How many of its products a contraction makes: 7 of 8 by Strassen's algorithm, but for the rows
-    that fill no tile."""
+    and columns that fill no tile; ``width``: columns of a tile."""
     if tile.strassen is None:
         return 1.0
-    whole = rows // tile.tile.rows * tile.tile.rows
-    return 1 - whole / rows / 8
+    whole = rows // tile.tile.rows * tile.tile.rows * (columns // width * width)
+    return 1 - whole / (rows * columns) / 8
 
 
 def _mean_block(extent: int, block: int) -> float:
@@ -162,9 +162,10 @@ class _Count:
             together = tile.team.units
             block_rows = _mean_block(rows, tile.row_block * together) / together
         lanes = self.vector_bits // dtype_size_bits(tile.dtype)
-        block_columns = _mean_block(columns, tile.tile.vectors * lanes)
+        width = tile.tile.vectors * lanes
+        block_columns = _mean_block(columns, width)
         cells = trips * block_rows * block_columns
-        self.operations += 2 * cells * depth * _product_share(tile, rows)
+        self.operations += 2 * cells * depth * _product_share(tile, rows, columns, width)
         self.elements[tile.a] += trips * block_rows * depth
         self.elements[tile.b] += trips * block_columns * depth
         self.statements(tile.epilogue, cells)

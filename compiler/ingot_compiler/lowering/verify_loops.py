@@ -364,8 +364,9 @@ def _strassen(scope: LoopScope, s: Contraction, tile: StrassenTile) -> Iterator[
         got = f"row_block={s.row_block} tile={rows}x{s.tile.vectors}"
         yield scope.problem("contraction", f"even rows, {beside} vectors", got, "halves of a tile")
     depth = s.depth_extent
-    if not isinstance(depth, int) or not deep or depth % deep or s.taps:
-        expected, got = f"a multiple of {deep}, no taps", format_dim(depth)
+    if not isinstance(depth, int) or not deep or depth % deep or len(s.taps) > 1:
+        expected = f"a multiple of {deep}, one loop of taps"
+        got = f"{format_dim(depth)}, {len(s.taps)}"
         yield scope.problem("contraction", expected, got, "halves of the depth")
     plain = isinstance(s.columns, int) and s.b_panels is not None
     if s.dtype != "f32" or not plain or coefficient(s.a_index, s.depth) != 1:

@@ -16,7 +16,12 @@ from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.few_channels import has_few_channels
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
-from ingot_compiler.backends.host.kinds.conv import CONV, CONV_BF16, CONV_PARTS
+from ingot_compiler.backends.host.kinds.conv import (
+    CONV,
+    CONV_BF16,
+    CONV_PARTS,
+    CONV_STRASSEN,
+)
 from ingot_compiler.backends.host.kinds.conv_few_channels import CONV_FEW_CHANNELS
 from ingot_compiler.backends.host.kinds.conv_rows import CONV_ROWS
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
@@ -32,7 +37,7 @@ from ingot_compiler.backends.host.kinds.matmul import (
 from ingot_compiler.backends.host.kinds.matmul_blocks import MATMUL_BLOCKS
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.backends.host.kinds.winograd import WINOGRAD_KINDS
-from ingot_compiler.backends.host.method_of_conv import winograd_shape
+from ingot_compiler.backends.host.method_of_conv import strassen_tiles_of_conv, winograd_shape
 from ingot_compiler.backends.host.method_of_matmul import strassen_tiles
 from ingot_compiler.backends.host.packed_weights import (
     blocks_in_panels,
@@ -111,6 +116,10 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     if shape:
         leaves.append(transformed_weights(fuser, node, shape))
         anchor = _with(anchor, anchor.operands, tile=shape.tile)
+    image_operand = _operand(fuser, image_leaf) if kind is CONV else None
+    tiles = strassen_tiles_of_conv(fuser, anchor, image_operand)
+    if tiles is not None:
+        kind, anchor = CONV_STRASSEN, _with(anchor, anchor.operands, strassen=tiles.ints)
     operands = tuple(leaf for leaf, _ in leaves)
     fuser.defer_anchor(index, replace(anchor, operands=operands), kind, leaves)
 
@@ -133,6 +142,12 @@ def _image_leaf(fuser: Fuser, x: int, kind: Kind, halo: Halo) -> Leaf:
     if kind is CONV_ROWS:
         return fuser.leaf_at(x, relaid(fuser, x, range(fuser.values.type_of(x).rank), halo))
     return fuser.leaf_at(x, image(fuser, x, halo))
+
+
+def _operand(fuser: Fuser, leaf: Leaf) -> Operand:
+    """A leaf as the kernel reads it."""
+    value, stored = leaf
+    return Operand(value, fuser.values.type_of(value), stored.buffer, stored.view)
 
 
 def _conv_of_parts(
@@ -190,8 +205,7 @@ def _image_factor(fuser: Fuser, index: int, node: Node) -> int:
 
 def _tap_depth(fuser: Fuser, anchor: Node, image_leaf: Leaf) -> int:
     """Summands of a tap that lie beside each other in the image."""
-    value, stored = image_leaf
-    x = Operand(value, fuser.values.type_of(value), stored.buffer, stored.view)
+    x = _operand(fuser, image_leaf)
     _, depth, _ = ConvShape.of(anchor, x, anchor.dims("weight_shape")).reduction(x)
     assert isinstance(depth, int)
     return depth

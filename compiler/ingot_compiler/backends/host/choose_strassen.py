@@ -1,5 +1,5 @@
-"""Whether a matrix product runs by Strassen's algorithm, and with which tiles: a contract of
-precision and a model of cost.
+"""Whether a product of matrices, or a convolution as one, runs by Strassen's algorithm, and with
+which tiles: a contract of precision and a model of cost.
 
 In: facts of a product, perhaps the method that was measured to be best. Out: a ``StrassenShape``, or
 None for a direct one. Not done here: code (``emit.kernels.strassen``).
@@ -10,7 +10,7 @@ Errors against float64, relative to those of one chain of multiply-adds, as meas
 |---|---|---|---|---|---|
 | 384 | 48 | 0.78 | 0.84 | 0.97 | 1.16 |
 | 512 | 64 | 0.77 | 0.86 | 0.97 | 1.12 |
-| 512 | 32 | 0.61 | 0.67 | 0.79 | 0.99 |
+| 640 | 32 | 0.56 | 0.61 | 0.72 | 0.93 |
 | 672 | 48 | 0.62 | 0.68 | 0.78 | 0.95 |
 | 768 | 64 | 0.63 | 0.71 | 0.81 | 0.94 |
 | 1024 | 64 | 0.56 | 0.63 | 0.71 | 0.86 |
@@ -28,11 +28,10 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.strassen import StrassenTile
 from ingot_runtime.lazy_dataclass import dataclass
 
-DIRECT, STRASSEN = "matmul", "matmul_strassen"
-METHODS = (DIRECT, STRASSEN)
-"""By the kinds of their kernels."""
+STRASSEN = "matmul_strassen"
+"""The kind of its kernels."""
 _BLOCK_MIN, _BLOCK_MAX = 32, 128  # of the depth: shorter chains are added too often
-_DEPTH_MIN, _DEPTH_MIN_OF_DENSE, _DEPTH_LONG = 512, 384, 768
+_DEPTH_MIN, _DEPTH_MIN_OF_DENSE, _DEPTH_LONG = 576, 384, 768
 # By what the depth is divided for the longest block: with ``fast``, of dense inputs, of others, and
 # of a long depth, whose sums of blocks are short beside one chain.
 _SHARE_OF_FAST, _SHARE_OF_DENSE, _SHARE, _SHARE_OF_LONG = 6, 8, 14, 12
@@ -54,14 +53,16 @@ _SCRATCH_BYTES_MAX = 3 << 20  # per thread
 
 @dataclass(frozen=True, slots=True)
 class StrassenFacts:
-    """Sizes of a product of f32 by a constant; ``is_dense``: few of its inputs
-    can be zero; ``allows_more``: the user lets errors grow."""
+    """Sizes of a product of f32 by a constant; ``is_dense``: few of its inputs can be zero;
+    ``allows_more``: the user lets errors grow. ``run``: so many elements of the depth lie beside
+    each other in the left factor (None: all)."""
 
     rows: Dim
     depth: Dim
     columns: Dim
     is_dense: bool
     allows_more: bool
+    run: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,11 @@ class StrassenShape:
         return cls(rows, block, StrassenTile(vectors, depth), rows_min)
 
 
-def strassen_shape(facts: StrassenFacts, target: KernelTarget) -> StrassenShape | None:
+def strassen_shape(
+    facts: StrassenFacts, target: KernelTarget, *, is_asked_for: bool = False
+) -> StrassenShape | None:
     """The tiles that cost least; None where the algorithm is not precise enough, not for such sizes
-    or targets, or gains nothing."""
+    or targets, or gains nothing and ``is_asked_for`` does not hold."""
     is_measured = (target.vector_register_count, target.f32_lanes) == (_REGISTERS, _LANES)
     if not is_measured or not target.has_fma or target.multiplies_by_element:
         return None
@@ -106,7 +109,7 @@ def strassen_shape(facts: StrassenFacts, target: KernelTarget) -> StrassenShape 
     if not isinstance(rows, int):
         return _open_shape(depth, columns, block)
     best = _best_shape(rows, depth, columns, block)
-    return best if best and _gains(best, rows, depth, columns) else None
+    return best if best and (is_asked_for or _gains(best, rows, depth, columns)) else None
 
 
 def _open_shape(depth: int, columns: int, block: int) -> StrassenShape | None:
@@ -143,7 +146,8 @@ def _block(depth: int, facts: StrassenFacts) -> int | None:
         share = _SHARE_OF_DENSE if facts.is_dense else _SHARE
     longest = min(_BLOCK_MAX, depth // share)
     step = panel_columns("f32")
-    fits = (block for block in range(longest, _BLOCK_MIN - 1, -1) if depth % (2 * block) == 0)
+    run = facts.run or depth
+    fits = (block for block in range(longest, _BLOCK_MIN - 1, -1) if run % (2 * block) == 0)
     return next((block for block in fits if block % step == 0), None)
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ingot_compiler.backends.host.conv_methods import DIRECT
 from ingot_compiler.backends.host.tiles import panel_columns
 from ingot_compiler.backends.host.winograd_tiles import (
     WinogradShape,
@@ -61,9 +62,6 @@ _CHANNELS_MIN: Mapping[Taps, _ChannelsMin] = {
     (3, 3): _ChannelsMin(16, 64, 32, 32),
     (3,): _ChannelsMin(16, 128, 64, 32),
 }
-DIRECT = "conv"
-METHODS = (DIRECT, *(f"winograd_{tile}" for tile in ("2x2", "2x4", "1x2", "1x4")))
-"""By the kinds of their kernels."""
 _LANES_MIN = 8  # measured on no other targets
 # Cycles of a vector unit, measured on a 512-bit core: a product with what surrounds it; one
 # frequency of a tile's vector, in and out; a byte of weights, half hidden behind the products.
@@ -125,12 +123,16 @@ def shape_of_method(
     """
     names = method_names(allowed)
     if method not in names:
-        why = f"expected one of {', '.join(names)} for its shape, inputs and precision"
-        do = "write the tuning file anew with ingot tune"
-        raise UserError(
-            f"method {method!r} is not for this layer", nodes_text(node.source), why, do
-        )
+        raise no_method_error(node, method, names)
     return None if method == DIRECT else allowed[names.index(method) - 1]
+
+
+def no_method_error(node: Node, method: str, names: Sequence[str]) -> UserError:
+    """Somebody names a ``method`` that the layer cannot run by; ``names``: those that it can."""
+    why = f"expected one of {', '.join(names)} for its shape, inputs and precision"
+    do = "write the tuning file anew with ingot tune"
+    where = nodes_text(node.source)
+    return UserError(f"method {method!r} is not for this layer", where, why, do)
 
 
 def method_names(allowed: Sequence[WinogradShape]) -> list[str]:

@@ -200,7 +200,7 @@ def contraction_program(
     )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
     grain = grain_for(dim_floordiv(work, 16 * together))
-    scratch = scratch_of(block, product.depth).size_bytes if strassen else 0
+    scratch = scratch_of(block, product.total_depth).size_bytes if strassen else 0
     return finish_program(anchored.buffers, (statement,), units.extent, grain, scratch)
 
 

@@ -5,7 +5,7 @@ In: nothing. Out: ``KINDS`` by name, ``ROUNDED_KINDS``. Not done here: forming g
 """
 
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
-from ingot_compiler.backends.host.kinds.conv import CONV, CONV_BF16, CONV_PARTS
+from ingot_compiler.backends.host.kinds.conv import CONV, CONV_BF16, CONV_PARTS, CONV_STRASSEN
 from ingot_compiler.backends.host.kinds.conv_few_channels import CONV_FEW_CHANNELS
 from ingot_compiler.backends.host.kinds.conv_rows import CONV_ROWS
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
@@ -30,6 +30,7 @@ _TILED = (
     CONV_BF16,
     CONV_FEW_CHANNELS,
     CONV_ROWS,
+    CONV_STRASSEN,
     DEPTHWISE,
     DEPTHWISE_PLANE,
     GROUPED_MATMUL,

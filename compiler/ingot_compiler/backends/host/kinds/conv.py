@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from ingot_compiler.backends.host.anchored_group import AnchoredGroup
+from ingot_compiler.backends.host.choose_strassen import StrassenShape
 from ingot_compiler.backends.host.contraction import (
     Panels,
     PitchedRows,
@@ -17,6 +18,7 @@ from ingot_compiler.backends.host.contraction import (
     TapSpans,
     contraction_program,
 )
+from ingot_compiler.backends.host.conv_methods import STRASSEN as STRASSEN_OF_CONV
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.product_of_parts import lower_parts
 from ingot_compiler.backends.host.row_pitch import may_share_address
@@ -42,6 +44,16 @@ def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
     return contraction_program(anchored, target, _product(anchored, target))
 
 
+def lower_conv_strassen(group: Group, target: KernelTarget) -> LoopProgram:
+    """One product of all pixels, whose node says which tiles."""
+    anchored = AnchoredGroup(group)
+    shape, product = (
+        StrassenShape.of(anchored.node.ints("strassen")),
+        _one_product(anchored, target),
+    )
+    return contraction_program(anchored, target, product, strassen=shape)
+
+
 def lower_conv_parts(group: Group, target: KernelTarget) -> LoweredGroup:
     """A launch that splits the image, one that says whether that is near enough, the products."""
     return lower_parts(group, target, _product(AnchoredGroup(group), target))
@@ -51,7 +63,7 @@ def _product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
     x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
     # The shape as the graph has it: the operand is laid out anew.
     conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
-    taps, depth, tap_offset = conv.reduction(x)
+    taps, depth, _ = conv.reduction(x)
     together = factors_together(*anchored.factors)
     if skips_taps(anchored.node, conv, x, shape):
         names = [name for name, _ in taps]
@@ -61,31 +73,39 @@ def _product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
         apart = _rows_apart(conv, x, shape, together)
         if isinstance(apart.a_index, int) or apart.a_index.size <= _INDEX_SIZE_MAX:
             return apart
-    channels = dim_floordiv(shape[1], conv.groups)
-    rows = (shape[0], *shape[2:])
-    row_offset = flat_offset(symbol("row"), rows, conv.pixel_strides(x))
-    g = symbol("g") if conv.groups != 1 else 0
-    group_offset = dim_mul(g, conv.channels_per_group)
-    panels = Panels(together)
-    has_runs = may_share_address(target) and coefficient(row_offset, "row") is None
-    product = Product(
-        outer=conv.groups,
-        rows=dim_product(rows),
-        columns=channels,
-        taps=taps,
-        depth=depth,
-        a_index=conv.origin(x) + group_offset + row_offset + tap_offset,
-        b=panels,
-        axes=((), (0, *range(2, len(shape))), (1,)),
-        column_shift=dim_mul(g, channels),
-        run=shape[-1] if has_runs else 0,
-    )
+    product = _one_product(anchored, target)
     if "packed" in anchored.node.table:
         return product
     pitch = w.view.strides[-2]
     first = w.view.offset + dim_mul(symbol("g"), w.view.strides[0])
     return replace(
         product, b=PitchedRows(first + dim_mul(product.tap, dim_mul(depth, pitch)), pitch)
+    )
+
+
+def _one_product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
+    """A product of all pixels of all images, one for each group."""
+    x, shape = anchored.operand(0), anchored.result.shape
+    conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
+    taps, depth, tap_offset = conv.reduction(x)
+    together = factors_together(*anchored.factors)
+    channels = dim_floordiv(shape[1], conv.groups)
+    rows = (shape[0], *shape[2:])
+    row_offset = flat_offset(symbol("row"), rows, conv.pixel_strides(x))
+    g = symbol("g") if conv.groups != 1 else 0
+    group_offset = dim_mul(g, conv.channels_per_group)
+    has_runs = may_share_address(target) and coefficient(row_offset, "row") is None
+    return Product(
+        outer=conv.groups,
+        rows=dim_product(rows),
+        columns=channels,
+        taps=taps,
+        depth=depth,
+        a_index=conv.origin(x) + group_offset + row_offset + tap_offset,
+        b=Panels(together),
+        axes=((), (0, *range(2, len(shape))), (1,)),
+        column_shift=dim_mul(g, channels),
+        run=shape[-1] if has_runs else 0,
     )
 
 
@@ -132,6 +152,8 @@ def _rows_apart(
 
 
 CONV = Kind("conv", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)
+CONV_STRASSEN = Kind(STRASSEN_OF_CONV, one_kernel(lower_conv_strassen), ResultLayout.CHANNELS_LAST)
+"""Seven products of halves for eight."""
 CONV_BF16 = Kind("conv_bf16", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)
 """The same loops over factors in bf16: the name tells it."""
 CONV_PARTS: Mapping[int, Kind] = {

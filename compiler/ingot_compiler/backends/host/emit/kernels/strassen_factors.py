@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.backends.host.emit.control import for_each
+from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.strassen_unit import StrassenUnit
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
+from ingot_compiler.ir.dims import coefficient
 from ingot_compiler.lowering.strassen import PRODUCTS, Side
 
 _NO_ROW = -1
@@ -47,7 +49,7 @@ def _emit_row(unit: StrassenUnit, row: LlvmValue) -> None:
     target = w.offset(unit.factors, w.mul(row, i64(unit.scratch.pitch)), "float")
 
     def block(number: LlvmValue) -> None:
-        source = w.mul(number, i64(2 * depth))
+        source = _place_of_block(unit, number)
         made = w.offset(target, w.mul(number, i64(depth)), "float")
 
         def vector(at: LlvmValue) -> None:
@@ -60,6 +62,20 @@ def _emit_row(unit: StrassenUnit, row: LlvmValue) -> None:
         for_each(w, ZERO, i64(depth), unit.lanes, vector)
 
     for_each(w, ZERO, i64(unit.blocks), 1, block)
+
+
+def _place_of_block(unit: StrassenUnit, number: LlvmValue) -> LlvmValue:
+    """How far behind its first element a row of A has a block of the depth of both halves."""
+    s, w, length = unit.statement, unit.writer, 2 * unit.tile.depth
+    if not s.taps:
+        return w.mul(number, i64(length))
+    ((tap, _),) = s.taps
+    depth, step = s.depth_extent, coefficient(s.a_index, tap)
+    assert isinstance(depth, int)
+    assert step is not None
+    in_tap = i64(depth // length)
+    first = w.mul(w.binary("udiv", number, in_tap), emit_index(unit.context, step))
+    return w.add(first, w.mul(w.binary("urem", number, in_tap), i64(length)))
 
 
 def _load(unit: StrassenUnit, rows: Sequence[LlvmValue], offset: LlvmValue) -> list[LlvmValue]:

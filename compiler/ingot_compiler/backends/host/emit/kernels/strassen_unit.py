@@ -16,6 +16,7 @@ from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.strassen_scratch import StrassenScratch, scratch_of
 from ingot_compiler.backends.host.writer import Writer
+from ingot_compiler.ir.dims import dim_mul, dim_product
 from ingot_compiler.lowering.loops import Contraction
 from ingot_compiler.lowering.strassen import PRODUCTS, StrassenTile
 from ingot_runtime.lazy_dataclass import dataclass
@@ -73,10 +74,8 @@ class StrassenUnit:
 
     @property
     def blocks(self) -> int:
-        """How many times the depth of both halves goes into the depth."""
-        depth = self.statement.depth_extent
-        assert isinstance(depth, int)
-        return depth // (2 * self.tile.depth)
+        """How many times the depth of both halves goes into that of all taps."""
+        return _total_depth(self.statement) // (2 * self.tile.depth)
 
     def at_tile(self, row: LlvmValue) -> StrassenUnit:
         """The tile of the unit that begins so many rows behind its first one."""
@@ -100,7 +99,7 @@ def strassen_unit(context: EmitContext, statement: Contraction, tile: StrassenTi
     """Emit where the unit begins, and its places on the stack."""
     w, unit = context.writer, contraction_unit(context, statement)
     block = statement.tile.rows // 2 * tile.vectors * unit.lanes
-    scratch = scratch_of(statement.row_block, statement.depth_extent)
+    scratch = scratch_of(statement.row_block, _total_depth(statement))
     return StrassenUnit(
         unit,
         tile,
@@ -110,3 +109,9 @@ def strassen_unit(context: EmitContext, statement: Contraction, tile: StrassenTi
         w.slot("float", len(PRODUCTS) * block),
         w.slot("float", 4 * block),
     )
+
+
+def _total_depth(s: Contraction) -> int:
+    depth = dim_mul(dim_product(tuple(extent for _, extent in s.taps)), s.depth_extent)
+    assert isinstance(depth, int)
+    return depth
