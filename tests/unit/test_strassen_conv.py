@@ -34,13 +34,17 @@ RELATIVE = 1e-5
 STRASSEN, DIRECT = "conv_strassen", "conv"
 V4 = parse_target("x86-64-v4")
 Ints = tuple[int, ...]
+Geometry = Mapping[str, Ints]
+NOTHING: Geometry = {}
 
 
-def conv(builder: Builder, weights: int, *bias: int, rank: int, **more: int | Ints) -> int:
+def conv(
+    builder: Builder, weights: int, *bias: int, rank: int, groups: int = 1, more: Geometry = NOTHING
+) -> int:
     """A convolution of input 0; what is not said is 1, pads are 0."""
     ones, zeros = (1,) * rank, (0,) * rank
     usual = {"strides": ones, "pads_before": zeros, "pads_after": zeros, "dilations": ones}
-    return builder.op("conv", 0, weights, *bias, **{"groups": 1, **usual, **more})
+    return builder.op("conv", 0, weights, *bias, groups=groups, **{**usual, **more})
 
 
 def kinds(builder: Builder, output: int, target: Target = V4) -> set[str]:
@@ -49,12 +53,14 @@ def kinds(builder: Builder, output: int, target: Target = V4) -> set[str]:
     return {launch.group.kind for launch in launches_of(compiled.fused)}
 
 
-def run_conv(target: Target, x: Array, weights: Array, kind: str, **more: Ints) -> Array:
+def run_conv(
+    target: Target, x: Array, weights: Array, kind: str, more: Geometry = NOTHING
+) -> Array:
     """The result in machine code: weights that only a run knows make it direct."""
     is_direct = kind == DIRECT
     builder = Builder([f32(*x.shape), *([f32(*weights.shape)] if is_direct else [])])
     given = 1 if is_direct else builder.constant(weights)
-    result = conv(builder, given, rank=weights.ndim - 2, **more)
+    result = conv(builder, given, rank=weights.ndim - 2, more=more)
     graph = builder.finish([result])
     compiled = compile_graph(graph, target)
     assert kind in {launch.group.kind for launch in launches_of(compiled.fused)}
@@ -85,13 +91,11 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
         ((1, 32, 4, 18), (64, 32, 1, 3), {"pads_before": (0, 1), "pads_after": (0, 1)}),
     ],
 )
-def test_results_are_those_of_the_interpreter(
-    image: tuple[int, ...], weights: tuple[int, ...], more: Mapping[str, tuple[int, ...]]
-) -> None:
+def test_results_are_those_of_the_interpreter(image: Ints, weights: Ints, more: Geometry) -> None:
     """Bias and activation in the kernel; every launch is cut into parts that run in another order."""
     builder = Builder([f32(*image)])
     constants = builder.constant(normal(1, *weights)), builder.constant(normal(2, weights[0]))
-    result = builder.op("silu", conv(builder, *constants, rank=len(image) - 2, **more))
+    result = builder.op("silu", conv(builder, *constants, rank=len(image) - 2, more=more))
     assert STRASSEN in kinds(builder, result)
     check_graph(builder, [result], [normal(3, *image)], RELATIVE, WIDE)
 
@@ -118,7 +122,7 @@ def test_error_is_at_most_that_of_one_chain(
     """The contract of ``f32``: also where up to 80 % of the inputs are zero."""
     x, weights = normal(5, 1, channels, 129), normal(6, 192, channels, kernel)
     x[np.random.default_rng(6).random(x.shape) < zeros] = 0
-    found = run_conv(target, x, weights, STRASSEN, strides=(2,))
+    found = run_conv(target, x, weights, STRASSEN, {"strides": (2,)})
     windows = np.lib.stride_tricks.sliding_window_view(x[0].T, kernel, axis=0)[::2]
     rows = np.ascontiguousarray(windows.transpose(0, 2, 1).reshape(len(windows), -1))
     matrix = np.ascontiguousarray(weights.transpose(2, 1, 0).reshape(-1, 192))
@@ -142,13 +146,15 @@ def test_numbers_at_the_edge(target: Target, number: float) -> None:
     assert np.isfinite(found[~odd]).all()
 
 
-def is_chosen(channels: int, columns: int, *kernel: int, **more: int | Ints) -> bool:
+def is_chosen(
+    channels: int, columns: int, *kernel: int, groups: int = 1, strides: Ints | None = None
+) -> bool:
     """Whether a convolution of an image of 14 pixels a side runs by the algorithm."""
-    groups = more.get("groups", 1)
-    assert isinstance(groups, int)
     builder = Builder([f32(1, channels, *(14,) * len(kernel))])
     weights = builder.constant(normal(1, columns, channels // groups, *kernel))
-    return STRASSEN in kinds(builder, conv(builder, weights, rank=len(kernel), **more))
+    more = {} if strides is None else {"strides": strides}
+    result = conv(builder, weights, rank=len(kernel), groups=groups, more=more)
+    return STRASSEN in kinds(builder, result)
 
 
 def test_what_it_is_for() -> None:
@@ -161,14 +167,15 @@ def test_what_it_is_for() -> None:
     assert not is_chosen(96, 256, 3, 3, 3)  # two loops of taps
 
 
-def kinds_of(model: onnx.ModelProto, folder: Path, **options: str) -> dict[str, str]:
-    """The kinds of the kernels of a model's nodes by their names."""
-    if "methods" in options:
-        layers = [(name, method, "") for name, method in (options.pop("methods").split("="),)]
-        (folder / "m.tune").write_text(tuning_text("x86-64-v4", layers), encoding="utf-8")
-        options["tuning"] = str(folder / "m.tune")
-    path = str(folder / "m.ingot")
-    ingot.compile(model, targets="x86-64-v4", **options).save(path)
+def kinds_of(
+    model: onnx.ModelProto, folder: Path, method: str | None = None, optimize: str = "speed"
+) -> dict[str, str]:
+    """The kinds of the kernels of a model's nodes by their names; ``method``: ``"node=method"``."""
+    if method is not None:
+        name, _, kind = method.partition("=")
+        (folder / "m.tune").write_text(tuning_text("x86-64-v4", [(name, kind, "")]))
+    path, tuning = str(folder / "m.ingot"), folder / "m.tune" if method else None
+    ingot.compile(model, targets="x86-64-v4", optimize=optimize, tuning=tuning).save(path)
     (launches,) = describe_bundle(path)["debug"]["launches"].values()
     return {name: launch["kind"] for launch in launches for name, _ in launch["nodes"]}
 
@@ -188,12 +195,12 @@ def test_options_rule_it_out_or_ask_for_it(tmp_path: Path) -> None:
     model = two_layers()
     assert kinds_of(model, tmp_path)["first"] == STRASSEN
     assert kinds_of(model, tmp_path, optimize="size")["first"] == DIRECT
-    assert kinds_of(model, tmp_path, methods=f"first={DIRECT}")["first"] == DIRECT
-    assert kinds_of(model, tmp_path, methods=f"first={STRASSEN}")["first"] == STRASSEN
+    assert kinds_of(model, tmp_path, method=f"first={DIRECT}")["first"] == DIRECT
+    assert kinds_of(model, tmp_path, method=f"first={STRASSEN}")["first"] == STRASSEN
 
 
 def test_a_layer_that_cannot_run_by_it_is_named(tmp_path: Path) -> None:
     """As with every other method."""
     with pytest.raises(UserError, match="'conv_strassen' is not for this layer") as raised:
-        kinds_of(two_layers(), tmp_path, methods=f"second={STRASSEN}")
+        kinds_of(two_layers(), tmp_path, method=f"second={STRASSEN}")
     assert "second" in str(raised.value.where)
