@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, symbol
-from ingot_compiler.ir.ranges import upper_bound
+from ingot_compiler.ir.ranges import least_above_zero, upper_bound
 from ingot_compiler.lowering.fused import SymbolRead, SymbolSet
 from ingot_compiler.lowering.size_bounds import most_of, size_bounds
 
@@ -28,6 +28,24 @@ _N, _M = symbol("n"), symbol("m")
 def test_of_any_call(dim: Dim, most: int | None) -> None:
     """A minimum of what is not below 0 has the bound of either side; nothing else has one."""
     assert upper_bound(dim) == most
+
+
+@pytest.mark.parametrize(
+    ("dim", "least"),
+    [
+        (7, 7),
+        (0, 1),
+        (_N, 1),
+        (196 * _N, 196),
+        (49 * _N * _M, 49),
+        (6 * _N + 4 * _M, 4),
+        (6 * _N + 9, 9),
+        (196 * _N - 1, 1),
+    ],
+)
+def test_what_a_size_is_not_below_unless_it_is_0(dim: Dim, least: int) -> None:
+    """Of a sum the least factor, or what is always there."""
+    assert least_above_zero(dim) == least
 
 
 def test_of_what_the_data_decide() -> None:

@@ -127,6 +127,17 @@ def test_an_open_number_of_rows(any_size: pytest.MonkeyPatch, rows: int) -> None
     check_graph(builder, [result], [normal(2, rows, 64), normal(3, rows, 192)], RELATIVE, WIDE)
 
 
+@pytest.mark.parametrize(("per_image", "kernels"), [(197, 1), (7, 2)])
+def test_an_open_number_of_images_may_be_enough_rows(per_image: int, kernels: int) -> None:
+    """Where one image has enough rows, there are no kernels of a direct product."""
+    builder = Builder([f32(symbol("n"), per_image, 768)])
+    result = builder.op("matmul", 0, builder.constant(normal(1, 768, 192 * 4)))
+    compiled = compile_graph(builder.finish([result]), V4)
+    products = [launch for launch in launches_of(compiled.fused) if launch.group.kind == STRASSEN]
+    assert (len(products) > 1) == (kernels > 1)
+    assert len(products) >= kernels
+
+
 @on_wide
 @pytest.mark.parametrize("dtype", ["bf16", "f16"])
 def test_weights_of_16_bits_are_widened(

@@ -27,6 +27,7 @@ from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.compilation.tuning_file import tuning_text
 from ingot_compiler.backends.host import choose_strassen
 from ingot_compiler.backends.host.targets.target import Target, parse_target
+from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.lowering.fused import launches_of
 
@@ -39,12 +40,18 @@ NOTHING: Geometry = {}
 
 
 def conv(
-    builder: Builder, weights: int, *bias: int, rank: int, groups: int = 1, more: Geometry = NOTHING
+    builder: Builder,
+    weights: int,
+    *bias: int,
+    rank: int,
+    x: int = 0,
+    groups: int = 1,
+    more: Geometry = NOTHING,
 ) -> int:
-    """A convolution of input 0; what is not said is 1, pads are 0."""
+    """A convolution; what is not said is 1, pads are 0."""
     ones, zeros = (1,) * rank, (0,) * rank
     usual = {"strides": ones, "pads_before": zeros, "pads_after": zeros, "dilations": ones}
-    return builder.op("conv", 0, weights, *bias, groups=groups, **{**usual, **more})
+    return builder.op("conv", x, weights, *bias, groups=groups, **{**usual, **more})
 
 
 def kinds(builder: Builder, output: int, target: Target = V4) -> set[str]:
@@ -112,6 +119,17 @@ def test_a_residual_is_added_in_the_kernel() -> None:
     )
 
 
+@pytest.mark.usefixtures("any_size")
+@pytest.mark.parametrize("images", [0, 1, 3])
+def test_an_open_number_of_images(images: int) -> None:
+    """A call that has an image has enough pixels."""
+    builder = Builder([f32(symbol("n"), 64, 16, 16)])
+    made = conv(builder, builder.constant(normal(1, 64, 64, 1, 1)), rank=2)
+    result = conv(builder, builder.constant(normal(1, 256, 64, 1, 1)), rank=2, x=made)
+    assert STRASSEN in kinds(builder, result)
+    check_graph(builder, [result], [normal(2, images, 64, 16, 16)], RELATIVE, WIDE)
+
+
 @on_wide
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize(("kernel", "channels"), [(1, 640), (3, 192), (3, 256)])
@@ -144,6 +162,13 @@ def test_numbers_at_the_edge(target: Target, number: float) -> None:
     assert odd.any() == (not np.isfinite(number))
     np.testing.assert_array_equal(found[odd], direct[odd])
     assert np.isfinite(found[~odd]).all()
+
+
+def test_open_sizes_of_images_are_direct() -> None:
+    """They may have one pixel."""
+    builder = Builder([f32(1, 1024, symbol("h"), symbol("w"))])
+    result = conv(builder, builder.constant(normal(1, 256, 1024, 1, 1)), rank=2)
+    assert STRASSEN not in kinds(builder, result)
 
 
 def is_chosen(

@@ -46,6 +46,16 @@ def lower_bound(dim: Dim, signed: Signed = _sizes_only) -> int | None:
     return bound
 
 
+def least_above_zero(dim: Dim) -> int:
+    """A number that a size is not below where it is not 0: 196 of ``196*n``; 1 where no more can be
+    seen."""
+    terms = terms_of(dim)
+    if not terms or _bound_of_terms(dim, _sizes_only) is None:
+        return 1
+    fixed = sum(factor for monomial, factor in terms if not monomial)
+    return max(1, fixed or min(factor for _, factor in terms))
+
+
 def _bound_of_terms(dim: Dim, signed: Signed) -> int | None:
     """What each term alone tells."""
     bound = 0

@@ -30,6 +30,7 @@ from ingot_compiler.ir.dims import dim_mul, dim_product
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.optimize_for import SIZE
 from ingot_compiler.ir.precision import BF16, BF16X3, FAST
+from ingot_compiler.ir.ranges import least_above_zero
 from ingot_compiler.lowering.fused import Operand
 from ingot_compiler.lowering.fusion.fuser import Fuser
 
@@ -90,7 +91,7 @@ def _strassen_shape(
     taps, run, _ = conv.reduction(x)
     depth = dim_mul(dim_product(tuple(extent for _, extent in taps)), run)
     pixels, columns = dim_product((types[2].shape[0], *types[2].shape[2:])), types[2].shape[1]
-    if not isinstance(pixels, int) or not isinstance(run, int) or len(taps) > 1:
+    if not isinstance(run, int) or len(taps) > 1:
         return None
     if x.view.strides[1] != 1 or skips_taps(anchor, conv, x, types[2].shape):
         return None
@@ -103,4 +104,6 @@ def _strassen_shape(
         run,
     )
     target = fuser.targets[values.device_of(result)]
-    return strassen_shape(facts, target, is_asked_for=is_asked_for)
+    shape = strassen_shape(facts, target, is_asked_for=is_asked_for)
+    has_enough = shape and (isinstance(pixels, int) or least_above_zero(pixels) >= shape.rows_min)
+    return shape if has_enough else None

@@ -18,6 +18,7 @@ from ingot_compiler.backends.host.contraction import (
 from ingot_compiler.backends.host.product_of_parts import lower_parts
 from ingot_compiler.backends.host.tiles import factors_together
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, dim_product, symbol
+from ingot_compiler.ir.ranges import least_above_zero
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
@@ -47,11 +48,11 @@ def lower_matmul_parts(group: Group, target: KernelTarget) -> LoweredGroup:
 
 def lower_matmul_strassen(group: Group, target: KernelTarget) -> LoweredGroup:
     """One kernel whose node says which tiles; fewer rows than these gain from, where the number is
-    open, have the kernels of a direct product."""
+    open and may be so small, have the kernels of a direct product."""
     anchored = AnchoredGroup(group)
     shape, product = StrassenShape.of(anchored.node.ints("strassen")), _product(anchored)
     kernel = one_launch(contraction_program(anchored, target, product, strassen=shape))
-    if isinstance(product.rows, int):
+    if isinstance(product.rows, int) or least_above_zero(product.rows) >= shape.rows_min:
         return kernel
     has_enough = dim_floordiv(product.rows, shape.rows_min)
     return choose(has_enough, kernel, lower_matmul(group, target))
