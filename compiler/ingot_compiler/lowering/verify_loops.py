@@ -364,10 +364,12 @@ def _strassen(scope: LoopScope, s: Contraction, tile: StrassenTile) -> Iterator[
         got = f"row_block={s.row_block} tile={rows}x{s.tile.vectors}"
         yield scope.problem("contraction", f"even rows, {beside} vectors", got, "halves of a tile")
     depth = s.depth_extent
-    if not isinstance(depth, int) or not deep or depth % deep or len(s.taps) > 1:
-        expected = f"a multiple of {deep}, one loop of taps"
-        got = f"{format_dim(depth)}, {len(s.taps)}"
-        yield scope.problem("contraction", expected, got, "halves of the depth")
+    if not isinstance(depth, int) or not deep or depth % deep:
+        expected = f"a multiple of {deep}"
+        yield scope.problem("contraction", expected, format_dim(depth), "halves of the depth")
+    if len(s.taps) > 1:
+        got = f"{len(s.taps)} loops"
+        yield scope.problem("contraction", "one loop of taps at most", got, "halves of the depth")
     plain = isinstance(s.columns, int) and s.b_panels is not None
     if s.dtype != "f32" or not plain or coefficient(s.a_index, s.depth) != 1:
         got = f"{s.dtype}, A {format_dim(s.a_index)}"
