@@ -9,8 +9,8 @@ is G * (max(T - W, 0) div G) for a window W and G = C - W + 1. Rows behind the l
 unspecified: a past may have NaN there, a present has zeros. Queries read the new rows and the first
 M rows of the past, as many as the longest sample may have: none in a prompt.
 
-The past is read once, by the ``concat`` behind the new rows, so that a session may keep the present
-in its place (``passes.hold_whole``).
+The past is read once, where its rows that are none become zeros on their way to the ``concat``
+behind the new rows, so that a session may keep the present in its place (``passes.hold_whole``).
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from ingot_runtime.lazy_dataclass import dataclass
 @dataclass(frozen=True, slots=True)
 class WindowCache:
     """``held``: C; ``most``: M; ``slack``: G. ``rows``: i64 [B, 1, S + M, 1], the position of each
-    new row and of those of the past, the number of all positions for a row that is none."""
+    new row and of those of the past, the number of all positions for a row that is none. ``is_new``:
+    bool [B, 1, S, 1], and ``is_past``: bool [B, 1, C, 1], which rows are there."""
 
     lengths: CacheLengths
     held: Dim
@@ -45,6 +46,8 @@ class WindowCache:
     window: int
     slack: int
     rows: int
+    is_new: int
+    is_past: int
 
     @classmethod
     def of(cls, context: OpContext, lengths: CacheLengths) -> WindowCache:
@@ -65,11 +68,13 @@ class WindowCache:
         has_own = context.optional(16) is not None
         most = minimum(held, maximum(lengths.most - (0 if has_own else lengths.new), 0))
         evicted = _evicted(context, lengths.past, window, slack)
-        before = context.add("add", evicted, range_mask(context, (1, 1, most, 1), 2))
-        is_row = context.add("less", before, lengths.past)
-        before = context.add("select", is_row, before, lengths.total)
-        rows = concat(context, [lengths.places(context, 2), before], 2)
-        return cls(lengths, held, most, window, slack, rows)
+        before = context.add("add", evicted, range_mask(context, (1, 1, held, 1), 2))
+        is_past = context.add("less", before, lengths.past)
+        before = context.add("select", is_past, before, lengths.total)
+        new = lengths.places(context, 2)
+        is_new = context.add("less", new, lengths.total)
+        rows = concat(context, [new, slice_axis(context, before, 2, 0, most)], 2)
+        return cls(lengths, held, most, window, slack, rows, is_new, is_past)
 
     def places(self, context: OpContext) -> int:
         """i64 [B, 1, 1, S + M]: which position each row that queries read is."""
@@ -78,10 +83,11 @@ class WindowCache:
     def extended(self, context: OpContext, new: int, past: int | None) -> tuple[int, int]:
         """The rows that queries read [B, groups, S + M, D], and the present [B, groups, C, D]."""
         assert past is not None
-        both, nothing = concat(context, [new, past], 2), context.scalar(context.dtype_of(new), 0)
-        is_row = context.add("less", self.rows, self.lengths.total)
-        seen = slice_axis(context, both, 2, 0, self.lengths.new + self.most)
-        read = context.add("select", is_row, seen, nothing)
+        nothing = context.scalar(context.dtype_of(new), 0)
+        new = context.add("select", self.is_new, new, nothing)
+        before = context.add("select", self.is_past, past, nothing)
+        both = concat(context, [new, before], 2)
+        read = slice_axis(context, both, 2, 0, self.lengths.new + self.most)
         place, source = self._sources(context)
         wide = broadcast_to(context, source, context.shape_of(past))
         moved = context.add("gather_elements", both, wide, axis=2)

@@ -58,7 +58,7 @@ def _held(graph: Graph) -> Iterator[int]:
         readers = [graph.nodes[user] for user in users[past] if user != index]
         alone = past not in (*others, *graph.outputs)
         if readers:
-            is_whole = replaces_all(graph, node, makers.get(others[0]), readers[0])
+            is_whole = replaces_all(graph, node, makers.get(others[0]), readers[0], users)
             alone = alone and len(readers) == 1 and is_whole
         if past in graph.inputs and alone and outputs[node.results[0]] == 1:
             yield node.results[0]

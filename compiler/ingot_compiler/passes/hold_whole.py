@@ -6,14 +6,14 @@ In: a graph, before it is specialised. Out: the same graph, in which such an out
 
 Three ops replace a state: ``linear_attention`` the matrices of its heads, a ``concat`` behind an
 input whose last elements are returned, as a convolution along a sequence keeps them, and a
-``concat`` before an input from which rows are picked, as a cache of the size of a window keeps
-them. Names are not looked at.
+``concat`` before an input, some of whose rows may be cleared by a ``select`` on the way, from which
+rows are picked, as a cache of the size of a window keeps them. Names are not looked at.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ingot_compiler.ir.attributes import Attribute
@@ -42,7 +42,9 @@ def hold_whole(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes), outputs=returned, types=tuple(types))
 
 
-def replaces_all(graph: Graph, node: Node, maker: Node | None, reader: Node) -> bool:
+def replaces_all(
+    graph: Graph, node: Node, maker: Node | None, reader: Node, users: Mapping[int, Sequence[int]]
+) -> bool:
     """Whether a ``write_rows``, whose places are made by ``maker``, writes all of what it writes
     into, which ``reader`` has read by then: kernels of other ops may read it later."""
     past, _, rows = node.operands
@@ -51,6 +53,8 @@ def replaces_all(graph: Graph, node: Node, maker: Node | None, reader: Node) -> 
     if maker is None or maker.op != "literal" or not is_whole:
         return False
     assert isinstance(count, int)
+    if reader.op == "select" and len(users[reader.results[0]]) == 1:  # which clears rows
+        reader = graph.nodes[users[reader.results[0]][0]]
     return reader.op in _READERS and maker.table["value"] == tuple(range(count))
 
 
@@ -77,7 +81,11 @@ def _past(graph: Graph, makers: Mapping[int, Node], value: int) -> int | None:
     picked = makers.get(node.operands[1]) if node is not None and node.op == "select" else None
     if picked is not None and picked.op == "gather_elements":
         joined = makers.get(picked.operands[0])
-        return joined.operands[-1] if joined is not None and joined.op == "concat" else None
+        if joined is None or joined.op != "concat":
+            return None
+        cleared = makers.get(joined.operands[-1])
+        is_cleared = cleared is not None and cleared.op == "select"
+        return cleared.operands[1] if cleared and is_cleared else joined.operands[-1]
     joined = makers.get(node.operands[0]) if node is not None and node.op == "slice" else None
     if node is None or joined is None or joined.op != "concat":
         return None
