@@ -16,6 +16,7 @@ static const u64 WAKE_NANOSECONDS = 300000;
 // then runs alone: a stall costs a few hundredths at most, and a neighbour that leaves is noticed soon.
 static const u64 STALL_NANOSECONDS = 500000;
 static const u64 ALONE_FACTOR = 16;
+static const u32 SPIN_PARTS = 32;
 
 // A claim: the pieces [front, back) that nobody has claimed, and above them the number of the job.
 enum { FRONT_SHIFT = 16, JOB_SHIFT = 32, PIECE_MASK = 0xffff };
@@ -151,23 +152,27 @@ i32 ingot_launch(struct pool *pool, kernel_function *kernel, void *buffers, void
   return rc;
 }
 
-// Waits for another epoch than `seen`: spinning, then asleep.
-static void await_job(struct pool *pool, u32 seen) {
-  for (u32 left = pool->spin; ACQUIRE(pool->epoch) == seen; left--) {
+// Waits for another epoch than `seen`: spinning `spin` times, then asleep. Gives how long to spin the next time: twice as long where
+// that was of use, else half as long. A worker that the system has put on the caller's own core holds the caller up while it spins.
+static u32 await_job(struct pool *pool, u32 seen, u32 spin) {
+  u32 most = pool->spin, least = most / SPIN_PARTS;
+  for (u32 left = spin; ACQUIRE(pool->epoch) == seen; left--) {
     if (left == 0) {
       ADD(pool->parked, 1);
       while (LOAD(pool->epoch) == seen) futex(pool, &pool->epoch, FUTEX_WAIT_PRIVATE, seen);
-      return;
+      return spin / 2 > least ? spin / 2 : least;
     }
     spin_hint();
   }
+  return 2 * spin + 1 < most ? 2 * spin + 1 : most;
 }
 
 // Runs pieces of every job that it comes in time for, until the pool quits.
 void ingot_worker(struct pool *pool, u64 thread) {
   float_environment old = float_enter();
+  u32 spin = pool->spin;
   for (u32 seen = 0;;) {
-    await_job(pool, seen);
+    spin = await_job(pool, seen, spin);
     seen = ACQUIRE(pool->epoch);
     if (seen >> POOL_QUIT_BIT) break;
     i32 code = 0;
