@@ -20,7 +20,7 @@ from tests.unit.lowering_harness import (
     normal,
     run_compiled,
 )
-from tests.unit.test_strassen import WIDE, on_wide, rms_error
+from tests.unit.test_strassen import NUMPY_HALVES, WIDE, on_wide, rms_error
 
 import ingot
 from ingot_artifacts.inspect.describe import describe_bundle
@@ -29,6 +29,7 @@ from ingot_compiler.backends.host import choose_strassen
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.fused import launches_of
 
 RELATIVE = 1e-5
@@ -117,6 +118,21 @@ def test_a_residual_is_added_in_the_kernel() -> None:
     check_graph(
         builder, [result], [normal(2, 2, 64, 5, 5), normal(3, 2, 128, 5, 5)], RELATIVE, WIDE
     )
+
+
+@on_wide
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+def test_weights_of_16_bits_give_the_bits_of_f32(target: Target, dtype: DType) -> None:
+    """They are widened where they lie, or when the model is compiled."""
+    weights = normal(9, 192, 768, 1, 1).astype(NUMPY_HALVES[dtype])
+    x, builder = normal(10, 1, 768, 9, 8), Builder([f32(1, 768, 9, 8)])
+    wide = builder.op("cast", builder.constant(weights, dtype), dtype="f32")
+    result = conv(builder, wide, rank=2)
+    assert STRASSEN in kinds(builder, result, target)
+    graph = builder.finish([result])
+    (found,) = run_compiled(compile_graph(graph, target), graph, [x], builder.read)
+    wanted = run_conv(target, x, weights.astype(np.float32), STRASSEN)
+    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.usefixtures("any_size")
