@@ -38,7 +38,7 @@ from ingot_compiler.ir.types import TensorType
 
 ROUNDS = 40
 LAYERS = (
-    (16, 56), (32, 28), (32, 56), (64, 7), (64, 14), (64, 28), (64, 56), (128, 14), (128, 28), (256, 14), (512, 7),
+    (32, 28), (32, 56), (64, 7), (64, 14), (64, 28), (64, 56), (128, 14), (128, 28), (256, 14), (512, 7),
 )  # fmt: skip
 """Channels in and out, rows and columns of an image."""
 
