@@ -84,8 +84,9 @@ def _past(graph: Graph, makers: Mapping[int, Node], value: int) -> int | None:
         if joined is None or joined.op != "concat":
             return None
         cleared = makers.get(joined.operands[-1])
-        is_cleared = cleared is not None and cleared.op == "select"
-        return cleared.operands[1] if cleared and is_cleared else joined.operands[-1]
+        if cleared is not None and cleared.op == "select":
+            return cleared.operands[1]
+        return joined.operands[-1]
     joined = makers.get(node.operands[0]) if node is not None and node.op == "slice" else None
     if node is None or joined is None or joined.op != "concat":
         return None

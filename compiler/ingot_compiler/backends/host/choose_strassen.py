@@ -24,6 +24,7 @@ from dataclasses import replace
 from ingot_compiler.backends.host.strassen_scratch import scratch_of
 from ingot_compiler.backends.host.tiles import cycles_of_step, panel_columns
 from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.ranges import least_above_zero
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.strassen import StrassenTile
 from ingot_runtime.lazy_dataclass import dataclass
@@ -84,6 +85,10 @@ class StrassenShape:
     def vectors(self) -> int:
         """Vectors of a row of a tile."""
         return 2 * self.tile.vectors
+
+    def serves_all(self, rows: Dim) -> bool:
+        """Whether no number of rows that a call may have is faster without the algorithm."""
+        return isinstance(rows, int) or least_above_zero(rows) >= self.rows_min
 
     @classmethod
     def of(cls, ints: tuple[int, ...]) -> StrassenShape:

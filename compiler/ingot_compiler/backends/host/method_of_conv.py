@@ -29,8 +29,7 @@ from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.ir.dims import dim_mul, dim_product
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.optimize_for import SIZE
-from ingot_compiler.ir.precision import BF16, BF16X3, FAST
-from ingot_compiler.ir.ranges import least_above_zero
+from ingot_compiler.ir.precision import BF16, LOOSE
 from ingot_compiler.lowering.fused import Operand
 from ingot_compiler.lowering.fusion.fuser import Fuser
 
@@ -47,7 +46,7 @@ def winograd_shape(fuser: Fuser, node: Node) -> WinogradShape | None:
         values.type_of(w),
         values.type_of(result),
         is_dense(values, x),
-        fuser.precision in (FAST, BF16X3, BF16),
+        fuser.precision in LOOSE,
         _PAIR_SPEED if fuser.precision == BF16 else speed_of_parts(fuser, node),
     )
     target = fuser.targets[values.device_of(result)]
@@ -100,10 +99,9 @@ def _strassen_shape(
         depth,
         columns,
         is_dense(values, image),
-        fuser.precision in (FAST, BF16X3, BF16),
+        fuser.precision in LOOSE,
         run,
     )
     target = fuser.targets[values.device_of(result)]
     shape = strassen_shape(facts, target, is_asked_for=is_asked_for)
-    has_enough = shape and (isinstance(pixels, int) or least_above_zero(pixels) >= shape.rows_min)
-    return shape if has_enough else None
+    return shape if shape and shape.serves_all(pixels) else None

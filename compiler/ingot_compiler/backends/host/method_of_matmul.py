@@ -16,7 +16,7 @@ from ingot_compiler.backends.host.dense_values import is_dense
 from ingot_compiler.ir.dims import dim_product
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.optimize_for import SIZE
-from ingot_compiler.ir.precision import BF16, BF16X3, FAST
+from ingot_compiler.ir.precision import LOOSE
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.storage import Stored
 
@@ -31,7 +31,7 @@ def strassen_tiles(fuser: Fuser, node: Node, a: Stored) -> StrassenShape | None:
     are_plain = len(kinds[1].shape) == 2 and {kind.dtype for kind in kinds} == {"f32"}
     if not are_plain or a.view.strides[-1] != 1:
         return None
-    allows_more = fuser.precision in (FAST, BF16X3, BF16)
+    allows_more = fuser.precision in LOOSE
     rows, (depth, columns) = dim_product(kinds[0].shape[:-1]), kinds[1].shape
     dense = is_dense(values, node.operands[0])
     facts = StrassenFacts(rows, depth, columns, dense, allows_more)

@@ -18,7 +18,6 @@ from ingot_compiler.backends.host.contraction import (
 from ingot_compiler.backends.host.product_of_parts import lower_parts
 from ingot_compiler.backends.host.tiles import factors_together
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, dim_product, symbol
-from ingot_compiler.ir.ranges import least_above_zero
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
@@ -52,7 +51,7 @@ def lower_matmul_strassen(group: Group, target: KernelTarget) -> LoweredGroup:
     anchored = AnchoredGroup(group)
     shape, product = StrassenShape.of(anchored.node.ints("strassen")), _product(anchored)
     kernel = one_launch(contraction_program(anchored, target, product, strassen=shape))
-    if isinstance(product.rows, int) or least_above_zero(product.rows) >= shape.rows_min:
+    if shape.serves_all(product.rows):
         return kernel
     has_enough = dim_floordiv(product.rows, shape.rows_min)
     return choose(has_enough, kernel, lower_matmul(group, target))
