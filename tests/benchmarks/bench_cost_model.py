@@ -31,7 +31,7 @@ from ingot_compiler.backends.host.choose_winograd import (
     direct_cycles,
     winograd_cycles,
 )
-from ingot_compiler.backends.host.conv_methods import DIRECT, METHODS
+from ingot_compiler.backends.host.conv_methods import DIRECT, WINOGRAD
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.ir.types import TensorType
@@ -41,6 +41,12 @@ LAYERS = (
     (32, 28), (32, 56), (64, 7), (64, 14), (64, 28), (64, 56), (128, 14), (128, 28), (256, 14), (512, 7),
 )  # fmt: skip
 """Channels in and out, rows and columns of an image."""
+TILES = {
+    name: WinogradShape((3, 3), (int(name[-3]), int(name[-1])))
+    for name in WINOGRAD
+    if name[-3] != "1"
+}
+"""By the names of methods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ def measured_layer(channels: int, size: int, target: Target, folder: Path) -> Tu
         {"w": normal(0, channels, channels, 3, 3)},
     )
     bundles: dict[str, str] = {}
-    for method in ("", *METHODS[:3]):
+    for method in ("", DIRECT, *TILES):
         bundles[method] = str(folder / f"{method}.ingot")
         (folder / "m.tune").write_text(tuning_text(str(target), [("*", method, "")]))
         tuning = folder / "m.tune" if method else None
@@ -83,8 +89,7 @@ def predictions(channels: int, size: int, target: Target) -> Mapping[str, float]
     image = TensorType("f32", (1, channels, size, size))
     weights = TensorType("f32", (channels, channels, 3, 3))
     facts = WinogradFacts(image, weights, image, is_dense=False, allows_wide=True)
-    shapes = {f"winograd_2x{wide}": WinogradShape((3, 3), (2, wide)) for wide in (2, 4)}
-    cycles = {name: winograd_cycles(shape, facts, target) for name, shape in shapes.items()}
+    cycles = {name: winograd_cycles(shape, facts, target) for name, shape in TILES.items()}
     return {DIRECT: direct_cycles(facts, target), **cycles}
 
 

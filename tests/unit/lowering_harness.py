@@ -57,6 +57,7 @@ from ingot_compiler.lowering.fused import (
     step_count,
 )
 from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.tuned_methods import ALL
 from ingot_compiler.memory.data_dependent_buffers import data_dependent_buffers
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.memory.plan_memory import plan_memory
@@ -128,13 +129,15 @@ def compile_graph(
     passes: bool = True,
     devices: Sequence[DeclaredDevice] = HOST_ALONE,
     precision: str = F32,
+    method: str | None = None,
 ) -> Compiled:
     """Stages 4 to 8; without ``passes`` the graph goes to fusion as it is. All ``devices`` run code
-    for ``target``."""
+    for ``target``. ``method``: every convolution that may run by it does."""
     optimized = optimize(graph) if passes else OptimizedGraph(graph)
     placed = place(optimized, devices)
     check_placed(placed)
-    fused = fuse(placed, [device_rules(str(target))] * len(placed.devices), precision)
+    rules = [device_rules(str(target))] * len(placed.devices)
+    fused = fuse(placed, rules, precision, methods=[(ALL, method)] if method else ())
     check_fused(fused)
     return compile_fused(fused, target)
 
@@ -371,14 +374,15 @@ def check_graph(
     *,
     passes: bool = True,
     floor: float = 0.0,
+    precision: str = F32,
+    method: str | None = None,
 ) -> None:
     """Compiled kernels give what the interpreter gives."""
     graph = builder.finish(outputs)
     expected = interpret(graph, inputs, builder.read)
     for target in targets:
-        actual = run_compiled(
-            compile_graph(graph, target, passes=passes), graph, inputs, builder.read
-        )
+        compiled = compile_graph(graph, target, passes=passes, precision=precision, method=method)
+        actual = run_compiled(compiled, graph, inputs, builder.read)
         for want, have in zip(expected, actual, strict=True):
             assert_close(np.asarray(want), have, relative, floor)
 

@@ -20,23 +20,23 @@ from ingot_compiler.ir.errors import UserError
 Output = pytest.CaptureFixture[str]
 MODEL = make_model(
     [node("Relu", "x", "a"), node("Conv", "a w", "y", name="second", pads=[1, 1, 1, 1])],
-    [tensor("x", [1, 64, 16, 16])],
+    [tensor("x", [1, 64, 24, 24])],
     [tensor("y", None)],
     {"w": normal(0, 64, 64, 3, 3)},
 )
-FEED = {"x": normal(1, 1, 64, 16, 16)}
+FEED = {"x": normal(1, 1, 64, 24, 24)}
 
 
 def test_inspect_names_the_method_and_all_ways_to_run_agree(tmp_path: Path, capsys: Output) -> None:
-    """Behind a ReLU tiles of 2x2, with ``fast`` of 2x4; the same bits for all threads, native and
+    """Behind a ReLU tiles of 2x2, with ``fast`` of 3x4; the same bits for all threads, native and
     stepped."""
     (tmp_path / "m.onnx").write_bytes(MODEL.SerializeToString())
-    for precision, kind in (("f32", "winograd_2x2"), ("fast", "winograd_2x4")):
+    for precision, kind in (("f32", "winograd_2x2"), ("fast", "winograd_3x4")):
         path = tmp_path / f"{precision}.ingot"
         words = ["compile", f"{tmp_path}/m.onnx", "-o", str(path), "--precision", precision, "-q"]
         assert main([*words, "--target", "x86-64-v3"]) == 0
         assert main(["inspect", str(path)]) == 0
-        assert f"{kind}  f32[1, 64, 16, 16]  second (Conv)" in capsys.readouterr().out
+        assert f"{kind}  f32[1, 64, 24, 24]  second (Conv)" in capsys.readouterr().out
         run_all_ways(path, [FEED])
     python = ingot.compile(MODEL, targets="x86-64-v3", precision="fast")
     assert python.to_bytes() == (tmp_path / "fast.ingot").read_bytes()

@@ -18,6 +18,7 @@ from tests.unit.lowering_harness import (
     run_compiled,
 )
 
+from ingot_compiler.backends.host.conv_methods import DIRECT, WINOGRAD
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.backends.host.winograd_weights import winograd_weights
@@ -46,21 +47,26 @@ def weights_of(channels: int, columns: int) -> Array:
 
 
 def kinds(
-    builder: Builder, outputs: list[int], target: Target = BEST, precision: str = F32
+    builder: Builder,
+    outputs: list[int],
+    target: Target = BEST,
+    precision: str = F32,
+    method: str | None = None,
 ) -> set[str]:
     """The kinds of the kernels that a graph becomes."""
-    compiled = compile_graph(builder.finish(outputs), target, precision=precision)
+    graph = builder.finish(outputs)
+    compiled = compile_graph(graph, target, precision=precision, method=method)
     return {launch.group.kind for launch in launches_of(compiled.fused)}
 
 
-def run_conv(x: Array, weights: Array, kind: str = "winograd_2x2") -> Array:
-    """The result of a convolution in machine code: weights that only a run knows make it direct, and
-    ``fast`` makes tiles wide."""
-    is_direct = kind == "conv"
+def run_conv(x: Array, weights: Array, kind: str, precision: str = FAST) -> Array:
+    """The result of a convolution in machine code, by a method; weights that only a run knows make
+    it direct."""
+    is_direct = kind == DIRECT
     builder = Builder([f32(*x.shape), *([f32(*weights.shape)] if is_direct else [])])
     result = conv3x3(builder, 0, 1 if is_direct else builder.constant(weights))
     graph = builder.finish([result])
-    compiled = compile_graph(graph, precision=FAST if kind == "winograd_2x4" else F32)
+    compiled = compile_graph(graph, precision=precision, method=kind)
     assert kind in {launch.group.kind for launch in launches_of(compiled.fused)}
     inputs = [x, weights] if is_direct else [x]
     (found,) = run_compiled(compiled, graph, inputs, builder.read)
@@ -89,8 +95,8 @@ def test_results_are_those_of_the_interpreter(
     total = builder.op("add", conv3x3(builder, 0, weights, bias), 1)
     result = builder.op("relu", total)
     inputs = [normal(3, images, channels, *size), normal(4, images, columns, *size)]
-    assert "winograd_2x2" in kinds(builder, [result])
-    check_graph(builder, [result], inputs, RELATIVE, WIDE)
+    assert "winograd_2x2" in kinds(builder, [result], method="winograd_2x2")
+    check_graph(builder, [result], inputs, RELATIVE, WIDE, method="winograd_2x2")
 
 
 def test_sizes_that_a_call_gives() -> None:
@@ -130,45 +136,90 @@ def rms_error(found: Array, exact: Array) -> float:
     return float(np.sqrt(np.mean((found.astype(np.float64) - exact) ** 2)))
 
 
-@pytest.mark.sweep(3)
-@pytest.mark.parametrize("zeros", [0.0, 0.5, 0.8])
-@pytest.mark.parametrize("channels", [32, 64])
-def test_error_is_at_most_that_of_one_chain(channels: int, zeros: float) -> None:
+ALLOWED = {32: "2x2", 64: "2x2", 128: "2x2 2x4 3x3", 512: "2x2 2x4 3x3 3x4"}
+"""Channels -> the tiles that are precise enough for any inputs."""
+ALLOWED_OF_DENSE = {16: "2x2", 32: "2x2 2x4 3x3", 64: "3x4", 128: "4x4"}
+"""The same for dense inputs, without those that any inputs may have."""
+ALLOWED_WHERE_LOOSE = {16: "2x2", 32: "2x4 3x3 3x4", 128: "4x4"}
+
+
+def pairs(table: dict[int, str]) -> list[tuple[int, str]]:
+    """Channels and the name of a method, for each tile."""
+    return [(size, f"winograd_{tile}") for size, tiles in table.items() for tile in tiles.split()]
+
+
+@pytest.mark.sweep(5)
+@pytest.mark.parametrize("zeros", [0.8, 0.0, 0.5])
+@pytest.mark.parametrize(("channels", "kind"), pairs(ALLOWED))
+def test_error_is_at_most_that_of_one_chain(channels: int, kind: str, zeros: float) -> None:
     """The contract of ``f32``: also where up to 80 % of the inputs are zero."""
     x, weights = np.abs(normal(5, 1, channels, 20, 20)), weights_of(channels, 32)
     x[np.random.default_rng(6).random(x.shape) < zeros] = 0
     exact = in_f64(x, weights)
     chain = rms_error(chain_conv3x3(x, weights), exact)
-    assert 0 < rms_error(run_conv(x, weights), exact) <= chain
-    assert rms_error(run_conv(x, weights, "winograd_2x4"), exact) <= 2.5 * chain
+    assert 0 < rms_error(run_conv(x, weights, kind, F32), exact) <= chain
 
 
-def test_error_of_wide_tiles_on_dense_inputs() -> None:
-    """The contract of ``f32`` for tiles of 2x4."""
-    x, weights = normal(8, 1, 64, 20, 20), weights_of(64, 32)
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize(("channels", "kind"), pairs(ALLOWED_WHERE_LOOSE))
+def test_error_where_it_may_grow(channels: int, kind: str) -> None:
+    """The contract of ``fast``: 2.5 times that, with as many zeros."""
+    x, weights = np.abs(normal(5, 1, channels, 20, 20)), weights_of(channels, 32)
+    x[np.random.default_rng(6).random(x.shape) < 0.8] = 0
     exact = in_f64(x, weights)
     chain = rms_error(chain_conv3x3(x, weights), exact)
-    assert rms_error(run_conv(x, weights, "winograd_2x4"), exact) <= chain
+    assert rms_error(run_conv(x, weights, kind), exact) <= 2.5 * chain
+
+
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize("activation", ["none", "silu"])
+@pytest.mark.parametrize(("channels", "kind"), pairs(ALLOWED_OF_DENSE))
+def test_error_on_dense_inputs(channels: int, kind: str, activation: str) -> None:
+    """The contract of ``f32`` for them."""
+    x, weights = normal(8, 1, channels, 20, 20), weights_of(channels, 32)
+    if activation == "silu":
+        x = x / (1 + np.exp(-x))
+    exact = in_f64(x, weights)
+    chain = rms_error(chain_conv3x3(x, weights), exact)
+    assert rms_error(run_conv(x, weights, kind), exact) <= chain
+
+
+@pytest.mark.parametrize("producer", ["relu", "tanh"])
+@pytest.mark.parametrize("channels", [16, 32, 64, 128, 512])
+def test_tiles_are_those_whose_error_is_allowed(channels: int, producer: str) -> None:
+    """A method that is not precise enough is not used, whoever asks for it."""
+    builder = Builder([f32(1, channels, 12, 12)])
+    x = builder.op(producer, 0)
+    result = conv3x3(builder, x, builder.constant(weights_of(channels, 32)))
+    tables = (ALLOWED,) if producer == "relu" else (ALLOWED, ALLOWED_OF_DENSE)
+    wanted = {kind for table in tables for least, kind in pairs(table) if least <= channels}
+    found = {kind for kind in WINOGRAD if kind in kinds(builder, [result], method=kind)}
+    assert {kind for kind in found if "_1x" not in kind} == wanted
 
 
 ODD_NUMBERS = [np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40]
+TILES = [kind for kind in WINOGRAD if "_1x" not in kind]
+BOTH = [(128, kind) for kind in TILES] + [(64, kind) for kind in TILES if kind != "winograd_4x4"]
+"""Channels and methods: sums in scratch, sums in registers."""
 
 
-@pytest.mark.parametrize("kind", ["winograd_2x2", "winograd_2x4"])
-@pytest.mark.parametrize("channels", [64, 128])  # sums in registers, sums in scratch
+@pytest.mark.sweep(4)
+@pytest.mark.parametrize(("channels", "kind"), BOTH)
 def test_a_large_image_has_the_bits_of_its_part(channels: int, kind: str) -> None:
     """One that is fetched ahead, beside one that is not; its tiles are in other blocks."""
     x, weights = normal(2, 1, channels, 66, 66), weights_of(channels, 32)
-    whole, part = (run_conv(each, weights, kind) for each in (x, x[..., :12, :12]))
-    np.testing.assert_array_equal(whole[..., :8, :8], part[..., :8, :8])
+    whole, part = (run_conv(each, weights, kind) for each in (x, x[..., :16, :16]))
+    np.testing.assert_array_equal(whole[..., :12, :12], part[..., :12, :12])
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("number", ODD_NUMBERS)
-@pytest.mark.parametrize("kind", ["winograd_2x2", "winograd_2x4"])
+@pytest.mark.parametrize("kind", TILES)
 def test_numbers_at_the_edge(number: float, kind: str) -> None:
     """A result is finite, infinite or NaN where the direct convolution has one of the same kind;
     results that see a number that is not finite have its bits."""
-    x, weights = normal(7, *SMALL), weights_of(32, 16) / 16
+    channels = 128 if kind == "winograd_4x4" else 32
+    x, weights = normal(7, 1, channels, 8, 8), weights_of(channels, 16) / 16
     x[0, 3, 4, 4] = x[0, 5, 0, 0] = number
     found, direct = (run_conv(x, weights, each) for each in (kind, "conv"))
     np.testing.assert_array_equal(np.isnan(found), np.isnan(direct))
@@ -191,7 +242,7 @@ def test_sums_that_overflow_only_on_the_way() -> None:
 def test_denormal_numbers_are_kept() -> None:
     """Inputs whose products are denormal come out as from float64, but for the last bits."""
     x, weights = np.full(SMALL, 1e-39, np.float32), np.ones((16, 32, 3, 3), np.float32)
-    np.testing.assert_allclose(run_conv(x, weights), in_f64(x, weights), rtol=1e-5)
+    np.testing.assert_allclose(run_conv(x, weights, "winograd_2x2"), in_f64(x, weights), rtol=1e-5)
 
 
 def test_it_is_for_targets_with_wide_multiply_adds() -> None:
@@ -216,23 +267,23 @@ def test_what_it_is_not_for(channels: int, stride: int, size: int) -> None:
 
 @pytest.mark.parametrize(
     ("producer", "wanted"),
-    [("", "2x2"), ("relu", "2x2"), ("silu", "2x4"), ("tanh", "2x4"), ("abs", "2x2")],
+    [("", "2x2"), ("relu", "2x2"), ("silu", "3x4"), ("tanh", "3x4"), ("abs", "2x2")],
 )
 def test_wide_tiles_are_for_dense_inputs(producer: str, wanted: str) -> None:
     """Behind an activation that gives no zeros; ``fast`` allows them behind all."""
-    builder = Builder([f32(1, 64, 16, 16)])
+    builder = Builder([f32(1, 64, 24, 24)])
     x = builder.op(producer, 0) if producer else 0
     result = conv3x3(builder, x, builder.constant(weights_of(64, 64)))
     assert f"winograd_{wanted}" in kinds(builder, [result])
-    assert "winograd_2x4" in kinds(builder, [result], precision=FAST)
+    assert "winograd_3x4" in kinds(builder, [result], precision=FAST)
 
 
 def test_sums_and_products_of_dense_values() -> None:
     """A sum is dense if one side is, a product if both are."""
     for op, other, wanted in (
-        ("add", "relu", "2x4"), ("mul", "relu", "2x2"), ("mul", "sigmoid", "2x4"),
+        ("add", "relu", "3x4"), ("mul", "relu", "2x2"), ("mul", "sigmoid", "3x4"),
     ):  # fmt: skip
-        builder = Builder([f32(1, 64, 16, 16)])
+        builder = Builder([f32(1, 64, 24, 24)])
         x = builder.op(op, builder.op("tanh", 0), builder.op(other, 0))
         result = conv3x3(builder, x, builder.constant(weights_of(64, 64)))
         assert f"winograd_{wanted}" in kinds(builder, [result]), (op, other)
@@ -251,15 +302,17 @@ def test_convolutions_along_one_axis(producer: str, tile: str) -> None:
     check_graph(builder, [result], [normal(1, 2, 128, 63)], RELATIVE, WIDE)
 
 
-@pytest.mark.parametrize("size", [(8, 8), (7, 9)])
-def test_wide_tiles_are_right(size: tuple[int, int]) -> None:
-    """Tiles of 2x4 that fit, and that reach beyond the image."""
-    builder = Builder([f32(2, 64, *size)])
-    x = builder.op("tanh", 0)
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize(("channels", "kind"), BOTH)
+@pytest.mark.parametrize("size", [(12, 12), (7, 9)])
+def test_wide_tiles_are_right(channels: int, kind: str, size: tuple[int, int]) -> None:
+    """Tiles that fit, and that reach beyond the image."""
+    builder = Builder([f32(2, channels, *size)])
     bias = builder.constant(normal(2, 32))
-    result = conv3x3(builder, x, builder.constant(weights_of(64, 32)), bias)
-    assert "winograd_2x4" in kinds(builder, [result])
-    check_graph(builder, [result], [normal(1, 2, 64, *size)], RELATIVE, WIDE)
+    result = conv3x3(builder, 0, builder.constant(weights_of(channels, 32)), bias)
+    assert kind in kinds(builder, [result], precision=FAST, method=kind)
+    inputs = [normal(1, 2, channels, *size)]
+    check_graph(builder, [result], inputs, RELATIVE, WIDE, precision=FAST, method=kind)
 
 
 def test_transformed_weights_are_made_in_parts() -> None:

@@ -20,6 +20,7 @@ Errors against float64, relative to those of one chain of multiply-adds, as meas
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from ingot_compiler.backends.host.conv_methods import DIRECT
@@ -40,28 +41,30 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_runtime.lazy_dataclass import dataclass
 
 Taps = tuple[Dim, ...]
-_SHAPES: Mapping[Taps, tuple[WinogradShape, WinogradShape]] = {
-    (3, 3): (WinogradShape((3, 3), (2, 2)), WinogradShape((3, 3), (2, 4))),
-    (3,): (WinogradShape((1, 3), (1, 2)), WinogradShape((1, 3), (1, 4))),
-}
-"""Taps -> small and wide tiles."""
 
 
 @dataclass(frozen=True, slots=True)
-class _ChannelsMin:
-    """Least channels of tiles: small and wide ones of dense inputs, small ones of any, wide ones of
-    any where errors may grow."""
+class _Tiles:
+    """``tile``: rows and columns of results. Least channels behind which the error is small enough:
+    of any inputs, of dense ones, and where errors may grow; None: never."""
 
-    small_of_dense: int
-    wide_of_dense: int
-    small: int
-    wide: int
+    tile: tuple[int, int]
+    of_any: int | None
+    of_dense: int
+    where_loose: int
 
 
-_CHANNELS_MIN: Mapping[Taps, _ChannelsMin] = {
-    (3, 3): _ChannelsMin(16, 64, 32, 32),
-    (3,): _ChannelsMin(16, 128, 64, 32),
+_TILES: Mapping[Taps, tuple[_Tiles, ...]] = {
+    (3, 3): (
+        _Tiles((2, 2), 32, 16, 16),
+        _Tiles((2, 4), 128, 32, 32),
+        _Tiles((3, 3), 128, 32, 32),
+        _Tiles((3, 4), 512, 64, 32),
+        _Tiles((4, 4), None, 128, 128),
+    ),
+    (3,): (_Tiles((1, 2), 64, 16, 16), _Tiles((1, 4), None, 64, 32)),
 }
+"""By taps, small tiles first."""
 _LANES_MIN = 8  # measured on no other targets
 # Cycles of a vector unit, measured on a 512-bit core: a product with what surrounds it; one
 # frequency of a tile's vector, in and out; a byte of weights, half hidden behind the products.
@@ -142,12 +145,24 @@ def method_names(allowed: Sequence[WinogradShape]) -> list[str]:
 
 def _precise_shapes(facts: WinogradFacts) -> tuple[WinogradShape, ...]:
     """The tiles whose error is allowed."""
-    channels, least = typical(facts.weights.shape[1]), _CHANNELS_MIN[facts.weights.shape[2:]]
-    any_small, any_wide = facts.allows_wide, facts.allows_wide and channels >= least.wide
-    small = any_small or channels >= (least.small_of_dense if facts.is_dense else least.small)
-    wide = any_wide or (facts.is_dense and channels >= least.wide_of_dense)
-    shapes = _SHAPES[facts.weights.shape[2:]]
-    return tuple(shape for shape, allowed in zip(shapes, (small, wide), strict=True) if allowed)
+    channels, taps = typical(facts.weights.shape[1]), facts.weights.shape[2:]
+    rows, columns = (1, *taps)[-2:]
+    assert isinstance(rows, int)
+    assert isinstance(columns, int)
+    return tuple(
+        WinogradShape((rows, columns), tiles.tile)
+        for tiles in _TILES[taps]
+        if channels >= _channels_min(tiles, facts)
+    )
+
+
+def _channels_min(tiles: _Tiles, facts: WinogradFacts) -> float:
+    allowed = [tiles.of_any]
+    if facts.is_dense:
+        allowed.append(tiles.of_dense)
+    if facts.allows_wide:
+        allowed.append(tiles.where_loose)
+    return min((least for least in allowed if least is not None), default=math.inf)
 
 
 def _fits(node: Node, facts: WinogradFacts) -> bool:
@@ -158,7 +173,7 @@ def _fits(node: Node, facts: WinogradFacts) -> bool:
     channels = weights.shape[1]
     fills = isinstance(channels, int) and channels > 0 and channels % panel_columns("f32") == 0
     dtypes = {x.dtype, weights.dtype, facts.result.dtype} == {"f32"}
-    return weights.shape[2:] in _SHAPES and ones and fills and dtypes
+    return weights.shape[2:] in _TILES and ones and fills and dtypes
 
 
 def winograd_cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTarget) -> float:

@@ -22,9 +22,11 @@ from ingot_compiler.lowering.space import ceil_div
 from ingot_compiler.lowering.views import Shape
 from ingot_runtime.lazy_dataclass import dataclass
 
-PARTIAL_SUMS = 4
-"""Chains that a sum over channels is made of, each a quarter of them: what keeps the error below
+PARTS = 4
+"""Sums that a sum over channels is made of, each over a quarter of them: what keeps the error below
 that of one chain."""
+_CHAINS_OF_PART, _CHAINS_CHANNELS_MIN = 4, 128
+_SMALL_FREQUENCIES_MAX = 16  # whose errors are small enough with one chain of a part
 _BLOCK_BYTES_MAX = 832 * 1024  # of the transformed image
 _BLOCK_TILES_MAX = 64
 _BLOCK_COST_TILES = 3  # reading the weights once more costs as much as so many tiles
@@ -78,6 +80,12 @@ def tile_count(images: Dim, extents: tuple[Dim, Dim], shape: WinogradShape) -> D
     return dim_mul(images, dim_product(tile_counts(extents, shape)))
 
 
+def chains_of_part(channels: int, shape: WinogradShape) -> int:
+    """The chains that make up the sum of a part of the channels."""
+    is_small = shape.frequency_count <= _SMALL_FREQUENCIES_MAX
+    return 1 if is_small or channels < _CHAINS_CHANNELS_MIN else _CHAINS_OF_PART
+
+
 @dataclass(frozen=True, slots=True)
 class TileBlocks:
     """``tiles`` of a block, a multiple of ``registers.rows``; ``cost`` of all blocks, in steps of
@@ -97,20 +105,21 @@ def choose_blocks(
     panels = -(-columns // panel_columns("f32"))
     vectors = _vectors(panels, lanes)
     is_held = holds_sums(channels, columns, shape, target)
+    adds = is_held or chains_of_part(channels, shape) > 1  # in registers
     most = _BLOCK_BYTES_MAX // (4 * shape.frequency_count * channels)
     most = min(most, _HELD_BLOCK_TILES_MAX if is_held else _BLOCK_TILES_MAX)
-    rows_max = (target.vector_register_count - 2) // (vectors * (1 + is_held)) - 1
+    rows_max = (target.vector_register_count - 2) // (vectors * (1 + adds)) - 1
     rows_max = min(_ROWS_MAX, rows_max)
     candidates = [
         TileBlocks(rows * groups, RegisterTile(rows, vectors))
-        for rows in range(min(_HELD_ROWS_MIN if is_held else _ROWS_MIN, rows_max), rows_max + 1)
+        for rows in range(min(_HELD_ROWS_MIN if adds else _ROWS_MIN, rows_max), rows_max + 1)
         for groups in range(1, max(1, most // rows) + 1)
     ]
     if not isinstance(tiles, int):
         return max(candidates, key=lambda each: (each.tiles, each.registers.rows))
     again = 0 if is_held else _BLOCK_COST_TILES
     costed = [
-        replace(each, cost=_cost(tiles, each, rows_max if is_held else _ROWS_MAX, again))
+        replace(each, cost=_cost(tiles, each, rows_max if adds else _ROWS_MAX, again))
         for each in candidates
     ]
     return min(costed, key=lambda each: (each.cost, each.tiles))

@@ -3,17 +3,20 @@ the build folds.
 
 In: the expression of weights ``[O, C, rows, columns]``, or ``[O, C, columns]``. Out: that of
 ``[ceil(O / 16), frequency, C, 16]``. Not done here: evaluating it, the transforms of images
-(``emit.kernels.winograd_transforms``, which say the points).
+(``emit.kernels.winograd_transforms``), the points (``winograd_points``).
 
 Everything is computed in f64 and rounded once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
+from fractions import Fraction
 
 from ingot_compiler.backends.host.packing import extend
 from ingot_compiler.backends.host.tiles import panel_columns
+from ingot_compiler.backends.host.winograd_points import points_of_frequencies
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
@@ -23,17 +26,6 @@ from ingot_compiler.ir.types import TensorType
 
 Row = tuple[tuple[int, int, int], int]
 """The factors of three taps, and what their sum is divided by."""
-_ROWS: Mapping[int, tuple[Row, ...]] = {
-    4: (((1, 0, 0), 1), ((1, 1, 1), 2), ((1, -1, 1), 2), ((0, 0, 1), 1)),
-    6: (
-        ((1, 0, 0), 1),
-        ((1, 1, 1), 3),
-        ((-1, 1, -1), 3),
-        ((-16, -8, -4), 15),
-        ((1, -2, 4), 15),
-        ((0, 0, 1), 1),
-    ),
-}
 
 
 def winograd_weights(weights: Graph, shape: WinogradShape) -> Graph:
@@ -85,7 +77,21 @@ def _along(builder: GraphBuilder, value: int, axis: int, shape: WinogradShape) -
     if shape.kernel[axis] == 1:
         return [value]
     taps = [_tap(builder, value, axis, number) for number in range(3)]
-    return [_row(builder, taps, row) for row in _ROWS[shape.patch[axis]]]
+    return [_row(builder, taps, row) for row in _rows(shape.patch[axis])]
+
+
+def _rows(count: int) -> list[Row]:
+    """The taps' polynomial at each point, divided by what the point's frequency of pixels is there;
+    at infinity it is the last tap."""
+    finite = points_of_frequencies(count).finite
+    rows: list[Row] = []
+    for point in finite:
+        scale = math.prod((point - other for other in finite if other != point), start=Fraction(1))
+        factors = [point**power / scale for power in range(3)]
+        divisor = math.lcm(*(factor.denominator for factor in factors))
+        a, b, c = (int(factor * divisor) for factor in factors)
+        rows.append(((a, b, c), divisor))
+    return [*rows, ((0, 0, 1), 1)]
 
 
 def _tap(builder: GraphBuilder, weights: int, axis: int, tap: int) -> int:

@@ -83,6 +83,6 @@ def _kind(name: str) -> Kind:
 
 WINOGRAD_KINDS = {
     (rows, columns): _kind(f"winograd_{rows}x{columns}")
-    for rows, columns in ((2, 2), (2, 4), (1, 2), (1, 4))
+    for rows, columns in ((2, 2), (2, 4), (3, 3), (3, 4), (4, 4), (1, 2), (1, 4))
 }
 """By the results of a tile, (rows, columns)."""

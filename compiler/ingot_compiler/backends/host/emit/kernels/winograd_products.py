@@ -3,7 +3,8 @@
 In: a unit whose block is transformed. Out: ``[frequency][tile][column]`` in scratch. Not done here:
 one register tile (``multiply``).
 
-A sum is that of ``PARTIAL_SUMS`` chains, each over its part of the channels, added in their order.
+A sum is that of ``PARTS`` sums, each over its part of the channels, added in their order; each of these
+is a chain, or that of several in registers.
 Tiles behind the last one of a block are computed from what lies there, and used by nobody.
 """
 
@@ -23,7 +24,7 @@ from ingot_compiler.backends.host.emit.kernels.winograd_ahead import fetch_ahead
 from ingot_compiler.backends.host.emit.kernels.winograd_unit import WinogradUnit
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.backends.host.winograd_tiles import PARTIAL_SUMS
+from ingot_compiler.backends.host.winograd_tiles import PARTS, chains_of_part
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.lowering.loop_blocks import PANEL_COLUMNS
 from ingot_runtime.lazy_dataclass import dataclass
@@ -72,16 +73,10 @@ def _panel_step(unit: WinogradUnit) -> int:
 
 def _emit_held(unit: WinogradUnit, frequency: _Frequency) -> None:
     """Register tile by register tile, all channels of each: sums stay in registers."""
-    w, channels = unit.writer, unit.statement.channels
-    part = channels // PARTIAL_SUMS
+    w = unit.writer
 
     def tile(number: LlvmValue) -> None:
-        def more(start: LlvmValue, before: Operands) -> Operands:
-            chains = _chains(unit, frequency, number, start)
-            return tuple(w.binary("fadd", *pair) for pair in zip(before, chains, strict=True))
-
-        first = _chains(unit, frequency, number, ZERO)
-        sums = w.loop(i64(part), i64(channels), part, first, more)
+        sums = _sums(unit, frequency, number, ZERO, PARTS)
         for place, total in zip(_places(unit, frequency, number), sums, strict=True):
             w.store(total, place)
 
@@ -91,12 +86,13 @@ def _emit_held(unit: WinogradUnit, frequency: _Frequency) -> None:
 def _emit_parts(unit: WinogradUnit, frequency: _Frequency) -> None:
     """Each part of the channels for all tiles: its weights stay in L1, sums wait in scratch."""
     w, channels = unit.writer, unit.statement.channels
-    part = channels // PARTIAL_SUMS
+    part = channels // PARTS
+    chains = chains_of_part(channels, unit.shape)
 
     def tiles(start: LlvmValue, *, is_first: bool) -> None:
         def tile(number: LlvmValue) -> None:
-            chains = _chains(unit, frequency, number, start)
-            for place, total in zip(_places(unit, frequency, number), chains, strict=True):
+            sums = _sums(unit, frequency, number, start, chains)
+            for place, total in zip(_places(unit, frequency, number), sums, strict=True):
                 before = None if is_first else w.load(place, "float", unit.lanes)
                 w.store(w.binary("fadd", before, total) if before else total, place)
 
@@ -106,10 +102,25 @@ def _emit_parts(unit: WinogradUnit, frequency: _Frequency) -> None:
     for_each(w, i64(part), i64(channels), part, lambda start: tiles(start, is_first=False))
 
 
-def _chains(
-    unit: WinogradUnit, frequency: _Frequency, number: LlvmValue, start: LlvmValue
+def _sums(
+    unit: WinogradUnit, frequency: _Frequency, number: LlvmValue, start: LlvmValue, count: int
 ) -> Operands:
-    """The sums of a register tile over a part of the channels, from its first tile on."""
+    """So many chains of each sum of a register tile, from a channel on, added in their order."""
+    w, channels = unit.writer, unit.statement.channels
+    length = channels // (PARTS * chains_of_part(channels, unit.shape))
+
+    def more(offset: LlvmValue, before: Operands) -> Operands:
+        chains = _chains(unit, frequency, number, w.add(start, offset), length)
+        return tuple(w.binary("fadd", *pair) for pair in zip(before, chains, strict=True))
+
+    first = _chains(unit, frequency, number, start, length)
+    return w.loop(i64(length), i64(count * length), length, first, more) if count > 1 else first
+
+
+def _chains(
+    unit: WinogradUnit, frequency: _Frequency, number: LlvmValue, start: LlvmValue, length: int
+) -> Operands:
+    """A chain for each sum of a register tile, over so many channels."""
     w, s = unit.writer, unit.statement
     a = w.offset(
         w.offset(frequency.values, start, "float"), w.mul(number, i64(s.channels)), "float"
@@ -119,7 +130,7 @@ def _chains(
     ahead = _STEPS_AHEAD if s.channels >= _AHEAD_CHANNELS_MIN else 0
     vectors = _vectors_of_weights(unit, b)
     tile = AccumulatorTile(w, rows, vectors, unit.lanes, _FACTORS, steps_ahead=ahead)
-    return emit_sum(tile, SumLoops((Axis(s.channels // PARTIAL_SUMS, 1, PANEL_COLUMNS),)))
+    return emit_sum(tile, SumLoops((Axis(length, 1, PANEL_COLUMNS),)))
 
 
 def _vectors_of_weights(unit: WinogradUnit, first: LlvmValue) -> Pointers:

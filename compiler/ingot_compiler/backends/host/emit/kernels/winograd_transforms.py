@@ -1,91 +1,100 @@
 """The transforms of Winograd's algorithm along one axis, for kernels of three taps.
 
-In: vectors of pixels, or of products. Out: frequencies, or results. Not done here: the transform of
-weights (``winograd_weights``), the second axis.
+In: vectors of pixels, or of products. Out: frequencies, or results. Not done here: the points
+(``winograd_points``), the transform of weights (``winograd_weights``), the second axis.
 
-Points 0, 1, -1, infinity for two results; and 1/2, -2 for four (Lavin and Gray 2015; the weights
-have the scale). All factors are exact: only the operations round. Each result depends on the pixels
-that it covers alone where there are two; where there are four, on all of the tile.
+The frequency of a point is the product of all other points' ``x - point``, applied to the pixels: that
+of ``x * x - point * point`` for each other pair, times ``x + point`` and, where zero is a point, ``x``.
+Result number i is the sum of all points' products times ``point ** i`` (Lavin and Gray 2015). All factors
+are exact: only the operations round.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from ingot_compiler.backends.host.emit.operands import Operands
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.backends.host.winograd_points import Points, points_of_frequencies
 from ingot_compiler.backends.host.writer import Writer
+
+Term = tuple[Fraction, LlvmValue]
 
 
 def to_frequencies(w: Writer, pixels: Sequence[LlvmValue]) -> Operands:
-    """Of 1, 4 or 6 pixels of an axis: as many frequencies."""
+    """Of 1 or 4 to 6 pixels of an axis: as many frequencies."""
     if len(pixels) == 1:
         return tuple(pixels)
-    return _four_frequencies(w, *pixels) if len(pixels) == 4 else _six_frequencies(w, *pixels)
+    points = points_of_frequencies(len(pixels))
+    first = int(points.has_zero)  # x is a factor of all frequencies but that of zero
+    squares = [pair * pair for pair in points.pairs]
+    found = [_of_squares(w, squares, pixels)] if points.has_zero else []
+    for pair, square in zip(points.pairs, squares, strict=True):
+        others = [each for each in squares if each != square]
+        even = _of_squares(w, others, pixels[first + 1 :])
+        odd = _of_squares(w, others, pixels[first:])
+        found += [_sum(w, [(Fraction(1), even), (sign * pair, odd)]) for sign in (1, -1)]
+    return (*found, _of_squares(w, squares, pixels[first:]))
 
 
 def to_results(w: Writer, products: Sequence[LlvmValue]) -> Operands:
-    """Of 1, 4 or 6 frequencies of an axis: 1, 2 or 4 results."""
+    """Of 1 or 4 to 6 frequencies of an axis: 1 or 2 to 4 results."""
     if len(products) == 1:
         return tuple(products)
-    return _two_results(w, *products) if len(products) == 4 else _four_results(w, *products)
+    points = points_of_frequencies(len(products))
+    folded = _folded(w, points, products[int(points.has_zero) :])
+    count = len(products) - 2
+    return tuple(_result(w, points, products, folded, number) for number in range(count))
 
 
-def _four_frequencies(
-    w: Writer, d0: LlvmValue, d1: LlvmValue, d2: LlvmValue, d3: LlvmValue
-) -> Operands:
-    return _less(w, d0, d2), _sum(w, d1, d2), _less(w, d2, d1), _less(w, d3, d1)
+def _folded(
+    w: Writer, points: Points, products: Sequence[LlvmValue]
+) -> tuple[Sequence[LlvmValue], Sequence[LlvmValue]]:
+    """The sums of each pair's products, and their differences."""
+    plus, minus = (products[start : 2 * len(points.pairs) : 2] for start in (0, 1))
+    pairs = list(zip(plus, minus, strict=True))
+    sums, differences = ([w.binary(op, *pair) for pair in pairs] for op in ("fadd", "fsub"))
+    return sums, differences
 
 
-def _two_results(w: Writer, m0: LlvmValue, m1: LlvmValue, m2: LlvmValue, m3: LlvmValue) -> Operands:
-    return _sum(w, m0, _sum(w, m1, m2)), _sum(w, _less(w, m1, m2), m3)
-
-
-def _six_frequencies(
+def _result(
     w: Writer,
-    d0: LlvmValue,
-    d1: LlvmValue,
-    d2: LlvmValue,
-    d3: LlvmValue,
-    d4: LlvmValue,
-    d5: LlvmValue,
-) -> Operands:
-    s, r = _less(w, d4, d2), _less(w, d3, d1)
-    return (
-        _scaled(w, r, 1.5, _sum(w, s, _less(w, d0, d2))),
-        _scaled(w, d3, 2.5, _scaled(w, d2, 0.5, _less(w, d4, d1))),
-        _scaled(w, d2, -2.5, _scaled(w, d3, 0.5, _sum(w, d4, d1))),
-        _scaled(w, r, 2.0, s),
-        _scaled(w, r, -0.5, s),
-        _scaled(w, s, 1.5, _less(w, _less(w, d5, d3), r)),
-    )
+    points: Points,
+    products: Sequence[LlvmValue],
+    folded: tuple[Sequence[LlvmValue], Sequence[LlvmValue]],
+    number: int,
+) -> LlvmValue:
+    terms: list[Term] = []
+    if number == 0 and points.has_zero:
+        terms.append((Fraction(1), products[0]))
+    if number == len(products) - 3:
+        terms.append((Fraction(1), products[-1]))
+    factors = [pair**number for pair in points.pairs]
+    return _sum(w, [*terms, *zip(factors, folded[number % 2], strict=True)])
 
 
-def _four_results(
-    w: Writer,
-    m0: LlvmValue,
-    m1: LlvmValue,
-    m2: LlvmValue,
-    m3: LlvmValue,
-    m4: LlvmValue,
-    m5: LlvmValue,
-) -> Operands:
-    a, b = _sum(w, m1, m2), _less(w, m1, m2)
-    return (
-        _sum(w, _sum(w, m0, a), _sum(w, m3, m4)),
-        _scaled(w, m4, -2.0, _scaled(w, m3, 0.5, b)),
-        _scaled(w, m4, 4.0, _scaled(w, m3, 0.25, a)),
-        _scaled(w, m4, -8.0, _scaled(w, m3, 0.125, _sum(w, b, m5))),
-    )
+def _of_squares(w: Writer, squares: Sequence[Fraction], pixels: Sequence[LlvmValue]) -> LlvmValue:
+    """The product of ``x * x - square`` for each square, applied to every second pixel."""
+    factors = [Fraction(1)]
+    for square in squares:
+        shifted, scaled = [Fraction(0), *factors], [*factors, Fraction(0)]
+        factors = [above - square * here for above, here in zip(shifted, scaled, strict=True)]
+    terms = list(zip(factors, pixels[::2], strict=False))
+    return _sum(w, terms[::-1])
 
 
-def _sum(w: Writer, left: LlvmValue, right: LlvmValue) -> LlvmValue:
-    return w.binary("fadd", left, right)
+def _sum(w: Writer, terms: Sequence[Term]) -> LlvmValue:
+    """The sum of values by their factors, in this order."""
+    (factor, value), *rest = terms
+    total = value if factor == 1 else w.binary("fmul", value, _constant(factor, value))
+    for factor, value in rest:
+        if abs(factor) == 1:
+            total = w.binary("fadd" if factor > 0 else "fsub", total, value)
+        else:
+            total = w.fma(value, _constant(factor, value), total)
+    return total
 
 
-def _less(w: Writer, left: LlvmValue, right: LlvmValue) -> LlvmValue:
-    return w.binary("fsub", left, right)
-
-
-def _scaled(w: Writer, value: LlvmValue, factor: float, addend: LlvmValue) -> LlvmValue:
-    return w.fma(value, constant(factor, value.element, value.lanes), addend)
+def _constant(factor: Fraction, value: LlvmValue) -> LlvmValue:
+    return constant(float(factor), value.element, value.lanes)
