@@ -28,11 +28,12 @@ def chain_product(a: Array, b: Array) -> Array:
     return chain_of_steps(a, b, range(a.shape[1]))
 
 
-def chain_conv3x3(x: Array, weights: Array) -> Array:
-    """A convolution of 3x3 taps with a pixel of zeros around the image, each element one chain over
+def chain_conv(x: Array, weights: Array) -> Array:
+    """A convolution that keeps the size, with zeros around the image, each element one chain over
     taps, then channels."""
-    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    taps = weights.shape[2:]
+    padded = np.pad(x, ((0, 0), (0, 0), *((size // 2, size // 2) for size in taps)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, taps, (2, 3))
     rows = windows.transpose(0, 2, 3, 4, 5, 1).reshape(x[:, 0].size, -1)
     columns = weights.transpose(2, 3, 1, 0).reshape(-1, len(weights))
     found = chain_product(rows, columns).reshape(len(x), *x.shape[2:], -1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.chains import chain_conv3x3
+from tests.unit.chains import chain_conv
 from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import (
     BEST,
@@ -34,16 +34,24 @@ SMALL = (1, 32, 8, 8)  # an image that is quickly compiled
 
 
 def conv3x3(builder: Builder, x: int, weights: int, *bias: int, stride: int = 1) -> int:
-    """A convolution with 3x3 taps that keeps the size."""
+    """A convolution that keeps the size, with 3x3 taps."""
+    return same_conv(builder, x, weights, *bias, taps=(3, 3), stride=stride)
+
+
+def same_conv(
+    builder: Builder, x: int, weights: int, *bias: int, taps: tuple[int, int], stride: int = 1
+) -> int:
+    """A convolution that keeps the size, with odd numbers of taps."""
+    pads = (taps[0] // 2, taps[1] // 2)
     return builder.op(
-        "conv", x, weights, *bias, strides=(stride, stride), pads_before=(1, 1), pads_after=(1, 1),
+        "conv", x, weights, *bias, strides=(stride, stride), pads_before=pads, pads_after=pads,
         dilations=(1, 1), groups=1,
     )  # fmt: skip
 
 
-def weights_of(channels: int, columns: int) -> Array:
-    """Weights of a convolution with 3x3 taps."""
-    return normal(1, columns, channels, 3, 3)
+def weights_of(channels: int, columns: int, taps: tuple[int, int] = (3, 3)) -> Array:
+    """Weights of a convolution."""
+    return normal(1, columns, channels, *taps)
 
 
 def kinds(
@@ -62,9 +70,9 @@ def kinds(
 def run_conv(x: Array, weights: Array, kind: str, precision: str = FAST) -> Array:
     """The result of a convolution in machine code, by a method; weights that only a run knows make
     it direct."""
-    is_direct = kind == DIRECT
+    is_direct, taps = kind == DIRECT, (weights.shape[2], weights.shape[3])
     builder = Builder([f32(*x.shape), *([f32(*weights.shape)] if is_direct else [])])
-    result = conv3x3(builder, 0, 1 if is_direct else builder.constant(weights))
+    result = same_conv(builder, 0, 1 if is_direct else builder.constant(weights), taps=taps)
     graph = builder.finish([result])
     compiled = compile_graph(graph, precision=precision, method=kind)
     assert kind in {launch.group.kind for launch in launches_of(compiled.fused)}
@@ -122,10 +130,11 @@ def test_new_weights_run_the_same_code() -> None:
 
 def in_f64(x: Array, weights: Array) -> Array:
     """The convolution in float64."""
-    rows, across = x.shape[2:]
-    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))).astype(np.float64)
+    (rows, across), taps = x.shape[2:], weights.shape[2:]
+    (above, before) = (size // 2 for size in taps)
+    padded = np.pad(x, ((0, 0), (0, 0), (above, above), (before, before))).astype(np.float64)
     result = np.zeros((x.shape[0], len(weights), rows, across))
-    for y, column in np.ndindex(3, 3):
+    for y, column in np.ndindex(taps):
         part = padded[:, :, y : y + rows, column : column + across]
         result += np.einsum("ncyx,oc->noyx", part, weights[:, :, y, column].astype(np.float64))
     return result
@@ -156,8 +165,29 @@ def test_error_is_at_most_that_of_one_chain(channels: int, kind: str, zeros: flo
     x, weights = np.abs(normal(5, 1, channels, 20, 20)), weights_of(channels, 32)
     x[np.random.default_rng(6).random(x.shape) < zeros] = 0
     exact = in_f64(x, weights)
-    chain = rms_error(chain_conv3x3(x, weights), exact)
+    chain = rms_error(chain_conv(x, weights), exact)
     assert 0 < rms_error(run_conv(x, weights, kind, F32), exact) <= chain
+
+
+ALLOWED_OF_MORE_TAPS = {32: "2x2", 64: "2x4 3x3", 512: "3x4"}
+ALLOWED_OF_DENSE_OF_MORE = {16: "2x2", 32: "2x4 3x3 3x4", 64: "4x4"}
+
+
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize("is_dense", [False, True])
+@pytest.mark.parametrize("taps", [5, 7])
+def test_error_with_more_taps(taps: int, is_dense: bool) -> None:
+    """The contract of ``f32`` for kernels that are cut into blocks of taps."""
+    table = ALLOWED_OF_DENSE_OF_MORE if is_dense else ALLOWED_OF_MORE_TAPS
+    for channels in [size for size in table if size <= 64]:
+        x, weights = normal(5, 1, channels, 13, 13), weights_of(channels, 16, (taps, taps))
+        if not is_dense:
+            x = np.abs(x) * (np.random.default_rng(6).random(x.shape) > 0.8)
+        exact = in_f64(x, weights)
+        chain = rms_error(chain_conv(x, weights), exact)
+        for tile in table[channels].split():
+            found = run_conv(x, weights, f"winograd_{tile}")
+            assert 0 < rms_error(found, exact) <= chain, (channels, tile)
 
 
 @pytest.mark.sweep(3)
@@ -167,7 +197,7 @@ def test_error_where_it_may_grow(channels: int, kind: str) -> None:
     x, weights = np.abs(normal(5, 1, channels, 20, 20)), weights_of(channels, 32)
     x[np.random.default_rng(6).random(x.shape) < 0.8] = 0
     exact = in_f64(x, weights)
-    chain = rms_error(chain_conv3x3(x, weights), exact)
+    chain = rms_error(chain_conv(x, weights), exact)
     assert rms_error(run_conv(x, weights, kind), exact) <= 2.5 * chain
 
 
@@ -180,18 +210,22 @@ def test_error_on_dense_inputs(channels: int, kind: str, activation: str) -> Non
     if activation == "silu":
         x = x / (1 + np.exp(-x))
     exact = in_f64(x, weights)
-    chain = rms_error(chain_conv3x3(x, weights), exact)
+    chain = rms_error(chain_conv(x, weights), exact)
     assert rms_error(run_conv(x, weights, kind), exact) <= chain
+
+
+TABLES = {3: (ALLOWED, ALLOWED_OF_DENSE), 5: (ALLOWED_OF_MORE_TAPS, ALLOWED_OF_DENSE_OF_MORE)}
 
 
 @pytest.mark.parametrize("producer", ["relu", "tanh"])
 @pytest.mark.parametrize("channels", [16, 32, 64, 128, 512])
-def test_tiles_are_those_whose_error_is_allowed(channels: int, producer: str) -> None:
+@pytest.mark.parametrize("taps", TABLES)
+def test_tiles_are_those_whose_error_is_allowed(taps: int, channels: int, producer: str) -> None:
     """A method that is not precise enough is not used, whoever asks for it."""
     builder = Builder([f32(1, channels, 12, 12)])
-    x = builder.op(producer, 0)
-    result = conv3x3(builder, x, builder.constant(weights_of(channels, 32)))
-    tables = (ALLOWED,) if producer == "relu" else (ALLOWED, ALLOWED_OF_DENSE)
+    x, weights = builder.op(producer, 0), weights_of(channels, 32, (taps, taps))
+    result = same_conv(builder, x, builder.constant(weights), taps=(taps, taps))
+    tables = TABLES[taps][: 1 if producer == "relu" else 2]
     wanted = {kind for table in tables for least, kind in pairs(table) if least <= channels}
     found = {kind for kind in WINOGRAD if kind in kinds(builder, [result], method=kind)}
     assert {kind for kind in found if "_1x" not in kind} == wanted
@@ -218,8 +252,8 @@ def test_a_large_image_has_the_bits_of_its_part(channels: int, kind: str) -> Non
 def test_numbers_at_the_edge(number: float, kind: str) -> None:
     """A result is finite, infinite or NaN where the direct convolution has one of the same kind;
     results that see a number that is not finite have its bits."""
-    channels = 128 if kind == "winograd_4x4" else 32
-    x, weights = normal(7, 1, channels, 8, 8), weights_of(channels, 16) / 16
+    channels, taps = (64, (5, 5)) if kind == "winograd_4x4" else (32, (3, 3))
+    x, weights = normal(7, 1, channels, 8, 8), weights_of(channels, 16, taps) / 16
     x[0, 3, 4, 4] = x[0, 5, 0, 0] = number
     found, direct = (run_conv(x, weights, each) for each in (kind, "conv"))
     np.testing.assert_array_equal(np.isnan(found), np.isnan(direct))
@@ -289,14 +323,18 @@ def test_sums_and_products_of_dense_values() -> None:
         assert f"winograd_{wanted}" in kinds(builder, [result]), (op, other)
 
 
-@pytest.mark.parametrize(("producer", "tile"), [("relu", "1x2"), ("tanh", "1x4")])
-def test_convolutions_along_one_axis(producer: str, tile: str) -> None:
-    """Three taps along one axis: tiles of one row, some beyond the end."""
+@pytest.mark.parametrize(
+    ("producer", "tile", "taps"),
+    [("relu", "1x2", 3), *(("tanh", "1x4", taps) for taps in (3, 5, 7, 11))],
+)
+def test_convolutions_along_one_axis(producer: str, tile: str, taps: int) -> None:
+    """Blocks of three taps along one axis: tiles of one row, some beyond the end."""
     builder = Builder([f32(2, 128, 63)])
-    x, weights = builder.op(producer, 0), builder.constant(normal(1, 32, 128, 3))
+    x, weights = builder.op(producer, 0), builder.constant(normal(1, 32, 128, taps))
+    pad = (taps // 2,)
     result = builder.op(
-        "conv", x, weights, builder.constant(normal(2, 32)), strides=(1,), pads_before=(1,),
-        pads_after=(1,), dilations=(1,), groups=1,
+        "conv", x, weights, builder.constant(normal(2, 32)), strides=(1,), pads_before=pad,
+        pads_after=pad, dilations=(1,), groups=1,
     )  # fmt: skip
     assert f"winograd_{tile}" in kinds(builder, [result])
     check_graph(builder, [result], [normal(1, 2, 128, 63)], RELATIVE, WIDE)
@@ -307,9 +345,22 @@ def test_convolutions_along_one_axis(producer: str, tile: str) -> None:
 @pytest.mark.parametrize("size", [(12, 12), (7, 9)])
 def test_wide_tiles_are_right(channels: int, kind: str, size: tuple[int, int]) -> None:
     """Tiles that fit, and that reach beyond the image."""
+    check_taps((3, 3), channels, kind, size)
+
+
+@pytest.mark.parametrize("kind", TILES)
+@pytest.mark.parametrize("taps", [(5, 5), (7, 7), (5, 7)])
+@pytest.mark.parametrize("size", [(12, 12), (5, 7)])
+def test_more_taps_are_right(taps: tuple[int, int], kind: str, size: tuple[int, int]) -> None:
+    """Kernels in blocks of taps, whose last ones reach beyond what surrounds the image."""
+    check_taps(taps, 64, kind, size)
+
+
+def check_taps(taps: tuple[int, int], channels: int, kind: str, size: tuple[int, int]) -> None:
+    """A convolution by a method is what the interpreter computes."""
     builder = Builder([f32(2, channels, *size)])
-    bias = builder.constant(normal(2, 32))
-    result = conv3x3(builder, 0, builder.constant(weights_of(channels, 32)), bias)
+    weights = builder.constant(weights_of(channels, 32, taps))
+    result = same_conv(builder, 0, weights, builder.constant(normal(2, 32)), taps=taps)
     assert kind in kinds(builder, [result], precision=FAST, method=kind)
     inputs = [normal(1, 2, channels, *size)]
     check_graph(builder, [result], inputs, RELATIVE, WIDE, precision=FAST, method=kind)

@@ -375,7 +375,7 @@ class Winograd:
     (rows, columns), counted row-major; this unit covers ``tile_block`` of them from ``tile_start``
     on, and columns as a ``Contraction`` does. Each result is the sum over ``kernel`` and channels
     of ``A[a_index at (y + tap, x + tap)] * W``: by way of ``transformed``,
-    ``[panel][frequency][channel][16]``, or of ``w``, ``[panel][tap][channel][16]``, as the chain of
+    ``[panel][frequency][block of taps][channel][16]``, or of ``w``, ``[panel][tap][channel][16]``, as the chain of
     a ``Contraction``, where a number of its tile is not finite. ``epilogue`` as in ``Contraction``.
     """
 

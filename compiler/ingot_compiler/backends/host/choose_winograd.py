@@ -21,17 +21,18 @@ Errors against float64, relative to those of one chain of multiply-adds, as meas
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ingot_compiler.backends.host.conv_methods import DIRECT
 from ingot_compiler.backends.host.tiles import panel_columns
 from ingot_compiler.backends.host.winograd_tiles import (
+    TAPS,
     WinogradShape,
     choose_blocks,
     plane_of,
     tile_count,
 )
-from ingot_compiler.ir.dims import Dim, dim_product
+from ingot_compiler.ir.dims import dim_product
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.message import nodes_text
@@ -39,8 +40,6 @@ from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_runtime.lazy_dataclass import dataclass
-
-Taps = tuple[Dim, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +53,23 @@ class _Tiles:
     where_loose: int
 
 
-_TILES: Mapping[Taps, tuple[_Tiles, ...]] = {
-    (3, 3): (
-        _Tiles((2, 2), 32, 16, 16),
-        _Tiles((2, 4), 128, 32, 32),
-        _Tiles((3, 3), 128, 32, 32),
-        _Tiles((3, 4), 512, 64, 32),
-        _Tiles((4, 4), None, 128, 128),
-    ),
-    (3,): (_Tiles((1, 2), 64, 16, 16), _Tiles((1, 4), None, 64, 32)),
-}
-"""By taps, small tiles first."""
+_TILES = (
+    _Tiles((2, 2), 32, 16, 16),
+    _Tiles((2, 4), 128, 32, 32),
+    _Tiles((3, 3), 128, 32, 32),
+    _Tiles((3, 4), 512, 64, 32),
+    _Tiles((4, 4), None, 128, 128),
+)
+_TILES_OF_MORE_TAPS = (  # whose chain is longer
+    _Tiles((2, 2), 32, 16, 16),
+    _Tiles((2, 4), 64, 32, 32),
+    _Tiles((3, 3), 64, 32, 32),
+    _Tiles((3, 4), 512, 32, 32),
+    _Tiles((4, 4), None, 64, 64),
+)
+_TILES_OF_A_ROW = (_Tiles((1, 2), 64, 16, 16), _Tiles((1, 4), None, 64, 32))
+_TILES_OF_A_ROW_OF_MORE = (_Tiles((1, 2), 32, 16, 16), _Tiles((1, 4), None, 64, 32))
+_BLOCKS_MAX = 9  # of taps: all are in the code of a kernel
 _LANES_MIN = 8  # measured on no other targets
 # Cycles of a vector unit, measured on a 512-bit core: a product with what surrounds it; one
 # frequency of a tile's vector, in and out; a byte of weights, half hidden behind the products.
@@ -145,15 +150,28 @@ def method_names(allowed: Sequence[WinogradShape]) -> list[str]:
 
 def _precise_shapes(facts: WinogradFacts) -> tuple[WinogradShape, ...]:
     """The tiles whose error is allowed."""
-    channels, taps = typical(facts.weights.shape[1]), facts.weights.shape[2:]
-    rows, columns = (1, *taps)[-2:]
-    assert isinstance(rows, int)
-    assert isinstance(columns, int)
+    channels, kernel = typical(facts.weights.shape[1]), _kernel(facts.weights)
     return tuple(
-        WinogradShape((rows, columns), tiles.tile)
-        for tiles in _TILES[taps]
+        WinogradShape(kernel, tiles.tile)
+        for tiles in _tiles_of(kernel)
         if channels >= _channels_min(tiles, facts)
     )
+
+
+def _kernel(weights: TensorType) -> tuple[int, int]:
+    """Rows and columns of taps; those along one axis are a row."""
+    rows, columns = (1, *weights.shape[2:])[-2:]
+    assert isinstance(rows, int)
+    assert isinstance(columns, int)
+    return rows, columns
+
+
+def _tiles_of(kernel: tuple[int, int]) -> Sequence[_Tiles]:
+    """The tiles for so many taps, small ones first."""
+    rows, columns = kernel
+    if rows == 1:
+        return _TILES_OF_A_ROW_OF_MORE if columns > TAPS else _TILES_OF_A_ROW
+    return _TILES_OF_MORE_TAPS if min(kernel) > TAPS else _TILES
 
 
 def _channels_min(tiles: _Tiles, facts: WinogradFacts) -> float:
@@ -166,14 +184,23 @@ def _channels_min(tiles: _Tiles, facts: WinogradFacts) -> float:
 
 
 def _fits(node: Node, facts: WinogradFacts) -> bool:
-    """Whether it is a dense convolution of f32 with 3x3 or 3 taps and stride 1, whose channels fill
-    vectors."""
+    """Whether it is a dense convolution of f32 with stride 1 and taps that fill blocks, whose
+    channels fill vectors."""
     x, weights = facts.x, facts.weights
     ones = {*node.ints("strides"), *node.ints("dilations"), node.integer("groups")} == {1}
     channels = weights.shape[1]
     fills = isinstance(channels, int) and channels > 0 and channels % panel_columns("f32") == 0
     dtypes = {x.dtype, weights.dtype, facts.result.dtype} == {"f32"}
-    return weights.shape[2:] in _TILES and ones and fills and dtypes
+    return ones and fills and dtypes and _has_taps(weights)
+
+
+def _has_taps(weights: TensorType) -> bool:
+    """Whether there are 3x3 taps, or more along both axes, or 3 and more along the only one."""
+    if weights.rank not in (3, 4):
+        return False
+    taps = [size for size in weights.shape[2:] if isinstance(size, int)]
+    blocks = math.prod(-(-size // TAPS) for size in taps)
+    return (set(taps) == {TAPS} or min(taps) > TAPS) and blocks <= _BLOCKS_MAX
 
 
 def winograd_cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTarget) -> float:
@@ -182,11 +209,12 @@ def winograd_cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTa
     channels, lanes = typical(facts.weights.shape[1]), target.f32_lanes
     assert isinstance(columns, int)
     tiles = typical(tile_count(images, plane_of(facts.result.shape), shape))
-    computed = choose_blocks(tiles, channels, columns, shape, target).cost
-    vectors_in, vectors_out = channels / lanes, _column_vectors(facts, lanes)
-    products = computed * channels * vectors_out * _PRODUCT_CYCLES
+    depth = shape.depth(channels)
+    computed = choose_blocks(tiles, depth, columns, shape, target).cost
+    vectors_in, vectors_out = depth / lanes, _column_vectors(facts, lanes)
+    products = computed * depth * vectors_out * _PRODUCT_CYCLES
     transforms = tiles * (vectors_in * _INPUT_CYCLES + vectors_out * _OUTPUT_CYCLES)
-    weights_bytes = 4 * channels * lanes * vectors_out
+    weights_bytes = 4 * depth * lanes * vectors_out
     each = products + transforms + weights_bytes * _WEIGHT_BYTE_CYCLES
     return shape.frequency_count * each
 

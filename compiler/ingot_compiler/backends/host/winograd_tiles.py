@@ -23,17 +23,15 @@ from ingot_compiler.lowering.views import Shape
 from ingot_runtime.lazy_dataclass import dataclass
 
 PARTS = 4
-"""Sums that a sum over channels is made of, each over a quarter of them: what keeps the error below
+"""Sums that the sum of a frequency is made of, each over a quarter of its depth: what keeps the error below
 that of one chain."""
-_CHAINS_OF_PART, _CHAINS_CHANNELS_MIN = 4, 128
+_CHAINS_OF_PART, _CHAINS_DEPTH_MIN = 4, 128
 _SMALL_FREQUENCIES_MAX = 16  # whose errors are small enough with one chain of a part
 _BLOCK_BYTES_MAX = 832 * 1024  # of the transformed image
 _BLOCK_TILES_MAX = 64
-_BLOCK_COST_TILES = 3  # reading the weights once more costs as much as so many tiles
+_BLOCK_COST_TILES = 2  # reading the weights once more costs as much as so many tiles
 _HELD_REGISTERS_MIN = 32  # of sums of chains beside those of a chain: 16 hold too few of both
-_HELD_CHANNELS_MAX = (
-    64  # with 128 the panel of a register tile leaves no room in L1: 2 to 5 % slower
-)
+_HELD_DEPTH_MAX = 64  # with 128 the panel of a register tile leaves no room in L1: 2 to 5 % slower
 _HELD_WEIGHTS_BYTES_MAX = 448 * 1024  # of all frequencies
 _HELD_BLOCK_TILES_MAX = 18
 _HELD_ROWS_MIN = 4
@@ -41,22 +39,41 @@ _ROWS_MIN, _ROWS_MAX = 6, 13  # of registers: with 14 rows of two vectors LLVM s
 _PITCH_SPARE = 16  # elements between frequencies: else all of them share few sets of the caches
 
 
+TAPS = 3
+"""Of a block along an axis."""
+
+
 @dataclass(frozen=True, slots=True)
 class WinogradShape:
-    """``kernel``: taps, ``tile``: results of one tile, both (rows, columns)."""
+    """``kernel``: taps, ``tile``: results of one tile, both (rows, columns).
+
+    A kernel of more than 3x3 taps is cut into blocks of that many, behind whose last taps zeros
+    stand: each block reads the pixels of a tile from its own first tap on. All have the same
+    transforms, so that their products are summed as those of further channels are.
+    """
 
     kernel: tuple[int, int]
     tile: tuple[int, int]
 
     @property
+    def blocks(self) -> tuple[int, int]:
+        """Blocks of taps, rows and columns of them."""
+        return -(-self.kernel[0] // TAPS), -(-self.kernel[1] // TAPS)
+
+    @property
     def patch(self) -> tuple[int, int]:
-        """The pixels that a tile reads; as many are its frequencies."""
-        return self.tile[0] + self.kernel[0] - 1, self.tile[1] + self.kernel[1] - 1
+        """The pixels that a tile reads for a block of taps; as many are its frequencies."""
+        rows, columns = (0 if taps == 1 else TAPS - 1 for taps in self.kernel)
+        return self.tile[0] + rows, self.tile[1] + columns
 
     @property
     def frequency_count(self) -> int:
-        """How many products there are of each pair of channels in place of those of the taps."""
+        """How many products there are of each pair of channels in place of those of a block's taps."""
         return math.prod(self.patch)
+
+    def depth(self, channels: int) -> int:
+        """How many products are summed for a frequency: those of all channels and blocks."""
+        return math.prod(self.blocks) * channels
 
 
 def shape_of(statement: Winograd) -> WinogradShape:
@@ -80,10 +97,10 @@ def tile_count(images: Dim, extents: tuple[Dim, Dim], shape: WinogradShape) -> D
     return dim_mul(images, dim_product(tile_counts(extents, shape)))
 
 
-def chains_of_part(channels: int, shape: WinogradShape) -> int:
-    """The chains that make up the sum of a part of the channels."""
+def chains_of_part(depth: int, shape: WinogradShape) -> int:
+    """The chains that make up the sum of a part of the depth."""
     is_small = shape.frequency_count <= _SMALL_FREQUENCIES_MAX
-    return 1 if is_small or channels < _CHAINS_CHANNELS_MIN else _CHAINS_OF_PART
+    return 1 if is_small or depth < _CHAINS_DEPTH_MIN else _CHAINS_OF_PART
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +115,15 @@ class TileBlocks:
 
 @cache
 def choose_blocks(
-    tiles: Dim, channels: int, columns: int, shape: WinogradShape, target: KernelTarget
+    tiles: Dim, depth: int, columns: int, shape: WinogradShape, target: KernelTarget
 ) -> TileBlocks:
     """The block that costs least for so many tiles; of an unknown number the largest one."""
     lanes = target.f32_lanes
     panels = -(-columns // panel_columns("f32"))
     vectors = _vectors(panels, lanes)
-    is_held = holds_sums(channels, columns, shape, target)
-    adds = is_held or chains_of_part(channels, shape) > 1  # in registers
-    most = _BLOCK_BYTES_MAX // (4 * shape.frequency_count * channels)
+    is_held = holds_sums(depth, columns, shape, target)
+    adds = is_held or chains_of_part(depth, shape) > 1  # in registers
+    most = _BLOCK_BYTES_MAX // (4 * shape.frequency_count * depth)
     most = min(most, _HELD_BLOCK_TILES_MAX if is_held else _BLOCK_TILES_MAX)
     rows_max = (target.vector_register_count - 2) // (vectors * (1 + adds)) - 1
     rows_max = min(_ROWS_MAX, rows_max)
@@ -125,11 +142,11 @@ def choose_blocks(
     return min(costed, key=lambda each: (each.cost, each.tiles))
 
 
-def holds_sums(channels: int, columns: int, shape: WinogradShape, target: KernelTarget) -> bool:
-    """Whether a register tile goes through all channels at once, its sums of chains in registers;
-    else it goes through a quarter of them, and the sums of a block wait in scratch."""
-    weights_bytes = 4 * shape.frequency_count * channels * columns
-    is_near = channels <= _HELD_CHANNELS_MAX and weights_bytes <= _HELD_WEIGHTS_BYTES_MAX
+def holds_sums(depth: int, columns: int, shape: WinogradShape, target: KernelTarget) -> bool:
+    """Whether a register tile goes through the whole depth at once, its sums of chains in registers;
+    else it goes through a quarter of it, and the sums of a block wait in scratch."""
+    weights_bytes = 4 * shape.frequency_count * depth * columns
+    is_near = depth <= _HELD_DEPTH_MAX and weights_bytes <= _HELD_WEIGHTS_BYTES_MAX
     return is_near and target.vector_register_count >= _HELD_REGISTERS_MIN
 
 
@@ -162,9 +179,9 @@ class WinogradScratch:
     size_bytes: int
 
 
-def scratch_of(block: int, channels: int, width: int, shape: WinogradShape) -> WinogradScratch:
+def scratch_of(block: int, depth: int, width: int, shape: WinogradShape) -> WinogradScratch:
     """Lay out the scratch of a unit with ``width`` columns."""
-    values_pitch, products_pitch = block * channels + _PITCH_SPARE, block * width + _PITCH_SPARE
+    values_pitch, products_pitch = block * depth + _PITCH_SPARE, block * width + _PITCH_SPARE
     products_offset = shape.frequency_count * values_pitch
     count = products_offset + shape.frequency_count * products_pitch
     return WinogradScratch(values_pitch, products_offset, products_pitch, 4 * count)

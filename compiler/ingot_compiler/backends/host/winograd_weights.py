@@ -2,7 +2,7 @@
 the build folds.
 
 In: the expression of weights ``[O, C, rows, columns]``, or ``[O, C, columns]``. Out: that of
-``[ceil(O / 16), frequency, C, 16]``. Not done here: evaluating it, the transforms of images
+``[ceil(O / 16), frequency, block of taps * C, 16]``. Not done here: evaluating it, the transforms of images
 (``emit.kernels.winograd_transforms``), the points (``winograd_points``).
 
 Everything is computed in f64 and rounded once.
@@ -14,10 +14,12 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from ingot_compiler.backends.host.packing import extend
 from ingot_compiler.backends.host.tiles import panel_columns
 from ingot_compiler.backends.host.winograd_points import points_of_frequencies
-from ingot_compiler.backends.host.winograd_tiles import WinogradShape
+from ingot_compiler.backends.host.winograd_tiles import TAPS, WinogradShape
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.graph import Graph
@@ -40,12 +42,26 @@ def winograd_weights(weights: Graph, shape: WinogradShape) -> Graph:
     for node in expression.nodes:
         builder.add(node.op, node.operands, node.table)
     (value,) = expression.outputs
-    parts = [
+    blocks = [_block(builder, value, place, shape) for place in np.ndindex(shape.blocks)]
+    frequencies = [_joined(builder, parts) for parts in zip(*blocks, strict=True)]
+    return builder.finish((builder.add("concat", frequencies, {"axis": 1}),))
+
+
+def _block(
+    builder: GraphBuilder, value: int, place: tuple[int, ...], shape: WinogradShape
+) -> list[int]:
+    """The frequencies of a block of taps, [panel, 1, C, 16] each."""
+    first = [block * TAPS for block in place]
+    return [
         _stored(builder, part)
-        for rows in _along(builder, value, 0, shape)
-        for part in _along(builder, rows, 1, shape)
+        for rows in _along(builder, value, 0, first[0], shape)
+        for part in _along(builder, rows, 1, first[1], shape)
     ]
-    return builder.finish((builder.add("concat", parts, {"axis": 1}),))
+
+
+def _joined(builder: GraphBuilder, parts: Sequence[int]) -> int:
+    """A frequency of all blocks, whose channels follow each other."""
+    return parts[0] if len(parts) == 1 else builder.add("concat", parts, {"axis": 2})
 
 
 def _stored(builder: GraphBuilder, value: int) -> int:
@@ -72,11 +88,14 @@ def _panels(weights: Graph) -> Graph:
     return extend(expression, "transpose", {"permutation": (0, 1, 3, 2, 4)})
 
 
-def _along(builder: GraphBuilder, value: int, axis: int, shape: WinogradShape) -> list[int]:
-    """Each row in the place of the three taps of an axis; an axis of one tap stays."""
-    if shape.kernel[axis] == 1:
+def _along(
+    builder: GraphBuilder, value: int, axis: int, first: int, shape: WinogradShape
+) -> list[int]:
+    """Each row in the place of the taps of an axis from ``first`` on; an axis of one tap stays."""
+    count = shape.kernel[axis]
+    if count == 1:
         return [value]
-    taps = [_tap(builder, value, axis, number) for number in range(3)]
+    taps = [_tap(builder, value, axis, tap) for tap in range(first, min(first + TAPS, count))]
     return [_row(builder, taps, row) for row in _rows(shape.patch[axis])]
 
 
@@ -104,13 +123,15 @@ def _tap(builder: GraphBuilder, weights: int, axis: int, tap: int) -> int:
 
 
 def _row(builder: GraphBuilder, taps: Sequence[int], row: Row) -> int:
-    """The sum of the taps by their factors, from the first on, divided at last."""
+    """The sum of the taps that there are by their factors, from the first on, divided at last."""
     factors, divisor = row
     products = [
         tap if factor == 1 else _by(builder, "mul", tap, factor)
-        for tap, factor in zip(taps, factors, strict=True)
+        for tap, factor in zip(taps, factors, strict=False)
         if factor
     ]
+    if not products:
+        return _by(builder, "mul", taps[0], 0)
     total = products[0]
     for product in products[1:]:
         total = builder.add("add", [total, product])

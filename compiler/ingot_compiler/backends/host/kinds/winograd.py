@@ -34,8 +34,8 @@ def lower_winograd(group: Group, target: KernelTarget) -> LoopProgram:
     extents = plane_of(result)
     assert isinstance(channels, int)
     assert isinstance(columns, int)
-    tiles = tile_count(result[0], extents, shape)
-    blocks = choose_blocks(tiles, channels, columns, shape, target)
+    tiles, depth = tile_count(result[0], extents, shape), shape.depth(channels)
+    blocks = choose_blocks(tiles, depth, columns, shape, target)
     width = blocks.registers.vectors * target.f32_lanes
     parts = -(-columns // width)
     start = dim_mul(dim_floordiv(symbol(INDEX), parts), blocks.tiles)
@@ -46,8 +46,8 @@ def lower_winograd(group: Group, target: KernelTarget) -> LoopProgram:
         anchored.number(0), _image_index(x, conv), anchored.number(-1), anchored.number(1),
         ACCUMULATOR, anchored.epilogue(_result_space(anchored)),
     )  # fmt: skip
-    scratch = scratch_of(blocks.tiles, channels, width, shape)
-    work = blocks.tiles * shape.frequency_count * channels * width
+    scratch = scratch_of(blocks.tiles, depth, width, shape)
+    work = blocks.tiles * shape.frequency_count * depth * width
     extent = dim_mul(ceil_div(tiles, blocks.tiles), parts)
     grain = grain_for(work // 16)
     return finish_program(anchored.buffers, (statement,), extent, grain, scratch.size_bytes)

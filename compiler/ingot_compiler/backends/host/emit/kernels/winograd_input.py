@@ -1,6 +1,6 @@
 """A block of tiles of an image into frequencies.
 
-In: a unit. Out: ``[frequency][tile][channel]`` in scratch. Not done here: the transform of one axis
+In: a unit. Out: ``[frequency][tile][block of taps][channel]`` in scratch. Not done here: the transform of one axis
 (``winograd_transforms``).
 
 A tile that reaches beyond the last row or column reads the last pixels again: its results there are
@@ -9,6 +9,8 @@ not stored, and no number comes in that is not of the tile.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ingot_compiler.backends.host.emit.control import for_each
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.winograd_transforms import to_frequencies
@@ -16,6 +18,7 @@ from ingot_compiler.backends.host.emit.kernels.winograd_unit import WinogradUnit
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.winograd_tiles import TAPS
 from ingot_compiler.ir.dims import substitute, symbol
 
 _NO_BLOCK = -1
@@ -36,10 +39,18 @@ def emit_new_input(unit: WinogradUnit) -> None:
 
 
 def _emit_tile(unit: WinogradUnit, number: LlvmValue) -> None:
-    """Transform one tile, a vector of channels at a time."""
+    """Transform one tile, block of taps by block."""
+    w = unit.writer
+    for block, (rows, columns) in enumerate(np.ndindex(unit.shape.blocks)):
+        place = w.add(w.mul(number, i64(unit.depth)), i64(block * unit.statement.channels))
+        target = w.offset(unit.values, place, "float")
+        _emit_block(unit, target, (rows * TAPS, columns * TAPS))
+
+
+def _emit_block(unit: WinogradUnit, target: LlvmValue, first_tap: tuple[int, int]) -> None:
+    """Transform what a block of taps reads, a vector of channels at a time."""
     w, channels = unit.writer, unit.statement.channels
-    pixels = _pixel_addresses(unit)
-    target = w.offset(unit.values, w.mul(number, i64(channels)), "float")
+    pixels = _pixel_addresses(unit, first_tap)
 
     def vector(channel: LlvmValue) -> None:
         loaded = [
@@ -58,18 +69,20 @@ def _emit_tile(unit: WinogradUnit, number: LlvmValue) -> None:
     for_each(w, ZERO, i64(channels), unit.lanes, vector)
 
 
-def _pixel_addresses(unit: WinogradUnit) -> list[list[LlvmValue]]:
-    """Where the pixels of a tile begin."""
+def _pixel_addresses(unit: WinogradUnit, first_tap: tuple[int, int]) -> list[list[LlvmValue]]:
+    """Where the pixels of a tile begin, from the one of its first result's tap on."""
     s, context, w = unit.statement, unit.context, unit.writer
     rows, columns = unit.shape.patch
     stride = substitute(s.a_index, {s.x: symbol(s.x) + 1}) - s.a_index
     offsets = [
-        emit_index(context, (unit.row(1, number, s.kernel[1] - 1) - symbol(s.x)) * stride)
+        emit_index(
+            context, (unit.row(1, first_tap[1] + number, s.kernel[1] - 1) - symbol(s.x)) * stride
+        )
         for number in range(columns)
     ]
     addresses: list[list[LlvmValue]] = []
     for number in range(rows):
-        y = unit.row(0, number, s.kernel[0] - 1)
+        y = unit.row(0, first_tap[0] + number, s.kernel[0] - 1)
         first = emit_address(context, s.a, substitute(s.a_index, {s.y: y, s.channel: 0}))
         addresses.append([w.offset(first, offset, "float") for offset in offsets])
     return addresses

@@ -3,7 +3,7 @@
 In: a unit whose block is transformed. Out: ``[frequency][tile][column]`` in scratch. Not done here:
 one register tile (``multiply``).
 
-A sum is that of ``PARTS`` sums, each over its part of the channels, added in their order; each of these
+A sum is that of ``PARTS`` sums, each over its part of the depth, added in their order; each of these
 is a chain, or that of several in registers.
 Tiles behind the last one of a block are computed from what lies there, and used by nobody.
 """
@@ -32,7 +32,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 _FACTORS = Factors("f32", "f32", "f32")
 # Weights of many channels come from memory: cold 14x14x256 takes 980 us in place of 1096, 7x7x512
 # 1243 in place of 1538; 28x28x128 takes 2 % more, so that it has none.
-_STEPS_AHEAD, _AHEAD_CHANNELS_MIN = 128, 256
+_STEPS_AHEAD, _AHEAD_DEPTH_MIN = 128, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def emit_products(unit: WinogradUnit) -> None:
     def frequency(number: LlvmValue) -> None:
         here = _Frequency(
             w.offset(unit.values, w.mul(number, i64(scratch.values_pitch)), "float"),
-            w.offset(panel, w.mul(number, i64(s.channels * PANEL_COLUMNS)), "float"),
+            w.offset(panel, w.mul(number, i64(unit.depth * PANEL_COLUMNS)), "float"),
             w.offset(unit.products, w.mul(number, i64(scratch.products_pitch)), "float"),
         )
         fetch_ahead(unit, number)
@@ -68,11 +68,11 @@ def emit_products(unit: WinogradUnit) -> None:
 
 def _panel_step(unit: WinogradUnit) -> int:
     """Elements from a panel of transformed weights to the next."""
-    return unit.shape.frequency_count * unit.statement.channels * PANEL_COLUMNS
+    return unit.shape.frequency_count * unit.depth * PANEL_COLUMNS
 
 
 def _emit_held(unit: WinogradUnit, frequency: _Frequency) -> None:
-    """Register tile by register tile, all channels of each: sums stay in registers."""
+    """Register tile by register tile, the whole depth of each: sums stay in registers."""
     w = unit.writer
 
     def tile(number: LlvmValue) -> None:
@@ -84,10 +84,9 @@ def _emit_held(unit: WinogradUnit, frequency: _Frequency) -> None:
 
 
 def _emit_parts(unit: WinogradUnit, frequency: _Frequency) -> None:
-    """Each part of the channels for all tiles: its weights stay in L1, sums wait in scratch."""
-    w, channels = unit.writer, unit.statement.channels
-    part = channels // PARTS
-    chains = chains_of_part(channels, unit.shape)
+    """Each part of the depth for all tiles: its weights stay in L1, sums wait in scratch."""
+    w, part = unit.writer, unit.depth // PARTS
+    chains = chains_of_part(unit.depth, unit.shape)
 
     def tiles(start: LlvmValue, *, is_first: bool) -> None:
         def tile(number: LlvmValue) -> None:
@@ -99,15 +98,15 @@ def _emit_parts(unit: WinogradUnit, frequency: _Frequency) -> None:
         for_each(w, ZERO, unit.count, unit.statement.registers.rows, tile)
 
     tiles(ZERO, is_first=True)
-    for_each(w, i64(part), i64(channels), part, lambda start: tiles(start, is_first=False))
+    for_each(w, i64(part), i64(unit.depth), part, lambda start: tiles(start, is_first=False))
 
 
 def _sums(
     unit: WinogradUnit, frequency: _Frequency, number: LlvmValue, start: LlvmValue, count: int
 ) -> Operands:
-    """So many chains of each sum of a register tile, from a channel on, added in their order."""
-    w, channels = unit.writer, unit.statement.channels
-    length = channels // (PARTS * chains_of_part(channels, unit.shape))
+    """So many chains of each sum of a register tile, from a depth on, added in their order."""
+    w = unit.writer
+    length = unit.depth // (PARTS * chains_of_part(unit.depth, unit.shape))
 
     def more(offset: LlvmValue, before: Operands) -> Operands:
         chains = _chains(unit, frequency, number, w.add(start, offset), length)
@@ -120,14 +119,12 @@ def _sums(
 def _chains(
     unit: WinogradUnit, frequency: _Frequency, number: LlvmValue, start: LlvmValue, length: int
 ) -> Operands:
-    """A chain for each sum of a register tile, over so many channels."""
-    w, s = unit.writer, unit.statement
-    a = w.offset(
-        w.offset(frequency.values, start, "float"), w.mul(number, i64(s.channels)), "float"
-    )
-    rows = tuple((a, row * s.channels) for row in range(s.registers.rows))
+    """A chain for each sum of a register tile, over so much depth."""
+    w, depth = unit.writer, unit.depth
+    a = w.offset(w.offset(frequency.values, start, "float"), w.mul(number, i64(depth)), "float")
+    rows = tuple((a, row * depth) for row in range(unit.statement.registers.rows))
     b = w.offset(frequency.weights, w.mul(start, i64(PANEL_COLUMNS)), "float")
-    ahead = _STEPS_AHEAD if s.channels >= _AHEAD_CHANNELS_MIN else 0
+    ahead = _STEPS_AHEAD if depth >= _AHEAD_DEPTH_MIN else 0
     vectors = _vectors_of_weights(unit, b)
     tile = AccumulatorTile(w, rows, vectors, unit.lanes, _FACTORS, steps_ahead=ahead)
     return emit_sum(tile, SumLoops((Axis(length, 1, PANEL_COLUMNS),)))

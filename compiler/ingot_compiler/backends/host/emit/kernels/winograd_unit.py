@@ -70,10 +70,14 @@ class WinogradUnit:
         return self.statement.registers.vectors * self.lanes
 
     @property
+    def depth(self) -> int:
+        """How many products are summed for a frequency."""
+        return self.shape.depth(self.statement.channels)
+
+    @property
     def holds_sums(self) -> bool:
-        """Whether a register tile goes through all channels at once."""
-        s = self.statement
-        return holds_sums(s.channels, s.columns, self.shape, self.context.target)
+        """Whether a register tile goes through the whole depth at once."""
+        return holds_sums(self.depth, self.statement.columns, self.shape, self.context.target)
 
     def each_tile(self, body: Callable[[LlvmValue], None]) -> None:
         """Run ``body`` with each tile's number in the block, its image and first result bound."""
@@ -116,7 +120,8 @@ class WinogradUnit:
         ``beyond`` further."""
         name = (self.statement.y, self.statement.x)[axis]
         here = dim_add(symbol(name), number)
-        if number == 0 or self.is_whole(axis):
+        is_inside = self.is_whole(axis) and number < self.shape.tile[axis] + beyond
+        if number == 0 or is_inside:
             return here
         return dim_min(here, dim_add(self.statement.extents[axis], beyond - 1))
 
@@ -125,7 +130,7 @@ def winograd_unit(context: EmitContext, statement: Winograd) -> WinogradUnit:
     """Emit where the unit begins and where its parts of scratch are."""
     w, shape = context.writer, shape_of(statement)
     width = statement.registers.vectors * context.target.f32_lanes
-    scratch = scratch_of(statement.tile_block, statement.channels, width, shape)
+    scratch = scratch_of(statement.tile_block, shape.depth(statement.channels), width, shape)
     tiles = tile_count(statement.images, statement.extents, shape)
     left = dim_min(statement.tile_block, tiles - statement.tile_start)
     return WinogradUnit(
