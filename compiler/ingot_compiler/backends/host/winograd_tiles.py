@@ -23,8 +23,8 @@ from ingot_compiler.lowering.views import Shape
 from ingot_runtime.lazy_dataclass import dataclass
 
 PARTS = 4
-"""Sums that the sum of a frequency is made of, each over a quarter of its depth: what keeps the error below
-that of one chain."""
+"""Sums that the sum of a frequency is made of, each over a quarter of its depth: what keeps the
+error below that of one chain."""
 _CHAINS_OF_PART, _CHAINS_DEPTH_MIN = 4, 128
 _SMALL_FREQUENCIES_MAX = 16  # whose errors are small enough with one chain of a part
 _BLOCK_BYTES_MAX = 832 * 1024  # of the transformed image

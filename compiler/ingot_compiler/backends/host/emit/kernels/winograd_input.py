@@ -1,7 +1,7 @@
 """A block of tiles of an image into frequencies.
 
-In: a unit. Out: ``[frequency][tile][block of taps][channel]`` in scratch. Not done here: the transform of one axis
-(``winograd_transforms``).
+In: a unit. Out: ``[frequency][tile][block of taps][channel]`` in scratch. Not done here: the
+transform of one axis (``winograd_transforms``).
 
 A tile that reaches beyond the last row or column reads the last pixels again: its results there are
 not stored, and no number comes in that is not of the tile.

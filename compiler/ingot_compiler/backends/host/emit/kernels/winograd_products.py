@@ -3,8 +3,8 @@
 In: a unit whose block is transformed. Out: ``[frequency][tile][column]`` in scratch. Not done here:
 one register tile (``multiply``).
 
-A sum is that of ``PARTS`` sums, each over its part of the depth, added in their order; each of these
-is a chain, or that of several in registers.
+A sum is that of ``PARTS`` sums, each over its part of the depth, added in their order; each of
+these is a chain, or that of several in registers.
 Tiles behind the last one of a block are computed from what lies there, and used by nobody.
 """
 
