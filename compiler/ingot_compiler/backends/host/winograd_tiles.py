@@ -30,7 +30,7 @@ _SMALL_FREQUENCIES_MAX = 16  # whose errors are small enough with one chain of a
 _BLOCK_BYTES_MAX = 832 * 1024  # of the transformed image
 _BLOCK_TILES_MAX = 64
 _BLOCK_COST_TILES = 2  # reading the weights once more costs as much as so many tiles
-_HELD_REGISTERS_MIN = 32  # of sums of chains beside those of a chain: 16 hold too few of both
+_HELD_REGISTERS_MIN = 32  # of sums of chains beside those of a chain: with 16 the latter spill
 _HELD_DEPTH_MAX = 64  # with 128 the panel of a register tile leaves no room in L1: 2 to 5 % slower
 _HELD_WEIGHTS_BYTES_MAX = 448 * 1024  # of all frequencies
 _HELD_BLOCK_TILES_MAX = 18
@@ -122,7 +122,8 @@ def choose_blocks(
     panels = -(-columns // panel_columns("f32"))
     vectors = _vectors(panels, lanes)
     is_held = holds_sums(depth, columns, shape, target)
-    adds = is_held or chains_of_part(depth, shape) > 1  # in registers
+    has_room = target.vector_register_count >= _HELD_REGISTERS_MIN
+    adds = is_held or (has_room and chains_of_part(depth, shape) > 1)  # in registers
     most = _BLOCK_BYTES_MAX // (4 * shape.frequency_count * depth)
     most = min(most, _HELD_BLOCK_TILES_MAX if is_held else _BLOCK_TILES_MAX)
     rows_max = (target.vector_register_count - 2) // (vectors * (1 + adds)) - 1
