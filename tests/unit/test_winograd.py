@@ -39,13 +39,19 @@ def conv3x3(builder: Builder, x: int, weights: int, *bias: int, stride: int = 1)
 
 
 def same_conv(
-    builder: Builder, x: int, weights: int, *bias: int, taps: tuple[int, int], stride: int = 1
+    builder: Builder,
+    x: int,
+    weights: int,
+    *bias: int,
+    taps: tuple[int, int],
+    stride: int = 1,
+    groups: int = 1,
 ) -> int:
     """A convolution that keeps the size, with odd numbers of taps."""
     pads = (taps[0] // 2, taps[1] // 2)
     return builder.op(
         "conv", x, weights, *bias, strides=(stride, stride), pads_before=pads, pads_after=pads,
-        dilations=(1, 1), groups=1,
+        dilations=(1, 1), groups=groups,
     )  # fmt: skip
 
 
@@ -105,6 +111,27 @@ def test_results_are_those_of_the_interpreter(
     inputs = [normal(3, images, channels, *size), normal(4, images, columns, *size)]
     assert "winograd_2x2" in kinds(builder, [result], method="winograd_2x2")
     check_graph(builder, [result], inputs, RELATIVE, WIDE, method="winograd_2x2")
+
+
+@pytest.mark.parametrize(("channels", "columns"), [(32, 32), (64, 48), (128, 64)])
+def test_groups(channels: int, columns: int) -> None:
+    """Each has channels of its own, whose tiles are transformed for its columns alone."""
+    builder = Builder([f32(2, 3 * channels, 9, 10)])
+    weights = builder.constant(weights_of(channels, 3 * columns))
+    result = same_conv(builder, 0, weights, taps=(3, 3), groups=3)
+    inputs = [normal(3, 2, 3 * channels, 9, 10)]
+    inputs[0][1, channels, 4, 4] = np.inf  # computed by the chain of a direct convolution
+    kind = "winograd_2x2" if channels < 128 else "winograd_3x3"
+    assert kind in kinds(builder, [result])
+    check_graph(builder, [result], inputs, RELATIVE, WIDE)
+
+
+@pytest.mark.parametrize(("channels", "columns"), [(48, 40), (24, 32)])
+def test_groups_that_fill_no_panels(channels: int, columns: int) -> None:
+    """Channels or columns of a group that are no multiple of 16."""
+    builder = Builder([f32(1, 2 * channels, 12, 12)])
+    weights = builder.constant(weights_of(channels, 2 * columns))
+    assert "conv" in kinds(builder, [same_conv(builder, 0, weights, taps=(3, 3), groups=2)])
 
 
 def test_sizes_that_a_call_gives() -> None:

@@ -373,7 +373,8 @@ class Winograd:
 
     All results ``(image, y, x)``, y and x below ``extents``, are covered by tiles of ``tile``
     (rows, columns), counted row-major; this unit covers ``tile_block`` of them from ``tile_start``
-    on, and columns as a ``Contraction`` does. Each result is the sum over ``kernel`` and channels
+    on, and columns as a ``Contraction`` does, all of one of ``groups``, which ``a_index`` knows: each has
+    ``channels`` of its own. Each result is the sum over ``kernel`` and channels
     of ``A[a_index at (y + tap, x + tap)] * W``: by way of ``transformed``,
     ``[panel][frequency][block of taps][channel][16]``, or of ``w``, ``[panel][tap][channel][16]``, as the chain of
     a ``Contraction``, where a number of its tile is not finite. ``epilogue`` as in ``Contraction``.
@@ -390,6 +391,7 @@ class Winograd:
     tile_block: int
     channel: str
     channels: int
+    groups: int
     column: str
     columns: int
     column_start: Dim

@@ -146,7 +146,7 @@ def _winograd(fields: LoopFields) -> Winograd:
     (y, y_extent), (x, x_extent) = fields.sized("y", "y_extent"), fields.sized("x", "x_extent")
     kernel, tile = fields.pair("kernel"), fields.pair("tile")
     start, block = fields.dim("tile_start"), fields.integer("tile_block")
-    channel = fields.name("channel"), fields.integer("channels")
+    channel = fields.name("channel"), fields.integer("channels"), fields.integer("groups")
     column, columns = fields.name("column"), fields.integer("columns")
     column_start = fields.dim("column_start")
     registers, a = fields.register_tile("registers"), fields.access("a")

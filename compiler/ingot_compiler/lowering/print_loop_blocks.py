@@ -137,7 +137,7 @@ def _winograd(s: Winograd) -> Iterator[str]:
     yield "  " + _fields(y=s.y, y_extent=s.extents[0], x=s.x, x_extent=s.extents[1])
     yield f"  kernel={s.kernel} tile={s.tile}"
     yield "  " + _fields(tile_start=s.tile_start, tile_block=s.tile_block)
-    yield "  " + _fields(channel=s.channel, channels=s.channels)
+    yield "  " + _fields(channel=s.channel, channels=s.channels, groups=s.groups)
     yield "  " + _fields(column=s.column, columns=s.columns, column_start=s.column_start)
     yield f"  registers={s.registers.rows}x{s.registers.vectors}"
     yield f"  a={print_access(s.a, s.a_index)}"

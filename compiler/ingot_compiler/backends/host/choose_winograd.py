@@ -22,7 +22,7 @@ from ingot_compiler.backends.host.winograd_tiles import (
     plane_of,
     tile_count,
 )
-from ingot_compiler.ir.dims import dim_product
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.message import nodes_text
@@ -174,14 +174,19 @@ def _channels_min(tiles: _Tiles, facts: WinogradFacts) -> float:
 
 
 def _fits(node: Node, facts: WinogradFacts) -> bool:
-    """Whether it is a dense convolution of f32 with stride 1 and taps that fill blocks, whose
-    channels fill vectors."""
-    x, weights = facts.x, facts.weights
-    ones = {*node.ints("strides"), *node.ints("dilations"), node.integer("groups")} == {1}
-    channels = weights.shape[1]
-    fills = isinstance(channels, int) and channels > 0 and channels % panel_columns("f32") == 0
+    """Whether it is a convolution of f32 with stride 1 and taps that fill blocks, whose channels fill
+    vectors; those of groups, also the results'."""
+    x, weights, groups = facts.x, facts.weights, node.integer("groups")
+    ones = {*node.ints("strides"), *node.ints("dilations")} == {1}
+    fills = _fill_vectors(weights.shape[1])
+    if groups > 1:
+        fills = fills and _fill_vectors(dim_floordiv(weights.shape[0], groups))
     dtypes = {x.dtype, weights.dtype, facts.result.dtype} == {"f32"}
     return ones and fills and dtypes and _has_taps(weights)
+
+
+def _fill_vectors(channels: Dim) -> bool:
+    return isinstance(channels, int) and channels > 0 and channels % panel_columns("f32") == 0
 
 
 def _has_taps(weights: TensorType) -> bool:
@@ -198,10 +203,11 @@ def winograd_cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTa
     images, columns, *_ = facts.result.shape
     channels, lanes = typical(facts.weights.shape[1]), target.f32_lanes
     assert isinstance(columns, int)
+    groups = max(1, typical(facts.x.shape[1]) // channels)
     tiles = typical(tile_count(images, plane_of(facts.result.shape), shape))
     depth = shape.depth(channels)
-    computed = choose_blocks(tiles, depth, columns, shape, target).cost
-    vectors_in, vectors_out = depth / lanes, _column_vectors(facts, lanes)
+    computed = choose_blocks(tiles, depth, columns // groups, shape, target).cost
+    vectors_in, vectors_out = groups * depth / lanes, _column_vectors(facts, lanes)
     products = computed * depth * vectors_out * _PRODUCT_CYCLES
     transforms = tiles * (vectors_in * _INPUT_CYCLES + vectors_out * _OUTPUT_CYCLES)
     weights_bytes = 4 * depth * lanes * vectors_out

@@ -24,8 +24,8 @@ from ingot_compiler.lowering.space import Space, ceil_div, point
 
 
 def lower_winograd(group: Group, target: KernelTarget) -> LoopProgram:
-    """Units are (block of tiles, columns); columns are innermost, so that a thread transforms a
-    block once."""
+    """Units are (block of tiles, columns of a group); columns are innermost, so that a thread
+    transforms a block once for each group."""
     anchored = AnchoredGroup(group)
     x, result = anchored.operand(0), anchored.result.shape
     conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
@@ -35,16 +35,16 @@ def lower_winograd(group: Group, target: KernelTarget) -> LoopProgram:
     assert isinstance(channels, int)
     assert isinstance(columns, int)
     tiles, depth = tile_count(result[0], extents, shape), shape.depth(channels)
-    blocks = choose_blocks(tiles, depth, columns, shape, target)
+    blocks = choose_blocks(tiles, depth, columns // conv.groups, shape, target)
     width = blocks.registers.vectors * target.f32_lanes
     parts = -(-columns // width)
     start = dim_mul(dim_floordiv(symbol(INDEX), parts), blocks.tiles)
     column_start = dim_mul(dim_mod(symbol(INDEX), parts), width)
     statement = Winograd(
         "image", result[0], "y", "x", extents, shape.kernel, shape.tile, start, blocks.tiles,
-        "channel", channels, "column", columns, column_start, blocks.registers,
-        anchored.number(0), _image_index(x, conv), anchored.number(-1), anchored.number(1),
-        ACCUMULATOR, anchored.epilogue(_result_space(anchored)),
+        "channel", channels, conv.groups, "column", columns, column_start, blocks.registers,
+        anchored.number(0), _image_index(x, conv, _group(column_start, columns, conv)),
+        anchored.number(-1), anchored.number(1), ACCUMULATOR, anchored.epilogue(_result_space(anchored)),
     )  # fmt: skip
     scratch = scratch_of(blocks.tiles, depth, width, shape)
     work = blocks.tiles * shape.frequency_count * depth * width
@@ -59,9 +59,15 @@ def _shape(anchored: AnchoredGroup, conv: ConvShape) -> WinogradShape:
     return WinogradShape((taps[0], taps[1]), (rows, columns))
 
 
-def _image_index(x: Operand, conv: ConvShape) -> Dim:
-    """Offset of the pixel that the first tap of result (y, x) reads."""
-    index = conv.origin(x)
+def _group(column_start: Dim, columns: int, conv: ConvShape) -> Dim:
+    """The group whose columns a unit computes."""
+    return dim_floordiv(column_start, columns // conv.groups) if conv.groups > 1 else 0
+
+
+def _image_index(x: Operand, conv: ConvShape, group: Dim) -> Dim:
+    """Offset of the pixel of a group's channels that the first tap of result (y, x) reads."""
+    first_channel = dim_mul(group, conv.channels_per_group)
+    index = conv.origin(x) + dim_mul(first_channel, x.view.strides[1])
     for name, stride in zip(_names("channel", x.type.rank), x.view.strides, strict=True):
         index = index + dim_mul(symbol(name), stride)
     return index

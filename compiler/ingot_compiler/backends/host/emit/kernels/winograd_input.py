@@ -19,23 +19,26 @@ from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.winograd_tiles import TAPS
-from ingot_compiler.ir.dims import substitute, symbol
+from ingot_compiler.ir.dims import dim_floordiv, substitute, symbol
 
 _NO_BLOCK = -1
 
 
 def emit_new_input(unit: WinogradUnit) -> None:
-    """Transform the block, unless the unit before had the same one."""
-    w = unit.writer
+    """Transform the block, unless the unit before had the same one of the same group."""
+    w, s, here = unit.writer, unit.statement, unit.start
+    if s.groups > 1:
+        group = emit_index(unit.context, dim_floordiv(s.column_start, unit.group_columns))
+        here = w.add(w.mul(here, i64(s.groups)), group)
     last = w.slot("i64")
     with w.at(w.entry):
         w.store(i64(_NO_BLOCK), last)
 
     def transform() -> None:
-        w.store(unit.start, last)
+        w.store(here, last)
         unit.each_tile(lambda number: _emit_tile(unit, number))
 
-    w.if_then(w.compare("ne", unit.start, w.load(last, "i64")), transform)
+    w.if_then(w.compare("ne", here, w.load(last, "i64")), transform)
 
 
 def _emit_tile(unit: WinogradUnit, number: LlvmValue) -> None:

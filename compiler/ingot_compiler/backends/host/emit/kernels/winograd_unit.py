@@ -77,7 +77,12 @@ class WinogradUnit:
     @property
     def holds_sums(self) -> bool:
         """Whether a register tile goes through the whole depth at once."""
-        return holds_sums(self.depth, self.statement.columns, self.shape, self.context.target)
+        return holds_sums(self.depth, self.group_columns, self.shape, self.context.target)
+
+    @property
+    def group_columns(self) -> int:
+        """Columns of a group."""
+        return self.statement.columns // self.statement.groups
 
     def each_tile(self, body: Callable[[LlvmValue], None]) -> None:
         """Run ``body`` with each tile's number in the block, its image and first result bound."""
