@@ -158,7 +158,7 @@ static const char *zip_array(struct file *file, const struct zip_member *member,
   bool is_name = name_size >= 4 && name_size <= NAME_SIZE_BYTES_MAX && !memcmp(member->name + name_size - 4, ".npy", 4);
   for (u64 at = 0; is_name && at < name_size;) {
     i64 code = next_character((const u8 *)member->name, name_size, &at);
-    is_name = code > 0 && (code < 0x80 || member->flags & UTF8);
+    is_name = code > 0 && (code < 0x80 || member->flags & word_at(local, 6, 2) & UTF8);  // both heads say how the name is written
   }
   if (!is_name) return "expected names that end in .npy";
   memcpy(array->name, member->name, name_size - 4);

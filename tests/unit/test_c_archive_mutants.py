@@ -219,6 +219,7 @@ def test_mutants_of_archives(checked: Path, tmp_path: Path, count: int) -> None:
     assert min(verdicts["refused"], verdicts["taken"]) > count // 10
 
 
+UTF8_NAME = encoded(Archive([Member("größe.npy".encode(), array_bytes(random.Random(0)))]))
 HEAD_WITHOUT_TYPE = b"'fortran_order': False 'shape': (2,)".ljust(4088) + b"'descr'"
 LIES = {
     "size that wraps": encoded(
@@ -229,6 +230,7 @@ LIES = {
     "type at the end of a head": encoded(
         Archive([Member(b"x.npy", b"\x93NUMPY\1\0\xff\x0f" + HEAD_WITHOUT_TYPE + bytes(8))])
     ),
+    "name in two encodings": UTF8_NAME[:6] + bytes(2) + UTF8_NAME[8:],
     "fewer rows": encoded(Archive([Member(b"x.npy", array_bytes(random.Random(0)))], count=0)),
 }
 
