@@ -146,14 +146,16 @@ def _winograd(fields: LoopFields) -> Winograd:
     (y, y_extent), (x, x_extent) = fields.sized("y", "y_extent"), fields.sized("x", "x_extent")
     kernel, tile = fields.pair("kernel"), fields.pair("tile")
     start, block = fields.dim("tile_start"), fields.integer("tile_block")
-    channel = fields.name("channel"), fields.integer("channels"), fields.integer("groups")
+    channel = fields.name("channel"), fields.integer("channels")
+    groups = fields.integer("groups")
     column, columns = fields.name("column"), fields.integer("columns")
     column_start = fields.dim("column_start")
     registers, a = fields.register_tile("registers"), fields.access("a")
     transformed, w = fields.access("transformed")[0], fields.access("w")[0]
     _, accumulator = fields.accumulator()
     return Winograd(
-        *image, y, x, (y_extent, x_extent), kernel, tile, start, block, *channel, column, columns,
+        *image, y, x, (y_extent, x_extent), kernel, tile, start, block, *channel, groups, column,
+        columns,
         column_start, registers, *a, transformed, w, accumulator, fields.epilogue(),
     )  # fmt: skip
 
