@@ -350,6 +350,18 @@ def test_sums_and_products_of_dense_values() -> None:
         assert f"winograd_{wanted}" in kinds(builder, [result]), (op, other)
 
 
+def test_branches_of_dense_values() -> None:
+    """What LeakyRelu chooses from a convolution's results is dense; what a mask leaves is not."""
+    for is_leaky, wanted in ((True, "3x4"), (False, "2x2")):
+        builder = Builder([f32(1, 64, 24, 24)])
+        x = builder.op("tanh", 0)
+        zero = builder.constant(np.zeros((), np.float32))
+        other = builder.op("mul", x, builder.constant(np.float32(0.1)[...])) if is_leaky else zero
+        chosen = builder.op("select", builder.op("less", x, zero), other, x)
+        result = conv3x3(builder, chosen, builder.constant(weights_of(64, 64)))
+        assert f"winograd_{wanted}" in kinds(builder, [result])
+
+
 @pytest.mark.parametrize(
     ("producer", "tile", "taps"),
     [("relu", "1x2", 3), *(("tanh", "1x4", taps) for taps in (3, 5, 7, 11))],

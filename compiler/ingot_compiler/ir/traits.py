@@ -47,3 +47,5 @@ class Trait(Flag):
     """The result is dense if an operand is."""
     DENSE_OF_ALL = auto()
     """The result is dense if all operands are; so is what ``MOVEMENT`` gives."""
+    DENSE_OF_BRANCHES = auto()
+    """The result is dense if all operands but the first one are, which chooses between them."""

@@ -3,7 +3,8 @@
 In: a value, what is known of the graph. Out: whether it is dense. Not done here: what follows
 (``choose_winograd``), what ops say of themselves (``Trait.DENSE``).
 
-ReLU and its kin give zeros on purpose; an input of the model may be anything.
+ReLU and its kin give zeros on purpose; LeakyRelu, PRelu and Elu do not. An input of the model may be
+anything.
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ _STEPS_MAX = 16  # back to the ops that decide: further ones are unknown
 
 def is_dense(values: ValueMakers, value: int, steps: int = _STEPS_MAX) -> bool:
     """Whether the value is dense for all that is known of it; constants among operands are taken to
-    have no zeros."""
+    have no zeros, but for branches: what is masked becomes a constant, mostly 0."""
     node = values.maker(value)
     if node is None or steps == 0:
         return False
     traits = OPS_BY_NAME[node.op].traits
     if Trait.DENSE in traits:
         return True
+    if Trait.DENSE_OF_BRANCHES in traits:
+        return all(is_dense(values, branch, steps - 1) for branch in node.operands[1:])
     computed = [operand for operand in node.operands if not values.is_constant(operand)]
     found = (is_dense(values, operand, steps - 1) for operand in computed)
     if Trait.DENSE_OF_ANY in traits:
