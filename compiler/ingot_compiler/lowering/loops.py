@@ -371,13 +371,11 @@ class DepthwisePlane:
 class Winograd:
     """Tiles of a convolution with stride 1, in f32, by Winograd's algorithm.
 
-    All results ``(image, y, x)``, y and x below ``extents``, are covered by tiles of ``tile``
-    (rows, columns), counted row-major; this unit covers ``tile_block`` of them from ``tile_start``
-    on, and columns as a ``Contraction`` does, all of one of ``groups``, which ``a_index`` knows: each has
-    ``channels`` of its own. Each result is the sum over ``kernel`` and channels
-    of ``A[a_index at (y + tap, x + tap)] * W``: by way of ``transformed``,
-    ``[panel][frequency][block of taps][channel][16]``, or of ``w``, ``[panel][tap][channel][16]``, as the chain of
-    a ``Contraction``, where a number of its tile is not finite. ``epilogue`` as in ``Contraction``.
+    Results ``(image, y, x)``, y and x below ``extents``, are covered by tiles of ``tile`` (rows,
+    columns), counted row-major: by this unit ``tile_block`` from ``tile_start`` on, and columns as by
+    a ``Contraction``, of one of ``groups``. Each is the sum over ``kernel`` and a group's channels of
+    ``A[a_index at (y + tap, x + tap)] * W``: by ``transformed``, ``[panel][frequency][block of
+    taps][channel][16]``; where a number of its tile is not finite, by ``w``, as in a ``Contraction``.
     """
 
     image: str
