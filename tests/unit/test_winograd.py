@@ -356,7 +356,11 @@ def test_branches_of_dense_values() -> None:
         builder = Builder([f32(1, 64, 24, 24)])
         x = builder.op("tanh", 0)
         zero = builder.constant(np.zeros((), np.float32))
-        other = builder.op("mul", x, builder.constant(np.float32(0.1)[...])) if is_leaky else zero
+        other = (
+            builder.op("mul", x, builder.constant(np.full((), 0.1, np.float32)))
+            if is_leaky
+            else zero
+        )
         chosen = builder.op("select", builder.op("less", x, zero), other, x)
         result = conv3x3(builder, chosen, builder.constant(weights_of(64, 64)))
         assert f"winograd_{wanted}" in kinds(builder, [result])
