@@ -133,8 +133,8 @@ def changed_member(source: random.Random, member: Member) -> Member:
     wide = source.choice(((bound,), (bound, bound), (len(member.data), bound), ()))
     other = array_bytes(source)
     changes = (
-        {"data": changed_head(source)}, {"data": member.data[: source.randrange(len(member.data) or 1)]},
-        {"data": other}, {"crc": 1}, {"size": bound}, {"stored": bound}, {"at": bound},
+        {"data": changed_head(source)},
+        {"data": member.data[: source.randrange(len(member.data) or 1)]}, {"data": other}, {"crc": 1}, {"size": bound}, {"stored": bound}, {"at": bound},
         {"size": WIDE, "wide": wide}, {"size": WIDE, "stored": WIDE, "wide": wide},
         {"at": WIDE, "wide": wide}, {"size": WIDE, "wide": (len(member.data),)},
         {"magic": b"PK\3\5"}, {"local_name": b"y.npy"}, {"local_name": b"x\0.npy"},

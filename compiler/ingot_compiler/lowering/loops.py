@@ -372,10 +372,10 @@ class Winograd:
     """Tiles of a convolution with stride 1, in f32, by Winograd's algorithm.
 
     Results ``(image, y, x)``, y and x below ``extents``, are covered by tiles of ``tile`` (rows,
-    columns), counted row-major: by this unit ``tile_block`` from ``tile_start`` on, and columns as by
-    a ``Contraction``, of one of ``groups``. Each is the sum over ``kernel`` and a group's channels of
-    ``A[a_index at (y + tap, x + tap)] * W``: by ``transformed``, ``[panel][frequency][block of
-    taps][channel][16]``; where a number of its tile is not finite, by ``w``, as in a ``Contraction``.
+    columns), counted row-major: by this unit ``tile_block`` from ``tile_start`` on, and columns as
+    by a ``Contraction``, of one of ``groups``. Each is the sum over ``kernel`` and its group's
+    channels of ``A[a_index at (y + tap, x + tap)] * W``: by ``transformed``, ``[panel][frequency]
+    [block of taps][channel][16]``, or by ``w``, as in a ``Contraction``, if its tile is not finite.
     """
 
     image: str

@@ -174,8 +174,8 @@ def _channels_min(tiles: _Tiles, facts: WinogradFacts) -> float:
 
 
 def _fits(node: Node, facts: WinogradFacts) -> bool:
-    """Whether it is a convolution of f32 with stride 1 and taps that fill blocks, whose channels fill
-    vectors; those of groups, also the results'."""
+    """Whether it is a convolution of f32 with stride 1 and taps that fill blocks, whose channels
+    fill vectors; those of groups, also the results'."""
     x, weights, groups = facts.x, facts.weights, node.integer("groups")
     ones = {*node.ints("strides"), *node.ints("dilations")} == {1}
     fills = _fill_vectors(weights.shape[1])

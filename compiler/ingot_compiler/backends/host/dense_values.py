@@ -3,8 +3,8 @@
 In: a value, what is known of the graph. Out: whether it is dense. Not done here: what follows
 (``choose_winograd``), what ops say of themselves (``Trait.DENSE``).
 
-ReLU and its kin give zeros on purpose; LeakyRelu, PRelu and Elu do not. An input of the model may be
-anything.
+ReLU and its kin give zeros on purpose; LeakyRelu, PRelu and Elu do not. An input of the model may
+be anything.
 """
 
 from __future__ import annotations

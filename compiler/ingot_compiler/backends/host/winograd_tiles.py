@@ -68,7 +68,7 @@ class WinogradShape:
 
     @property
     def frequency_count(self) -> int:
-        """How many products there are of each pair of channels in place of those of a block's taps."""
+        """How many products each pair of channels has in the place of those of a block's taps."""
         return math.prod(self.patch)
 
     def depth(self, channels: int) -> int:
@@ -144,8 +144,8 @@ def choose_blocks(
 
 
 def holds_sums(depth: int, columns: int, shape: WinogradShape, target: KernelTarget) -> bool:
-    """Whether a register tile goes through the whole depth at once, its sums of chains in registers;
-    else it goes through a quarter of it, and the sums of a block wait in scratch."""
+    """Whether a register tile goes through the whole depth at once, its sums of chains in
+    registers; else it goes through a quarter of it, and the sums of a block wait in scratch."""
     weights_bytes = 4 * shape.frequency_count * depth * columns
     is_near = depth <= _HELD_DEPTH_MAX and weights_bytes <= _HELD_WEIGHTS_BYTES_MAX
     return is_near and target.vector_register_count >= _HELD_REGISTERS_MIN

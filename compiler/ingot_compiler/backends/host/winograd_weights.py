@@ -2,8 +2,8 @@
 the build folds.
 
 In: the expression of weights ``[O, C, rows, columns]``, or ``[O, C, columns]``. Out: that of
-``[ceil(O / 16), frequency, block of taps * C, 16]``. Not done here: evaluating it, the transforms of
-images (``emit.kernels.winograd_transforms``), the points (``winograd_points``).
+``[ceil(O / 16), frequency, block of taps * C, 16]``. Not done here: evaluating it, the transforms
+of images (``emit.kernels.winograd_transforms``), the points (``winograd_points``).
 
 Everything is computed in f64 and rounded once.
 """

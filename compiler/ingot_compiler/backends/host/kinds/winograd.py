@@ -44,7 +44,8 @@ def lower_winograd(group: Group, target: KernelTarget) -> LoopProgram:
         "image", result[0], "y", "x", extents, shape.kernel, shape.tile, start, blocks.tiles,
         "channel", channels, conv.groups, "column", columns, column_start, blocks.registers,
         anchored.number(0), _image_index(x, conv, _group(column_start, columns, conv)),
-        anchored.number(-1), anchored.number(1), ACCUMULATOR, anchored.epilogue(_result_space(anchored)),
+        anchored.number(-1), anchored.number(1), ACCUMULATOR,
+        anchored.epilogue(_result_space(anchored)),
     )  # fmt: skip
     scratch = scratch_of(blocks.tiles, depth, width, shape)
     work = blocks.tiles * shape.frequency_count * depth * width

@@ -5,8 +5,8 @@ In: vectors of pixels, or of products. Out: frequencies, or results. Not done he
 
 The frequency of a point is the product of all other points' ``x - point``, applied to the pixels:
 that of ``x * x - point * point`` for each other pair, times ``x + point`` and, where zero is a
-point, ``x``. Result number i is the sum of all points' products times ``point ** i`` (Lavin and Gray
-2015). All factors are exact: only the operations round.
+point, ``x``. Result number i is the sum of all points' products times ``point ** i`` (Lavin and
+Gray 2015). All factors are exact: only the operations round.
 """
 
 from __future__ import annotations
