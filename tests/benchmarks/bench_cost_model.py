@@ -31,7 +31,7 @@ from ingot_compiler.backends.host.choose_winograd import (
     direct_cycles,
     winograd_cycles,
 )
-from ingot_compiler.backends.host.conv_methods import DIRECT, WINOGRAD
+from ingot_compiler.backends.host.conv_methods import DIRECT, WINOGRAD, WINOGRAD_TILES
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.ir.types import TensorType
@@ -42,9 +42,9 @@ LAYERS = (
 )  # fmt: skip
 """Channels in and out, rows and columns of an image."""
 TILES = {
-    name: WinogradShape((3, 3), (int(name[-3]), int(name[-1])))
-    for name in WINOGRAD
-    if name[-3] != "1"
+    name: WinogradShape((3, 3), tile)
+    for tile, name in zip(WINOGRAD_TILES, WINOGRAD, strict=True)
+    if tile[0] > 1
 }
 """By the names of methods."""
 

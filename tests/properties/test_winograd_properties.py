@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.codegen_harness import RUNNABLE, Array
+from tests.unit.codegen_harness import Array
 from tests.unit.lowering_harness import Builder, compile_graph, f32, normal, run_compiled
+from tests.unit.test_winograd import WIDE
 
 from ingot_compiler.backends.host.conv_methods import WINOGRAD
 from ingot_compiler.ir.precision import FAST
 
-WIDE = tuple(target for target in RUNNABLE if target.f32_lanes >= 8)  # who have the algorithm
 ERROR_MAX = 3e-5  # of the largest result, by the root mean square of all
 
 

@@ -7,5 +7,7 @@ In: nothing. Out: names, which are those of the kinds of kernels. Not done here:
 from __future__ import annotations
 
 DIRECT, STRASSEN = "conv", "conv_strassen"
-WINOGRAD = tuple(f"winograd_{tile}" for tile in ("2x2", "2x4", "3x3", "3x4", "4x4", "1x2", "1x4"))
+WINOGRAD_TILES = ((2, 2), (2, 4), (3, 3), (3, 4), (4, 4), (1, 2), (1, 4))
+"""Rows and columns of a tile's results."""
+WINOGRAD = tuple("winograd_{}x{}".format(*tile) for tile in WINOGRAD_TILES)
 METHODS = (DIRECT, *WINOGRAD, STRASSEN)

@@ -6,6 +6,7 @@ Not done here: when the algorithm is chosen (``choose_winograd``), the transform
 """
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
+from ingot_compiler.backends.host.conv_methods import WINOGRAD, WINOGRAD_TILES
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.winograd_tiles import (
     WinogradShape,
@@ -88,8 +89,5 @@ def _kind(name: str) -> Kind:
     return Kind(name, one_kernel(lower_winograd), ResultLayout.CHANNELS_LAST)
 
 
-WINOGRAD_KINDS = {
-    (rows, columns): _kind(f"winograd_{rows}x{columns}")
-    for rows, columns in ((2, 2), (2, 4), (3, 3), (3, 4), (4, 4), (1, 2), (1, 4))
-}
+WINOGRAD_KINDS = {tile: _kind(name) for tile, name in zip(WINOGRAD_TILES, WINOGRAD, strict=True)}
 """By the results of a tile, (rows, columns)."""
