@@ -11,9 +11,7 @@ whole states apart would share few places of the first cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
-from itertools import chain
+from collections.abc import Iterator, Sequence
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_min, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.graph import Node
@@ -41,11 +39,11 @@ from ingot_compiler.lowering.space import ceil_div
 from ingot_runtime.lazy_dataclass import dataclass
 
 _BLOCK, _COLUMN, _ROW = symbol("block"), symbol("j"), symbol("i")
-_COLUMNS_TOGETHER, _TOKENS_TOGETHER = 16, 16
+_COLUMNS_TOGETHER, _TOKENS_TOGETHER = 64, 16
+"""Columns of 128 rows fill a first cache, and four registers of 512 bits in a row."""
 _ALL_DECAY = Local("decay", "f32")
 """Where rows have one: read once, for stores may change what is read again."""
-_ROWS_TOGETHER = (4, 2, 1)
-"""Rows whose products are one addition to a sum: each addition waits for the one before."""
+_NEXT = Local("next", "f32")
 
 
 def lower_linear_attention(group: Group, target: KernelTarget) -> LoweredGroup:
@@ -72,8 +70,8 @@ def _of_one_token(head: _Head, node: Node) -> LoopProgram:
 
 def _of_tokens(head: _Head, node: Node, tokens: Dim) -> LoopProgram:
     """The columns of a state go to the workspace, are changed there, and go to the result."""
-    begin = head.store(head.work, _ROW, head.load(head.past, *head.place(head.past, _ROW)))
-    end = head.store(head.last, _ROW, head.load(head.work, *head.place(head.work, _ROW)))
+    begin = head.store(head.work, head.state(head.past))
+    end = head.store(head.last, head.state(head.work))
     rest = dim_add(tokens, dim_mul(symbol("part"), -_TOKENS_TOGETHER))
     together = For("t", dim_min(rest, _TOKENS_TOGETHER), "serial", tuple(head.steps(node)))
     body = (
@@ -85,7 +83,7 @@ def _of_tokens(head: _Head, node: Node, tokens: Dim) -> LoopProgram:
 
 
 def workspace(state: TensorType) -> TensorType:
-    """Columns of states [B, H, K, V], a cache line of them together where those are whole."""
+    """Columns of states [B, H, K, V], some of them together where those are whole."""
     batch, heads, rows, columns = state.shape
     width = columns if dim_mod(columns, _COLUMNS_TOGETHER) != 0 else _COLUMNS_TOGETHER
     blocks = dim_floordiv(columns, width) if width != columns else 1
@@ -150,12 +148,12 @@ class _Head:
         _, blocks, _, width = self.work.type.shape
         return For("block", blocks, "serial", (For("j", width, "vector", body),))
 
-    def place(self, operand: Operand, row: Dim) -> tuple[Dim, ...]:
+    def place(self, operand: Operand) -> Dim:
         """Of an element of the state in the workspace, or in a state."""
         sample, _, number = self.at
         if operand is self.work:
-            return symbol(INDEX), _BLOCK, row, _COLUMN
-        return sample, number, row, self.column
+            return _offset(operand, (symbol(INDEX), _BLOCK, _ROW, _COLUMN))
+        return _offset(operand, (sample, number, _ROW, self.column))
 
     def steps(self, node: Node) -> Iterator[Statement]:
         """What a token does."""
@@ -168,20 +166,22 @@ class _Head:
         """An element."""
         return Load(self.buffers.number(operand), _offset(operand, place))
 
-    def store(self, operand: Operand, row: Dim, value: Value) -> Statement:
+    def state(self, operand: Operand) -> Value:
+        """An element of the state that lies there."""
+        return Load(self.buffers.number(operand), self.place(operand))
+
+    def store(self, operand: Operand, value: Value) -> Statement:
         """Write an element of the state."""
-        return Store(
-            self.buffers.number(operand), _offset(operand, self.place(operand, row)), value
-        )
+        return Store(self.buffers.number(operand), self.place(operand), value)
 
     def _change(self, *, corrects: bool) -> Iterator[Statement]:
         """``change``: what the token's key brings into the state, for each column."""
         change = self.load(self.v, *self.at, self.column)
         if corrects:
-            yield self._sum("kept", self._expected, _nothing)
+            yield self._sum("kept", self._expected())
             found: Value = Local("kept", "f32")
             if self._has_one_decay:
-                found = _apply("mul", self._decay(0), found)
+                found = _apply("mul", self._decay(), found)
             change = _apply("sub", change, found)
             change = _apply("mul", self.load(self.beta, *self.at), change)
         yield Let("change", change)
@@ -193,66 +193,41 @@ class _Head:
         for query in range(queries):
             number, name = dim_add(dim_mul(head, queries), query), f"sum{query}"
             own = dim_floordiv(dim_mul(number, _head_count(self.q)), self.heads * queries)
-            product = partial(self._found, own, is_changed=query == 0)
-            yield self._sum(name, product, _nothing if query else self._changed)
+            state = self.state(self.places[1]) if query else _NEXT
+            product = _apply("mul", self.load(self.q, sample, token, own, _ROW), state)
+            yield self._sum(name, product, () if query else self._changed())
             scaled = _apply("mul", Local(name, "f32"), Constant(scale, "f32"))
             place = _offset(self.result, (sample, token, number, self.column))
             yield Store(self.buffers.number(self.result), place, scaled)
 
-    def _found(self, query: Dim, row: Dim, place: int, *, is_changed: bool) -> Value:
-        """What a row adds to the value that the state has for a query."""
-        sample, token, _ = self.at
-        state: Value = Local(f"next{place}", "f32")
-        if not is_changed:
-            state = self._state(self.places[1], row)
-        return _apply("mul", self.load(self.q, sample, token, query, row), state)
+    def _sum(self, name: str, product: Value, body: tuple[Statement, ...] = ()) -> Statement:
+        """The sum of a product over all rows."""
+        return Reduce(name, "sum", "i", self.row_count, "f32", body, product)
 
-    def _changed(self, row: Dim, place: int) -> tuple[Statement, ...]:
+    def _changed(self) -> tuple[Statement, ...]:
         """``next`` of a row, and the state with it."""
         before, after = self.places
-        kept = _apply("mul", self._decay(row), self._state(before, row))
-        added = _apply("mul", self._key(row), Local("change", "f32"))
-        following = Local(f"next{place}", "f32")
-        return Let(following.name, _apply("add", kept, added)), self.store(after, row, following)
+        kept = _apply("mul", self._decay(), self.state(before))
+        added = _apply("mul", self._key(), Local("change", "f32"))
+        return Let(_NEXT.name, _apply("add", kept, added)), self.store(after, _NEXT)
 
-    def _expected(self, row: Dim, _place: int) -> Value:
+    def _expected(self) -> Value:
         """What a row adds to the value that the state has for the key; a decay that all have comes
         once, behind the sum."""
-        product = _apply("mul", self._key(row), self._state(self.places[0], row))
-        return product if self._has_one_decay else _apply("mul", self._decay(row), product)
+        product = _apply("mul", self._key(), self.state(self.places[0]))
+        return product if self._has_one_decay else _apply("mul", self._decay(), product)
 
     @property
     def _has_one_decay(self) -> bool:
         return self.decay.type.shape[3] == 1
 
-    def _decay(self, row: Dim) -> Value:
-        return _ALL_DECAY if self._has_one_decay else self.load(self.decay, *self.at, row)
+    def _decay(self) -> Value:
+        return _ALL_DECAY if self._has_one_decay else self.load(self.decay, *self.at, _ROW)
 
-    def _key(self, row: Dim) -> Value:
+    def _key(self) -> Value:
         sample, token, head = self.at
         own = dim_floordiv(head, self.heads // _head_count(self.k))
-        return self.load(self.k, sample, token, own, row)
-
-    def _state(self, operand: Operand, row: Dim) -> Value:
-        return self.load(operand, *self.place(operand, row))
-
-    def _sum(
-        self,
-        name: str,
-        product: Callable[[Dim, int], Value],
-        body: Callable[[Dim, int], tuple[Statement, ...]],
-    ) -> Statement:
-        """The sum of a product over all rows."""
-        count = next(each for each in _ROWS_TOGETHER if dim_mod(self.row_count, each) == 0)
-        rows = [(dim_add(dim_mul(symbol("i"), count), place), place) for place in range(count)]
-        total = reduce(partial(_apply, "add"), (product(*row) for row in rows))
-        lines = tuple(chain.from_iterable(body(*row) for row in rows))
-        extent = dim_floordiv(self.row_count, count)
-        return Reduce(name, "sum", "i", extent, "f32", lines, total)
-
-
-def _nothing(_row: Dim, _place: int) -> tuple[Statement, ...]:
-    return ()
+        return self.load(self.k, sample, token, own, _ROW)
 
 
 def _offset(operand: Operand, place: tuple[Dim, ...]) -> Dim:

@@ -51,7 +51,7 @@ def _emit_round(context: EmitContext, statement: For, index: LlvmValue | int) ->
 def _over_vectors(context: EmitContext, statement: For, extent: LlvmValue) -> None:
     """Run whole vectors and the masked rest, if there is one."""
     w, lanes = context.writer, context.lanes
-    wide = wide_lanes(context, statement.variable, statement.body)
+    wide = wide_lanes(context, statement.variable, extent, statement.body)
     whole = multiple_below(w, extent, lanes)
     done = multiple_below(w, extent, wide) if wide > lanes else ZERO
     is_down = statement.kind == "vector_down"
