@@ -3,6 +3,7 @@ that grows, or alone. Every call gives the bits of one that is given all states.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +180,15 @@ def test_what_something_else_reads_is_no_state(tmp_path: Path) -> None:
     states = _saved(model, tmp_path / "m.ingot").states
     assert "past.matrix" not in states
     assert "past.key" in states
+
+
+@pytest.mark.parametrize("has_cache", [True, False])
+def test_matrices_are_computed_where_they_are_kept(*, has_cache: bool) -> None:
+    """No kernel copies them there, also behind words that may be refused."""
+    text = ingot.compile(model_of(has_cache=has_cache), targets="x86-64-v3").text("fused")
+    assert "require" in text
+    kernels = text.split("kernel ")
+    (made,) = (kernel for kernel in kernels if kernel.startswith("linear_attention"))
+    value, place = re.search(r"writes (%\d+): f32\[\w+, 2, 8, 8\] in (b\d+)", made).groups()
+    assert f"buffer {place}: f32 x 128*s0, output" in text
+    assert sum(f"writes {value}:" in kernel for kernel in kernels) == 1

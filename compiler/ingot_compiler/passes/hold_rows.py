@@ -119,10 +119,22 @@ class _Held:
             table = (("axis", node.integer("axis")), ("held", True))
             return replace(node, operands=(past, checked[place], rows), attributes=table)
 
-        late = map(held, self._late)
-        nodes = (*self._early, *self._added, *late)
+        nodes = (*self._early_and_checks(), *map(held, self._late))
         changed = replace(self._graph, nodes=nodes, types=tuple(self._types))
         return eliminate_dead_code(changed)  # whose ids ascend again
+
+    def _early_and_checks(self) -> Iterator[Node]:
+        """Each check as soon as what it needs is there: before what may then be computed where it
+        is kept."""
+        place = {result: at for at, node in enumerate(self._early) for result in node.results}
+        behind: dict[int, list[Node]] = {}
+        for node in self._added:
+            at = max(place.get(operand, -1) for operand in node.operands)
+            place[node.results[0]] = at
+            behind.setdefault(at, []).append(node)
+        yield from behind.get(-1, ())
+        for at, node in enumerate(self._early):
+            yield from (node, *behind.get(at, ()))
 
     def _checked(self, places: int) -> int:
         """Places behind all that may refuse the call, but for what they are computed by."""

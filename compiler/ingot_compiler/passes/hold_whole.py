@@ -33,13 +33,14 @@ def hold_whole(graph: Graph) -> Graph:
         return graph
     types = list(graph.types)
     types += [TensorType("bool", ())] * (first_free_id(graph) - len(graph.types))
-    nodes, outputs = list(graph.nodes), dict[int, int]()
-    for past, (value, maker) in found.items():
-        added, result = _write(types, past, value, maker)
-        nodes += added
-        outputs[value] = result
+    written = {
+        value: _write(types, past, value, maker) for past, (value, maker) in found.items()
+    }
+    outputs = {value: node.results[0] for value, (_, node) in written.items()}
     returned = tuple(outputs.get(value, value) for value in graph.outputs)
-    return replace(graph, nodes=tuple(nodes), outputs=returned, types=tuple(types))
+    places, writes = zip(*written.values(), strict=True)
+    nodes = (*places, *graph.nodes, *writes)  # places first: what makes a value may check them
+    return replace(graph, nodes=nodes, outputs=returned, types=tuple(types))
 
 
 def replaces_all(
@@ -103,8 +104,8 @@ def _axis(kind: TensorType) -> int:
     return min(sizes)[1] if sizes and min(sizes)[0] else 0
 
 
-def _write(types: list[TensorType], past: int, value: int, maker: Node) -> tuple[list[Node], int]:
-    """The nodes that write ``value`` into ``past``, and their result."""
+def _write(types: list[TensorType], past: int, value: int, maker: Node) -> tuple[Node, Node]:
+    """All places, and the node that writes ``value`` there into ``past``."""
     axis = _axis(types[past])
     rows = types[past].shape[axis]
     assert isinstance(rows, int)
@@ -119,4 +120,4 @@ def _write(types: list[TensorType], past: int, value: int, maker: Node) -> tuple
         "write_rows", operands, (len(types),), make_attributes(table), (), maker.source, maker.mark
     )
     types += OPS_BY_NAME["write_rows"].infer([types[each] for each in operands], table).results
-    return [places, written], written.results[0]
+    return places, written

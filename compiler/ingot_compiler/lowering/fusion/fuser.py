@@ -144,6 +144,11 @@ class Fuser:
         self.storage.put(value, stored)
         return stored
 
+    def is_known(self, value: int) -> bool:
+        """Whether the nodes so far make the value."""
+        is_made = value in self._deferred or self.storage.find(value) is not None
+        return is_made or self.values.is_constant(value)
+
     def leaf(self, value: int) -> Leaf:
         """A value as a kernel's operand."""
         return value, self.where(value)
@@ -189,9 +194,10 @@ class Fuser:
     def compute_results(
         self, kind: Kind, node: Node, leaves: Sequence[Leaf], extra: Sequence[int] = ()
     ) -> None:
-        """Append the kernel of an op of several results, each in a dense buffer; ``extra`` values
-        are its own workspace."""
-        results = [(value, self._dense_place(value)) for value in (*node.results, *extra)]
+        """Append the kernel of an op of several results, each where it was put already or in a dense
+        buffer; ``extra`` values are its own workspace."""
+        stored = ((value, self.storage.find(value)) for value in (*node.results, *extra))
+        results = [(value, place or self._dense_place(value)) for value, place in stored]
         for value, place in results:
             self.storage.put(value, place)
         self._steps.append(group_of_results(self.values, kind, node, leaves, results))

@@ -110,20 +110,46 @@ def _replaces_all(fuser: Fuser, node: Node) -> bool:
     return isinstance(rows, int) and maker.table["value"] == tuple(range(rows))
 
 
+def place_in_state(fuser: Fuser, value: int) -> None:
+    """Let a value that replaces all of a state be computed where that lies, behind what is required
+    before; unless somebody else reads it, or what is required is not known yet."""
+    users = fuser.values.users(value)
+    writer = users[0] if len(users) == 1 else None
+    if writer is None or writer.op != "write_rows" or fuser.values.use_count(value) != 1:
+        return
+    held, (_, places, rows) = fuser.held(writer.results[0]), writer.operands
+    if held is None or rows != value or not fuser.is_known(places):
+        return
+    if not _replaces_all(fuser, writer):
+        return
+    _require_places(fuser, places)
+    fuser.storage.put(value, _memory(fuser, writer, held))
+
+
+def _require_places(fuser: Fuser, places: int) -> None:
+    """The places of all rows are read for nothing else than what is required of them."""
+    maker = fuser.values.maker(places)
+    if maker is not None and maker.op == "require":
+        fuser.leaf(places)
+
+
 def _write_all(fuser: Fuser, node: Node) -> None:
     """The new rows alone, computed where they belong; behind the requirements of the places, for
     which alone these are read."""
     _, places, rows = node.operands
-    maker = fuser.values.maker(places)
-    if maker is not None and maker.op == "require":
-        fuser.leaf(places)
-    held, result = fuser.held(node.results[0]), node.results[0]
-    if held is None:
-        fuser.storage.put(result, fuser.where(rows))
+    _require_places(fuser, places)
+    held, stored = fuser.held(node.results[0]), fuser.storage.find(rows)
+    if held is None or (stored and _is_output(fuser, stored, held.output)):
+        fuser.storage.put(node.results[0], fuser.where(rows))
         return
     place = _memory(fuser, node, held)
     fuser.store(rows, place)
-    fuser.storage.put(result, place)
+    fuser.storage.put(node.results[0], place)
+
+
+def _is_output(fuser: Fuser, stored: Stored, number: int) -> bool:
+    spec = fuser.storage.spec(stored.buffer)
+    return (spec.kind, spec.index) == ("output", number)
 
 
 def _memory(fuser: Fuser, node: Node, held: Held) -> Stored:

@@ -16,7 +16,7 @@ from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fusion.anchor import Anchor, AnchorRule
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
-from ingot_compiler.lowering.fusion.hold import write_rows
+from ingot_compiler.lowering.fusion.hold import place_in_state, write_rows
 from ingot_compiler.lowering.fusion.layout import Halo
 from ingot_compiler.lowering.fusion.relayout import contiguous, image, relaid
 from ingot_compiler.lowering.fusion.storage import Stored
@@ -136,11 +136,13 @@ def stored_only(kind: Kind) -> AnchorRule:
 
 
 def linear_attention(fuser: Fuser, index: int, node: Node) -> None:
-    """Operands as they lie; the kernel has two results, and a workspace."""
+    """Operands as they lie; the kernel has two results, and a workspace. A head's state is read
+    before it is written, so both may lie in one memory."""
     del index
     values, *_, state = fuser.values, *node.operands
     leaves = [fuser.leaf(operand) for operand in node.operands]
     work = values.add(state_columns(values.type_of(state)), values.device_of(state))
+    place_in_state(fuser, node.results[1])
     fuser.compute_results(LINEAR_ATTENTION, node, leaves, [work])
 
 
