@@ -189,6 +189,6 @@ def test_matrices_are_computed_where_they_are_kept(*, has_cache: bool) -> None:
     assert "require" in text
     kernels = text.split("kernel ")
     (made,) = (kernel for kernel in kernels if kernel.startswith("linear_attention"))
-    value, place = re.search(r"writes (%\d+): f32\[\w+, 2, 8, 8\] in (b\d+)", made).groups()
+    ((value, place),) = re.findall(r"writes (%\d+): f32\[\w+, 2, 8, 8\] in (b\d+)", made)
     assert f"buffer {place}: f32 x 128*s0, output" in text
     assert sum(f"writes {value}:" in kernel for kernel in kernels) == 1

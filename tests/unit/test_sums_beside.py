@@ -26,11 +26,11 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 
-I, J, N = symbol("i"), symbol("j"), symbol("n")
+ROW, J, N = symbol("i"), symbol("j"), symbol("n")
 ROWS = 5
 TOTAL = Local("total", "f32")
-ELEMENT = Load(0, dim_mul(I, N) + J)
-PRODUCT = Apply("mul", (ELEMENT, Load(1, I)), "f32")
+ELEMENT = Load(0, dim_mul(ROW, N) + J)
+PRODUCT = Apply("mul", (ELEMENT, Load(1, ROW)), "f32")
 MEAN = Apply("div", (TOTAL, FromIndex(symbol("rows"), "f32")), "f32")
 
 
@@ -55,7 +55,7 @@ WIDE = {
 }
 NARROW = {
     "an exponential": program(PRODUCT, Apply("exp", (TOTAL,), "f32")),
-    "elements apart": program(Load(0, dim_mul(J, symbol("rows")) + I), TOTAL),
+    "elements apart": program(Load(0, dim_mul(J, symbol("rows")) + ROW), TOTAL),
     "an index in lanes": program(PRODUCT, Apply("mul", (TOTAL, FromIndex(J, "f32")), "f32")),
     "of few columns": program(PRODUCT, TOTAL, 31),
 }

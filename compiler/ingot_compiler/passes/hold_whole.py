@@ -33,9 +33,7 @@ def hold_whole(graph: Graph) -> Graph:
         return graph
     types = list(graph.types)
     types += [TensorType("bool", ())] * (first_free_id(graph) - len(graph.types))
-    written = {
-        value: _write(types, past, value, maker) for past, (value, maker) in found.items()
-    }
+    written = {value: _write(types, past, value, maker) for past, (value, maker) in found.items()}
     outputs = {value: node.results[0] for value, (_, node) in written.items()}
     returned = tuple(outputs.get(value, value) for value in graph.outputs)
     places, writes = zip(*written.values(), strict=True)

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.ir.dims import coefficient
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.lowering.loops import (
     Apply,
     Constant,
@@ -26,12 +28,12 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 
-_CHEAP = frozenset(("abs", "add", "div", "max", "min", "mul", "neg", "relu", "sub"))
+_ROUNDS_ONCE = frozenset(op for op, core in OPS_BY_NAME.items() if Trait.EXACT in core.traits)
 
 
 def has_sums_beside(context: EmitContext, variable: str, body: Sequence[Statement]) -> bool:
-    """Whether a body has reductions of f32, and nothing beside them but cheap functions of what lies
-    together in lanes or is the same in all."""
+    """Whether a body has reductions of f32, and nothing beside them but functions that round once of
+    what lies together in lanes or is the same in all."""
     statements = list(_nested(body))
     reduces = any(isinstance(statement, Reduce) for statement in statements)
     return reduces and all(_is_plain(context, variable, statement) for statement in statements)
@@ -40,11 +42,13 @@ def has_sums_beside(context: EmitContext, variable: str, body: Sequence[Statemen
 def _nested(body: Sequence[Statement]) -> Iterator[Statement]:
     """All statements but serial loops, whose own ones are among them."""
     for statement in body:
-        is_loop = isinstance(statement, For) and statement.kind == "serial"
-        if not is_loop:
-            yield statement
-        if is_loop or isinstance(statement, Reduce):
-            yield from _nested(statement.body)
+        match statement:
+            case For(kind="serial"):
+                yield from _nested(statement.body)
+            case Reduce():
+                yield from (statement, *_nested(statement.body))
+            case _:
+                yield statement
 
 
 def _is_plain(context: EmitContext, variable: str, statement: Statement) -> bool:
@@ -71,6 +75,6 @@ def _is_cheap(context: EmitContext, variable: str, value: Value) -> bool:
             return dtype == "f32" and coefficient(index, variable) == 0
         case Apply(function, arguments, "f32"):
             operands = (_is_cheap(context, variable, argument) for argument in arguments)
-            return function in _CHEAP and all(operands)
+            return function in _ROUNDS_ONCE and all(operands)
         case _:
             return False
