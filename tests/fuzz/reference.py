@@ -89,9 +89,10 @@ JUMPS = frozenset(
         "ThresholdedRelu",
     ]
 )
-# Functions whose body subtracts numbers of the operand's size, or 1: their rounding is relative to
-# those.
+# Functions whose body subtracts numbers of the operand's size: their rounding is relative to that.
 CANCELS = frozenset(["Gelu", "Mish", "LogSoftmax", "Celu", "Elu", "Selu", "Softplus", "HardSwish"])
+# Those that subtract 1, or take the logarithm of a number near 1.
+NEAR_ONE = frozenset(["Celu", "Elu", "LogSoftmax", "Selu"])
 # One divided by a zero is an infinity of its sign.
 DIVIDES = frozenset(["Div", "Pow", "Reciprocal"])
 # onnx.reference computes these in f64 with constants or results of f32.
@@ -165,9 +166,7 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
         elif all(amount is None for amount in moves) and (op in EXACT or op in JUMPS):
             return [Value(array, computed=True) for array in base]
         if node.op_type in CANCELS:
-            size = np.abs(arrays[0].astype(np.float64)) + (
-                1.0 if node.op_type in ("Celu", "Elu", "Selu") else 0.0
-            )
+            size = np.abs(arrays[0].astype(np.float64)) + (1.0 if node.op_type in NEAR_ONE else 0.0)
             bounds = [
                 bound
                 + _OWN_ROUNDING_ULPS

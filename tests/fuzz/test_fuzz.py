@@ -159,6 +159,18 @@ def test_sums_of_infinities() -> None:
         np.testing.assert_array_equal(found.array, np.array([inf, -inf, inf, nan, inf, 1], dtype))
 
 
+def test_the_logarithm_of_a_number_near_one() -> None:
+    """Rule 1: a sum of 1 and little is rounded, whatever the operand's size: the true value is right
+    beside that of the reference, and 40 times that rounding is not. Found by fuzzing."""
+    x = np.array([0, -11.01853], np.float32)
+    (found,) = run_node(helper.make_node("LogSoftmax", ["x"], ["y"]), [Value(x)])
+    true = (x - np.log(np.exp(x.astype(np.float64)).sum())).astype(np.float32)
+    assert not difference(true, found)
+    assert found.bound is not None
+    assert found.array[0] != true[0]
+    assert difference(true + np.float32(32 * 5 * 2.0**-24), found)
+
+
 def test_dead_parts_are_left_out() -> None:
     """What no output needs is not in a model."""
     program = Program(
