@@ -19,6 +19,7 @@ from ingot_compiler.ir.types import FLOATS, SIGNED, UNSIGNED
 from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, COMPARISONS
 from ingot_compiler.lowering.constant_functions import FUNCTIONS
 from ingot_compiler.lowering.constant_movement import MOVEMENT
+from ingot_compiler.lowering.narrow_operands import narrow_operands
 from ingot_compiler.lowering.widened_factors import widened_factors
 from ingot_compiler.lowering.written_out import written_out
 
@@ -40,7 +41,8 @@ def constant_values(graph: Graph) -> frozenset[int]:
 
     A value larger than four times what is stored for it and 1 MiB is left to run time, and so is
     all that needs it; so are values with long expressions, and those that together would make a
-    large bundle of a small model, and outputs that take less time to compute than to copy.
+    large bundle of a small model, outputs that take less time to compute than to copy, and operands
+    that kernels widen.
     """
     leaves: dict[int, frozenset[int]] = {}
     node_counts: dict[int, int] = {}
@@ -70,7 +72,8 @@ def constant_values(graph: Graph) -> frozenset[int]:
             leaves[result], node_counts[result] = read, node_count
             room_bytes += freed_bytes - growth_bytes
             grown_bytes[result] = growth_bytes
-    return frozenset(leaves) - written_out(graph, leaves.keys())
+    left = written_out(graph, leaves.keys()) | narrow_operands(graph, leaves.keys())
+    return frozenset(leaves) - left
 
 
 def _distinct_count(graph: Graph, producers: Mapping[int, int], node: Node) -> int:
