@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,7 +93,9 @@ def test_what_is_a_constant_all_the_same(made: Made) -> None:
 
 def quantised_masks(layers: int, size: int) -> ModelProto:
     """One mask of bytes, which each layer adds with a scale of its own."""
-    constants = {"mask": np.arange(size * size, dtype=np.uint8).reshape(1, size, size)}
+    constants: dict[str, Any] = {
+        "mask": np.arange(size * size, dtype=np.uint8).reshape(1, size, size)
+    }
     nodes = []
     for layer in range(layers):
         constants |= {f"scale{layer}": np.float32(0.1 + layer), f"zero{layer}": np.uint8(layer)}
@@ -115,5 +118,5 @@ def test_bundles_are_as_small_as_the_model(tmp_path: Path) -> None:
     assert path.stat().st_size < model.ByteSize() + 200_000
     x = np.random.default_rng(1).normal(size=(4, 512, 512)).astype(np.float32)
     (got,) = ingot_runtime.load(path).run({"x0": x}).values()
-    (want,) = ReferenceEvaluator(model).run(None, {"x0": x})
+    want = np.asarray(ReferenceEvaluator(model).run(None, {"x0": x})[0])
     np.testing.assert_allclose(got, want, 1e-4, 1e-7)
