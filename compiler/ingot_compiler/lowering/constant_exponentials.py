@@ -1,4 +1,4 @@
-"""Functions of constants that are made of exponentials: e to the power of x, tanh, erf.
+"""Functions of constants that are made of exponentials: e to the power of x, tanh, erf, activations.
 
 In: arrays of f64. Out: arrays of f64, with errors of one or two units in the last place. Not done
 here: other dtypes (``constant_functions``).
@@ -62,6 +62,17 @@ def exponential(x: Floats) -> Floats:
     return np.where(np.isnan(x), np.nan, result)
 
 
+def logistic(x: Floats) -> Floats:
+    """1 / (1 + exp(-x))."""
+    result: Floats = 1.0 / (1.0 + exponential(-x))
+    return result
+
+
+def weighted(x: Floats) -> Floats:
+    """X / (1 + exp(-x)), SiLU."""
+    return x * logistic(x)
+
+
 def _exponential_less_one(x: Floats) -> Floats:
     """exp(x) - 1 without cancellation, for x up to 0."""
     powers, high, low = _reduced(np.maximum(x, _EXPM1_LEAST))
@@ -96,6 +107,17 @@ def error_function(x: Floats) -> Floats:
     result = np.where(size < 1.25, middle, 1.0 - tail / far)
     result = np.where(size < 0.84375, near, result)
     return np.where(np.isnan(x), np.nan, np.copysign(result, x))
+
+
+def normal_share(x: Floats) -> Floats:
+    """GELU: half of x * (1 + erf(x / sqrt(2)))."""
+    return 0.5 * x * (1.0 + error_function(x * math.sqrt(0.5)))
+
+
+def normal_share_by_tanh(x: Floats) -> Floats:
+    """GELU with erf as a hyperbolic tangent."""
+    inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * (x * x * x))
+    return 0.5 * x * (1.0 + hyperbolic_tangent(inner))
 
 
 def _quotient(x: Floats, series: tuple[Sequence[float], Sequence[float]]) -> Floats:

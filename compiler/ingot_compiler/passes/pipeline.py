@@ -32,6 +32,7 @@ from ingot_compiler.passes.repeat_channels import repeat_channels
 from ingot_compiler.passes.rewrite import RewriteRule, RootOps, refusals_of
 from ingot_compiler.passes.scale_behind_products import scale_behind_products
 from ingot_compiler.passes.scale_once import scale_once
+from ingot_compiler.passes.tabulate_bytes import tabulate_bytes
 from ingot_compiler.passes.unsigned_values import unsigned_values
 
 Pass = Callable[[Graph], Graph]
@@ -44,6 +45,7 @@ INTEGER_PASSES: tuple[Pass, ...] = (
     move_quantised,
     integer_products,
     scale_once,
+    tabulate_bytes,
 )
 PASSES: tuple[Pass, ...] = (
     eliminate_dead_code,

@@ -14,6 +14,8 @@ from ingot_compiler.lowering.loops import Apply, Constant, FromIndex, Load, Valu
 from ingot_compiler.lowering.ops.element import PICKED, ElementScope
 from ingot_compiler.lowering.space import Space, point
 
+_U8_MAX = 255
+
 
 def wrapped_index(elements: ElementScope, index: Value, extent: Dim) -> Dim:
     """An index that counts from the end when negative, clamped into ``[0, extent)``."""
@@ -33,7 +35,11 @@ def element(elements: ElementScope, node: Node, space: Space) -> Value:
     index_shape = elements.types[node.operands[1]].shape
     where = space.indices()
     at = point(index_shape, where[axis : axis + len(index_shape)])
-    chosen = wrapped_index(elements, elements.value(node.operands[1], at), data.type.shape[axis])
+    index, extent = elements.value(node.operands[1], at), data.type.shape[axis]
+    if elements.dtype(node.operands[1]) == "u8" and isinstance(extent, int) and extent > _U8_MAX:
+        chosen = elements.let_index(index)  # is in the tensor
+    else:
+        chosen = wrapped_index(elements, index, extent)
     source = point(data.type.shape, (*where[:axis], chosen, *where[axis + len(index_shape) :]))
     return Load(elements.buffers.number(data), source.offset(data.view))
 

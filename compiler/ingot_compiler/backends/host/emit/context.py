@@ -54,12 +54,14 @@ class Vector:
 @dataclass(frozen=True, slots=True)
 class Binding:
     """A symbol's value (i64, with lanes if it differs between them), the frame that made it,
-    whether it may be < 0, the ``reach`` of its ``LetIndex``."""
+    whether it may be < 0, the ``reach`` of its ``LetIndex``; ``byte``: the same where that is a
+    u8."""
 
     operand: LlvmValue
     depth: int
     signed: bool
     reach: int = 0
+    byte: LlvmValue | None = None
 
 
 @dataclass(slots=True)
@@ -124,7 +126,12 @@ class EmitContext:
             del self.frames[depth:]
 
     def bind(
-        self, symbols: Mapping[str, LlvmValue | int], *, signed: bool = False, reach: int = 0
+        self,
+        symbols: Mapping[str, LlvmValue | int],
+        *,
+        signed: bool = False,
+        reach: int = 0,
+        byte: LlvmValue | None = None,
     ) -> None:
         """Bind symbols to i64 values that are defined just before this point; integers are folded
         into indices."""
@@ -137,7 +144,7 @@ class EmitContext:
                 self.constants[name] = number
             else:
                 assert isinstance(value, LlvmValue)
-                self.symbols[name] = Binding(value, len(self.frames) - 1, signed, reach)
+                self.symbols[name] = Binding(value, len(self.frames) - 1, signed, reach, byte)
 
     def is_signed(self, name: str) -> bool:
         """Whether a symbol in scope may be negative."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ingot_compiler.backends.host.emit.byte_tables import has_byte_tables
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.sums_beside import has_sums_beside
 from ingot_compiler.backends.host.llvm_value import LlvmValue
@@ -27,7 +28,17 @@ from ingot_compiler.ir.dims import (
     terms_of,
 )
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits
-from ingot_compiler.lowering.loops import Apply, Constant, Let, Load, Local, Statement, Store, Value
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Constant,
+    Let,
+    LetIndex,
+    Load,
+    Local,
+    Statement,
+    Store,
+    Value,
+)
 
 _SUMS_BESIDE = 4  # registers: 0.7 of the time of 2 with 256 bits; 8 gain nothing
 _REPEATED = (2, 4, 8)  # of which every target's lanes of narrow integers are multiples
@@ -64,6 +75,9 @@ def _dtypes_of_body(
         match statement:
             case Let(_, value):
                 yield from _dtypes_of_value(context, variable, value)
+            case LetIndex(_, value, _) if has_byte_tables(context.target):
+                found = list(_dtypes_of_value(context, variable, value))
+                yield from found if found[0] == "u8" else (None,)
             case Store(buffer, index, value):
                 yield context.dtypes[buffer] if _is_contiguous(index, variable) else None
                 yield from _dtypes_of_value(context, variable, value)

@@ -7,6 +7,11 @@ is computed.
 
 from __future__ import annotations
 
+from ingot_compiler.backends.host.emit.byte_tables import (
+    has_byte_tables,
+    look_up_bytes,
+    table_places,
+)
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory, to_memory
 from ingot_compiler.backends.host.emit.index import emit_index
@@ -134,6 +139,9 @@ def _load_spread(context: EmitContext, buffer: int, index: Dim, stride: Dim | No
             pointer = emit_address(context, buffer, index)
             left = context.iterations_left()
             return load_repeated(w, pointer, element, lanes, times, mask, left)
+    table = table_places(context, index) if element == "i8" and not context.guards else None
+    if table is not None and has_byte_tables(context.target):
+        return look_up_bytes(context, emit_address(context, buffer, table.shared), table.own)
     near = near_lanes(context, index) if stride is None and not context.guards else None
     if near is not None and has_windows(context.target, element, lanes, near.reach):
         return load_near(context, emit_address(context, buffer, near.shared), near)

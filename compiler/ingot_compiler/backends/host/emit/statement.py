@@ -81,8 +81,9 @@ def _emit_if(context: EmitContext, statement: If) -> None:
 def _emit_let_index(context: EmitContext, statement: LetIndex) -> None:
     typed = emit_value(context, statement.value)
     operand = emit_cast(context.writer, typed.operand, typed.dtype, "i64")
-    signed = not _is_clamped(statement.value)
-    context.bind({statement.name: operand}, signed=signed, reach=statement.reach)
+    byte = typed.operand if typed.dtype == "u8" else None
+    signed = byte is None and not _is_clamped(statement.value)
+    context.bind({statement.name: operand}, signed=signed, reach=statement.reach, byte=byte)
 
 
 def _is_clamped(value: Value) -> bool:

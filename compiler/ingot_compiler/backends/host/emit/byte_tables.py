@@ -1,0 +1,63 @@
+"""Bytes that are chosen from a table of 256 by bytes, which two instructions do for all lanes.
+
+In: an index whose only part that differs between lanes is a u8. Out: the lanes. Not done here:
+tables of fewer entries, machines without such instructions (``memory``: one by one).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.emit.operands import i64
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.backends.host.targets.target import Target
+from ingot_compiler.ir.dims import Dim, Symbol, from_terms, substitute, terms_of
+from ingot_runtime.lazy_dataclass import dataclass
+
+_LANES = 64
+_LOOK_UP = "llvm.x86.avx512.vpermi2var.qi.512"
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlaces:
+    """``shared``: where the table begins; ``own``: which entry each lane has."""
+
+    shared: Dim
+    own: LlvmValue
+
+
+def has_byte_tables(target: Target) -> bool:
+    """Whether the machine looks up 64 bytes among 128 by one instruction."""
+    return "avx512vbmi" in target.features
+
+
+def table_places(context: EmitContext, index: Dim) -> TablePlaces | None:
+    """Read an index; None where it has another form."""
+    terms = terms_of(substitute(index, context.constants))
+    moving = [
+        (monomial, factor, own)
+        for monomial, factor in terms
+        for atom in monomial
+        if isinstance(atom, Symbol)
+        and (own := context.symbols[atom.name].byte) is not None
+        and own.lanes
+    ]
+    if len(moving) != 1 or len(moving[0][0]) != 1 or moving[0][1] != 1:
+        return None
+    rest = {monomial: factor for monomial, factor in terms if monomial != moving[0][0]}
+    return TablePlaces(from_terms(rest), moving[0][2])
+
+
+def look_up_bytes(context: EmitContext, table: LlvmValue, places: LlvmValue) -> LlvmValue:
+    """The bytes at ``places`` (u8) of the 256 that ``table`` points to."""
+    w, lanes = context.writer, places.lanes
+    wide = places
+    if lanes < _LANES:
+        wide = w.shuffle(places, [lane % lanes for lane in range(_LANES)])
+    parts = [w.load(w.offset(table, i64(at), "i8"), "i8", _LANES) for at in range(0, 256, _LANES)]
+    low, high = (
+        w.call(_LOOK_UP, (left, wide, right), "i8", _LANES)
+        for left, right in (parts[:2], parts[2:])
+    )
+    is_high = w.compare("slt", wide, constant(0, "i8", _LANES))
+    found = w.select(is_high, high, low)
+    return found if lanes == _LANES else w.shuffle(found, range(lanes))
