@@ -8,6 +8,7 @@ from tests.unit.test_passes_constant_expression import Weights, expression_of
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.ir.op import Array
 from ingot_compiler.lowering.constant_expression import constant_values
 from ingot_compiler.lowering.evaluate_constant import evaluate
 
@@ -27,11 +28,11 @@ def test_activations_of_constants(name: str, dtype: str) -> None:
     weights = Weights()
     x = weights.constant("x", dtype, 5000)
     value = weights.add(op, (x,), **attributes)
-    wide = np.float32 if dtype == "f32" else np.float64
+    wide: type[np.float32 | np.float64] = np.float32 if dtype == "f32" else np.float64
     weights.arrays["x"] = np.random.default_rng(0).uniform(-9, 9, 5000).astype(wide)
     graph = weights.builder.finish((value,))
     assert value in constant_values(graph)
-    found = np.frombuffer(evaluate(expression_of(graph, value), weights.read), wide)
+    found: Array = np.frombuffer(evaluate(expression_of(graph, value), weights.read), wide)
     (expected,) = interpret(graph, [], weights.read)
     precision = float(np.finfo(wide).eps)
     np.testing.assert_allclose(found, expected, 4 * precision, 8 * precision)

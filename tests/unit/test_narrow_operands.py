@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from tests.unit.end_to_end_harness import make_model, tensor
 from tests.unit.test_passes_constant_expression import Weights
@@ -96,7 +96,7 @@ def quantised_masks(layers: int, size: int) -> ModelProto:
     constants: dict[str, Any] = {
         "mask": np.arange(size * size, dtype=np.uint8).reshape(1, size, size)
     }
-    nodes = []
+    nodes: list[NodeProto] = []
     for layer in range(layers):
         constants |= {f"scale{layer}": np.float32(0.1 + layer), f"zero{layer}": np.uint8(layer)}
         nodes += [

@@ -17,10 +17,12 @@ from tests.unit.quantised_models import Layers, Scheme
 
 import ingot
 from ingot_compiler.backends.host.llvm import host_target
+from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_expression import constant_values
 from ingot_compiler.passes.pipeline import optimize
+from ingot_compiler.passes.tabulate_bytes import tabulate_bytes
 
 SHAPE = (2, 40, 33)  # 2,640 elements: some vectors, and a rest
 Function = Callable[[Layers, str], str]
@@ -116,8 +118,7 @@ def tables(model: ModelProto) -> tuple[Graph, list[TensorType]]:
 def test_long_functions_have_a_table(name: str, sign: type[np.integer[Any]]) -> None:
     """One, of all results, folded but for a function that no build computes."""
     graph, found = tables(model_of(TABULATED[name], sign))
-    dtype = "u8" if sign is np.uint8 else "i8"
-    assert found == [TensorType(dtype, (256,))]
+    assert found == [TensorType("u8" if sign is np.uint8 else "i8", (256,))]
     folded = constant_values(graph)
     looked_up = [node.operands[0] in folded for node in graph.nodes if node.op == "gather"]
     assert looked_up == [name != "softplus"]
@@ -127,6 +128,21 @@ def test_long_functions_have_a_table(name: str, sign: type[np.integer[Any]]) -> 
 def test_others_are_computed(name: str) -> None:
     """What is short, or no function of one byte."""
     assert tables(model_of(COMPUTED[name]))[1] == []
+
+
+def test_requirements_are_asked_of_what_a_run_has() -> None:
+    """A table would ask them of all numbers."""
+    builder = GraphBuilder([TensorType("u8", SHAPE)])
+    limit, scale = builder.scalar("u8", 200), builder.scalar("f32", 0.1)
+    holds = builder.add("less", (0, limit))
+    checked = builder.add("require", (0, holds), {"what": "less than 200"})
+    wide = builder.add("cast", (checked,), {"dtype": "f32"})
+    value = builder.add("exp", (builder.add("sin", (builder.add("mul", (wide, scale)),)),))
+    result = builder.add("cast", (value,), {"dtype": "u8"})
+    found = tabulate_bytes(builder.finish([result]))
+    (looked_up,) = (node for node in found.nodes if node.op == "gather")
+    assert looked_up.operands[1] == checked
+    assert any(node.op == "require" and node.operands[0] == 0 for node in found.nodes)
 
 
 def test_sizes() -> None:

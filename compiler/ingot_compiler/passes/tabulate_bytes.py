@@ -66,7 +66,7 @@ def _origins(graph: Graph) -> dict[int, _Origin]:
         if not node.regions and constants.issuperset(node.operands):
             is_fixed = all(graph.types[each].element_count == 1 for each in node.results)
             constants.update(node.results if is_fixed and node.op != "read_dim" else ())
-        elif Trait.ELEMENTWISE in traits and len(node.results) == 1:
+        elif Trait.ELEMENTWISE in traits and node.op != "require":  # of what a run has alone
             moving = [operand for operand in node.operands if operand not in constants]
             origins = [_own(graph, makers, found, node, operand) for operand in moving]
             own = 1 if Trait.EXACT in traits else _SERIES_COST
