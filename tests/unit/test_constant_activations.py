@@ -6,28 +6,19 @@ import numpy as np
 import pytest
 from tests.unit.test_passes_constant_expression import Weights, expression_of
 
-from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.op import Array
 from ingot_compiler.lowering.constant_expression import constant_values
 from ingot_compiler.lowering.evaluate_constant import evaluate
 
-ACTIVATIONS: dict[str, tuple[str, dict[str, Attribute]]] = {
-    "sigmoid": ("sigmoid", {}),
-    "silu": ("silu", {}),
-    "gelu": ("gelu", {"approximate": "none"}),
-    "gelu by tanh": ("gelu", {"approximate": "tanh"}),
-}
 
-
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("op", ["sigmoid", "silu"])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
-def test_activations_of_constants(name: str, dtype: str) -> None:
+def test_activations_of_constants(op: str, dtype: str) -> None:
     """As the interpreter computes them in f64."""
-    op, attributes = ACTIVATIONS[name]
     weights = Weights()
     x = weights.constant("x", dtype, 5000)
-    value = weights.add(op, (x,), **attributes)
+    value = weights.add(op, (x,))
     wide: type[np.float32 | np.float64] = np.float32 if dtype == "f32" else np.float64
     weights.arrays["x"] = np.random.default_rng(0).uniform(-9, 9, 5000).astype(wide)
     graph = weights.builder.finish((value,))

@@ -109,17 +109,6 @@ def error_function(x: Floats) -> Floats:
     return np.where(np.isnan(x), np.nan, np.copysign(result, x))
 
 
-def normal_share(x: Floats) -> Floats:
-    """GELU: half of x * (1 + erf(x / sqrt(2)))."""
-    return 0.5 * x * (1.0 + error_function(x * math.sqrt(0.5)))
-
-
-def normal_share_by_tanh(x: Floats) -> Floats:
-    """GELU with erf as a hyperbolic tangent."""
-    inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * (x * x * x))
-    return 0.5 * x * (1.0 + hyperbolic_tangent(inner))
-
-
 def _quotient(x: Floats, series: tuple[Sequence[float], Sequence[float]]) -> Floats:
     numerator, denominator = series
     return polynomial(x, numerator) / polynomial(x, denominator)

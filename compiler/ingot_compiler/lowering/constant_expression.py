@@ -17,7 +17,7 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, SIGNED, UNSIGNED
 from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, COMPARISONS
-from ingot_compiler.lowering.constant_functions import FUNCTIONS, function_name
+from ingot_compiler.lowering.constant_functions import FUNCTIONS
 from ingot_compiler.lowering.constant_movement import MOVEMENT
 from ingot_compiler.lowering.narrow_operands import narrow_operands
 from ingot_compiler.lowering.widened_factors import widened_factors
@@ -114,7 +114,7 @@ def _is_foldable(graph: Graph, node: Node) -> bool:
         return dtype in _ARITHMETIC_DTYPES and isinstance(work, int) and work <= PRODUCT_WORK_MAX
     if node.op in COMPARISONS:
         return graph.types[node.operands[0]].dtype in _COMPARED_DTYPES
-    if function_name(node) in FUNCTIONS:
+    if node.op in FUNCTIONS:
         return result.dtype in _ARITHMETIC_DTYPES
     if node.op not in ARITHMETIC or result.dtype == "bool":
         return False

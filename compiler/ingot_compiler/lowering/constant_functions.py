@@ -17,7 +17,6 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.op import Array
 from ingot_compiler.lowering.constant_exponentials import (
     Floats,
@@ -25,8 +24,6 @@ from ingot_compiler.lowering.constant_exponentials import (
     exponential,
     hyperbolic_tangent,
     logistic,
-    normal_share,
-    normal_share_by_tanh,
     polynomial,
     weighted,
 )
@@ -120,17 +117,10 @@ def _in_f64(function: Callable[..., Floats]) -> Callable[[Sequence[Array], Array
     return compute
 
 
-def function_name(node: Node) -> str:
-    """The op's name, with the attribute by which it is one of two functions."""
-    return f"gelu_{node.text('approximate')}" if node.op == "gelu" else node.op
-
-
 FUNCTIONS: Mapping[str, Callable[[Sequence[Array], Array], Array]] = {
     "cos": _in_f64(_cosine_of),
     "erf": _in_f64(error_function),
     "exp": _in_f64(exponential),
-    "gelu_none": _in_f64(normal_share),
-    "gelu_tanh": _in_f64(normal_share_by_tanh),
     "log": _in_f64(logarithm),
     "pow": _in_f64(power),
     "sigmoid": _in_f64(logistic),

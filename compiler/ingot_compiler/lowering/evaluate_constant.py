@@ -26,7 +26,7 @@ from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, COMPARISONS, cast
-from ingot_compiler.lowering.constant_functions import FUNCTIONS, function_name
+from ingot_compiler.lowering.constant_functions import FUNCTIONS
 from ingot_compiler.lowering.constant_movement import MOVEMENT, dense
 from ingot_compiler.lowering.constant_reductions import product, reduced
 
@@ -48,7 +48,7 @@ def evaluate(expression: Graph, read: ConstantReader) -> memoryview:
         spent = {operand for operand in node.operands if last_use[operand] == index}
         free = [values[operand] for operand in node.operands if operand in spent & owned]
         values[result] = _evaluate_node(expression, node, operands, free, read)
-        if function_name(node) in _ELEMENTWISE or node.op == "cast":
+        if node.op in _ELEMENTWISE or node.op == "cast":
             owned.add(result)
         elif node.op in MOVEMENT:
             # A view refers to its operand, which must not be overwritten then; the copying ops lose
@@ -91,9 +91,7 @@ def _evaluate_node(
     if node.op == "matmul":
         left, right = operands
         return product(left, right, shape)
-    return _ELEMENTWISE[function_name(node)](
-        operands, _output(shape, STORAGE_DTYPES[tensor.dtype], free)
-    )
+    return _ELEMENTWISE[node.op](operands, _output(shape, STORAGE_DTYPES[tensor.dtype], free))
 
 
 def _output(shape: tuple[int, ...], dtype: np.dtype[np.generic], free: Sequence[Array]) -> Array:
