@@ -20,6 +20,7 @@ from math import prod
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
 from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite
 from ingot_compiler.passes.transpose_by_taps import phases_by_taps, suits
 from ingot_compiler.passes.transposed_axis import TransposedAxis
@@ -32,12 +33,15 @@ def expand_conv_transpose(graph: Graph) -> Graph:
     return rewrite(graph, _rule, ("conv_transpose",))
 
 
-def _axes(state: Rewriter, node: Node) -> list[TransposedAxis] | None:
-    kernel = state.shape_of(node.operands[1])[2:]
+def transposed_axes(state: Rewriter, node: Node) -> list[TransposedAxis] | None:
+    """Those of a node that has such a convolution; None of another one."""
+    shape = state.shape_of(node.operands[1])
+    if not all(isinstance(size, int) for size in shape):
+        return None
     pads = zip(node.dims("pads_before"), node.dims("pads_after"), strict=True)
     found: list[TransposedAxis] = []
     for size, stride, dilation, (before, after), added in zip(
-        kernel,
+        shape[2:],
         node.ints("strides"),
         node.ints("dilations"),
         pads,
@@ -57,8 +61,8 @@ def _axes(state: Rewriter, node: Node) -> list[TransposedAxis] | None:
 def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     if node.op != "conv_transpose":
         return None
-    axes = _axes(state, node)
-    if axes is None or not all(isinstance(size, int) for size in state.shape_of(node.operands[1])):
+    axes = transposed_axes(state, node)
+    if axes is None:
         return None
     return (_expanded(state, node, axes),)
 
@@ -68,11 +72,11 @@ def _expanded(state: Rewriter, node: Node, axes: Sequence[TransposedAxis]) -> in
     groups, phases = node.integer("groups"), prod(axis.stride for axis in axes)
     own = state.shape_of(w)[1]
     if suits(state, node, axes):
-        return _rearranged(state, node, phases_by_taps(state, node, axes), own, axes)
+        return rearranged(state, node, phases_by_taps(state, node, axes), own, axes)
     if groups == 1 and _is_uneven(own, axes):
-        return _rearranged(state, node, _comb_by_comb(state, node, axes), own, axes)
-    weights = _weights(state, node, w, axes)
-    biases = [_bias(state, node, value, phases) for value in bias]
+        return rearranged(state, node, _comb_by_comb(state, node, axes), own, axes)
+    weights = phase_weights(state, node, w, axes)
+    biases = [phase_bias(state, node, value, phases) for value in bias]
     attributes: dict[str, Attribute] = {
         "strides": (1,) * len(axes),
         "dilations": tuple(axis.dilation for axis in axes),
@@ -84,7 +88,7 @@ def _expanded(state: Rewriter, node: Node, axes: Sequence[TransposedAxis]) -> in
         result = _phase_by_phase(state, (x, weights, *biases), attributes, phases, node.source)
     else:
         result = state.emit("conv", (x, weights, *biases), attributes, node.source)
-    return _rearranged(state, node, result, own, axes)
+    return rearranged(state, node, result, own, axes)
 
 
 def _is_uneven(own: Dim, axes: Sequence[TransposedAxis]) -> bool:
@@ -157,7 +161,7 @@ def _every(state: Rewriter, value: int, start: int, step: int, source: Sequence[
     return state.emit("slice", (value,), attributes, source)
 
 
-def _weights(state: Rewriter, node: Node, w: int, axes: Sequence[TransposedAxis]) -> int:
+def phase_weights(state: Rewriter, node: Node, w: int, axes: Sequence[TransposedAxis]) -> int:
     """[groups * phases * O/G, C/G, taps..] of w[C, O/G, kernel..]."""
     groups, source = node.integer("groups"), node.source
     rows, own, *kernel = state.shape_of(w)
@@ -173,7 +177,9 @@ def _weights(state: Rewriter, node: Node, w: int, axes: Sequence[TransposedAxis]
             "after": (0, 0, *longer),
             "mode": "constant",
         }
-        w = state.emit("pad", (w, 0.0), pads, source)
+        kind = state.type_of(w).dtype
+        zero = state.literal(0.0 if kind in FLOATS else 0, kind, source)
+        w = state.emit("pad", (w, zero), pads, source)
     combs = [size for axis in axes for size in (axis.taps, axis.stride)]
     w = in_shape(state, w, (groups, rows // groups, own, *combs), source)
     taps = range(3, 3 + 2 * len(axes), 2)
@@ -187,7 +193,7 @@ def _weights(state: Rewriter, node: Node, w: int, axes: Sequence[TransposedAxis]
     return state.emit("slice", (w,), {"starts": starts, "sizes": sizes, "steps": steps}, source)
 
 
-def _bias(state: Rewriter, node: Node, bias: int, phases: int) -> int:
+def phase_bias(state: Rewriter, node: Node, bias: int, phases: int) -> int:
     """Each group's bias once for each phase."""
     groups = node.integer("groups")
     (count,) = state.shape_of(bias)
@@ -199,7 +205,7 @@ def _bias(state: Rewriter, node: Node, bias: int, phases: int) -> int:
     return in_shape(state, bias, (count * phases,), node.source)
 
 
-def _rearranged(
+def rearranged(
     state: Rewriter, node: Node, value: int, own: Dim, axes: Sequence[TransposedAxis]
 ) -> int:
     """[N, O, sizes..] of [N, groups * phases * O/G, sizes of a phase..]."""

@@ -21,6 +21,7 @@ from ingot_compiler.passes.canonicalise import canonicalise
 from ingot_compiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
 from ingot_compiler.passes.expand_conv_transpose import expand_conv_transpose
+from ingot_compiler.passes.expand_quantised_transpose import expand_quantised_transpose
 from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
 from ingot_compiler.passes.group_products import group_products
@@ -40,6 +41,7 @@ Pass = Callable[[Graph], Graph]
 # They look for what the frontend composes, which the others respell.
 INTEGER_PASSES: tuple[Pass, ...] = (
     eliminate_dead_code,
+    expand_quantised_transpose,
     unsigned_values,
     eliminate_common_subexpressions,
     move_quantised,
