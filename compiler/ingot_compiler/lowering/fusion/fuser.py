@@ -13,6 +13,7 @@ deferred value becomes one kernel when somebody needs it stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node
@@ -242,6 +243,12 @@ class Fuser:
     def deferred(self, value: int) -> Deferred | None:
         """The tree of a value that no kernel has computed yet."""
         return self._deferred.get(value)
+
+    def read_leaf_at(self, value: int, leaf: int, place: Stored) -> None:
+        """Let the tree of a value read one of its leaves elsewhere."""
+        tree = self._deferred[value]
+        leaves = tuple((each, place if each == leaf else old) for each, old in tree.leaves)
+        self._deferred[value] = replace(tree, leaves=leaves)
 
     def ops_of(self, tree: Deferred) -> list[OpName]:
         """The ops of a tree."""

@@ -76,18 +76,22 @@ def _with_prologue(fuser: Fuser, index: int, node: Node, kind: Kind) -> None:
 def rows(fuser: Fuser, index: int, node: Node) -> None:
     """Softmax and normalisations; a row is read several times, so it lies together."""
     x = node.operands[0]
-    if fuser.deferred(x) is None and _has_far_elements(fuser, node):
-        fuser.storage.put(x, contiguous(fuser, x))
+    shape, tree = fuser.values.type_of(x).shape, fuser.deferred(x)
+    is_last = node.integer("axis") == len(shape) - 1
+    if is_last and typical(shape[-1]) >= _LONG_ROW:
+        for value, stored in tree.leaves if tree else (fuser.leaf(x),):
+            alike = fuser.values.type_of(value).shape == shape
+            if alike and stored.view.strides[-1] not in (0, 1):
+                _bring_together(fuser, x, value)
     _with_prologue(fuser, index, node, ROWS)
 
 
-def _has_far_elements(fuser: Fuser, node: Node) -> bool:
-    """Whether a row along the last axis, of several vectors, has its elements far from each
-    other."""
-    x = node.operands[0]
-    shape, strides = fuser.values.type_of(x).shape, fuser.where(x).view.strides
-    is_last = node.integer("axis") == len(shape) - 1
-    return is_last and typical(shape[-1]) >= _LONG_ROW and strides[-1] not in (0, 1)
+def _bring_together(fuser: Fuser, x: int, value: int) -> None:
+    """Let what a row is read from, whose elements are far from each other, lie row by row."""
+    if value == x:
+        fuser.storage.put(x, contiguous(fuser, x))
+    else:
+        fuser.read_leaf_at(x, value, contiguous(fuser, value))
 
 
 def reduce(fuser: Fuser, index: int, node: Node) -> None:
