@@ -1,4 +1,4 @@
-"""Bytes chosen by bytes from a table of 256, by instructions that look up all lanes, or one by one."""
+"""Bytes chosen by bytes from a table of 256: by instructions for all lanes, or one by one."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def tables(model: ModelProto) -> tuple[Graph, list[TensorType]]:
 @pytest.mark.parametrize("sign", SIGNS)
 @pytest.mark.parametrize("name", TABULATED)
 def test_long_functions_have_a_table(name: str, sign: type[np.integer[Any]]) -> None:
-    """One, of all results, folded but for functions that no build computes: a run does, 256 times."""
+    """One, of all results, folded but for functions that no build computes, which a run does."""
     graph, found = tables(model_of(TABULATED[name], sign))
     assert found == [TensorType("u8" if sign is np.uint8 else "i8", (256,))]
     folded = constant_values(graph)

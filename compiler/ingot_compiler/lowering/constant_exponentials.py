@@ -1,4 +1,4 @@
-"""Functions of constants that are made of exponentials: e to the power of x, tanh, erf, activations.
+"""Functions of constants that are made of exponentials: powers of e, tanh, erf, activations.
 
 In: arrays of f64. Out: arrays of f64, with errors of one or two units in the last place. Not done
 here: other dtypes (``constant_functions``).

@@ -25,7 +25,7 @@ from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite
 
 
 def expand_quantised_transpose(graph: Graph) -> Graph:
-    """Replace every ``conv_transpose`` of bytes with one scale, by bytes with one for each channel."""
+    """Replace every ``conv_transpose`` of bytes with one scale, by bytes with one per channel."""
     return rewrite(graph, _rule, ("conv_transpose",))
 
 

@@ -1,4 +1,4 @@
-"""Which loops in lanes take several registers at once: those in which every lane has sums of its own.
+"""Which loops in lanes take several registers at once: those in which every lane has its own sums.
 
 In: a loop's body. Out: an answer. Not done here: how many registers (``loop_lanes``).
 
