@@ -77,7 +77,7 @@ def _of_floats(weights: Weights) -> tuple[int, int]:
 
 
 def _with_more_ops(weights: Weights) -> tuple[int, int]:
-    value = weights.add("neg", (dequantised(weights)[-1],))
+    value = weights.add("abs", (weights.add("neg", (dequantised(weights)[-1],)),))
     return value, read(weights, value)
 
 

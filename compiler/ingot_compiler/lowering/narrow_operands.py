@@ -21,7 +21,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 _LEAST_BYTES = 1 << 15  # below it a bundle is as large, but for its pages
 _SHARE = 8  # of a value's elements: what has no more is read
-_OPS_MAX = 3  # a cast, a zero point, a scale
+_OPS_MAX = 4  # a cast, a zero point, a scale, that of the next integers
 _SIMPLE = Trait.ELEMENTWISE | Trait.EXACT
 
 
