@@ -88,10 +88,10 @@ def rows(fuser: Fuser, index: int, node: Node) -> None:
 
 def _bring_together(fuser: Fuser, x: int, value: int) -> None:
     """Let what a row is read from, whose elements are far from each other, lie row by row."""
-    if value == x:
-        fuser.storage.put(x, contiguous(fuser, x))
-    else:
-        fuser.read_leaf_at(x, value, contiguous(fuser, value))
+    place = contiguous(fuser, value)
+    fuser.storage.put(value, place)  # for others, too, whose results lie like it
+    if value != x:
+        fuser.read_leaf_at(x, value, place)
 
 
 def reduce(fuser: Fuser, index: int, node: Node) -> None:
