@@ -10,7 +10,7 @@ from tests.unit.kernels_harness import aligned, empty
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.llvm import host_target
 from ingot_compiler.backends.host.targets.target import Target, parse_target
-from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.dims import dim_floordiv, dim_mul, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Apply, Buffer, For, LetIndex, Load, LoopProgram, Store
 
@@ -31,6 +31,21 @@ def looked_up(entry: DType, result: DType) -> LoopProgram:
         Buffer(result, written=True),
     )
     return LoopProgram(buffers, ("n",), "i", 1, 1, (For("j", symbol("n"), "vector", body),))
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_lanes_of_several_tables(target: Target) -> None:
+    """Every three of them have a table of their own."""
+    place = symbol("x") + dim_mul(256, dim_floordiv(J, 3))
+    body = (LetIndex("x", Load(0, J)), Store(2, J, Load(1, place)))
+    buffers = looked_up("u8", "u8").buffers
+    loop = For("j", symbol("n"), "vector", body)
+    program, draw = LoopProgram(buffers, ("n",), "i", 1, 1, (loop,)), np.random.default_rng(2)
+    x, tables = (aligned(draw.integers(0, 256, size), np.uint8) for size in (90, 256 * 30))
+    got, expected = (empty((90,), np.uint8) for _ in range(2))
+    run_program(program, target, [x, tables, got], {"n": 90})
+    interpret(program, target, [x, tables, expected], {"n": 90})
+    np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize(("entry", "result"), DTYPES)

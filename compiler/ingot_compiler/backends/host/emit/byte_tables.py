@@ -7,10 +7,11 @@ tables of fewer entries, machines without such instructions (``memory``: one by 
 from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.emit.lane_index import lone_mover
 from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_compiler.ir.dims import Dim, Symbol, from_terms, substitute, terms_of
+from ingot_compiler.ir.dims import Dim, Symbol, lone_atom
 from ingot_runtime.lazy_dataclass import dataclass
 
 _LANES = 64
@@ -32,19 +33,10 @@ def has_byte_tables(target: Target) -> bool:
 
 def table_places(context: EmitContext, index: Dim) -> TablePlaces | None:
     """Read an index; None where it has another form."""
-    terms = terms_of(substitute(index, context.constants))
-    moving = [
-        (monomial, factor, own)
-        for monomial, factor in terms
-        for atom in monomial
-        if isinstance(atom, Symbol)
-        and (own := context.symbols[atom.name].byte) is not None
-        and own.lanes
-    ]
-    if len(moving) != 1 or len(moving[0][0]) != 1 or moving[0][1] != 1:
-        return None
-    rest = {monomial: factor for monomial, factor in terms if monomial != moving[0][0]}
-    return TablePlaces(from_terms(rest), moving[0][2])
+    mover = lone_mover(context, index)
+    atom = lone_atom(mover[1]) if mover else None
+    byte = context.symbols[atom.name].byte if isinstance(atom, Symbol) else None
+    return TablePlaces(mover[0], byte) if mover and byte else None
 
 
 def look_up_bytes(context: EmitContext, table: LlvmValue, places: LlvmValue) -> LlvmValue:

@@ -42,6 +42,17 @@ def lane_stride(context: EmitContext, dim: Dim) -> Dim | None:
     return total
 
 
+def lone_mover(context: EmitContext, dim: Dim) -> tuple[Dim, Dim] | None:
+    """What all lanes share of an index, and the one part, of factor 1, by which they differ; None of
+    an index that has not one such part."""
+    terms = terms_of(substitute(dim, context.constants))
+    moving = [term for term in terms if _monomial_stride(context, term[0]) != 0]
+    if len(moving) != 1 or moving[0][1] != 1:
+        return None
+    rest = {monomial: factor for monomial, factor in terms if monomial != moving[0][0]}
+    return from_terms(rest), from_terms(dict(moving))
+
+
 def _monomial_stride(context: EmitContext, monomial: Monomial) -> Dim | None:
     strides = [_atom_stride(context, atom) for atom in monomial]
     if None in strides:

@@ -139,8 +139,9 @@ def _load_spread(context: EmitContext, buffer: int, index: Dim, stride: Dim | No
             pointer = emit_address(context, buffer, index)
             left = context.iterations_left()
             return load_repeated(w, pointer, element, lanes, times, mask, left)
-    table = table_places(context, index) if element == "i8" and not context.guards else None
-    if table is not None and has_byte_tables(context.target):
+    has_tables = element == "i8" and not context.guards and has_byte_tables(context.target)
+    table = table_places(context, index) if has_tables else None
+    if table is not None:
         return look_up_bytes(context, emit_address(context, buffer, table.shared), table.own)
     near = near_lanes(context, index) if stride is None and not context.guards else None
     if near is not None and has_windows(context.target, element, lanes, near.reach):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
-from ingot_compiler.backends.host.emit.lane_index import emit_lanes, lane_stride
+from ingot_compiler.backends.host.emit.lane_index import emit_lanes, lane_stride, lone_mover
 from ingot_compiler.backends.host.emit.lanes import lane_numbers
 from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
@@ -17,12 +17,9 @@ from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import (
     Call,
     Dim,
-    from_terms,
     lone_atom,
-    substitute,
     symbol,
     symbols_of,
-    terms_of,
 )
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -44,11 +41,10 @@ class NearLanes:
 
 def near_lanes(context: EmitContext, index: Dim) -> NearLanes | None:
     """Read an index; None where it has another form."""
-    terms = terms_of(substitute(index, context.constants))
-    moving = [term for term in terms if lane_stride(context, from_terms(dict([term]))) != 0]
-    if len(moving) != 1 or moving[0][1] != 1:
+    mover = lone_mover(context, index)
+    if mover is None:
         return None
-    own = from_terms(dict(moving))
+    shared, own = mover
     outer = lone_atom(own)
     if not isinstance(outer, Call) or (outer.function, outer.left) != ("max", 0):
         return None
@@ -58,8 +54,7 @@ def near_lanes(context: EmitContext, index: Dim) -> NearLanes | None:
     for place, last in ((inner.right, inner.left), (inner.left, inner.right)):
         reach = _reach(context, place)
         if reach and lane_stride(context, last) == 0:
-            rest = from_terms({key: factor for key, factor in terms if key != moving[0][0]})
-            return NearLanes(rest, own, last, reach)
+            return NearLanes(shared, own, last, reach)
     return None
 
 
