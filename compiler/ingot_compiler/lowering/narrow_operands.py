@@ -28,6 +28,8 @@ _SIMPLE = Trait.ELEMENTWISE | Trait.EXACT
 def narrow_operands(graph: Graph, folded: AbstractSet[int]) -> frozenset[int]:
     """Values of 32 KiB and more that only elementwise ops of a run read, and what is computed for
     them from integers; nothing that another constant needs."""
+    if all(graph.types[value].dtype not in BYTES for value in folded):
+        return frozenset()
     values = _Values(graph, folded, graph.users(), graph.producers())
     found = set[int]()
     for value in folded:

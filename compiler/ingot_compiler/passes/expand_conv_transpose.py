@@ -77,13 +77,7 @@ def _expanded(state: Rewriter, node: Node, axes: Sequence[TransposedAxis]) -> in
         return rearranged(state, node, _comb_by_comb(state, node, axes), own, axes)
     weights = phase_weights(state, node, w, axes)
     biases = [phase_bias(state, node, value, phases) for value in bias]
-    attributes: dict[str, Attribute] = {
-        "strides": (1,) * len(axes),
-        "dilations": tuple(axis.dilation for axis in axes),
-        "pads_before": tuple(axis.before for axis in axes),
-        "pads_after": tuple(axis.after for axis in axes),
-        "groups": groups,
-    }
+    attributes = phase_window(axes, groups)
     if phases > 1 and groups == state.shape_of(w)[0] == state.shape_of(node.results[0])[1]:
         result = _phase_by_phase(state, (x, weights, *biases), attributes, phases, node.source)
     else:
@@ -203,6 +197,17 @@ def phase_bias(state: Rewriter, node: Node, bias: int, phases: int) -> int:
     shape = {"shape": (groups, phases, own)}
     bias = state.emit("broadcast_to", (bias,), shape, node.source)
     return in_shape(state, bias, (count * phases,), node.source)
+
+
+def phase_window(axes: Sequence[TransposedAxis], groups: int) -> dict[str, Attribute]:
+    """The attributes of the convolution that computes all phases."""
+    return {
+        "strides": (1,) * len(axes),
+        "dilations": tuple(axis.dilation for axis in axes),
+        "pads_before": tuple(axis.before for axis in axes),
+        "pads_after": tuple(axis.after for axis in axes),
+        "groups": groups,
+    }
 
 
 def rearranged(

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.passes.expand_conv_transpose import (
     phase_bias,
     phase_weights,
+    phase_window,
     rearranged,
     transposed_axes,
 )
@@ -43,16 +43,9 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     wide = state.emit("cast", (integers,), {"dtype": "f32"}, source)
     rows = phase_bias(state, node, scale, phases)
     rows = in_shape(state, rows, (state.shape_of(rows)[0], 1, *(1 for _ in axes)), source)
-    attributes: dict[str, Attribute] = {
-        "strides": (1,) * len(axes),
-        "dilations": tuple(axis.dilation for axis in axes),
-        "pads_before": tuple(axis.before for axis in axes),
-        "pads_after": tuple(axis.after for axis in axes),
-        "groups": 1,
-    }
     operands = (x, state.emit("mul", (wide, rows), {}, source))
     biases = [phase_bias(state, node, value, phases) for value in bias]
-    result = state.emit("conv", (*operands, *biases), attributes, source)
+    result = state.emit("conv", (*operands, *biases), phase_window(axes, 1), source)
     return (rearranged(state, node, result, state.shape_of(w)[1], axes),)
 
 

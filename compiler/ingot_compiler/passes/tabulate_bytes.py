@@ -40,8 +40,10 @@ class _Origin:
 
 def tabulate_bytes(graph: Graph) -> Graph:
     """Look up what is worth it."""
-    origins = _origins(graph)
+    if all(kind.dtype not in BYTES for kind in graph.types):
+        return graph
     makers = graph.makers()
+    origins = _origins(graph, makers)
     found = {
         value: nodes
         for value, origin in origins.items()
@@ -56,11 +58,10 @@ def _is_worth_it(kind: TensorType, origin: _Origin) -> bool:
     return kind.dtype in BYTES and origin.cost >= _COST_MIN and is_large
 
 
-def _origins(graph: Graph) -> dict[int, _Origin]:
+def _origins(graph: Graph, makers: Mapping[int, Node]) -> dict[int, _Origin]:
     """Those of all values that have one; integers that are nobody's function are their own."""
     found: dict[int, _Origin] = {}
     constants = set[int]()
-    makers = graph.makers()
     for node in graph.nodes:
         traits = OPS_BY_NAME[node.op].traits
         if not node.regions and constants.issuperset(node.operands):
