@@ -36,9 +36,10 @@ _DEPTH_MIN, _DEPTH_MIN_OF_DENSE, _DEPTH_LONG = 576, 384, 768
 # By what the depth is divided for the longest block: with ``fast``, of dense inputs, of others, and
 # of a long depth, whose sums of blocks are short beside one chain.
 _SHARE_OF_FAST, _SHARE_OF_DENSE, _SHARE, _SHARE_OF_LONG = 6, 8, 14, 12
-_ROWS_MIN = 16  # of the least tile; weights from memory are there in time for it
-_TILES = ((8, 3), (14, 2), (13, 2), (12, 2), (11, 2), (10, 2))
-"""Rows of a block, vectors of its columns: what fills 32 registers, and with little B per step."""
+_ROWS_MIN = 20  # of the least tile; weights from memory are there in time for it
+_TILES = ((12, 2), (14, 2), (13, 2), (11, 2), (10, 2))
+"""Rows of a block, vectors of its columns: what fills 32 registers. The four blocks of B of a tile
+fit a first cache of 48 KB with two vectors, and fill it with three."""
 _REGISTERS, _LANES = 32, 16  # measured on no other targets
 # Cycles of a vector unit, measured on a 512-bit core: a product with what surrounds it; adding the
 # sum of a block; an element of A, of which sums are made, and of one that the second cache does not

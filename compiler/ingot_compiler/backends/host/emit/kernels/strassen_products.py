@@ -19,7 +19,6 @@ from ingot_compiler.backends.host.emit.kernels.accumulators import (
     Axis,
     Pointers,
     SumLoops,
-    hidden,
 )
 from ingot_compiler.backends.host.emit.kernels.contraction_unit import addends_of_b, vectors_of_b
 from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
@@ -88,7 +87,6 @@ def _emit_product(
         b_added=added,
         b_subtracted=subtracted,
         steps_ahead=2 * unit.tile.depth if product in (1, 2, 3, 4) else 0,
-        a_again=tuple(hidden(w, rows) for _ in range(unit.tile.vectors - 1)),
         b_addends=_addends(unit, addends, parts[0]),
         other_addends=_addends(unit, addends, parts[-1]) if len(parts) > 1 else (),
     )
