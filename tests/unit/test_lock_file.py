@@ -35,9 +35,9 @@ LOCK = LockFile(
     "b" * 64,
     (("models/ü.onnx", "1" * 64), ("models/data.bin", "2" * 64)),
     OPTIONS.plain(),
-    (("ingot", "0.1.0"), ("zig", "3" * 64)),
+    (("ingot", "0.1.0"), ("ziglang", "0.17")),
     CodeRecord(
-        (("link", "4" * 64),), (("ingot_compiler/ir/op.py", "5" * 64),), (("numpy 2.1", "6" * 64),)
+        (("link", "4" * 64),), (("ingot_compiler/ir/op.py", "5" * 64),), (("numpy", "2.1"),)
     ),
 )
 
@@ -127,11 +127,23 @@ def test_no_lock_file_at_all(tmp_path: Path, content: bytes) -> None:
         read_lock(str(tmp_path))
 
 
+def test_files_of_libraries_are_in_no_lock_file() -> None:
+    """They differ from machine to machine where the versions do not."""
+    digests = code_digests(None, saves=False)
+    then = record_code(digests)
+    others = {name: replace(found, digest="0" * 64) for name, found in digests._installed.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(digests, "_installed", others)
+        assert digests.distributions_of("ingot_compiler.backends.host.llvm") != ()
+        assert record_code(digests) == then
+    assert {name for name, _ in then.libraries} >= {"llvmlite", "numpy", "onnx"}
+
+
 def test_keys_of_the_future_and_no_code(tmp_path: Path) -> None:
-    """Unknown keys are left alone; code and packages may be missing."""
+    """Unknown keys are left alone; code and libraries may be missing."""
     path = tmp_path / "a.lock.json"
     plain = {**json.loads(lock_text(LOCK)), "new": 1}
-    for key in ("rules", "code", "packages"):
+    for key in ("rules", "code", "libraries"):
         del plain[key]
     path.write_text(json.dumps(plain))
     assert read_lock(str(path)) == replace(LOCK, code=CodeRecord((), (), ()))

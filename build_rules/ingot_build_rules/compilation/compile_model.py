@@ -19,7 +19,7 @@ from ingot_build_rules.compilation.model_source import Model, open_model
 from ingot_build_rules.compilation.output_file import check_output
 from ingot_build_rules.compilation.plugins import with_plugins
 from ingot_build_rules.compilation.target_build import TargetBuild
-from ingot_build_rules.compilation.toolchain import toolchain, zig_digest
+from ingot_build_rules.compilation.toolchain import toolchain
 from ingot_build_rules.compilation.weight_layout import WeightLayout
 from ingot_build_rules.engine.actions.naive import NaiveBuild, Observer
 from ingot_build_rules.engine.cache.file_digests import file_digest
@@ -169,4 +169,4 @@ def compile_model(
     """
     build = NaiveBuild(with_plugins(RULEBOOK, options.plugins), observer)
     source = open_model(model, file_digest)
-    return CompiledModel(Compilation(build, source, options, toolchain(zig_digest())))
+    return CompiledModel(Compilation(build, source, options, toolchain()))

@@ -1,6 +1,6 @@
 """``NAME.lock.json`` beside a bundle: from which files, by which code it was made.
 
-In: digests. Out: JSON, the same bytes for the same content; and the values again. Not done here:
+In: digests. Out: JSON, the same bytes for the same content on every machine; and the values again. Not done here:
 what the bundle itself records (rule ``bundle``), comparing (``blame``).
 
 The bundle knows content alone; this file knows where it came from. Paths are relative to the
@@ -34,12 +34,13 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class CodeRecord:
-    """Code that makes bundles: ``rules``: (name, digest of its code); ``files``: (path, sha256);
-    ``packages``: ("NAME VERSION", digest) of libraries. All sorted."""
+    """Code that makes bundles: ``rules``: (name, digest of our code in it); ``files``: (path,
+    sha256); ``libraries``: (name, version), as their files differ from machine to machine. All
+    sorted."""
 
     rules: Pairs
     files: Pairs
-    packages: Pairs
+    libraries: Pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +61,24 @@ def record_code(digests: CodeDigests) -> CodeRecord:
 
     modules_of = {rule.name: RULEBOOK.modules_of(rule) for rule in BUNDLE_RULES}
     modules = {module for found in modules_of.values() for module in found}
+    files_of = {module: digests.files_of(module) for module in modules}
+    installed = {name for module in modules for name, _ in digests.distributions_of(module)}
     return CodeRecord(
         tuple(
-            (name, _digest(map(digests.digest, modules_of[name]))) for name in sorted(modules_of)
+            (name, _digest(pair for module in found for pair in files_of[module]))
+            for name, found in sorted(modules_of.items())
         ),
-        tuple(sorted({pair for module in modules for pair in digests.files_of(module)})),
-        tuple(sorted({pair for module in modules for pair in digests.distributions_of(module)})),
+        tuple(sorted({pair for found in files_of.values() for pair in found})),
+        tuple(
+            (name, version)
+            for name, _, version in sorted(each.partition(" ") for each in installed)
+        ),
     )
 
 
-def _digest(digests: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+def _digest(files: Iterable[tuple[str, str]]) -> str:
+    listed = "".join(f"{path}\n{digest}\n" for path, digest in files)
+    return hashlib.sha256(listed.encode()).hexdigest()
 
 
 def lock_path(bundle: str) -> str:
@@ -112,7 +120,7 @@ def lock_text(lock: LockFile) -> str:
         "toolchain": dict(lock.toolchain),
         "rules": dict(lock.code.rules),
         "code": _entries(lock.code.files),
-        "packages": dict(lock.code.packages),
+        "libraries": dict(lock.code.libraries),
     }
     return json.dumps(plain, sort_keys=True, indent=1) + "\n"
 
@@ -149,7 +157,7 @@ def _lock(values: dict[str, object]) -> LockFile:
     code = CodeRecord(
         _pairs(values.get("rules", {})),
         _read_entries(values.get("code", [])),
-        _pairs(values.get("packages", {})),
+        _pairs(values.get("libraries", {})),
     )
     return LockFile(
         as_text(values["bundle"]),

@@ -13,7 +13,6 @@ from typing import cast
 from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.compile_model import CompiledModel
 from ingot_build_rules.compilation.model_source import Model, open_model
-from ingot_build_rules.compilation.own_code import tool_path
 from ingot_build_rules.compilation.program_suffix import PROGRAM, is_program, weights_beside
 from ingot_build_rules.compilation.toolchain import Toolchain, toolchain
 from ingot_build_rules.engine.scheduler import Scheduler
@@ -29,7 +28,7 @@ def start_compilation(
     Raises:
         UserError: the file is not there or not readable. What `compilation_of` raises.
     """
-    return CompiledModel(compilation_of(build, model, options, _toolchain(build), max_bytes))
+    return CompiledModel(compilation_of(build, model, options, toolchain(), max_bytes))
 
 
 def compilation_of(
@@ -72,7 +71,7 @@ def start_from_text(
     from ingot_build_rules.compilation.stage_weights import StageWeights, read_weights
     from ingot_compiler.ir.graph import Graph
 
-    tools = _toolchain(build)
+    tools = toolchain()
     if stage == PROGRAM:
         file = weights or weights_beside(path)
         return CompiledModel(_of_program(build, path, options, file, tools, max_bytes))
@@ -103,7 +102,3 @@ def _of_program(
     chosen, named = replace(options, devices=devices), program.named(given)
     files = (path, *filter(None, (weights,)))
     return TextCompilation(build, program.graph, chosen, tools, named, files, max_bytes)
-
-
-def _toolchain(build: Scheduler) -> Toolchain:
-    return toolchain(build.files.digest(tool_path("zig")))

@@ -6,11 +6,11 @@ In: a lock file, the code of today. Out: ``ChangedCode``. Not done here: digests
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from ingot_build_rules.compilation.lock_file import CodeRecord, Pairs, record_code
+from ingot_build_rules.compilation.lock_file import CodeRecord, record_code
 from ingot_build_rules.engine.cache.code_digest import CodeDigests
-from ingot_build_rules.reproduce.blame import Blame, shorten, tool_blames
+from ingot_build_rules.reproduce.blame import Blame, tool_blames
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -38,11 +38,11 @@ class ChangedCode:
         changed = any(then.get(rule, now[rule]) != now[rule] for rule in rules)
         return "its code has changed" if changed else ""
 
-    def packages(self) -> list[Blame]:
+    def libraries(self) -> list[Blame]:
         """Libraries that are not what they were."""
-        if self.recorded is None or self.present is None or not self.recorded.packages:
+        if self.recorded is None or self.present is None or not self.recorded.libraries:
             return []
-        return tool_blames(_by_name(self.recorded.packages), _by_name(self.present.packages))
+        return tool_blames(dict(self.recorded.libraries), dict(self.present.libraries))
 
     def _files(self, rules: Sequence[str]) -> list[str]:
         assert self.recorded is not None
@@ -63,9 +63,3 @@ class ChangedCode:
 def changed_code(recorded: CodeRecord, digests: CodeDigests) -> ChangedCode:
     """Compare with the code that runs now."""
     return ChangedCode(recorded, record_code(digests), digests)
-
-
-def _by_name(packages: Pairs) -> Mapping[str, str]:
-    """Name -> version, and the digest that tells apart what has the same version."""
-    parts = ((key.partition(" "), digest) for key, digest in packages)
-    return {name: f"{version} ({shorten(digest)})" for (name, _, version), digest in parts}

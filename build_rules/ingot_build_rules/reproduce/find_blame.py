@@ -130,7 +130,7 @@ def _graph(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
 def _tools(evidence: Evidence) -> list[Blame]:
     blames = tool_blames(evidence.old.record.toolchain, evidence.new.record.toolchain)
     known = {item.name for item in blames}
-    return blames + [item for item in evidence.code.packages() if item.name not in known]
+    return blames + [item for item in evidence.code.libraries() if item.name not in known]
 
 
 def _rules(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:

@@ -41,7 +41,6 @@ RULES_OF: Mapping[str, tuple[str, ...]] = {
 """Stage -> its rule and those before it whose results nobody records, where it is not one of its
 own name alone."""
 _EXPLAINS: Mapping[str, tuple[str, ...]] = {
-    "zig": ("codegen_support", "link"),
     "ziglang": ("codegen_support", "link"),
     "llvmlite": ("codegen", "codegen_main", "link"),
     "ingot": tuple(_NEEDS),

@@ -46,7 +46,7 @@ class BundleInputs:
     ``profiles`` of ``--shape``; ``device_libraries``: of each device beside the host, the number of
     its library; ``ranges``: what each variant reads of the host's weights; ``weights_bytes``: per
     device; ``weights``: digests of the model's constants by number, for the lock; ``toolchain``:
-    (name, version or digest)."""
+    (name, version)."""
 
     names: Artifact[Names]
     interface: Interface

@@ -122,7 +122,7 @@ def _workspace(
         build,
         read_workspace(loaded.folder, request.trust.key),
         tools.digest,
-        toolchain(build.keys.tool("zig")),
+        toolchain(),
         dry=request.dry_run,
         thorough=may_run and (request.lint or request.checked_share > 0),
         told=_result_teller(see),
