@@ -18,7 +18,7 @@ from tests.unit.codegen_harness import NUMPY, Array
 from tests.unit.kernels_harness import Kernel, aligned
 from tests.unit.lowering_harness import Builder, compile_graph
 
-from ingot_compiler.backends.host.llvm import host_target
+from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.types import DType, TensorType

@@ -27,6 +27,7 @@ ALLOWED = {
     ),
     "ingot_compiler": (
         "ingot_compiler",
+        "ingot_runtime.loader.cpu",  # what this machine can run, for code that runs while building
         "ingot_runtime.format",
         "ingot_runtime.ingot_error",
         "ingot_runtime.lazy_dataclass",

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from tests.unit.kernels_harness import llvm_level
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.llvm import host_target, load_in_process
+from ingot_compiler.backends.host.host_target import host_target
+from ingot_compiler.backends.host.llvm import load_in_process
 from ingot_compiler.backends.host.llvm_binding import Engine
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.llvm import Level, host_target, load_in_process
+from ingot_compiler.backends.host.host_target import host_target
+from ingot_compiler.backends.host.llvm import Level, load_in_process
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.lowering.loops import LoopProgram

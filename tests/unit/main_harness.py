@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from tests.unit.support_harness import Image, pack, unpack
 
+from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.backends.host.link import link_image
-from ingot_compiler.backends.host.llvm import host_target
 from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS

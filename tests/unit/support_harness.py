@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.backends.host.link import link_image
-from ingot_compiler.backends.host.llvm import host_target
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_compiler.backends.host.support.compile_support import compile_support

@@ -8,7 +8,7 @@ from tests.unit.codegen_harness import NUMPY, RUNNABLE, interpret, run_program
 from tests.unit.kernels_harness import aligned, empty
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.llvm import host_target
+from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul, symbol
 from ingot_compiler.ir.types import DType

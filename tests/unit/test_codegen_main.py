@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.unit.main_harness import Main, program
 from tests.unit.support_harness import Pool, address_of, pack
 
-from ingot_compiler.backends.host.llvm import host_target
+from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_runtime.format import abi
 from ingot_runtime.format.interface import interface_digest

@@ -28,7 +28,8 @@ from tests.unit.test_byte_convolutions import PAIRS, drawn, window
 
 import ingot
 from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.llvm import Level, host_target, load_in_process
+from ingot_compiler.backends.host.host_target import host_target
+from ingot_compiler.backends.host.llvm import Level, load_in_process
 from ingot_compiler.backends.host.llvm_binding import Engine
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target

@@ -41,6 +41,10 @@ ENGINE = tuple(
     )
 )
 LOADER = ("ingot_runtime/loader/", "ingot_runtime/executor/", "ingot_runtime_devices/")
+# What finds out which code this machine runs, for the rule that runs some while building.
+PROBE = {
+    f"ingot_runtime/loader/{name}.py" for name in ("__init__", "area", "cpu", "image", "system")
+}
 # rule -> starts of paths that it must not reach
 UNUSED = {
     "import_model": (PASSES, *MIDDLE, PLACE),
@@ -92,7 +96,7 @@ def test_a_rule_does_not_reach_what_it_does_not_use(rule: AnyRule) -> None:
     reached = [
         path
         for path, _ in code_digests(None).files_of(rule.compute.__module__)
-        if path.startswith(unused)
+        if path.startswith(unused) and not (rule.name == "digest_weights" and path in PROBE)
     ]
     assert reached == []
 

@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.support_harness import Image, image_of, libc_address
 
+from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.backends.host.link import link_image
-from ingot_compiler.backends.host.llvm import host_target
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_compiler.backends.host.support.compile_support import compile_support

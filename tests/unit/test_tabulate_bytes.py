@@ -16,7 +16,7 @@ from tests.unit.frontend_harness import MemoryStore, translate
 from tests.unit.quantised_models import Layers, Scheme
 
 import ingot
-from ingot_compiler.backends.host.llvm import host_target
+from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.types import TensorType

@@ -1,13 +1,18 @@
 """Targets: spelling, canonical form, closure of features, what code generation reads from them."""
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.backends.host.targets import TARGETS
 from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.features import LEVELS
+from ingot_runtime.loader import system
+from ingot_runtime.loader.cpu import machine_architecture, machine_features
 
 _LEVELS = [level for family in TARGETS for level, _ in family.levels]
 
@@ -90,6 +95,17 @@ def test_native_takes_the_highest_level_it_covers() -> None:
     assert str(native_target(LEVELS["aarch64"], "aarch64")) == "aarch64"
     with pytest.raises(UserError, match="target below x86-64-v2"):
         native_target(["sse3"])
+
+
+def test_the_machine_that_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is what the loader's probe finds, which reads no file: of an ARM processor all that the kernel
+    tells, also what LLVM has never found on one."""
+    assert host_target() == native_target([*machine_features()], machine_architecture())
+    machine = os.uname()
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result((*machine[:4], "aarch64")))
+    words = {16: 1 << 0 | 1 << 1 | 1 << 20, 26: 1 << 13}
+    monkeypatch.setattr(system, "auxiliary_value", words.__getitem__)
+    assert str(host_target()) == "aarch64+asimddp+i8mm"
 
 
 def facts(target: Target) -> tuple[int, int, bool, int]:

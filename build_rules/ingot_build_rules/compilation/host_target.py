@@ -6,7 +6,7 @@ In: any form of it. Out: a ``Target``. Not done here: reading it (``ingot_compil
 from __future__ import annotations
 
 from ingot_build_rules.rules.compile_options import HOST
-from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
+from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.target_forms import GivenTarget, target_text
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.message import OptionRef, message
@@ -35,6 +35,6 @@ def resolve_target(given: GivenTarget) -> Target:
             from ingot_build_rules.compilation.meant_target import meant_target
 
             raise meant_target(text, error) from None
-    from ingot_runtime.loader.cpu import machine_architecture, machine_features
+    from ingot_compiler.backends.host.host_target import host_target
 
-    return native_target(sorted(machine_features()), machine_architecture())
+    return host_target()

@@ -27,7 +27,7 @@ class DigestInputs:
 
 def _compute(context: RuleContext, inputs: DigestInputs) -> Artifact[memoryview]:
     from ingot_artifacts.bundle.weights_tree import weights_tree
-    from ingot_compiler.backends.host.llvm import host_target
+    from ingot_compiler.backends.host.host_target import host_target
     from ingot_compiler.backends.host.support.host import HostDigests
     from ingot_compiler.backends.host.targets.target import parse_target
 

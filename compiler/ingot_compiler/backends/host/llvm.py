@@ -10,8 +10,7 @@ from functools import cache
 from typing import Literal, Protocol
 
 from ingot_compiler.backends.host.llvm_binding import LLVM, Context, Engine, Machine, Module
-from ingot_compiler.backends.host.targets import TARGETS
-from ingot_compiler.backends.host.targets.target import Target, native_target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.errors import InternalError
 
 Level = Literal[0, 2]
@@ -53,17 +52,6 @@ def emit_assembly(ir_text: str, target: CodeTarget) -> str:
     """Return assembly text in the target's usual syntax."""
     with _parsed(ir_text, target, verify=False) as module:
         return _machine(target, 2).emit_assembly(module)
-
-
-def host_target() -> Target:
-    """Return the target of the build machine, as LLVM sees it: for code that runs while building,
-    never for a bundle."""
-    arch = LLVM.get_process_triple().partition("-")[0].replace("_", "-")
-    known = [feature for family in TARGETS if family.arch == arch for feature in family.features]
-    present = LLVM.get_host_cpu_features()
-    return native_target(
-        [feature.name for feature in known if present.get(feature.llvm_name)], arch
-    )
 
 
 def load_in_process(ir_text: str, target: Target, level: Level = 2) -> Engine:

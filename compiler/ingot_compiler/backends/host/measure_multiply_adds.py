@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ingot_compiler.backends.host.llvm import host_target, load_in_process
+from ingot_compiler.backends.host.host_target import host_target
+from ingot_compiler.backends.host.llvm import load_in_process
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Writer

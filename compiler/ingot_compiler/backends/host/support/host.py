@@ -10,7 +10,8 @@ import ctypes
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.backends.host.llvm import host_target, load_object_in_process
+from ingot_compiler.backends.host.host_target import host_target
+from ingot_compiler.backends.host.llvm import load_object_in_process
 from ingot_compiler.backends.host.support.compile_support import compile_support
 from ingot_runtime.format.abi import VERIFY_SCRATCH_BYTES
 
