@@ -8,14 +8,18 @@
 #include "device.h"
 
 #define OPENCL_HEAD "ingot opencl library 1"
-#define OPENCL_INSTALL "install a driver, and its loader libOpenCL.so.1, which INGOT_OPENCL_LIBRARY may name"
+#define OPENCL_DRIVERS \
+  "apt install pocl-opencl-icd; or pip install intel-opencl-rt intel-cmplr-lib-rt, and export OCL_ICD_VENDORS=FOLDER/lib/libintelocl.so"
+#define OPENCL_INSTALL "install a loader of drivers, libOpenCL.so.1, which INGOT_OPENCL_LIBRARY may name, and a driver: " OPENCL_DRIVERS
 #define OPENCL_OPTIONS "-cl-std=CL1.2"
+#define TRIAL "a kernel of one line"
+#define TRIAL_SOURCE "__kernel void ingot_trial(__global int *out) { out[get_global_id(0)] = 3 * (int)get_global_id(0) + 7; }"
 
 enum {
-  CL_CPU = 2, CL_ALL = -1, CL_READ_WRITE = 1, CL_TYPE = 0x1000, CL_UNITS = 0x1002, CL_LARGEST = 0x1010, CL_MEMORY = 0x101f, CL_NAME = 0x102b,
+  CL_CPU = 2, CL_ALL = -1, CL_READ_WRITE = 1, CL_TYPE = 0x1000, CL_UNITS = 0x1002, CL_LARGEST = 0x1010, CL_MEMORY = 0x101f, CL_NAME = 0x102b, CL_VERSION = 0x102f,
   CL_EXTENSIONS = 0x1030, CL_LOG = 0x1183, CL_NONE_FOUND = -1, CL_NO_PLATFORM = -1001,
 };
-enum { OPENCL_DEVICES = 64, OPENCL_PLATFORMS = 16, SCRATCH_ITEMS = 8, ITEMS_PER_UNIT = 4, REPORT_BYTES = 256, EXTENSION_MAX = 63 };
+enum { OPENCL_DEVICES = 64, OPENCL_PLATFORMS = 16, SCRATCH_ITEMS = 8, ITEMS_PER_UNIT = 4, REPORT_BYTES = 256, EXTENSION_MAX = 63, TRIAL_ITEMS = 16 };
 
 struct opencl_functions {
   i32 (*platforms)(u32, void **, u32 *);
@@ -155,11 +159,11 @@ static bool require_extensions(struct opencl *cl, const struct table *table, i64
 }
 
 // The first lines of the driver's long text that tell of errors.
-static const char *opencl_log(const struct opencl *cl, i32 code, const struct opening *opening, error *error) {
+static const char *opencl_log(const struct opencl *cl, void *program, i32 code, const struct opening *opening, error *error) {
   size_t size = 0;
-  cl->cl.build_info(cl->program, cl->device, CL_LOG, 0, NULL, &size);
+  cl->cl.build_info(program, cl->device, CL_LOG, 0, NULL, &size);
   char *log = arena_take(opening->arena, size + 1, error);
-  if (!log || !size || cl->cl.build_info(cl->program, cl->device, CL_LOG, size, log, NULL)) return opencl_failure("clBuildProgram", code);
+  if (!log || !size || cl->cl.build_info(program, cl->device, CL_LOG, size, log, NULL)) return opencl_failure("clBuildProgram", code);
   const char *found = find_text(log, "error");
   while (found && found > log && found[-1] != '\n') found--;
   if (!found) found = log;
@@ -176,7 +180,7 @@ static bool build_opencl(struct open_device *device, struct opencl *cl, const st
   if (!device->kernel_count) return true;
   cl->program = cl->cl.program(cl->context, 1, &source, NULL, &code);
   if (!code) code = cl->cl.build(cl->program, 1, &cl->device, OPENCL_OPTIONS, NULL, NULL);
-  if (code) return refuse_build(opening, cl->program ? opencl_log(cl, code, opening, error) : opencl_failure("clCreateProgramWithSource", code), error);
+  if (code) return refuse_build(opening, cl->program ? opencl_log(cl, cl->program, code, opening, error) : opencl_failure("clCreateProgramWithSource", code), error);
   cl->kernels = arena_take(opening->arena, device->kernel_count * sizeof *cl->kernels, error);
   for (u32 index = 0; index < device->kernel_count && !error->kind; index++) {
     cl->kernels[index] = cl->cl.kernel(cl->program, device->rows[index].name, &code);
@@ -216,6 +220,65 @@ static bool make_queues(struct opencl *cl, const struct opening *opening, error 
   return !*why || refuse_opening(TEXT("device %s cannot be opened", quoted(opening->name)), opening, why, "see what uses the device", error);
 }
 
+static void release_queues(struct opencl *cl) {
+  if (cl->report) cl->cl.release_buffer(cl->report);
+  if (cl->early) cl->cl.release_queue(cl->early);
+  if (cl->queue) cl->cl.release_queue(cl->queue);
+  if (cl->context) cl->cl.release_context(cl->context);
+}
+
+// Runs the trial's kernel, which writes where kernels report.
+static const char *run_trial(struct opencl *cl, void *kernel) {
+  i32 found[TRIAL_ITEMS] = {0};
+  size_t items = TRIAL_ITEMS, one = 1;
+  i32 code = cl->cl.argument(kernel, 0, sizeof cl->report, &cl->report);
+  if (!code) code = cl->cl.launch(cl->queue, kernel, 1, NULL, &items, &one, 0, NULL, NULL);
+  if (!code) code = cl->cl.read(cl->queue, cl->report, 1, 0, sizeof found, found, 0, NULL, NULL);
+  if (!code) code = cl->cl.fill(cl->queue, cl->report, "", 1, 0, REPORT_BYTES, 0, NULL, NULL);
+  if (code) return opencl_failure(TRIAL, code);
+  for (i32 index = 0; index < TRIAL_ITEMS; index++)
+    if (found[index] != 3 * index + 7) return TEXT(TRIAL ": expected %d at %d, got %d", 3 * index + 7, index, found[index]);
+  return "";
+}
+
+// Builds and runs a kernel of one line; returns why not, "" where it is right. There are drivers that are installed and compile nothing.
+static const char *try_opencl(struct opencl *cl, const struct opening *opening, error *error) {
+  const char *source = TRIAL_SOURCE, *why = "";
+  i32 code = 0;
+  void *kernel = NULL, *program = cl->cl.program(cl->context, 1, &source, NULL, &code);
+  if (code) return opencl_failure("clCreateProgramWithSource", code);
+  code = cl->cl.build(program, 1, &cl->device, OPENCL_OPTIONS, NULL, NULL);
+  if (code) why = opencl_log(cl, program, code, opening, error);
+  else kernel = cl->cl.kernel(program, "ingot_trial", &code);
+  if (kernel) why = run_trial(cl, kernel), cl->cl.release_kernel(kernel);
+  else if (!*why) why = opencl_failure("clCreateKernel of " TRIAL, code);
+  cl->cl.release_program(program);
+  return why;
+}
+
+// The first other device of the machine whose driver works; how many there are if none does.
+static u32 other_opencl(const struct opencl *cl, const struct opencl_machine *machine, const struct opening *opening) {
+  u32 index = 0;
+  for (; index < machine->count; index++) {
+    struct opencl other = {.cl = cl->cl, .device = machine->devices[index]};
+    error unsaid = {0};
+    bool works = other.device != cl->device && make_queues(&other, opening, &unsaid) && !*try_opencl(&other, opening, &unsaid);
+    release_queues(&other);
+    if (works) break;
+  }
+  return index;
+}
+
+static bool require_working(struct opencl *cl, const struct opencl_machine *machine, i64 id, const struct opening *opening, error *error) {
+  const char *why = try_opencl(cl, opening, error);
+  if (!*why) return true;
+  u32 other = other_opencl(cl, machine, opening);
+  const char *todo = "use another driver: " OPENCL_DRIVERS, *name = opencl_text(cl, cl->device, CL_NAME, opening->arena, error);
+  if (other < machine->count) todo = TEXT("map it: --device %s=opencl:%u", opening->name, other);
+  why = TEXT("%s, %s: %s", name, opencl_text(cl, cl->device, CL_VERSION, opening->arena, error), why);
+  return refuse_opening(TEXT("the driver of opencl:%lld does not work here", NUMBER(id)), opening, why, todo, error);
+}
+
 static bool opencl_open(struct open_device *device, i64 id, const struct opening *opening, error *error) {
   struct table table = {.what = "a library of OpenCL C is damaged", .where = opening->where};
   struct opencl_machine machine = {.count = 0};
@@ -229,7 +292,9 @@ static bool opencl_open(struct open_device *device, i64 id, const struct opening
   if (id >= machine.count) return refuse_opencl_id(cl, &machine, id, opening, error);
   cl->device = machine.devices[id];
   read_opencl_limits(cl);
-  return require_extensions(cl, &table, id, opening, error) && make_queues(cl, opening, error) && build_opencl(device, cl, &table, opening, error);
+  if (!require_extensions(cl, &table, id, opening, error) || !make_queues(cl, opening, error)) return false;
+  if (device->kernel_count && !require_working(cl, &machine, id, opening, error)) return false;
+  return build_opencl(device, cl, &table, opening, error);
 }
 
 static u64 next_opencl_address(u64 size) {
@@ -380,10 +445,7 @@ static void opencl_close(struct open_device *device) {
   for (u32 index = 0; cl->kernels && index < device->kernel_count; index++)
     if (cl->kernels[index]) cl->cl.release_kernel(cl->kernels[index]);
   if (cl->program) cl->cl.release_program(cl->program);
-  if (cl->report) cl->cl.release_buffer(cl->report);
-  if (cl->early) cl->cl.release_queue(cl->early);
-  if (cl->queue) cl->cl.release_queue(cl->queue);
-  if (cl->context) cl->cl.release_context(cl->context);
+  release_queues(cl);
   memory_free(cl->begun);
   memory_free(cl);
 }

@@ -10,6 +10,8 @@ early have a queue of their own.
 """
 
 import ctypes
+import shutil
+import sys
 from contextlib import contextmanager
 from time import perf_counter
 
@@ -34,7 +36,11 @@ _FIRST_ADDRESS = 1 << 61  # no address of a process
 _GAP_BYTES = 1 << 20
 _CLOCK_READINGS = 8
 _STAGED_BYTES_MAX = 1 << 26  # of what waits in our memory for a device that works
-_INSTALL = "pip install pyopencl, and a driver: pip install pocl-binary-distribution"
+_DRIVERS = (
+    "apt install pocl-opencl-icd; or pip install intel-opencl-rt intel-cmplr-lib-rt, and export "
+    f"OCL_ICD_VENDORS={sys.prefix}/lib/libintelocl.so"
+)
+_INSTALL = f"pip install pyopencl, and a driver: {_DRIVERS}"
 
 
 def open_opencl(
@@ -43,7 +49,8 @@ def open_opencl(
     """Return device `id` of this machine; `name` is that of the virtual device, for messages.
 
     Raises:
-        IncompatibleError: no pyopencl, no such device, or a device that lacks something.
+        IncompatibleError: no pyopencl, no such device, one that lacks something, or whose driver
+            does not work.
         FormatError: no library.
     """
     del features
@@ -59,6 +66,8 @@ def open_opencl(
         what = f"device {name!r} cannot run its library here"
         why = f"opencl:{id} ({found[id].name}) lacks {', '.join(missing)}"
         raise IncompatibleError(what, where, why, "use another device, or the host")
+    if read.kernels and (why := BUILDER.failure_of(id)):
+        raise _broken(name, id, found, why, where)
     BUILDER.prove(id, read, where)
     return OpenCl(f"opencl:{id}", found[id], read)
 
@@ -74,6 +83,20 @@ def _devices_here(name: str, where: str) -> "list[Any]":
     except cl.Error as error:
         what = f"device {name!r} needs an OpenCL driver"
         raise IncompatibleError(what, where, str(error), _INSTALL) from error
+
+
+def _broken(name: str, id: int, found: "list[Any]", why: str, where: str) -> IncompatibleError:
+    """Of a driver that runs nothing: what to do is another device whose driver works, if there is
+    one."""
+    others = (at for at in range(len(found)) if at != id and not BUILDER.failure_of(at))
+    working = next(others, None)
+    do = f"use another driver: {_DRIVERS}"
+    if working is not None:
+        do = f"map it: --device {name}=opencl:{working}"
+    elif shutil.which("ld") is None:  # which PoCL calls
+        do = f"install a C compiler, whose linker some drivers need (apt install gcc); or {do}"
+    why = f"{found[id].name}, {found[id].version}: {why}"
+    return IncompatibleError(f"the driver of opencl:{id} does not work here", where, why, do)
 
 
 class _Addresses:

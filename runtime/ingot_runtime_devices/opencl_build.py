@@ -2,13 +2,13 @@
 
 In: device, source, kernels. Out: an error, or that every kernel compiles and can be launched; the
 driver keeps what it made in its own cache, where the caller's driver finds it. Not done here:
-running anything (every launch here is of no units).
+running any of them (every launch here is of no units); one of our own is run, once for each device,
+since there are drivers that are installed and compile nothing.
 """
 
 import atexit
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 OPTIONS = ("-cl-std=CL1.2",)
 _ERROR_LINES_MAX = 3
+_TRIAL = "a kernel of one line"
+_TRIAL_SOURCE = """
+__kernel void ingot_trial(__global int *out) { out[get_global_id(0)] = 3 * (int)get_global_id(0) + 7; }
+"""
+_TRIAL_ITEMS = 16
 
 
 class Builder:
@@ -35,6 +40,15 @@ class Builder:
         self._process: subprocess.Popen[str] | None = None
         self._owner = 0  # the process that started it: a fork of that one starts its own
         self._proved: set[tuple[int, str]] = set()
+        self._failures: dict[int, str] = {}
+
+    def failure_of(self, index: int) -> str:
+        """Return why the driver of device number `index` runs nothing here, "" where it works: it
+        has compiled and run a kernel of ours, which is tried once."""
+        with self._lock:
+            if index not in self._failures:
+                self._failures[index] = self._ask({"index": index})
+            return self._failures[index]
 
     def prove(self, index: int, library: "OpenClLibrary", where: str) -> None:
         """Compile the kernels for device number `index` of this machine.
@@ -54,8 +68,6 @@ class Builder:
             if answer:
                 what = "the driver does not compile a library of OpenCL C"
                 do = "use another driver, or put these nodes on the host"
-                if shutil.which("ld") is None:  # which PoCL calls
-                    do = f"install a C compiler, whose linker some drivers need; or {do}"
                 raise IncompatibleError(what, where, answer, do)
             self._proved.add(key)
 
@@ -64,7 +76,7 @@ class Builder:
         process = self._running()
         assert process.stdin
         assert process.stdout
-        kernel = "the program"
+        kernel = "the program" if "source" in request else _TRIAL
         try:
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
@@ -80,6 +92,7 @@ class Builder:
 
     def _running(self) -> "subprocess.Popen[str]":
         if self._process is None or self._process.poll() is not None or self._owner != os.getpid():
+            self.close()
             code = f"import sys; sys.path[:] = {sys.path!r}; import {__name__} as b; b.serve()"
             self._process = subprocess.Popen(
                 [sys.executable, "-c", code],
@@ -106,7 +119,8 @@ def serve() -> None:
     """Answer requests of the standard input, a line each, until it ends."""
     for line in sys.stdin:
         try:
-            error = _prove(json.loads(line))
+            request = json.loads(line)
+            error = _prove(request) if "source" in request else _try(request["index"])
         except Exception as problem:  # whatever the driver's binding raises is the answer
             error = _in_short(f"{problem}")
         _tell("done", json.dumps(error))
@@ -122,6 +136,25 @@ def _in_short(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
     return "; ".join((errors or lines)[:_ERROR_LINES_MAX])
+
+
+def _try(index: int) -> str:
+    """Build a kernel, run it, and compare what it wrote."""
+    import numpy as np
+    import pyopencl as cl
+
+    context = cl.Context([devices()[index]])
+    queue = cl.CommandQueue(context)
+    kernel = cl.Kernel(build(context, _TRIAL_SOURCE), "ingot_trial")
+    found = np.zeros(_TRIAL_ITEMS, np.int32)
+    memory = cl.Buffer(context, cl.mem_flags.READ_WRITE, found.nbytes)
+    kernel.set_args(memory)
+    cl.enqueue_nd_range_kernel(queue, kernel, (_TRIAL_ITEMS,), (1,))
+    cl.enqueue_copy(queue, found, memory)
+    expected = 3 * np.arange(_TRIAL_ITEMS) + 7
+    if (found == expected).all():
+        return ""
+    return f"{_TRIAL}: expected {expected[:3].tolist()}..., got {found[:3].tolist()}..."
 
 
 def _prove(request: "dict[str, Any]") -> str:

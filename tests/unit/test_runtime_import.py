@@ -89,8 +89,9 @@ def test_import_time() -> None:
 
 def test_sources_are_small() -> None:
     """Deflated, the loader's sources stay below 150 KiB (its wheel has 17 kB more: metadata,
-    licence and the archive itself), those for devices beside the host below 34 kB: 24 for OpenCL
-    and the devices that are processors, 6 for CUDA, 3 for copies that begin early.
+    licence and the archive itself), those for devices beside the host below 34.5 kB: 24 for
+    OpenCL and the devices that are processors, 6 for CUDA, 3 for copies that begin early, a half to
+    find out whether a driver works.
 
     It was 89 kB until sessions took several callers: the line, the lanes and async calls need 8 kB.
     Then came types of ``ml_dtypes``, what notebooks show, the text of a device, which compiling and
@@ -107,4 +108,4 @@ def test_sources_are_small() -> None:
         return sum(len(zlib.compress(file.read_bytes())) for file in files)
 
     assert 0 < deflated_bytes(ingot_runtime) < 153_600
-    assert 0 < deflated_bytes(ingot_runtime_devices) < 34_000
+    assert 0 < deflated_bytes(ingot_runtime_devices) < 34_500
