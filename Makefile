@@ -1,5 +1,5 @@
 # Everything runs in .venv, which the first target that needs it makes from the project's own files.
-.PHONY: demo test test-broad test-slow test-native test-pythons test-packages check dist bench clean
+.PHONY: demo driver test test-drivers test-broad test-slow test-native test-pythons test-packages check dist bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -11,12 +11,21 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 
+# OPENCL=--require-opencl: that no OpenCL driver works is an error; without it, what needs one is listed as not run.
 test: $(READY)
-	$(BIN)/python -m pytest -q $(PROCESSES) --ignore tests/tidy -m "not broad and $(QUICK)"
+	$(BIN)/python -m pytest -q $(PROCESSES) $(OPENCL) --ignore tests/tidy -m "not broad and $(QUICK)"
+
+# An OpenCL driver that works on any x86-64 processor, beside the small one that may not.
+driver: $(READY)
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check -e ./runtime -e ./runtime/ingot_runtime_devices -e '.[opencl-driver]'
+
+# The tests of OpenCL on the second driver that works, where there are two.
+test-drivers: $(READY)
+	$(BIN)/python -m pytest -q $(PROCESSES) --opencl-driver 1 --ignore tests/tidy -m "opencl and not broad and $(QUICK)" || test $$? = 5
 
 # The cases of sweeps that `make test` leaves out.
 test-broad: $(READY)
-	$(BIN)/python -m pytest -q $(PROCESSES) --ignore tests/tidy -m "broad and $(QUICK)"
+	$(BIN)/python -m pytest -q $(PROCESSES) $(OPENCL) --ignore tests/tidy -m "broad and $(QUICK)"
 
 QUICK := not slow and not native and not zoo and not qemu and not packages and not browser and not shells and not torch and not contrib and not ptxas
 

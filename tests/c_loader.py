@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tests import opencl_drivers
 
 import ingot_runtime
 from ingot_build_rules.export.abi_header import error_kinds
@@ -160,7 +162,11 @@ class LoaderError(Exception):
 
 @functools.cache
 def library(*, sanitized: bool = False) -> ctypes.CDLL:
-    """Compile and load it; ``sanitized``: undefined behaviour ends the process."""
+    """Compile and load it; ``sanitized``: undefined behaviour ends the process. The processes of a
+    test run share what the first one has compiled."""
+    shared = Path(os.environ.get("XDG_STATE_HOME", "/none"), f"libingot-{sanitized}.so")
+    if shared.exists():
+        return _with_types(ctypes.CDLL(str(shared)))
     with tempfile.TemporaryDirectory(prefix="ingot-c-") as folder:
         for name, content in loader_sources():
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
@@ -172,7 +178,15 @@ def library(*, sanitized: bool = False) -> ctypes.CDLL:
         ):
             done = run_zig(command, folder)
             assert done.returncode == 0, done.stderr
-        loaded = ctypes.CDLL(os.path.join(folder, "libingot.so"))
+        made = os.path.join(folder, "libingot.so")
+        if shared.parent.is_dir():
+            part = shared.with_suffix(f".{os.getpid()}")
+            shutil.copy(made, part)
+            part.replace(shared)
+        return _with_types(ctypes.CDLL(made))
+
+
+def _with_types(loaded: ctypes.CDLL) -> ctypes.CDLL:
     loaded.ingot_describe.restype = ctypes.POINTER(BundleInfo)
     loaded.ingot_input.restype = loaded.ingot_output.restype = ctypes.POINTER(Tensor)
     for name in ("unload", "close", "cancel"):
@@ -181,18 +195,17 @@ def library(*, sanitized: bool = False) -> ctypes.CDLL:
 
 
 def find_opencl() -> dict[str, str]:
-    """Have the loader in C find the driver that pyopencl brings with it, if it does; return what a
-    process without Python needs for that, too."""
-    import pyopencl  # its loader of drivers asks a variable that this sets
+    """Have the loader in C find the driver of the tests by the loader of drivers that pyopencl brings
+    with it, if it does; return what a process without Python needs for that, too."""
+    import pyopencl
 
     folder = Path(pyopencl.__file__).parent / ".libs"
     loaders = sorted(folder.glob("libOpenCL*"))
     if not loaders:
         return {}
     os.environ["INGOT_OPENCL_LIBRARY"] = str(loaders[0])
-    names = ("INGOT_OPENCL_LIBRARY", "PYOPENCL_HOME", "POCL_DEVICES", "POCL_MAX_PTHREAD_COUNT")
-    found = {name: os.environ[name] for name in names if name in os.environ}
-    return {**found, "LD_LIBRARY_PATH": str(folder)}
+    named = {"INGOT_OPENCL_LIBRARY": str(loaders[0]), "LD_LIBRARY_PATH": str(folder)}
+    return {**opencl_drivers.variables(), **named}
 
 
 def options(

@@ -1,5 +1,5 @@
 """What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with
-them, Ctrl-C, a cache, a key, checks of every stage."""
+them, Ctrl-C, a cache, a key, an OpenCL driver, checks of every stage."""
 
 import gc
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from tests import pocl_linker
+from tests.opencl_plugin import OpenClTests
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("ingot", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -24,15 +25,17 @@ def pytest_configure(config: pytest.Config) -> None:
     that is inherited."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if _is_worker(config):
-        return  # it has what follows from the process that started it
+    if not _is_worker(config):  # which has what this one sets
+        _set_environment()
+    config.pluginmanager.register(OpenClTests(config))
+
+
+def _set_environment() -> None:
     # Commands under test share a cache: no process of the test run compiles what another one has
     # compiled.
     os.environ["INGOT_CACHE"] = tempfile.mkdtemp(prefix="ingot-test-cache-")
     # And a key: the user's own is nobody's business.
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="ingot-test-state-")
-    # Two OpenCL devices, each of one thread, on every machine.
-    os.environ |= {"POCL_DEVICES": "pthread pthread", "POCL_MAX_PTHREAD_COUNT": "1"}
     if pocl_linker.is_needed():
         folder = Path(os.environ["XDG_STATE_HOME"])
         pocl_linker.write_linker(folder)
@@ -73,9 +76,15 @@ def _is_worker(config: pytest.Config) -> bool:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--bless``."""
+    """Add ``--bless``, and what concerns OpenCL."""
     parser.addoption(
         "--bless", action="store_true", help="rewrite the golden files; review the diff like code"
+    )
+    parser.addoption(
+        "--require-opencl", action="store_true", help="fail where no OpenCL driver works"
+    )
+    parser.addoption(
+        "--opencl-driver", type=int, default=0, help="run on this one of those that work, from 0 on"
     )
 
 

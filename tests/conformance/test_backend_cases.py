@@ -65,7 +65,7 @@ def test_all_cases(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("device", ["opencl", "cuda"])
+@pytest.mark.parametrize("device", [pytest.param("opencl", marks=pytest.mark.opencl), "cuda"])
 def test_node_cases_on_a_device(device: str, tmp_path: Path) -> None:
     """With every node there, at least 1,400 pass; the others are on the list of the host or on that
     of the device."""

@@ -183,6 +183,7 @@ def test_two_zero_points_around_one_image() -> None:
     check_graph(builder, outputs, [x], 0.0, TARGETS)
 
 
+@pytest.mark.opencl
 def test_opencl_gives_the_same() -> None:
     """Dense and depthwise, both signs of each operand: as the interpreter of loops."""
     found: list[tuple[LoopProgram, list[Array]]] = []

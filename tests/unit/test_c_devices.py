@@ -231,11 +231,18 @@ TABLES: dict[str, LibrarySpec] = {
 }
 
 
-@pytest.mark.parametrize("name", list(TABLES))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.opencl) if name.startswith("opencl") else name
+        for name in TABLES
+    ],
+)
 def test_tables_that_lie_get_the_same_verdict(tmp_path: Path, cuda: FakeCuda, name: str) -> None:
     """Before a driver sees any of it."""
     del cuda
-    find_opencl()
+    if name.startswith("opencl"):
+        find_opencl()
     path = bundle_of(tmp_path, TABLES[name])
     with installed():
         verdict = verdict_of_python(path)
@@ -269,6 +276,7 @@ def test_mutants_of_a_table(tmp_path: Path, cuda: FakeCuda, count: int) -> None:
     assert cuda.calls()
 
 
+@pytest.mark.opencl(devices=2)
 def test_opencl_by_hand(tmp_path: Path) -> None:
     """From device to device by way of the host; blocks that only `main` asks for."""
     find_opencl()
@@ -280,6 +288,7 @@ def test_opencl_by_hand(tmp_path: Path) -> None:
             assert loaded.devices == {"host": "host:0", "acc": "opencl:0", "aux": "opencl:1"}
 
 
+@pytest.mark.opencl
 def test_opencl_has_the_bits_of_the_other_loader() -> None:
     """In turns over host, OpenCL and the processor; the architectures are all on the device."""
     find_opencl()
@@ -293,6 +302,7 @@ def test_opencl_has_the_bits_of_the_other_loader() -> None:
         assert loaded.devices == session.devices
 
 
+@pytest.mark.opencl(devices=2)
 def test_the_first_kind_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``opencl|cpu``: the processor where the driver is missing; what the user names is that or an
     error."""
@@ -325,6 +335,7 @@ def test_the_first_kind_that_is_there(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", STATIC)
+@pytest.mark.opencl
 def test_architectures_on_opencl(model: str) -> None:
     """Each of the 28 on an OpenCL device: the bits of the loader in Python."""
     find_opencl()

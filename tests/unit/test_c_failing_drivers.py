@@ -77,7 +77,7 @@ def drivers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(params=["cuda", "opencl"])
+@pytest.fixture(params=["cuda", pytest.param("opencl", marks=pytest.mark.opencl)])
 def driver(
     request: pytest.FixtureRequest, drivers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Driver:

@@ -176,6 +176,7 @@ def test_program_is_small_static_and_reproducible(program: Path, tmp_path: Path)
     assert os.access(again, os.X_OK)
 
 
+@pytest.mark.opencl
 def test_dynamic_program_opens_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A static one is refused; a dynamic one has the bits of the loader in Python, on OpenCL's device
     and on the processor, says what it is bound to, and has at most 160 kB."""

@@ -89,7 +89,7 @@ CASES: dict[str, tuple[list[NodeProto], Mapping[str, str], tuple[int, int]]] = {
 
 
 @pytest.mark.sweep(4)
-@pytest.mark.parametrize("kind", ["cpu:1", "opencl"])
+@pytest.mark.parametrize("kind", ["cpu:1", pytest.param("opencl", marks=pytest.mark.opencl)])
 @pytest.mark.parametrize("case", CASES)
 def test_each_value_is_copied_once(
     case: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -128,6 +128,7 @@ def _of_network(places: Sequence[str]) -> Array:
         return result
 
 
+@pytest.mark.opencl
 def test_a_device_of_several_kinds(expected: Array, machine: Machine) -> None:
     """One file that takes a GPU, an OpenCL device or the processor, whichever is there."""
     bundle = placed(["acc", "host", "acc", "acc"], {"acc": "cuda|opencl|cpu:1"})
@@ -142,6 +143,7 @@ def test_a_device_of_several_kinds(expected: Array, machine: Machine) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["bert", "whisper"])
+@pytest.mark.opencl
 def test_attention_of_several_kinds(model: str, tmp_path: Path) -> None:
     """Scratch is cut for each kind: attention is right on all of them."""
     cases = Cases(model, dynamic=False)

@@ -108,6 +108,7 @@ def test_a_processor_computes_each_unit_alone() -> None:
         expect(case, arrays[2])
 
 
+@pytest.mark.opencl
 def test_an_opencl_device_computes_each_unit_alone() -> None:
     """As a processor does."""
     programs = [team_program(case) for case in CASES]
@@ -196,7 +197,11 @@ def convolutions() -> tuple[ModelProto, Mapping[str, Array]]:
 
 @pytest.mark.parametrize(
     "bound",
-    ["cuda:0", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cpu:1", "opencl:0"))],
+    [
+        "cuda:0",
+        pytest.param("cpu:1", marks=pytest.mark.slow),
+        pytest.param("opencl:0", marks=[pytest.mark.slow, pytest.mark.opencl]),
+    ],
 )
 def test_convolutions_are_right(bound: str, tmp_path: Path) -> None:
     """What the host gives, within rounding; all of them in teams, also where another device takes

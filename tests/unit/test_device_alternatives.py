@@ -48,7 +48,9 @@ def no_opencl(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("executor", ["aot", "vm"])
-@pytest.mark.parametrize("bound", ["opencl:0", "cpu:2", "null:0"])
+@pytest.mark.parametrize(
+    "bound", [pytest.param("opencl:0", marks=pytest.mark.opencl), "cpu:2", "null:0"]
+)
 def test_every_kind_gives_the_numbers(
     bundle: bytes, expected: dict[str, Array], bound: str, executor: str
 ) -> None:
@@ -59,6 +61,7 @@ def test_every_kind_gives_the_numbers(
         assert session.device_counts().launches["acc"] > 0
 
 
+@pytest.mark.opencl
 def test_the_first_that_is_there(bundle: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """The order of the declaration counts, whichever kind has the loops; a kind that is missing is
     passed over, and the session tells what it got."""
@@ -102,6 +105,7 @@ def test_wrong_choices(bundle: bytes) -> None:
             ingot_runtime.load(data, devices={"acc": bound})
 
 
+@pytest.mark.opencl
 def test_devices_with_other_choices_have_their_own_code(expected: dict[str, Array]) -> None:
     """A device of one kind beside one that may be several: each has the loops of its own kinds."""
     data = made(acc="cpu:1|opencl", last="cpu:2")
@@ -110,6 +114,7 @@ def test_devices_with_other_choices_have_their_own_code(expected: dict[str, Arra
         assert_close(expected["y"], session.run({"x": X})["y"], ERROR_MAX)
 
 
+@pytest.mark.opencl(devices=2)
 def test_two_devices_share_what_is_the_same() -> None:
     """Devices that may be the same kinds share libraries and alternatives, and keep their ids."""
     data = made(acc="opencl|cpu:1", last="opencl:1|cpu:2")
@@ -121,6 +126,7 @@ def test_two_devices_share_what_is_the_same() -> None:
     assert (bound["acc"], bound["last"]) == ("cpu:1", "opencl:1")
 
 
+@pytest.mark.opencl
 def test_a_loader_that_does_not_know_them(bundle: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """The section is optional: an earlier loader of the same version skips it and has the first
     choice alone."""
@@ -253,6 +259,7 @@ def test_commands(bundle: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["reproduce", str(path), "--source", str(tmp_path / "m.onnx")]) == 0
 
 
+@pytest.mark.opencl
 @pytest.mark.slow
 @pytest.mark.parametrize("model", STATIC)
 def test_architectures_on_the_second_choice(model: str) -> None:

@@ -155,7 +155,9 @@ def test_a_copy_between_devices_has_no_parts() -> None:
         parse_fused(text.replace("copy b3 to b4", "begin_copy b3 to b4"))
 
 
-@pytest.mark.parametrize("device", ["cpu:1", "null", "opencl"])
+@pytest.mark.parametrize(
+    "device", ["cpu:1", "null", pytest.param("opencl", marks=pytest.mark.opencl)]
+)
 def test_bits(device: str) -> None:
     """Native and stepped, again and again: the bits of the processor alone."""
     expected: dict[str, bytes] = {}
@@ -176,7 +178,9 @@ def test_bits(device: str) -> None:
 LATE = np.random.default_rng(8).standard_normal((ROWS, WIDTH)).astype(np.float32)
 
 
-@pytest.mark.parametrize("device", ["cpu:1", "null", "opencl"])
+@pytest.mark.parametrize(
+    "device", ["cpu:1", "null", pytest.param("opencl", marks=pytest.mark.opencl)]
+)
 def test_bits_of_what_begins_early_there(device: str) -> None:
     """Likewise of copies to a device; what the caller changes behind a call changes nothing."""
     bundle, found = bundle_on(device, late_input()), set[bytes]()
@@ -279,6 +283,7 @@ def test_a_trace_shows_it(slow: Slow, tmp_path: Path, way: str, name: str, launc
     assert len(slow.waited) == 4
 
 
+@pytest.mark.opencl
 def test_opencl_copies_beside_a_queue_that_waits() -> None:
     """A copy that has begun ends while what was queued behind it has not run."""
     import pyopencl as cl
@@ -302,6 +307,7 @@ def test_opencl_copies_beside_a_queue_that_waits() -> None:
     device.close()
 
 
+@pytest.mark.opencl
 def test_opencl_copies_there_beside_a_queue_that_waits() -> None:
     """A copy to it that has begun ends while what was queued behind it has not run."""
     import pyopencl as cl
@@ -323,6 +329,7 @@ def test_opencl_copies_there_beside_a_queue_that_waits() -> None:
     device.close()
 
 
+@pytest.mark.opencl
 def test_opencl_tells_when_it_ran() -> None:
     """The launches of a stepped call ran one after the other, behind the call's beginning and
     before its end; their copies have times, too."""

@@ -43,7 +43,10 @@ def network(rows: int | str) -> ModelProto:
 
 
 @pytest.mark.parametrize("rows", [0, "n"])
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "place",
+    ["one", *(pytest.param(each, marks=pytest.mark.opencl) for each in ("opencl", "turns"))],
+)
 def test_what_is_empty_crosses_devices(place: str, rows: int | str) -> None:
     """Results are those of NumPy, native and stepped."""
     model, z = network(rows), np.linspace(-1, 1, 1024, dtype=np.float32)

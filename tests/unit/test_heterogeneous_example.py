@@ -52,6 +52,7 @@ def told(capsys: Output, *words: str) -> str:
 
 
 @pytest.mark.broad
+@pytest.mark.opencl
 def test_the_commands_print_what_the_page_shows(printed: tuple[Path, str]) -> None:
     """All of the page's commands; the output of the last one is on the page."""
     shown = re.search(r"prints:\n\n```\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -60,6 +61,7 @@ def test_the_commands_print_what_the_page_shows(printed: tuple[Path, str]) -> No
 
 
 @pytest.mark.broad
+@pytest.mark.opencl
 def test_inspect_shows_what_runs_where(split: str, capsys: Output) -> None:
     """Devices, the library, launches and copies of each, and the nodes by their names."""
     text = told(capsys, "inspect", split)
@@ -73,6 +75,7 @@ def test_inspect_shows_what_runs_where(split: str, capsys: Output) -> None:
         assert line in text
 
 
+@pytest.mark.opencl
 def test_diff_names_the_device(split: str, capsys: Output) -> None:
     """Against the same model on the host alone: the device, its library, the option that put it
     there; against itself nothing."""
@@ -85,6 +88,7 @@ def test_diff_names_the_device(split: str, capsys: Output) -> None:
     assert any(line.startswith("lock options: ") and "/layer1/*" in line for line in lines)
 
 
+@pytest.mark.opencl
 def test_bench_measures_both_devices(split: str, capsys: Output) -> None:
     """Calls, and each kernel by the names of its nodes, whatever device runs it."""
     words = ("bench", split, "--inputs", "dist/two_layer.npz", "--seconds", "0.01", "--anyway")
@@ -94,12 +98,14 @@ def test_bench_measures_both_devices(split: str, capsys: Output) -> None:
         assert f"{nodes}\n" in text
 
 
+@pytest.mark.opencl
 def test_it_is_reproduced(split: str, capsys: Output) -> None:
     """From the model, all bytes."""
     words = ("reproduce", split, "--source", "dist/two_layer.onnx", "--cached", "-q", "-j1")
     assert told(capsys, *words).startswith("reproduced: ")
 
 
+@pytest.mark.opencl
 def test_it_is_checked_against_the_interpreter(split: str, capsys: Output) -> None:
     """``--check`` compares the launches of all devices with the interpreter of the graph."""
     del split

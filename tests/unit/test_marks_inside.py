@@ -230,6 +230,7 @@ def test_a_branch_that_is_not_taken_copies_nothing() -> None:
     assert taken[-1] == {("host", "acc"): (2, 2 * size), ("acc", "host"): (2, 2 * size)}
 
 
+@pytest.mark.opencl
 def test_opencl() -> None:
     """On a driver's device as well."""
     model = body()

@@ -113,6 +113,7 @@ def check(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [dtype for dtype in _DTYPES if dtype not in ("f16", "bf16")])
+@pytest.mark.opencl
 def test_every_function_is_the_interpreters(dtype: DType) -> None:
     """Integers exactly, also where they overflow or divide by 0; floats within the functions'
     errors."""
@@ -132,6 +133,7 @@ def cast(source: DType, target: DType) -> LoopProgram:
 
 
 @pytest.mark.slow
+@pytest.mark.opencl
 def test_every_cast_is_the_interpreters() -> None:
     """Between all pairs of element types."""
     check(*every_cast())
@@ -176,6 +178,7 @@ def required() -> LoopProgram:
     return LoopProgram((Buffer("i32", False), Buffer("i32", True)), ("n",), "i", 1, 1, (body,))
 
 
+@pytest.mark.opencl
 def test_some_programs_are_the_interpreters() -> None:
     """Halves, saturation, masks, sums in lanes, choices: one program of each sort."""
     check(*some_programs())
@@ -190,6 +193,7 @@ def some_programs() -> tuple[list[LoopProgram], list[list[Array]]]:
     return [*programs, total(), chosen()], [*inputs, [numbers("i32", 2)], [numbers("i32", 4)]]
 
 
+@pytest.mark.opencl
 def test_a_requirement_is_reported() -> None:
     """A kernel returns the number of a requirement that does not hold, and nothing the next time."""
     compiled = DevicePrograms([required()])

@@ -31,6 +31,7 @@ _QUICK = ("resnet",)
     "model",
     [model if model in _QUICK else pytest.param(model, marks=pytest.mark.slow) for model in STATIC],
 )
+@pytest.mark.opencl
 def test_architecture_is_right(model: str, tmp_path: Path) -> None:
     """Every node on the device gives PyTorch's outputs; none is refused."""
     cases = Cases(model, dynamic=False)
@@ -105,6 +106,7 @@ def check_placements(
         assert (launches > 0) == ("acc" in places), places
 
 
+@pytest.mark.opencl
 def test_some_placements() -> None:
     """In turns over the host and an OpenCL device, and over three devices."""
     check_placements(network(), X, BLOCKS, [("host", "acc") * 3])
@@ -113,12 +115,14 @@ def test_some_placements() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.opencl
 def test_every_placement_of_six_blocks_over_two_devices() -> None:
     """2^6 of them."""
     check_placements(network(), X, BLOCKS, list(itertools.product(("host", "acc"), repeat=6)))
 
 
 @pytest.mark.slow
+@pytest.mark.opencl
 def test_every_placement_of_four_blocks_over_three_devices() -> None:
     """3^4 of them."""
     x = np.random.default_rng(2).standard_normal((3, 12)).astype(np.float32)
@@ -126,6 +130,7 @@ def test_every_placement_of_four_blocks_over_three_devices() -> None:
     check_placements(chain(), x, FOUR, places)
 
 
+@pytest.mark.opencl(devices=2)
 def test_two_devices_of_the_kind() -> None:
     """What crosses from one to the other is copied by way of the host."""
     places = {"/first/*": "one", "/second/*": "other", "/third/*": "one", "/fourth/*": "other"}
@@ -140,6 +145,7 @@ def test_two_devices_of_the_kind() -> None:
     assert edges["other", "one"][0] == 1
 
 
+@pytest.mark.opencl
 @pytest.mark.broad
 def test_the_commands_work_on_such_a_bundle(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -107,6 +107,7 @@ CUTS = 5
 
 @pytest.mark.parametrize("cut", range(CUTS))
 @pytest.mark.parametrize("name", CUT)
+@pytest.mark.opencl
 def test_network_cut_between_host_and_opencl(zoo: Path, name: str, cut: int) -> None:
     """At five points each, drawn by its name: all before the point on one side, all behind it on the
     other, in turns; within the tolerance of PyTorch, natively and stepped with equal bits."""
