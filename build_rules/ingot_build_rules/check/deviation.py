@@ -102,7 +102,7 @@ def may_jump(nodes: Sequence[Node], types: dict[int, TensorType]) -> bool:
         any(operand in computed and types[operand].dtype in FLOATS for operand in node.operands)
         and _is_step(node)
         for node in nodes
-    ) or any(node.op == "resize" for node in nodes)
+    ) or any(node.op == "resize" and len(node.operands) > 1 for node in nodes)
 
 
 def _is_step(node: Node) -> bool:

@@ -7,6 +7,8 @@ here: which axes are resampled (``ops.resize``).
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from ingot_compiler.ir.attributes import (
@@ -18,28 +20,38 @@ from ingot_compiler.ir.attributes import (
     attribute_str,
 )
 from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.simplest_fraction import F64_BITS, simplest_fraction
+
+_TINY = 1e-300
 
 
 def coordinates(attributes: Attributes, position: int, size: int) -> tuple[Array, float]:
-    """The source coordinate of every new position along one axis, and the scale."""
+    """The source coordinate of every new position along one axis, and the scale.
+
+    A coordinate is a quotient of integers below 2^53, rounded once, so that it is whole or a half
+    where the exact one is."""
     new = attribute_ints(attributes, "sizes")[position]
-    scale = attribute_floats(attributes, "scales")[position]
-    length = scale * size if scale else float(new)
-    scale = scale or new / size
+    given = attribute_floats(attributes, "scales")[position]
+    factor = simplest_fraction(given, F64_BITS) if given else Fraction(new, size)
+    up, down = float(factor.numerator), float(factor.denominator)
     where = np.arange(new, dtype=np.float64)
     mode = attribute_str(attributes, "coordinates")
     if mode == "asymmetric":
-        return where / scale, scale
-    if mode == "align_corners":
-        return where * (size - 1) / (length - 1) if length != 1 else where * 0, scale
-    if mode == "tf_crop_and_resize":
+        found = where * down / up
+    elif mode == "align_corners":
+        length, unit = (up * size, down) if given else (float(new), 1.0)
+        found = where * ((size - 1) * unit) / max(length - unit, _TINY)
+    elif mode == "tf_crop_and_resize":
         roi = attribute_floats(attributes, "roi")
         start, end = roi[position], roi[position + len(roi) // 2]
-        return _cropped(where, start, end, length, size), scale
-    if mode == "pytorch_half_pixel" and new == 1:
-        return where * 0, scale
-    offset = size / 2 * (1 - new / length) if mode == "half_pixel_symmetric" else 0.0
-    return offset + (where + 0.5) / scale - 0.5, scale
+        found = _cropped(where, start, end, float(factor * size), size)
+    elif mode == "pytorch_half_pixel" and new == 1:
+        found = where * 0
+    elif mode == "half_pixel_symmetric":
+        found = ((2 * where + 1 - new) * down / up + (size - 1)) / 2
+    else:
+        found = ((2 * where + 1) * down / up - 1) / 2
+    return found, up / down
 
 
 def _cropped(where: Array, start: float, end: float, length: float, size: int) -> Array:

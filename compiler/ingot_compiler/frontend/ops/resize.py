@@ -120,8 +120,7 @@ def resample(
     dtype = context.dtype_of(x)
     operands = [x if mode == "nearest" or dtype in ("f32", "f64") else cast(context, x, "f32")]
     if target.later is not None or roi is not None:
-        old = [context.shape_of(x)[axis] for axis in axes]
-        operands += _vectors(context, target, roi, kept, old)
+        operands += _vectors(context, target, roi, kept, len(axes))
     result = context.add(
         "resize", *operands, axes=tuple(axes[position] for position in kept),
         sizes=tuple(target.sizes[position] for position in kept),
@@ -149,11 +148,12 @@ def _vectors(
     target: ResizeTarget,
     roi: int | None,
     kept: Sequence[int],
-    old: Sequence[Dim],
+    count: int,
 ) -> tuple[int, int]:
-    """Scales and region of the kept axes as f64 vectors."""
-    count = len(old)
-    scales = _all_scales(context, target, old) if target.later is None else target.later
+    """Scales and region of the kept ones of ``count`` axes, as f64 vectors."""
+    scales = target.later
+    if scales is None:
+        scales = context.float_vector("f64", target.scales)
     if roi is None:
         roi = context.add("broadcast_to", context.scalar("f64", 0.0), shape=(2 * count,))
     ends = [position + count for position in kept]
@@ -161,15 +161,6 @@ def _vectors(
         context.add("gather", scales, context.integers(kept), axis=0),
         context.add("gather", roi, context.integers([*kept, *ends]), axis=0),
     )
-
-
-def _all_scales(context: OpContext, target: ResizeTarget, old: Sequence[Dim]) -> int:
-    """Known scales of all axes; new size / old size where the target says so."""
-    known = context.float_vector("f64", [scale or 1.0 for scale in target.scales])
-    from_sizes = context.integers([0 if scale else 1 for scale in target.scales])
-    chosen = cast(context, from_sizes, "bool")
-    lengths = [cast(context, context.integers(dims), "f64") for dims in (target.sizes, old)]
-    return context.add("select", chosen, context.add("div", *lengths), known)
 
 
 OP = OnnxOp("Resize", _translate, 10)

@@ -2,9 +2,9 @@
 axes (ONNX Resize-19).
 
 In: any tensor for ``nearest``, floats otherwise. ``sizes`` are the new sizes of ``axes``;
-``scales`` the factors, 0.0 where the factor is new size / old size. f64 vectors as operands take
-the place of the attributes ``scales`` and ``roi`` (starts, then ends, for ``tf_crop_and_resize``).
-Out: x's element type. Not done here: ``keep_aspect_ratio_policy`` (the frontend), lowering.
+``scales`` the factors, each the simplest fraction that rounds to its f64, 0.0 where the factor is new
+size / old size. f64 vectors as operands take the place of the attributes ``scales``, here fractions that
+round to f32, and ``roi`` (starts, then ends, for ``tf_crop_and_resize``). Out: x's element type. Not done here: ``keep_aspect_ratio_policy`` (the frontend), lowering.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, widen
 from ingot_compiler.ir.resample_rules import coordinates, taps
+from ingot_compiler.ir.simplest_fraction import F32_BITS, simplest_fraction
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import require_dtype, require_sizes
@@ -97,8 +98,10 @@ def _check_attributes(attributes: Attributes, x: TensorType, scales_given: bool)
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, *vectors = operands
-    given = zip(("scales", "roi"), vectors, strict=False)
-    attributes = {**attributes, **{name: tuple(map(float, vector)) for name, vector in given}}
+    if vectors:
+        scales, roi = (tuple(map(float, vector)) for vector in vectors)
+        meant = tuple(float(simplest_fraction(each, F32_BITS)) if each else 0.0 for each in scales)
+        attributes = {**attributes, "scales": meant, "roi": roi}
     nearest = attribute_str(attributes, "mode") == "nearest"
     result = x if nearest else widen(x)
     outside: Array = np.zeros((1,) * x.ndim, np.bool_)

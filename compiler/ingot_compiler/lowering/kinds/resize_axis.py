@@ -41,7 +41,7 @@ def resize_axis(scope: ResizeScope, position: int, index: Dim) -> ResizeAxis:
     step = whole_step(scope.node, position, size)
     if step is not None:
         return ResizeAxis(step.source(index), number(0), size, 1, is_inside=True)
-    place = ResizedIndex(scope, position, FromIndex(index, "f64"))
+    place = ResizedIndex(scope, position, index)
     where = elements.let(coordinate(place), "f64")
     outside: tuple[Value, ...] = ()
     if scope.node.text("coordinates") == "tf_crop_and_resize":

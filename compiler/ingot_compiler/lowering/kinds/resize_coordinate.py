@@ -3,15 +3,24 @@ Resize-19.
 
 In: a resampling, an index of its result. Out: the coordinate, in f64. Not done here: which elements
 lie there (``resize_axis``).
+
+Twice a coordinate is a quotient of integers, rounded once: below 2^53, it is whole where the exact one
+is. A factor that a run gives was rounded to f32, for which any fraction may have been meant: a quotient
+that is whole for one of these is taken for whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.lowering.kinds.resize_scope import ResizeScope, apply, number
 from ingot_compiler.lowering.loops import FromIndex, Value
 from ingot_runtime.lazy_dataclass import dataclass
+
+# A rounded factor is off by 2^-24 of itself; of one that is no less than 2, 1 less than that is by twice
+# as much.
+_ROUNDED = 2.0**-23
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +29,17 @@ class ResizedIndex:
 
     scope: ResizeScope
     position: int
-    index: Value
+    place: Dim
+
+    @property
+    def index(self) -> Value:
+        """The index."""
+        return FromIndex(self.place, "f64")
+
+    @property
+    def twice(self) -> Value:
+        """Two times the index."""
+        return FromIndex(dim_mul(self.place, 2), "f64")
 
     @property
     def size(self) -> Value:
@@ -38,24 +57,34 @@ class ResizedIndex:
         return FromIndex(self.scope.new_size(self.position), "f64")
 
     @property
-    def scale(self) -> Value:
-        """The factor."""
-        return self.scope.scale(self.position)
+    def factor(self) -> tuple[Value, Value]:
+        """The factor, as a numerator and a denominator."""
+        return self.scope.factor(self.position)
 
     @property
-    def length(self) -> Value:
-        """The size of the result before it was rounded down."""
-        from_sizes = not self.scope.vectors and not self.scope.given_scale(self.position)
-        return self.new if from_sizes else apply("mul", self.scale, self.size)
+    def length(self) -> tuple[Value, Value]:
+        """The size of the result before it was rounded down, as a numerator and a denominator."""
+        scope = self.scope
+        if not scope.vectors and not scope.given_scale(self.position):
+            return self.new, number(1)
+        up, down = self.factor
+        return apply("mul", up, self.size), down
 
-    @property
-    def step(self) -> Value:
-        """The steps from the first to the last index of the result."""
-        return apply("max", apply("sub", self.length, number(1)), number(1e-300))
+    def divided(self, value: Value) -> Value:
+        """A whole number of halves divided by the factor."""
+        up, down = self.factor
+        return self.quotient(apply("mul", value, down), up)
 
-    def unless_single(self, value: Value, otherwise: Value) -> Value:
-        """``value``, but ``otherwise`` where the result has a single element."""
-        return apply("select", apply("equal", self.length, number(1)), otherwise, value)
+    def quotient(self, above: Value, below: Value) -> Value:
+        """The quotient, whole where the one that is meant is."""
+        found = apply("div", above, below)
+        if not self.scope.vectors:
+            return found
+        found = self.scope.elements.let(found, "f64")
+        whole = self.scope.elements.let(apply("floor", apply("add", found, number(0.5))), "f64")
+        apart = apply("abs", apply("sub", found, whole))
+        error = apply("mul", apply("abs", found), number(_ROUNDED))
+        return apply("select", apply("less_equal", apart, error), whole, found)
 
 
 def coordinate(place: ResizedIndex) -> Value:
@@ -63,9 +92,22 @@ def coordinate(place: ResizedIndex) -> Value:
     return _COORDINATES[place.scope.node.text("coordinates")](place)
 
 
+def _half(value: Value) -> Value:
+    return apply("mul", value, number(0.5))
+
+
+def _positive(steps: Value) -> Value:
+    """Steps between elements; of the first one alone, any number."""
+    return apply("max", steps, number(1e-300))
+
+
+def _centre(place: ResizedIndex) -> Value:
+    """Twice the middle of the element."""
+    return apply("add", place.twice, number(1))
+
+
 def _half_pixel(place: ResizedIndex) -> Value:
-    centre = apply("add", place.index, number(0.5))
-    return apply("sub", apply("div", centre, place.scale), number(0.5))
+    return _half(apply("sub", place.divided(_centre(place)), number(1)))
 
 
 def _pytorch_half_pixel(place: ResizedIndex) -> Value:
@@ -74,27 +116,28 @@ def _pytorch_half_pixel(place: ResizedIndex) -> Value:
 
 
 def _half_pixel_symmetric(place: ResizedIndex) -> Value:
-    rest = apply("sub", number(1), apply("div", place.new, place.length))
-    half = apply("mul", place.size, number(0.5))
-    return apply("add", apply("mul", half, rest), _half_pixel(place))
+    from_middle = place.divided(apply("sub", _centre(place), place.new))
+    return _half(apply("add", from_middle, place.last))
 
 
 def _asymmetric(place: ResizedIndex) -> Value:
-    return apply("div", place.index, place.scale)
+    return _half(place.divided(place.twice))
 
 
 def _align_corners(place: ResizedIndex) -> Value:
-    along = apply("div", apply("mul", place.index, place.last), place.step)
-    return place.unless_single(along, number(0))
+    above, below = place.length
+    along = apply("mul", place.twice, apply("mul", place.last, below))
+    return _half(place.quotient(along, _positive(apply("sub", above, below))))
 
 
 def _crop(place: ResizedIndex) -> Value:
     start, end = place.scope.region(place.position)
-    last = place.last
-    middle = apply("mul", apply("mul", number(0.5), apply("add", start, end)), last)
+    last, length = place.last, place.quotient(*place.length)
+    middle = apply("mul", _half(apply("add", start, end)), last)
     reach = apply("mul", apply("mul", place.index, apply("sub", end, start)), last)
-    along = apply("div", reach, place.step)
-    return place.unless_single(apply("add", along, apply("mul", start, last)), middle)
+    along = apply("div", reach, _positive(apply("sub", length, number(1))))
+    several = apply("add", along, apply("mul", start, last))
+    return apply("select", apply("equal", length, number(1)), middle, several)
 
 
 _COORDINATES: Mapping[str, Callable[[ResizedIndex], Value]] = {

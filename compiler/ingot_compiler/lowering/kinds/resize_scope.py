@@ -12,6 +12,7 @@ import math
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.resample_rules import tap_count
+from ingot_compiler.ir.simplest_fraction import F64_BITS, simplest_fraction
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
@@ -82,18 +83,25 @@ class ResizeScope:
         """The factor that the op states, 0 where it is one of an operand or follows from sizes."""
         return self.node.reals("scales")[position]
 
-    def scale(self, position: int) -> Value:
-        """The factor of an axis."""
+    def factor(self, position: int) -> tuple[Value, Value]:
+        """The factor of an axis: a numerator and a denominator, which are integers where it is no entry
+        of an operand."""
+        sizes = self.new_size(position), self.size(position)
+        new, size = (FromIndex(each, "f64") for each in sizes)
         if self.vectors:
-            return self._entry(0, position)
-        if factor := self.given_scale(position):
-            return number(factor)
-        new, size = self.new_size(position), self.size(position)
-        return apply("div", FromIndex(new, "f64"), FromIndex(size, "f64"))
+            entry = self._entry(0, position)
+            follows = apply("equal", entry, number(0))
+            return apply("select", follows, new, entry), apply("select", follows, size, number(1))
+        if given := self.given_scale(position):
+            factor = simplest_fraction(given, F64_BITS)
+            return number(factor.numerator), number(factor.denominator)
+        return new, size
 
     def shrink(self, position: int) -> Value | None:
         """The factor that widens an antialias filter; None for a filter of its own width."""
-        return apply("min", self.scale(position), number(1)) if self.is_antialias else None
+        if not self.is_antialias:
+            return None
+        return apply("min", apply("div", *self.factor(position)), number(1))
 
     def region(self, position: int) -> tuple[Value, Value]:
         """Start and end of an axis's region of interest, as fractions."""

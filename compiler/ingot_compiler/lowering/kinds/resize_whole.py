@@ -12,7 +12,7 @@ from ingot_compiler.ir.graph import Node
 from ingot_runtime.lazy_dataclass import dataclass
 
 _TIMES_MAX = 16
-_PARTS = (2, 4, 8)  # of whose inverse every multiple is exact
+_PARTS = range(2, 9)
 _CENTRED = ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
 
 
@@ -68,4 +68,4 @@ def _divided(node: Node, new: Dim, parts: int) -> WholeStep | None:
         return None
     # The centre of an even number of elements lies between two of them.
     is_lower = node.text("nearest_mode") in ("floor", "round_prefer_floor")
-    return WholeStep(1, parts, parts // 2 - is_lower)
+    return WholeStep(1, parts, (parts - is_lower) // 2)
