@@ -73,7 +73,7 @@ class OpContext(OnnxNode):
         cls, translation: Translation, source: tuple[int, ...] = (), mark: str = ""
     ) -> OpContext:
         """What stored tensors are put into the graph with; ``source``: the nodes that read it."""
-        return cls("Constant", "", 0, {}, (), (True,), source, mark, translation)
+        return cls("Constant", "", 0, {}, (), (True,), source, mark, (), translation)
 
     # -- types -------------------------------------------------------------------------------------
 

@@ -97,6 +97,7 @@ def _translated(
         read,
         same_names=same_names,
         custom_ops=custom_ops,
+        declared=_declared_sizes(model),
         seed=model.seed,
     )
     values = _inputs(model, translation)
@@ -118,6 +119,13 @@ def _translated(
     own = model.forms or (TENSOR,) * len(model.inputs)
     graph = translation.builder.finish(parts)
     return TypedModel(graph, contradictions, profiles, (own, forms) if has_values else ())
+
+
+def _declared_sizes(model: ImportedModel) -> dict[int, tuple[int | None, ...]]:
+    """What the file says of the sizes of tensors, by their ordinals."""
+    outputs = zip(model.outputs, model.declared, strict=True)
+    told = (*model.declared_inside, *outputs)
+    return {ordinal: each.shape for ordinal, each in told if each.shape is not None}
 
 
 def _inputs(model: ImportedModel, translation: Translation) -> dict[int, int]:

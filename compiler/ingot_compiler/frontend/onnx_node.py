@@ -31,7 +31,8 @@ class OnnxNode:
     """One ONNX node. Operand value ids are None where an optional operand is absent.
 
     ``wanted``: which results somebody may read; ``source``: the node's number; ``mark``: the device
-    that the user asks for, or "".
+    that the user asks for, or ""; ``declared``: the sizes that the file gives of its first result, where
+    it says them.
     """
 
     op: str
@@ -42,6 +43,7 @@ class OnnxNode:
     wanted: tuple[bool, ...]
     source: tuple[int, ...]
     mark: str
+    declared: tuple[int | None, ...]
 
     def optional(self, position: int) -> int | None:
         """Operand ``position``, None when absent."""

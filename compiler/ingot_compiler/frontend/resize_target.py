@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import floor, inf
 
 from ingot_compiler.frontend.compose import binary_scalar, broadcast_to, cast, reduce
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.operand_sizes import with_count
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.simplest_fraction import F32_BITS, simplest_fraction
 from ingot_runtime.lazy_dataclass import dataclass
 
+_ROUNDING = Fraction(1, 1 << F32_BITS)
 _POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
@@ -29,28 +32,45 @@ class ResizeTarget:
     later: int | None = None
 
 
-def target_of_scales(context: OpContext, old: Sequence[Dim], scales: int) -> ResizeTarget:
-    """New sizes floor(size * scale)."""
+def target_of_scales(context: OpContext, x: int, axes: Sequence[int], scales: int) -> ResizeTarget:
+    """New sizes floor(size * scale) of ``axes`` of x."""
+    old = [context.shape_of(x)[axis] for axis in axes]
     scales = with_count(context, scales, len(old), "scales")
     factors = _known_floats(context, scales)
     if factors is not None:
-        if not all(factor > 0 for factor in factors):
-            raise OpTypeError("scales > 0", factors)
-        return scaled_target(old, factors)
+        return scaled_target(context, x, axes, factors)
     later = cast(context, scales, "f64")
     scaled = context.add("mul", later, _lengths(context, old))
-    sizes = cast(context, context.add("floor", scaled), "i64")
+    # What rounding a scale took away; at most a half, so that a whole number stays what it is.
+    rounding = binary_scalar(context, "mul", scaled, 2.0**-F32_BITS)
+    raised = context.add("add", scaled, binary_scalar(context, "min", rounding, 0.5))
+    sizes = cast(context, context.add("floor", raised), "i64")
     return ResizeTarget(list(context.read_dims(sizes)), [0.0] * len(old), later)
 
 
-def scaled_target(old: Sequence[Dim], scales: Sequence[float]) -> ResizeTarget:
-    """New sizes floor(size * scale) of known scales, exactly."""
-    factors = [Fraction(scale) for scale in scales]
-    sizes = [
-        dim_floordiv(dim_mul(size, factor.numerator), factor.denominator)
-        for size, factor in zip(old, factors, strict=True)
-    ]
-    return ResizeTarget(sizes, list(scales))
+def scaled_target(
+    context: OpContext, x: int, axes: Sequence[int], scales: Sequence[float]
+) -> ResizeTarget:
+    """New sizes floor(size * scale) of known scales, by the fractions that were rounded to them; the size
+    that the file declares, where it is one of another number that rounds to the scale."""
+    if not all(0 < scale < inf for scale in scales):
+        raise OpTypeError("finite scales > 0", scales)
+    factors = [simplest_fraction(scale, F32_BITS) for scale in scales]
+    sizes = list[Dim]()
+    for axis, scale, factor in zip(axes, scales, factors, strict=True):
+        size = context.shape_of(x)[axis]
+        told = context.declared[axis] if axis < len(context.declared) else None
+        if isinstance(size, int) and told is not None and _may_become(size, told, scale):
+            sizes.append(told)
+        else:
+            sizes.append(dim_floordiv(dim_mul(size, factor.numerator), factor.denominator))
+    return ResizeTarget(sizes, [float(factor) for factor in factors])
+
+
+def _may_become(size: int, told: int, scale: float) -> bool:
+    """Whether a size is floor(size * number) for a number that rounds to a scale."""
+    least, most = (size * Fraction(scale) * (1 + sign * _ROUNDING) for sign in (-1, 1))
+    return floor(least) <= told <= floor(most)
 
 
 def target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> ResizeTarget:
@@ -67,8 +87,8 @@ def target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> Resiz
     pairs = _known_pairs(wanted, old)
     if pairs is not None:
         return ResizeTarget(wanted, [new / size for new, size in pairs])
-    ratios = context.add("div", _lengths(context, wanted), _lengths(context, old))
-    return ResizeTarget(wanted, [0.0] * len(old), ratios)
+    unknown = [0.0] * len(old)
+    return ResizeTarget(wanted, unknown, context.float_vector("f64", unknown))
 
 
 def _known_floats(context: OpContext, value: int) -> tuple[float, ...] | None:

@@ -51,7 +51,7 @@ class Translation:
     or columns; ``dequantised``: floats made of 8-bit integers;
     ``same_names``: which dimensions of inputs are one size; ``seed``: the input from which random
     numbers come; ``values``: those that are no tensors; ``custom_ops``: definitions of the user by
-    domain and name; ``inferred``: the result of an op without attributes, or of a cast, for
+    domain and name; ``declared``: sizes that the file gives of tensors, by their ordinals; ``inferred``: the result of an op without attributes, or of a cast, for
     operands of some types that need no change.
     """
 
@@ -68,6 +68,9 @@ class Translation:
     same_names: SameNames = field(default_factory=SameNames)
     custom_ops: Mapping[tuple[str, str], CustomOp] = field(
         default_factory=dict[tuple[str, str], CustomOp]
+    )
+    declared: Mapping[int, tuple[int | None, ...]] = field(
+        default_factory=dict[int, tuple[int | None, ...]]
     )
     seed: int | None = None
     values: dict[int, Value] = field(default_factory=dict[int, Value])

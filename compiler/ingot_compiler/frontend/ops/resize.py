@@ -74,7 +74,7 @@ def _target(context: OpContext, x: int, axes: Sequence[int]) -> ResizeTarget:
         return target_of_sizes(context, old, sizes)
     if scales is None:
         raise OpTypeError("scales or sizes", "none")
-    return target_of_scales(context, old, scales)
+    return target_of_scales(context, x, axes, scales)
 
 
 def _sampling(context: OpContext) -> Sampling:

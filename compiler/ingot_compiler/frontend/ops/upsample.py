@@ -16,14 +16,14 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 
 
 def _target(context: OpContext, x: int) -> ResizeTarget:
-    shape = context.shape_of(x)
+    axes = range(context.rank_of(x))
     if context.opset >= 9:
-        return target_of_scales(context, shape, context.operand(1))
+        return target_of_scales(context, x, axes, context.operand(1))
     value = context.attributes.get("scales")
     scales = [item for item in value if isinstance(item, float)] if isinstance(value, tuple) else []
-    if len(scales) != len(shape) or not all(scale > 0 for scale in scales):
-        raise OpTypeError(f"{len(shape)} scales > 0", scales)
-    return scaled_target(shape, scales)
+    if len(scales) != len(axes):
+        raise OpTypeError(f"{len(axes)} scales", scales)
+    return scaled_target(context, x, axes, scales)
 
 
 def _translate(context: OpContext) -> Sequence[int]:
