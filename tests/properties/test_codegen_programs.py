@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, interpret, run_program
 
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, evaluate, symbol
+from ingot_compiler.ir.dims import (
+    FUNCTIONS,
+    Dim,
+    dim_floordiv,
+    dim_max,
+    dim_min,
+    dim_mod,
+    evaluate,
+    symbol,
+)
 from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -59,13 +68,10 @@ def _indices(draw: st.DrawFn, names: tuple[str, ...]) -> Dim:
     for name in names:
         index = index + symbol(name) * draw(st.sampled_from([0, 1, 1, 2, 5, -1]))
     other = draw(st.sampled_from([1, 2, 3, 4, 7, 16, 32, _M, _N + 1]))
-    form = draw(
-        st.sampled_from(["plain", "plain", "floordiv", "mod", "min", "max", "both", "both"])
-    )
+    form = draw(st.sampled_from(["plain", "plain", "both", "both", *FUNCTIONS]))
     if form == "both":
         return dim_floordiv(index, other) * 3 + dim_mod(index, other)
-    functions = {"floordiv": dim_floordiv, "mod": dim_mod, "min": dim_min, "max": dim_max}
-    return functions[form](index, other) if form in functions else index
+    return FUNCTIONS[form](index, other) if form in FUNCTIONS else index
 
 
 def _inside(index: Dim) -> Dim:

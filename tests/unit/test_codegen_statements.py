@@ -20,7 +20,16 @@ from tests.unit.codegen_harness import (
 )
 
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, evaluate, symbol
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_broadcast,
+    dim_floordiv,
+    dim_max,
+    dim_min,
+    dim_mod,
+    evaluate,
+    symbol,
+)
 from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -90,6 +99,7 @@ def _fenced(count: int, dtype: DType = "f32") -> tuple[Array, mmap.mmap]:
         dim_mod(_J, 64) + dim_floordiv(_J, 64) * 70, dim_mod(_J + 64, 32) * 2, dim_floordiv(_J, _M + 1),
         dim_mod(_J, _M), dim_floordiv(_J, 4) + 2 * dim_mod(_J, 4), dim_min(_J, 9), dim_max(_J - 5, 0),
         dim_mod(_J - 5, 3), dim_floordiv(_J - 9, 4) + 3, dim_floordiv(_J - 9, 5) + 3, _J * _J, dim_mod(_J * 5, 11) * _M,
+        dim_broadcast(_J, _M),
     ],
     ids=str,
 )  # fmt: skip

@@ -6,7 +6,7 @@ must be equal by the type rule of a core op (``unify_sizes``), windows (``window
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from ingot_compiler.frontend.compose import as_vector, reshape
 from ingot_compiler.frontend.context import OpContext
@@ -87,29 +87,6 @@ def with_count(context: OpContext, x: int, count: int, what: str) -> int:
     """A list of ``count`` integers or floats, one of rank 0 too, as ``with_size``; ``what`` they
     are, in the plural."""
     return with_size(context, as_vector(context, x), 0, count, f"{count} {what}")
-
-
-def broadcast_dim(left: Dim, right: Dim) -> Dim:
-    """ONNX's two-sided broadcasting of one dimension: equal, or one of them is 1."""
-    if right in (left, 1):
-        return left
-    if left == 1:
-        return right
-    if isinstance(left, int) and isinstance(right, int):
-        raise OpTypeError("equal dimensions, or 1", message(left, " and ", right))
-    if isinstance(left, int):
-        return left if left > 1 or not left else right
-    if isinstance(right, int):
-        return right
-    return dim_max(left, right)
-
-
-def broadcast_shape(left: Sequence[Dim], right: Sequence[Dim]) -> tuple[Dim, ...]:
-    """ONNX's two-sided broadcasting of shapes, aligned at the last dimension."""
-    rank = max(len(left), len(right))
-    ones: tuple[Dim, ...] = (1,) * rank
-    pairs = zip((*ones[len(left) :], *left), (*ones[len(right) :], *right), strict=True)
-    return tuple(broadcast_dim(a, b) for a, b in pairs)
 
 
 def require_other_sizes(context: OpContext, sizes: Iterable[tuple[int, Dim]]) -> None:

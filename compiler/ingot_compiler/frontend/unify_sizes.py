@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from ingot_compiler.ir.attributes import Attributes
-from ingot_compiler.ir.dims import Dim, dim_max, evaluate, format_dim, has_call, symbols_of
+from ingot_compiler.ir.dims import Dim, dim_broadcast, evaluate, format_dim, symbols_of
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.shape_constraints import (
@@ -100,21 +100,25 @@ def _target(dims: Sequence[Dim]) -> tuple[Dim, bool]:
     target, equal = different[0], True
     for dim in different[1:]:
         equal = equal and _must_be_equal(target, dim)
-        target = min(target, dim, key=_complexity) if equal else dim_max(target, dim)
+        target = min(target, dim, key=_complexity) if equal else dim_broadcast(target, dim)
     return target, equal
 
 
 def _must_be_equal(left: Dim, right: Dim) -> bool:
-    """Whether one symbol is behind both, and no size of it makes one of them 1 and the other not.
+    """Whether one symbol is behind both, and no size of it makes one of them 1 and the other not;
+    nothing at all is a size, too.
 
-    A maximum of one with another size came from broadcasting, and may go on so. Of the sizes that
+    What one broadcast to with another size may go on so. Of the sizes that
     are tried, those above 1
     decide: a size of 1 makes most sizes 1, and exporters do not write for it.
     """
     names = sorted({*symbols_of(left), *symbols_of(right)})
     if set(symbols_of(left)).isdisjoint(symbols_of(right)):
         return False
-    if any(has_call(size, "max") and dim_max(left, right) == size for size in (left, right)):
+    if dim_broadcast(left, right) in (left, right):
+        return False
+    nothing = dict.fromkeys(names, 0)
+    if {evaluate(left, nothing), evaluate(right, nothing)} == {0, 1}:
         return False
     tried = [(evaluate(left, sizes), evaluate(right, sizes)) for sizes in _sizes_above_1(names)]
     fitting = [pair for pair in tried if pair[0] == pair[1] or 1 in pair]

@@ -141,7 +141,11 @@ class Assembler:
                 )
             return self.symbols[atom.name]
         assert isinstance(atom, Call)
-        return self.binary(atom.function, self.dim(atom.left), self.dim(atom.right))
+        left, right = self.dim(atom.left), self.dim(atom.right)
+        if atom.function != "broadcast":
+            return self.binary(atom.function, left, right)
+        some = self.binary("min", self.binary("min", left, right), self.dim(1))
+        return self.binary("mul", self.binary("max", left, right), some)
 
     def changing(self, symbol: str) -> int:
         """The register of a symbol that is about to change; expressions over it are computed

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ingot_compiler.ir.errors import LimitError
-from ingot_compiler.ir.long_division import whole_quotient, without
+from ingot_compiler.ir.long_division import divided, whole_quotient
 
 # Pure functions of frozen values: what they return is kept, and never changes.
 _CACHED_MAX = 1 << 16
@@ -45,7 +45,7 @@ class Symbol:
 @dataclass(frozen=True, slots=True)
 class Call:
     """``function(left, right)`` that has no polynomial form; functions:
-    ``floordiv mod min max``."""
+    ``floordiv mod min max broadcast``."""
 
     function: str
     left: Dim
@@ -235,14 +235,7 @@ def _split_multiple(dim: Dim, divisor: Dim) -> tuple[Dim, Dim]:
     if others:  # a reshape to -1 divides (a + 1) * (b + 1), multiplied out
         whole = whole_quotient(dict(terms_of(dim)), divisor_terms, _atom_key)
         return (0, dim) if whole is None else (from_terms(whole), 0)
-    quotient: dict[Monomial, int] = {}
-    rest: dict[Monomial, int] = {}
-    for monomial, factor in terms_of(dim):
-        left_over = without(monomial, monomial_divisor)
-        if left_over is None or factor % factor_divisor:
-            rest[monomial] = factor
-        else:
-            quotient[left_over] = quotient.get(left_over, 0) + factor // factor_divisor
+    quotient, rest = divided(terms_of(dim), monomial_divisor, factor_divisor)
     return from_terms(quotient), from_terms(rest)
 
 
@@ -305,22 +298,37 @@ def _extreme(function: str, dual: str, left: Dim, right: Dim) -> Dim:
     if isinstance(difference, int):
         return left if (difference <= 0) == (function == "min") else right
     kept: list[Dim] = []
-    for dim in (*_arguments(function, left), *_arguments(function, right)):
+    for dim in (*choices(function, left), *choices(function, right)):
         kept = _with_argument(function, kept, dim)
     absorbed = [
-        dim for dim in kept if any(other in _arguments(dual, dim) for other in kept if other != dim)
+        dim for dim in kept if any(other in choices(dual, dim) for other in kept if other != dim)
     ]
-    first, *rest = sorted((dim for dim in kept if dim not in absorbed), key=format_dim)
-    for dim in rest:
-        first = _call(function, first, dim)
-    return first
+    return _nest(function, sorted((dim for dim in kept if dim not in absorbed), key=format_dim))
 
 
-def _arguments(function: str, dim: Dim) -> tuple[Dim, ...]:
+def dim_broadcast(left: Dim, right: Dim) -> Dim:
+    """The size that two sizes broadcast to: the other one where one of them is 1. They are equal
+    otherwise: what is seen of a number decides."""
+    if isinstance(left, int) and isinstance(right, int):
+        return max(left, right) * min(left, right, 1)
+    sizes = {*choices("broadcast", left), *choices("broadcast", right)} - {1}
+    number = next((size for size in sizes if isinstance(size, int)), None)
+    return _nest("broadcast", sorted(sizes, key=format_dim)) if number is None else number
+
+
+def _nest(function: str, dims: Sequence[Dim]) -> Dim:
+    """One call over all, no deeper than it must be."""
+    if len(dims) == 1:
+        return dims[0]
+    half = (len(dims) + 1) // 2
+    return _call(function, _nest(function, dims[:half]), _nest(function, dims[half:]))
+
+
+def choices(function: str, dim: Dim) -> tuple[Dim, ...]:
     """What a nest of ``function`` chooses from; just ``dim`` when it is none."""
     atom = lone_atom(dim)
     if isinstance(atom, Call) and atom.function == function:
-        return *_arguments(function, atom.left), *_arguments(function, atom.right)
+        return *choices(function, atom.left), *choices(function, atom.right)
     return (dim,)
 
 
@@ -341,6 +349,7 @@ FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
     "mod": dim_mod,
     "min": dim_min,
     "max": dim_max,
+    "broadcast": dim_broadcast,
 }
 
 
@@ -425,15 +434,6 @@ def symbols_of_product(monomial: Monomial) -> Iterator[str]:
         else:
             yield from symbols_of(atom.left)
             yield from symbols_of(atom.right)
-
-
-def has_call(dim: Dim, function: str) -> bool:
-    """Whether ``function`` is called anywhere in ``dim``."""
-    calls = [atom for monomial, _ in terms_of(dim) for atom in monomial if isinstance(atom, Call)]
-    return any(
-        call.function == function or has_call(call.left, function) or has_call(call.right, function)
-        for call in calls
-    )
 
 
 @lru_cache(maxsize=_CACHED_MAX)

@@ -6,10 +6,11 @@ factor is (``dims``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 Factor = TypeVar("Factor")
+Terms = dict[tuple[Factor, ...], int]
 
 _TERMS_MAX = 64  # of a quotient
 
@@ -22,6 +23,21 @@ def without(product: tuple[Factor, ...], divisor: tuple[Factor, ...]) -> tuple[F
             return None
         left_over.remove(factor)
     return tuple(left_over)
+
+
+def divided(
+    dividend: Iterable[tuple[tuple[Factor, ...], int]], product: tuple[Factor, ...], number: int
+) -> tuple[Terms[Factor], Terms[Factor]]:
+    """Quotient and rest of a sum by ``number * product``, which divides a term or leaves it."""
+    quotient: Terms[Factor] = {}
+    rest: Terms[Factor] = {}
+    for term, factor in dividend:
+        left_over = without(term, product)
+        if left_over is None or factor % number:
+            rest[term] = factor
+        else:
+            quotient[left_over] = quotient.get(left_over, 0) + factor // number
+    return quotient, rest
 
 
 def whole_quotient(

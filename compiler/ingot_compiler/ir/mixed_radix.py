@@ -19,7 +19,6 @@ from ingot_compiler.ir.dims import (
     dim_mod,
     dim_mul,
     from_terms,
-    has_call,
     lone_atom,
     terms_of,
 )
@@ -30,9 +29,16 @@ _CACHED_MAX = 1 << 12
 @lru_cache(maxsize=_CACHED_MAX)
 def recombined(dim: Dim) -> Dim:
     """The expression with neighbouring digits as one, until none are left."""
-    while has_call(dim, "mod") and (found := next(_joined(dim), None)) is not None:
+    while _has_mod(dim) and (found := next(_joined(dim), None)) is not None:
         dim = found
     return dim
+
+
+def _has_mod(dim: Dim) -> bool:
+    calls = [atom for monomial, _ in terms_of(dim) for atom in monomial if isinstance(atom, Call)]
+    return any(
+        call.function == "mod" or _has_mod(call.left) or _has_mod(call.right) for call in calls
+    )
 
 
 def _joined(dim: Dim) -> Iterator[Dim]:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.message import Text, message
+from ingot_compiler.ir.dims import Dim, choices
+from ingot_compiler.ir.message import Text, joined, message
 from ingot_runtime.lazy_dataclass import dataclass
 
 Shape = tuple[Dim, ...]
@@ -80,6 +80,10 @@ def requirements(constraint: ShapeConstraint) -> Iterator[tuple[Dim, Text]]:
             yield excess, what
 
 
+def _others(target: Dim, size: Dim) -> Text:
+    return joined(" and ", (other for other in choices("broadcast", target) if other != size))
+
+
 def _excesses(constraint: ShapeConstraint) -> Iterator[tuple[Dim, Text]]:
     if isinstance(constraint, SizeBound):
         yield constraint.excess, constraint.what
@@ -95,5 +99,5 @@ def _excesses(constraint: ShapeConstraint) -> Iterator[tuple[Dim, Text]]:
                 if size not in (1, target):
                     yield (
                         (size - 1) * (size - target),
-                        message(size, " does not broadcast to ", target),
+                        message(size, " does not broadcast to ", _others(target, size)),
                     )

@@ -8,26 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ingot_compiler.ir.dims import Dim, dim_max
+from ingot_compiler.ir.dims import Dim, dim_broadcast
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
 def broadcast_dims(left: Dim, right: Dim) -> Dim:
-    """Broadcast one dimension.
-
-    Of an integer above 1 and an expression the integer is taken; of two different expressions,
-    ``max``: at run time they are equal or one is 1, which the frontend checks. An expression
-    against 0 gives 0.
-    """
-    if right in (left, 1):
-        return left
-    if left == 1:
-        return right
-    if isinstance(left, int) and isinstance(right, int):
+    """Broadcast one dimension: that they are equal or one is 1 at run time is checked there
+    (``shape_constraints``)."""
+    if (
+        isinstance(left, int)
+        and isinstance(right, int)
+        and left != right
+        and 1 not in (left, right)
+    ):
         raise OpTypeError("equal dimensions, or 1", f"{left} and {right}")
-    if isinstance(left, int):
-        return left
-    return right if isinstance(right, int) else dim_max(left, right)
+    return dim_broadcast(left, right)
 
 
 def broadcast_shapes(*shapes: Sequence[Dim]) -> tuple[Dim, ...]:

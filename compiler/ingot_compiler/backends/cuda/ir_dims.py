@@ -37,8 +37,14 @@ def _atom(atom: Symbol | Call, names: Mapping[str, str], lines: list[str]) -> st
     left, right = (_sum(each, names, lines) for each in (atom.left, atom.right))
     if atom.function in _OPCODES:
         return _define(lines, f"{_OPCODES[atom.function]} i64 {left}, {right}")
-    name = f"llvm.{_EXTREMES[atom.function]}.i64"
-    return _define(lines, f"call i64 @{name}(i64 {left}, i64 {right})")
+    if atom.function != "broadcast":
+        return _extreme(lines, atom.function, left, right)
+    some = _extreme(lines, "min", _extreme(lines, "min", left, right), "1")
+    return _define(lines, f"mul i64 {_extreme(lines, 'max', left, right)}, {some}")
+
+
+def _extreme(lines: list[str], function: str, left: str, right: str) -> str:
+    return _define(lines, f"call i64 @llvm.{_EXTREMES[function]}.i64(i64 {left}, i64 {right})")
 
 
 def _define(lines: list[str], text: str) -> str:

@@ -28,4 +28,7 @@ def _atom(atom: Symbol | Call, names: Mapping[str, str]) -> str:
     left, right = c_dim(atom.left, names), c_dim(atom.right, names)
     if atom.function in _OPERATORS:
         return f"(({left}) {_OPERATORS[atom.function]} ({right}))"
-    return f"{atom.function}((long)({left}), (long)({right}))"
+    both = f"((long)({left}), (long)({right}))"
+    if atom.function == "broadcast":
+        return f"(max{both} * min(min{both}, 1L))"
+    return f"{atom.function}{both}"

@@ -20,9 +20,9 @@ from ingot_compiler.frontend.compose import (
 )
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import broadcast_dim
 from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.shapes import broadcast_dims
 
 _Term = tuple[int, str]
 """An operand and the labels of its axes."""
@@ -34,7 +34,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     sizes: dict[str, Dim] = {}
     for value, term in zip(context.given(), terms, strict=True):
         for label, size in zip(term, context.shape_of(value), strict=True):
-            sizes[label] = broadcast_dim(sizes.get(label, 1), size)
+            sizes[label] = broadcast_dims(sizes.get(label, 1), size)
     values = [_diagonal(context, *pair) for pair in zip(context.given(), terms, strict=True)]
     value, term = values[0]
     for position, (other, labels) in enumerate(values[1:], 1):

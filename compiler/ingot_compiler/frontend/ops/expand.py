@@ -11,15 +11,22 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.compose import as_vector, binary_scalar, broadcast_to, cast, concat
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import broadcast_shape
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.frontend.operand_sizes import require_dim
+from ingot_compiler.ir.dims import Dim, dim_mul
+from ingot_compiler.ir.message import message
+from ingot_compiler.ir.shapes import broadcast_shapes
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, shape = context.operand(0), context.operand(1)
     dims = context.dims(shape)
     if dims is not None:
-        return (broadcast_to(context, x, broadcast_shape(context.shape_of(x), dims)),)
+        target = broadcast_shapes(context.shape_of(x), dims)
+        for wanted, size in zip(reversed(dims), reversed(target), strict=False):
+            if wanted not in (1, size):
+                expected = message("1 or the size of the operand, ", size)
+                require_dim(context, dim_mul(wanted - 1, wanted - size), expected, wanted)
+        return (broadcast_to(context, x, target),)
     return (broadcast_to(context, x, _read(context, x, shape)),)
 
 

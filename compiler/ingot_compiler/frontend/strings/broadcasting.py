@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from ingot_compiler.frontend.compose import broadcast_to, reduce, reshape
 from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.operand_sizes import broadcast_shape
 from ingot_compiler.frontend.strings.characters import (
     lengths_of,
     longest,
@@ -17,12 +16,13 @@ from ingot_compiler.frontend.strings.characters import (
 )
 from ingot_compiler.frontend.values import Strings
 from ingot_compiler.ir.dims import dim_max
+from ingot_compiler.ir.shapes import broadcast_shapes
 
 
 def alike(context: OpContext, left: Strings, right: Strings) -> tuple[Strings, Strings]:
     """Both in the shape that ONNX's broadcasting gives."""
     shapes = [shape_of_strings(context, strings) for strings in (left, right)]
-    shape = broadcast_shape(*shapes)
+    shape = broadcast_shapes(*shapes)
     both = [
         Strings(
             broadcast_to(context, _of_rank(context, strings, len(shape)), (*shape, 2)), strings.pool

@@ -1,4 +1,4 @@
-"""The functions of index expressions: ``min``, ``max``, ``floordiv``, ``mod``.
+"""The functions of index expressions: ``min``, ``max``, ``broadcast``, ``floordiv``, ``mod``.
 
 In: a ``Call`` and its operands, i64. Out: the result: one number, or one per lane. Not done here:
 sums and products (``index``, ``lane_index``).
@@ -27,6 +27,10 @@ def emit_call(context: EmitContext, atom: Call, left: LlvmValue, right: LlvmValu
     w = context.writer
     if atom.function in _INTRINSICS:
         return w.intrinsic(_INTRINSICS[atom.function], left, right)
+    if atom.function == "broadcast":
+        one = constant(1, "i64", left.lanes)
+        some = w.intrinsic("smin", w.intrinsic("smin", left, right), one)
+        return w.mul(w.intrinsic("smax", left, right), some)
     shift = _power_of_two(atom.right)
     if shift is not None:
         return _shifted(w, atom.function, left, shift)
