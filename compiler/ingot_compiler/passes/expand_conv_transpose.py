@@ -7,8 +7,8 @@ are ops on constants, folded by ``lowering/constant_expression``.
 With stride s, position ``q * s + r`` of the uncropped result is the sum over t of
 ``x[q - t] * w[r + s * t]``: for each phase r a convolution of its own, whose kernel is a comb of w,
 reversed. All phases are channels of one convolution; then they go where they belong. Where a kernel
-is no multiple of its stride, some combs are shorter: phases of many channels are convolutions of
-their own, so that nothing is multiplied by the zeros that would make all of them equally long.
+is no multiple of its stride, some combs are shorter: phases are convolutions of their own, so that
+nothing is multiplied by the zeros that would make all of them equally long.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite
 from ingot_compiler.passes.transpose_by_taps import phases_by_taps, suits
 from ingot_compiler.passes.transposed_axis import TransposedAxis
-
-_OWN_MIN = 16  # channels of a phase that fill vectors by themselves
 
 
 def expand_conv_transpose(graph: Graph) -> Graph:
@@ -73,7 +71,7 @@ def _expanded(state: Rewriter, node: Node, axes: Sequence[TransposedAxis]) -> in
     own = state.shape_of(w)[1]
     if suits(state, node, axes):
         return rearranged(state, node, phases_by_taps(state, node, axes), own, axes)
-    if groups == 1 and _is_uneven(own, axes):
+    if _is_uneven(axes):
         return rearranged(state, node, _comb_by_comb(state, node, axes), own, axes)
     weights = phase_weights(state, node, w, axes)
     biases = [phase_bias(state, node, value, phases) for value in bias]
@@ -85,43 +83,65 @@ def _expanded(state: Rewriter, node: Node, axes: Sequence[TransposedAxis]) -> in
     return rearranged(state, node, result, own, axes)
 
 
-def _is_uneven(own: Dim, axes: Sequence[TransposedAxis]) -> bool:
-    """Whether phases of many channels have combs of unlike lengths, each with pads of its own."""
-    phases = [(axis, phase) for axis in axes for phase in range(axis.stride)]
-    unlike = any(axis.taps_of(phase) != axis.taps for axis, phase in phases)
-    exist = all(axis.taps_of(phase) and axis.before_of(phase) >= 0 for axis, phase in phases)
-    return unlike and exist and isinstance(own, int) and own >= _OWN_MIN
+def _is_uneven(axes: Sequence[TransposedAxis]) -> bool:
+    """Whether phases have combs of unlike lengths."""
+    phases = ((axis, phase) for axis in axes for phase in range(axis.stride))
+    return any(axis.taps_of(phase) != axis.taps for axis, phase in phases)
 
 
 def _comb_by_comb(state: Rewriter, node: Node, axes: Sequence[TransposedAxis]) -> int:
-    """Each phase by a convolution of as many taps as it has."""
-    (x, w, *bias), source = node.operands, node.source
+    """Each phase by a convolution of as many taps as it has: a tap of zeros would make an infinity
+    NaN where no tap is."""
+    groups, source = node.integer("groups"), node.source
+    phases = list(product(*(range(axis.stride) for axis in axes)))
+    results = [_one_comb(state, node, list(zip(axes, phase, strict=True))) for phase in phases]
+    if groups == 1:
+        return state.emit("concat", results, {"axis": 1}, source)
+    batch, channels, *sizes = state.shape_of(results[0])
+    shape = (batch, groups, dim_floordiv(channels, groups), *sizes)
+    parts = [in_shape(state, result, shape, source) for result in results]
+    whole = state.emit("concat", parts, {"axis": 2}, source)
+    return in_shape(state, whole, (batch, dim_mul(channels, len(phases)), *sizes), source)
+
+
+def _one_comb(state: Rewriter, node: Node, pairs: Sequence[tuple[TransposedAxis, int]]) -> int:
+    """[N, O, sizes of a phase..]: ``pairs`` are the axes and the phase of each."""
+    (x, w, *bias), source, groups = node.operands, node.source, node.integer("groups")
+    batch, _, *given = state.shape_of(x)
     rows, own, *_ = state.shape_of(w)
-    order = (1, 0, *range(2, 2 + len(axes)))
-    results: list[int] = []
-    for phases in product(*(range(axis.stride) for axis in axes)):
-        pairs = list(zip(axes, phases, strict=True))
-        taps = [axis.taps_of(phase) for axis, phase in pairs]
-        last = [
-            phase + axis.stride * (count - 1)
-            for (axis, phase), count in zip(pairs, taps, strict=True)
-        ]
-        comb: dict[str, Attribute] = {
-            "starts": (0, 0, *last),
-            "sizes": (rows, own, *taps),
-            "steps": (1, 1, *(-axis.stride for axis in axes)),
-        }
-        weights = state.emit("slice", (w,), comb, source)
-        weights = state.emit("transpose", (weights,), {"permutation": order}, source)
-        attributes: dict[str, Attribute] = {
-            "strides": (1,) * len(axes),
-            "dilations": tuple(axis.dilation for axis in axes),
-            "pads_before": tuple(axis.before_of(phase) for axis, phase in pairs),
-            "pads_after": tuple(axis.after for axis in axes),
-            "groups": 1,
-        }
-        results.append(state.emit("conv", (x, weights, *bias), attributes, source))
-    return state.emit("concat", results, {"axis": 1}, source)
+    sizes = [size + axis.more for size, (axis, _) in zip(given, pairs, strict=True)]
+    taps = [axis.taps_of(phase) for axis, phase in pairs]
+    if min(taps) <= 0:
+        return _without_taps(state, node, (batch, dim_mul(own, groups), *sizes))
+    last = [
+        phase + axis.stride * (count - 1) for (axis, phase), count in zip(pairs, taps, strict=True)
+    ]
+    comb: dict[str, Attribute] = {
+        "starts": (0, 0, *last),
+        "sizes": (rows, own, *taps),
+        "steps": (1, 1, *(-axis.stride for axis, _ in pairs)),
+    }
+    weights = state.emit("slice", (w,), comb, source)
+    depth = dim_floordiv(rows, groups)
+    weights = in_shape(state, weights, (groups, depth, own, *taps), source)
+    order = (0, 2, 1, *range(3, 3 + len(taps)))
+    weights = state.emit("transpose", (weights,), {"permutation": order}, source)
+    weights = in_shape(state, weights, (dim_mul(own, groups), depth, *taps), source)
+    before = [axis.before_of(phase) for axis, phase in pairs]
+    attributes = phase_window([axis for axis, _ in pairs], groups)
+    attributes["pads_before"] = tuple(max(pad, 0) for pad in before)
+    result = state.emit("conv", (x, weights, *bias), attributes, source)
+    return _cut(state, result, [max(-pad, 0) for pad in before], sizes, source)
+
+
+def _without_taps(state: Rewriter, node: Node, shape: tuple[Dim, ...]) -> int:
+    """A phase behind the end of the kernel: 0, or the bias."""
+    _, w, *bias = node.operands
+    kind, source = state.type_of(w).dtype, node.source
+    value = state.literal(0.0 if kind in FLOATS else 0, kind, source)
+    for each in bias:
+        value = in_shape(state, each, (shape[1], *(1 for _ in shape[2:])), source)
+    return state.emit("broadcast_to", (value,), {"shape": shape}, source)
 
 
 def _phase_by_phase(
@@ -227,8 +247,15 @@ def rearranged(
         value = state.emit("transpose", (value,), {"permutation": order}, source)
         whole = [dim_mul(size, axis.stride) for size, axis in zip(sizes, axes, strict=True)]
         value = in_shape(state, value, (batch, dim_mul(own, groups), *whole), source)
-    if state.shape_of(value) == wanted:
+    return _cut(state, value, [axis.start for axis in axes], wanted[2:], source)
+
+
+def _cut(
+    state: Rewriter, value: int, starts: Sequence[int], sizes: Sequence[Dim], source: Sequence[int]
+) -> int:
+    """Some sizes of all spatial axes, from ``starts`` on."""
+    shape = (*state.shape_of(value)[:2], *sizes)
+    if state.shape_of(value) == shape:
         return value
-    starts = (0, 0, *(axis.start for axis in axes))
-    cut = {"starts": starts, "sizes": wanted, "steps": (1,) * (2 + count)}
+    cut = {"starts": (0, 0, *starts), "sizes": shape, "steps": (1,) * len(shape)}
     return state.emit("slice", (value,), cut, source)
